@@ -1,0 +1,51 @@
+# Needs Python 3.11 or newer, pip and make. Every target makes the virtual environment that it needs, with the
+# exact versions of constraints.txt, and makes it again when pyproject.toml or constraints.txt changed.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test lint format bench generate lock clean
+
+demo: $(VENV)/ready
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/ready
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/ready
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# `make bench ARGUMENTS="--case celu --rounds 5"`; `make bench ARGUMENTS=--help` lists them.
+bench: $(VENV)/ready-bench
+	$(BIN)/python -m benchmarks $(ARGUMENTS)
+
+# The desc classes and enumerations, from the facts in src/opendml/spec/data.
+generate: $(VENV)/ready
+	$(BIN)/python -m opendml.spec.generate
+
+# constraints.txt: the newest versions that pyproject.toml allows.
+lock:
+	rm -rf build/lock
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet --editable '.[demo,onnx,dev,bench]'
+	{ echo '# Exact versions that `make` and CI install. Written by `make lock`.'; \
+	  build/lock/bin/python -m pip freeze --exclude-editable | sed 's/ @ .*//; s/+cpu$$//'; } > constraints.txt
+
+clean:
+	rm -rf $(VENV) build
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) --editable '.[demo,onnx,dev]'
+	touch $@
+
+$(VENV)/ready-bench: $(VENV)/ready
+	$(INSTALL) --editable '.[bench]'
+	touch $@

@@ -1,0 +1,5 @@
+"""`python -m opendml` is the `opendml` command."""
+
+from opendml.cli import main
+
+main()

@@ -1,0 +1,124 @@
+"""The `opendml` command. What a subcommand needs is imported when it runs, so that `--help` is quick."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+_feature_level = click.option(
+    "--feature-level",
+    metavar="LEVEL",
+    help="DirectML's feature level, such as 2_0 or DML_FEATURE_LEVEL_2_0. Default: the newest.",
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="opendml")
+def main() -> None:
+    """DirectML's operators, object model and graphs on any machine."""
+
+
+@main.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--device",
+    metavar="KIND",
+    default="cpu",
+    show_default=True,
+    help="Where the operators run: cpu, or reference (NumPy in float64).",
+)
+@_feature_level
+@click.option(
+    "--iterations",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How often each dispatch runs. With more than one, timings are printed.",
+)
+@click.option("--threads", type=click.IntRange(min=1), help="CPU threads. Default: all cores.")
+@click.option("--timing", is_flag=True, help="Print timings, of initialization too.")
+@click.option(
+    "--output-directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where writeFile puts files with relative paths. Default: the model's folder.",
+)
+def run(
+    model: Path,
+    device: str,
+    feature_level: str | None,
+    iterations: int,
+    threads: int | None,
+    timing: bool,
+    output_directory: Path | None,
+) -> None:
+    """Run MODEL, a JSON model of Microsoft's DxDispatch tool.
+
+    The whole model is read, checked and compiled before the first command runs. Exit status: 2 when the
+    model is wrong (each line on standard error names the field by its JSON path), 1 when it is right but
+    cannot be run here.
+    """
+    from opendml.cli.run_command import run_model
+
+    with _exit_status():
+        run_model(
+            model,
+            device,
+            feature_level=feature_level,
+            iterations=iterations,
+            threads=threads,
+            timing=timing,
+            output_directory=output_directory,
+        )
+
+
+@main.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@_feature_level
+def check(model: Path, feature_level: str | None) -> None:
+    """Check whether the operators of MODEL are valid at a feature level.
+
+    If not, say which field, why, and from which level on. Exit status: 0 when all are valid, 1 when one is
+    not, 2 when the model is malformed.
+    """
+    from opendml.cli.check_command import check_model
+
+    with _exit_status():
+        sys.exit(0 if check_model(model, feature_level) else 1)
+
+
+@main.command()
+@click.argument("name", required=False)
+@_feature_level
+def ops(name: str | None, feature_level: str | None) -> None:
+    """List the operators, or describe the operator NAME: formula, fields, types and ranks per level."""
+    from opendml.cli.ops_command import describe_operator, list_operators
+
+    with _exit_status():
+        if name is None:
+            list_operators(feature_level)
+        else:
+            describe_operator(name, feature_level)
+
+
+@contextmanager
+def _exit_status() -> Iterator[None]:
+    """Prints opendml's own errors without a traceback: status 2 for wrong input, 1 for what can't be done."""
+    from opendml.errors import Error, InvalidArgument
+
+    try:
+        yield
+    except InvalidArgument as error:
+        _fail(error, 2)
+    except Error as error:
+        _fail(error, 1)
+
+
+def _fail(error: Exception, status: int) -> NoReturn:
+    for line in str(error).splitlines():
+        click.echo(f"{click.style('Error:', fg='red', bold=True)} {line}", err=True)
+    sys.exit(status)

@@ -1,0 +1,61 @@
+"""What a target receives: kernels over one iteration domain each, and the buffers between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opendml.program.node import Node, ordered
+from opendml.program.scalar_type import ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a kernel reads or writes one buffer: the element at index i of the domain lies at offset + i . strides (bytes)."""
+
+    buffer: int
+    type: ScalarType
+    offset: int
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One loop nest: for every index of the domain, `stores[k]` receives `values[k]`.
+
+    In the values, SOURCE i stands for `loads[i]`. Reductions run over `axes` of the domain; a kernel without axes is
+    element-wise. A store that does not vary along the axes is written once per group.
+    """
+
+    domain: tuple[int, ...]
+    axes: tuple[int, ...]
+    loads: tuple[Access, ...]
+    stores: tuple[Access, ...]
+    values: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelProgram:
+    """Kernels in order, over a table of buffers: the inputs, the outputs, then one arena for the temporaries."""
+
+    kernels: tuple[Kernel, ...]
+    input_count: int
+    output_count: int
+    arena_bytes: int
+
+    @property
+    def arena(self) -> int:
+        """Index of the arena in the table of buffers."""
+        return self.input_count + self.output_count
+
+
+def fingerprint(roots: tuple[Node, ...]) -> str:
+    """A text that is equal for equal graphs, whatever their sizes."""
+    names: dict[int, int] = {}
+    lines = []
+    for node in ordered(roots):
+        names[id(node)] = len(names)
+        operands = ",".join(str(names[id(operand)]) for operand in node.operands)
+        attribute = "" if isinstance(node.attribute, tuple) else repr(node.attribute)
+        lines.append(f"{node.operation.name} {node.type.name} {attribute} {operands}")
+    lines.append(",".join(str(names[id(root)]) for root in roots))
+    return "\n".join(lines)

@@ -1,0 +1,66 @@
+"""The order of a kernel's loops: which dimensions merge, which is innermost, how every access moves along each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opendml.compiler.kernel import Access, Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One loop: its count and the bytes that each access (loads, then stores) moves per step."""
+
+    count: int
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopNest:
+    """The loops of a kernel. `groups` run over the kept dimensions, `rows` over the reduced ones, outermost first; `inner` is the
+    innermost loop, which belongs to the reduced dimensions if `inner_reduced`, and to the kept ones otherwise."""
+
+    groups: tuple[Loop, ...]
+    rows: tuple[Loop, ...]
+    inner: Loop
+    inner_reduced: bool
+
+
+def loop_nest(kernel: Kernel) -> LoopNest:
+    """The loops of `kernel`: merged where memory allows, the dimension that most accesses find contiguous innermost.
+
+    Axes of an element-wise kernel are all kept.
+    """
+    accesses = (*kernel.loads, *kernel.stores)
+    kept, reduced = [], []
+    for dimension, count in enumerate(kernel.domain):
+        if count > 1:
+            loop = Loop(count, tuple(access.strides[dimension] for access in accesses))
+            (reduced if dimension in kernel.axes else kept).append(loop)
+    kept, reduced = _merged(kept, accesses), _merged(reduced, accesses)
+    candidates = kept + reduced
+    if not candidates:
+        return LoopNest((), (), Loop(1, (0,) * len(accesses)), bool(kernel.axes))
+    inner = max(candidates, key=lambda loop: (_contiguous(loop, accesses), loop.count))
+    inner_reduced = any(loop is inner for loop in reduced)
+    groups = tuple(loop for loop in kept if loop is not inner)
+    rows = tuple(loop for loop in reduced if loop is not inner)
+    return LoopNest(groups, rows, inner, inner_reduced)
+
+
+def _merged(loops: Sequence[Loop], accesses: Sequence[Access]) -> list[Loop]:
+    """The loops ordered by how far they move, stores first, and neighbours that every access walks as one made one."""
+    stores_first = sorted(loops, key=lambda loop: tuple(reversed(loop.strides)), reverse=True)
+    result: list[Loop] = []
+    for loop in stores_first:
+        outer = result[-1] if result else None
+        if outer and all(a == b * loop.count for a, b in zip(outer.strides, loop.strides, strict=True)):
+            result[-1] = Loop(outer.count * loop.count, loop.strides)
+        else:
+            result.append(loop)
+    return result
+
+
+def _contiguous(loop: Loop, accesses: Sequence[Access]) -> int:
+    return sum(stride == access.type.bytes for stride, access in zip(loop.strides, accesses, strict=True))

@@ -1,0 +1,34 @@
+"""The memory plan: temporaries share one arena where their lifetimes do not meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+ALIGNMENT = 256
+"""DirectML's TEMPORARY_BUFFER_ALIGNMENT, in bytes."""
+
+
+def place(sizes: Sequence[int], lifetimes: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
+    """Offsets of temporaries of `sizes` bytes, and the bytes of the arena.
+
+    A lifetime is the first and the last step at which a temporary holds data, both included. The largest are placed first, each
+    at the lowest offset where nothing alive at the same time lies.
+    """
+    offsets = [0] * len(sizes)
+    placed: list[int] = []
+    for index in sorted(range(len(sizes)), key=lambda index: -sizes[index]):
+        first, last = lifetimes[index]
+        others = [other for other in placed if lifetimes[other][0] <= last and first <= lifetimes[other][1]]
+        offset = 0
+        for other in sorted(others, key=lambda other: offsets[other]):
+            if offset + sizes[index] <= offsets[other]:
+                break
+            offset = max(offset, _aligned(offsets[other] + sizes[other]))
+        offsets[index] = offset
+        placed.append(index)
+    total = max((_aligned(offset + size) for offset, size in zip(offsets, sizes, strict=True)), default=0)
+    return offsets, total
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // ALIGNMENT) * ALIGNMENT

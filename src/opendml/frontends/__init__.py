@@ -1,0 +1,1 @@
+"""Front doors: ways to describe work for opendml other than its own Python interface."""

@@ -1,0 +1,16 @@
+"""JSON models of Microsoft's DxDispatch tool: resources, DirectML operators and commands in one file.
+
+The format is that of the guide and the parser in DxDispatch (microsoft/DirectML, folder DxDispatch),
+with these decisions: unknown and repeated fields are errors; counts that only repeat the length of an array
+may be left out; pictures may be NHWC; HLSL, ONNX and serialized graphs are not supported.
+
+    model = dxdispatch.load(Path("model.json"))
+    for event in dxdispatch.prepare(model, dml.Device("cpu")).run():
+        print(event)
+"""
+
+from opendml.frontends.dxdispatch.execution import Dispatched, Printed, Program, Written, prepare
+from opendml.frontends.dxdispatch.model import Model
+from opendml.frontends.dxdispatch.parser import load
+
+__all__ = ["Dispatched", "Model", "Printed", "Program", "Written", "load", "prepare"]

@@ -1,0 +1,135 @@
+"""Which resource a tensor reads or writes: checked against the desc and the sizes, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from opendml.errors import InvalidArgument, Unsupported
+from opendml.frontends.dxdispatch.model import Binding, Bindings, BindPoint, Resource
+from opendml.frontends.dxdispatch.node import Failures, Node, suggestion
+from opendml.frontends.dxdispatch.values import byte_count
+from opendml.spec.enums import MINIMUM_BUFFER_TENSOR_ALIGNMENT, TensorDataType, TensorFlags
+from opendml.spec.tensor_desc import TensorDesc
+
+_UINT64_MAX = 2**64 - 1
+_FIELDS = (
+    "name",
+    "elementCount",
+    "elementSizeInBytes",
+    "elementStride",
+    "elementOffset",
+    # What only shaders and ONNX models use is allowed and has no effect on an operator, as in DxDispatch.
+    "format",
+    "counter",
+    "counterOffsetBytes",
+    "shape",
+)
+
+
+def parse_bindings(
+    node: Node, bind_points: Iterable[BindPoint], resources: Mapping[str, Resource], *, initial: bool
+) -> Bindings:
+    """An object from tensor fields to resources: a string, an object, or an array of both.
+
+    DirectML's rule: tensors flagged OWNED_BY_DML are bound once, at initialization (`initial`, the
+    dispatchable's own bindings), all others at each dispatch.
+    """
+    points = {point.name: point for point in bind_points}
+    given = node.members(points)
+    failures = Failures()
+    bindings: dict[str, tuple[Binding, ...]] = {}
+    for point in points.values():
+        wanted = {_is_owned(tensor) == initial for tensor in point.tensors}
+        if len(wanted) > 1:
+            raise Unsupported(f"{node.at(point.name)}: only some of the array's tensors are OWNED_BY_DML")
+        with failures.collected():
+            if point.name not in given:
+                if any(wanted):
+                    raise InvalidArgument(f"{node.at(point.name)}: missing; the desc has this tensor")
+            elif not any(wanted):
+                given[point.name].fail(_why_not(point, initial=initial))
+            else:
+                bindings[point.name] = _bind(given[point.name], point, resources)
+    failures.raise_any()
+    return bindings
+
+
+def _is_owned(tensor: TensorDesc) -> bool:
+    return bool(tensor.flags & TensorFlags.OWNED_BY_DML)
+
+
+def _why_not(point: BindPoint, *, initial: bool) -> str:
+    if not point.tensors:
+        return "no binding, because the tensor is null in the desc"
+    if initial:
+        return "no binding at initialization, because the tensor is not flagged OWNED_BY_DML"
+    return "no binding at dispatch, because the tensor is flagged OWNED_BY_DML and bound at initialization"
+
+
+def _bind(node: Node, point: BindPoint, resources: Mapping[str, Resource]) -> tuple[Binding, ...]:
+    sources = node.elements() if isinstance(node.value, list) else [node]
+    if len(sources) != len(point.tensors):
+        node.fail(f"{len(point.tensors)} resources, one for each tensor", f"{len(sources)}")
+    failures = Failures()
+    bindings = []
+    for source, tensor in zip(sources, point.tensors, strict=True):
+        with failures.collected():
+            bindings.append(_source(source, tensor, resources))
+    failures.raise_any()
+    return tuple(bindings)
+
+
+def _source(node: Node, tensor: TensorDesc, resources: Mapping[str, Resource]) -> Binding:
+    if isinstance(node.value, str):
+        return _checked(node, resource_at(node, resources), 0, tensor)
+    if not isinstance(node.value, dict):
+        node.fail("the name of a resource, or an object with it")
+    node.members(_FIELDS)
+    resource = resource_at(node.member("name"), resources)
+    size = _element_size(node, resource)
+    offset = _count(node, "elementOffset") * size
+    if offset + _count(node, "elementCount") * size > resource.allocated_bytes:
+        available = max(resource.allocated_bytes - offset, 0)
+        node.member("elementCount").fail(
+            f"at most {available // size}, what the resource holds from byte {offset}"
+        )
+    return _checked(node, resource, offset, tensor)
+
+
+def _count(node: Node, name: str) -> int:
+    child = node.optional(name)
+    return child.integer(0, _UINT64_MAX) if child else 0
+
+
+def _element_size(node: Node, resource: Resource) -> int:
+    """Bytes of an element in elementOffset and elementCount: given, or that of the resource's values.
+
+    The guide says elementStride, the tool's parser reads elementSizeInBytes; here they are the same.
+    """
+    given = _count(node, "elementSizeInBytes") or _count(node, "elementStride")
+    if given or resource.data_type is TensorDataType.UNKNOWN:
+        return given or 1
+    return byte_count(resource.data_type, 1)
+
+
+def _checked(node: Node, resource: Resource, offset: int, tensor: TensorDesc) -> Binding:
+    alignment = max(MINIMUM_BUFFER_TENSOR_ALIGNMENT, tensor.guaranteed_base_offset_alignment)
+    if offset % alignment:
+        node.fail(f"an offset that is a multiple of {alignment} bytes", f"byte {offset}")
+    try:
+        needed = tensor.size_in_bytes
+    except InvalidArgument:  # the validator says it better
+        needed = 0
+    if offset + needed > resource.allocated_bytes:
+        available = max(resource.allocated_bytes - offset, 0)
+        given = f'{available} from byte {offset} of "{resource.name}"'
+        node.fail(f"a resource with {needed} bytes for the tensor", given)
+    return Binding(node.path, resource.name, offset)
+
+
+def resource_at(node: Node, resources: Mapping[str, Resource]) -> Resource:
+    """The resource that a string names."""
+    name = node.string()
+    if name not in resources:
+        node.fail("the name of a resource", f'"{name}"{suggestion(name, resources)}')
+    return resources[name]

@@ -1,0 +1,230 @@
+"""Runs a model on a device: everything is created, compiled and bound first, then the commands follow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from opendml.errors import Error, InvalidArgument, Unsupported
+from opendml.frontends.dxdispatch import files, printing
+from opendml.frontends.dxdispatch.model import (
+    Bindings,
+    Dispatch,
+    Dispatchable,
+    Model,
+    Print,
+    Resource,
+    WriteFile,
+)
+from opendml.frontends.dxdispatch.node import Failures
+from opendml.frontends.dxdispatch.values import Bytes, decode
+from opendml.spec.enums import ExecutionFlags
+from opendml.spec.operator_desc import OperatorDesc
+
+_ALIGNMENT = 64  # a cache line, and the widest vector
+
+Buffers = Mapping[str, Bytes]
+
+
+class Bound(Protocol):
+    """A compiled operator with its buffers."""
+
+    def dispatch(self) -> None:
+        """Runs it to the end."""
+
+
+class Compiled(Protocol):
+    """A compiled operator."""
+
+    def bind(self, inputs: Sequence[Bytes | None], outputs: Sequence[Bytes | None]) -> Bound:
+        """Takes a buffer for each tensor, in the desc's order, None for absent ones."""
+
+
+class Device(Protocol):
+    """What running a model needs of a device."""
+
+    def create_operator(self, desc: OperatorDesc) -> Any:
+        """Judges the desc."""
+
+    def compile_operator(self, operator: Any, flags: ExecutionFlags) -> Compiled:
+        """Compiles what `create_operator` returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatched:
+    """A dispatch command was run: the seconds that each iteration took."""
+
+    dispatchable: str
+    seconds: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A print command was run: the resource as text."""
+
+    resource: str
+    text: str
+    verbose: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A writeFile command was run."""
+
+    resource: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A model that is ready to run. Its buffers keep what the commands leave in them."""
+
+    model: Model
+    buffers: Buffers
+    bound: Mapping[str, Bound]
+    """Path of a dispatch command to its operator with its buffers."""
+    initialization_seconds: Mapping[str, float]
+    """Name of a dispatchable to the time that its compilation took."""
+
+    def run(self, iterations: int = 1) -> Iterator[Dispatched | Printed | Written]:
+        """Executes the commands in order, each dispatch `iterations` times; tells after each what it did."""
+        for command in self.model.commands:
+            match command:
+                case Dispatch():
+                    yield Dispatched(command.dispatchable, _timed(self.bound[command.path], iterations))
+                case Print():
+                    yield self._print(command)
+                case WriteFile():
+                    yield self._write_file(command)
+
+    def _print(self, command: Print) -> Printed:
+        """The part of the buffer that was given initial values: what pads it would only confuse."""
+        resource = self.model.resources[command.resource]
+        data = self.buffers[resource.name][resource.offset :]
+        elements = decode(data, resource.data_type, resource.initializer.element_count)
+        write = printing.one_element_a_line if command.verbose else printing.one_line
+        return Printed(resource.name, write(elements), command.verbose)
+
+    def _write_file(self, command: WriteFile) -> Written:
+        resource = self.model.resources[command.resource]
+        data = self.buffers[resource.name][: resource.size_in_bytes]
+        try:
+            files.write(command.target, data, resource.data_type, command.dimensions)
+        except OSError as error:
+            message = f"{command.path}: cannot write {command.target}: {error.strerror or error}"
+            raise Error(message) from error
+        return Written(resource.name, command.target)
+
+
+def prepare(model: Model, device: Device) -> Program:
+    """Creates and compiles all dispatchables, fills all buffers and binds all dispatches.
+
+    Raises InvalidArgument with all that DirectML's rules forbid, and Unsupported for an operator that
+    `device` cannot run; messages start with the JSON path. Nothing has been dispatched or written then.
+    """
+    failures = Failures()
+    operators = {}
+    for dispatchable in model.dispatchables.values():
+        with failures.collected(), _located(dispatchable.path):
+            operators[dispatchable.name] = device.create_operator(dispatchable.desc)
+    failures.raise_any()
+    compiled, seconds = {}, {}
+    for dispatchable in model.dispatchables.values():
+        start = time.perf_counter()
+        with _located(dispatchable.path):
+            operator = operators[dispatchable.name]
+            compiled[dispatchable.name] = device.compile_operator(operator, dispatchable.flags)
+        seconds[dispatchable.name] = time.perf_counter() - start
+    buffers = {resource.name: _filled(resource) for resource in model.resources.values()}
+    return Program(model, buffers, _bind_all(model, compiled, buffers), seconds)
+
+
+def _bind_all(model: Model, compiled: Mapping[str, Compiled], buffers: Buffers) -> dict[str, Bound]:
+    initial = {
+        name: _initial_tensors(dispatchable, buffers) for name, dispatchable in model.dispatchables.items()
+    }
+    failures = Failures()
+    bound = {}
+    for command in model.commands:
+        if isinstance(command, Dispatch):
+            dispatchable = model.dispatchables[command.dispatchable]
+            tensors = initial[dispatchable.name] | _tensors(command.bindings, buffers)
+            inputs = _in_order(dispatchable, tensors, outputs=False)
+            outputs = _in_order(dispatchable, tensors, outputs=True)
+            with failures.collected(), _located(f"{command.path}.bindings"):
+                bound[command.path] = compiled[dispatchable.name].bind(inputs, outputs)
+    failures.raise_any()
+    return bound
+
+
+def _tensors(bindings: Bindings, buffers: Buffers) -> dict[str, list[Bytes]]:
+    return {
+        name: [buffers[binding.resource][binding.offset :] for binding in several]
+        for name, several in bindings.items()
+    }
+
+
+def _initial_tensors(dispatchable: Dispatchable, buffers: Buffers) -> dict[str, list[Bytes]]:
+    """What initialization reads, as it was then: DirectML keeps its own copy of tensors that it owns."""
+    owned = _tensors(dispatchable.initial_bindings, buffers)
+    return {name: [_aligned_copy(data) for data in several] for name, several in owned.items()}
+
+
+def _in_order(
+    dispatchable: Dispatchable, tensors: Mapping[str, list[Bytes]], *, outputs: bool
+) -> list[Bytes | None]:
+    """The buffers in the order of the desc's tensors, None for a field without one."""
+    ordered: list[Bytes | None] = []
+    for point in dispatchable.bind_points:
+        if point.is_output == outputs:
+            ordered.extend(tensors.get(point.name, [None]))
+    return ordered
+
+
+def _filled(resource: Resource) -> Bytes:
+    try:
+        buffer = _aligned(resource.allocated_bytes)
+        start = resource.offset
+        resource.initializer.write(buffer[start : start + resource.initializer.size_in_bytes])
+    except (MemoryError, OverflowError, ValueError) as error:
+        raise Error(f"{resource.path}: cannot allocate {resource.allocated_bytes} bytes") from error
+    return buffer
+
+
+def _aligned(size: int) -> Bytes:
+    """`size` zero bytes whose address is a multiple of 64, as a device's buffers are."""
+    raw = np.zeros(size + _ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % _ALIGNMENT
+    return raw[start : start + size]
+
+
+def _aligned_copy(data: Bytes) -> Bytes:
+    copy = _aligned(data.size)
+    copy[:] = data
+    return copy
+
+
+def _timed(bound: Bound, iterations: int) -> tuple[float, ...]:
+    seconds = []
+    for _ in range(iterations):
+        start = time.perf_counter()
+        bound.dispatch()
+        seconds.append(time.perf_counter() - start)
+    return tuple(seconds)
+
+
+@contextmanager
+def _located(path: str) -> Iterator[None]:
+    """Puts `path` before what is raised inside."""
+    try:
+        yield
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{path}: {failure}" for failure in error.failures) from error
+    except Unsupported as error:
+        raise Unsupported(f"{path}: {error}") from error

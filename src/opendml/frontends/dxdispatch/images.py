@@ -1,0 +1,89 @@
+"""Pictures as tensors: 8 bits a channel in the file, 0 to 1 (floats) or 0 to 255 (UINT8) in the buffer.
+
+Pillow does the decoding; it comes with the extra `image`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from opendml.errors import Unsupported
+from opendml.frontends.dxdispatch.values import Elements, is_float, numpy_type
+from opendml.spec.enums import TensorDataType
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+EXTENSIONS = (".png", ".jpg", ".jpeg")
+_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+_JPEG_QUALITY = 90
+
+
+def holds_pixels(data_type: TensorDataType) -> bool:
+    """Whether elements of this type can stand for pixels."""
+    return is_float(data_type) or data_type is TensorDataType.UINT8
+
+
+def channel_axis(dimensions: tuple[int, ...]) -> int | None:
+    """Which of four dimensions counts the channels: 1 (NCHW), else 3 (NHWC); None if it isn't one picture."""
+    if len(dimensions) != 4 or dimensions[0] != 1 or 0 in dimensions:
+        return None
+    return next((axis for axis in (1, 3) if dimensions[axis] in _MODES), None)
+
+
+def read(path: Path, data_type: TensorDataType, dimensions: tuple[int, ...] | None) -> Elements:
+    """The picture as elements of `data_type` in the order of `dimensions`, scaled to them; without
+    dimensions in its own size as NCHW. Raises OSError when it can't be read or decoded."""
+    image_library = pillow()
+    try:
+        return _read(image_library, path, data_type, dimensions)
+    except (SyntaxError, image_library.DecompressionBombError) as error:
+        raise OSError(f"cannot decode the picture: {error}") from error
+
+
+def _read(
+    image_library: ModuleType, path: Path, data_type: TensorDataType, dimensions: tuple[int, ...] | None
+) -> Elements:
+    with image_library.open(path) as image:
+        if dimensions is None:
+            own = 1 if image.mode in ("1", "L") else 4 if image.has_transparency_data else 3
+            dimensions = (1, own, image.height, image.width)
+        axis = channel_axis(dimensions)
+        height, width = dimensions[2:] if axis == 1 else dimensions[1:3]
+        picture = image.convert(_MODES[dimensions[axis or 1]])
+        if picture.size != (width, height):
+            picture = picture.resize((width, height), image_library.Resampling.BICUBIC)
+        pixels = np.asarray(picture).reshape(height, width, -1)
+    if axis == 1:
+        pixels = pixels.transpose(2, 0, 1)
+    if not is_float(data_type):
+        return np.ascontiguousarray(pixels)
+    return (pixels / np.float32(255)).astype(numpy_type(data_type), order="C")
+
+
+def write(path: Path, elements: Elements, dimensions: tuple[int, ...]) -> None:
+    """Writes elements in the order of `dimensions` (see `channel_axis`) as a picture. Values outside of the
+    range are clipped, NaN is black, the rest is rounded to the nearest of the 256 steps."""
+    axis = channel_axis(dimensions)
+    picture = elements.reshape(dimensions)[0]
+    if axis == 1:
+        picture = picture.transpose(1, 2, 0)
+    if elements.dtype != np.uint8:
+        steps = np.nan_to_num(picture.astype(np.float32)).clip(0, 1) * np.float32(255)
+        picture = np.rint(steps).astype(np.uint8)
+    if picture.shape[2] == 1:
+        picture = picture[:, :, 0]
+    options = {} if path.suffix.lower() == ".png" else {"quality": _JPEG_QUALITY}
+    pillow().fromarray(np.ascontiguousarray(picture)).save(path, **options)
+
+
+def pillow() -> ModuleType:
+    """Pillow's module Image. Raises Unsupported when it is not installed."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise Unsupported("reading and writing pictures needs pillow: pip install opendml[image]") from error
+    return Image

@@ -1,0 +1,122 @@
+"""A model of the DxDispatch tool, read and checked: what to allocate, what to compile, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from opendml.frontends.dxdispatch.values import Bytes
+from opendml.spec.enums import ExecutionFlags, TensorDataType
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.tensor_desc import TensorDesc
+
+
+class Initializer(Protocol):
+    """The initial values of a resource; nothing is allocated before `write`."""
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Bytes that the values take, without padding."""
+
+    @property
+    def element_count(self) -> int:
+        """How many values there are."""
+
+    def write(self, target: Bytes) -> None:
+        """Writes the values into `target`, which has exactly `size_in_bytes` bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A buffer. Its values are a start: a dispatch may see it as any other type."""
+
+    path: str
+    name: str
+    data_type: TensorDataType
+    """Type of the initial values; UNKNOWN when they are a list of values of several types."""
+    initializer: Initializer
+    offset: int
+    """Byte at which the initial values start."""
+    size_in_bytes: int
+    """Bytes that print and writeFile may see."""
+
+    @property
+    def allocated_bytes(self) -> int:
+        """The buffer's size: DirectML reads buffers in units of 4 bytes."""
+        return (self.size_in_bytes + 3) // 4 * 4
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A resource, seen from byte `offset`, for one tensor."""
+
+    path: str
+    resource: str
+    offset: int
+
+
+Bindings = Mapping[str, tuple[Binding, ...]]
+"""Name of a desc's tensor field to one binding for each of its tensors."""
+
+
+@dataclass(frozen=True, slots=True)
+class BindPoint:
+    """A tensor field of a desc, where resources can be bound: one tensor, several, or none (left null)."""
+
+    name: str
+    is_output: bool
+    tensors: tuple[TensorDesc, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatchable:
+    """A DirectML operator to compile, and the buffers that initialization reads (OWNED_BY_DML)."""
+
+    path: str
+    name: str
+    desc: OperatorDesc
+    flags: ExecutionFlags
+    bind_points: tuple[BindPoint, ...]
+    initial_bindings: Bindings
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """Run a dispatchable with these buffers."""
+
+    path: str
+    dispatchable: str
+    bindings: Bindings
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """Print a resource, on one line or (verbose) one element a line with its bits."""
+
+    path: str
+    resource: str
+    verbose: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFile:
+    """Write a resource to a file; the kind of file follows from the path's extension."""
+
+    path: str
+    resource: str
+    target: Path
+    dimensions: tuple[int, ...] | None
+
+
+Command = Dispatch | Print | WriteFile
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Resources and dispatchables by name, and the commands in their order."""
+
+    resources: Mapping[str, Resource]
+    dispatchables: Mapping[str, Dispatchable]
+    commands: tuple[Command, ...]

@@ -1,0 +1,203 @@
+"""Reads a whole model: nothing is allocated, compiled or written, and all that is wrong is said at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+from typing import NoReturn
+
+from opendml.errors import Unsupported
+from opendml.frontends.dxdispatch import images, json_text
+from opendml.frontends.dxdispatch.bindings import parse_bindings, resource_at
+from opendml.frontends.dxdispatch.descs import bind_points, parse_operator_desc
+from opendml.frontends.dxdispatch.enums import flags_value
+from opendml.frontends.dxdispatch.model import (
+    Command,
+    Dispatch,
+    Dispatchable,
+    Model,
+    Print,
+    Resource,
+    WriteFile,
+)
+from opendml.frontends.dxdispatch.node import Failures, Node, listed, suggestion
+from opendml.frontends.dxdispatch.resources import parse_resources
+from opendml.frontends.dxdispatch.values import element_count
+from opendml.spec.enums import ExecutionFlags, TensorDataType
+
+_UINT32_MAX = 2**32 - 1
+_ROOT_FIELDS = ("$schema", "resources", "dispatchables", "commands")
+_OPERATOR_FIELDS = ("type", "desc", "dmlCompileType", "executionFlags", "bindings")
+_COMPILE_TYPES = ("DmlCompileOp", "DmlCompileGraph")
+_FOREIGN_DISPATCHABLES = {
+    "hlsl": "an HLSL compute shader",
+    "onnx": "an ONNX model",
+    "dmlserializedgraph": "a serialized DirectML graph",
+}
+_COMMAND_FIELDS = {
+    "dispatch": ("type", "dispatchable", "bindings", "threadGroupCount"),
+    "print": ("type", "resource", "verbose"),
+    "writefile": ("type", "resource", "targetPath", "dimensions"),
+}
+
+
+def load(path: Path, output_directory: Path | None = None) -> Model:
+    """The model in the JSON file `path`.
+
+    Source files are sought relative to the model's folder, then to the current directory; target files are
+    relative to `output_directory`, without one to the model's folder.
+
+    Raises InvalidArgument, whose failures name the JSON path, what was expected and what was given, and
+    Unsupported for dispatchables that are no DirectML operators.
+    """
+    return parse_model(Node(json_text.read(path)), path.parent, output_directory or path.parent)
+
+
+def parse_model(root: Node, folder: Path, output_directory: Path) -> Model:
+    """The model that `root` describes; see `load`."""
+    root.members(_ROOT_FIELDS)
+    failures = Failures()
+    with failures.collected():
+        resources = parse_resources(root.member("resources"), folder)
+    with failures.collected():
+        dispatchables = _parse_dispatchables(root.member("dispatchables"))
+    with failures.collected():
+        command_nodes = root.member("commands").elements()
+    failures.raise_any()
+    # Bindings can only be judged when all resources and descs are known.
+    commands = []
+    for name, dispatchable in dispatchables.items():
+        with failures.collected():
+            node = root.member("dispatchables").member(name)
+            dispatchables[name] = _with_initial_bindings(dispatchable, node, resources)
+    for node in command_nodes:
+        with failures.collected():
+            commands.append(_parse_command(node, resources, dispatchables, output_directory))
+    failures.raise_any()
+    return Model(resources, dispatchables, tuple(commands))
+
+
+def _parse_dispatchables(node: Node) -> dict[str, Dispatchable]:
+    failures = Failures()
+    dispatchables = {}
+    for name, child in node.members().items():
+        with failures.collected():
+            dispatchables[name] = _parse_dispatchable(name, child)
+    failures.raise_any()
+    return dispatchables
+
+
+def _parse_dispatchable(name: str, node: Node) -> Dispatchable:
+    """A DirectML operator: its desc in `desc`, or its fields beside `type`."""
+    type_node = node.member("type")
+    foreign = _FOREIGN_DISPATCHABLES.get(type_node.string().lower())
+    if foreign:
+        raise Unsupported(f'{type_node.path}: "{name}" is {foreign}; opendml runs DirectML operators only')
+    failures = Failures()
+    with failures.collected():
+        desc = parse_operator_desc(node, beside=_OPERATOR_FIELDS)
+    compile_type = node.optional("dmlCompileType")
+    with failures.collected():
+        if compile_type is not None and compile_type.string() not in _COMPILE_TYPES:
+            compile_type.fail(f"one of {listed(_COMPILE_TYPES)}")
+    flags_node, flags = node.optional("executionFlags"), ExecutionFlags.NONE
+    with failures.collected():
+        if flags_node is not None:
+            flags = flags_value(flags_node, "EXECUTION_FLAGS", ExecutionFlags)
+    failures.raise_any()
+    return Dispatchable(node.path, name, desc, flags, bind_points(desc), {})
+
+
+def _with_initial_bindings(
+    dispatchable: Dispatchable, node: Node, resources: Mapping[str, Resource]
+) -> Dispatchable:
+    bindings = node.optional("bindings") or Node({}, node.at("bindings"))
+    initial = parse_bindings(bindings, dispatchable.bind_points, resources, initial=True)
+    return replace(dispatchable, initial_bindings=initial)
+
+
+def _parse_command(
+    node: Node,
+    resources: Mapping[str, Resource],
+    dispatchables: Mapping[str, Dispatchable],
+    output_directory: Path,
+) -> Command:
+    kind = node.member("type")
+    known = _COMMAND_FIELDS.get(kind.string().lower())
+    if known is None:
+        kind.fail('"dispatch", "print" or "writeFile"')
+    node.members(known)
+    if kind.string().lower() == "dispatch":
+        return _parse_dispatch(node, resources, dispatchables)
+    resource = resource_at(node.member("resource"), resources)
+    if kind.string().lower() == "writefile":
+        return _parse_write_file(node, resource, output_directory)
+    if resource.data_type is TensorDataType.UNKNOWN:
+        _fail_mixed(node, resource)
+    verbose = node.optional("verbose")
+    return Print(node.path, resource.name, verbose.boolean() if verbose else False)
+
+
+def _parse_dispatch(
+    node: Node, resources: Mapping[str, Resource], dispatchables: Mapping[str, Dispatchable]
+) -> Dispatch:
+    name_node = node.member("dispatchable")
+    name = name_node.string()
+    if name not in dispatchables:
+        name_node.fail("the name of a dispatchable", f'"{name}"{suggestion(name, dispatchables)}')
+    groups = node.optional("threadGroupCount")
+    if groups is not None and len([element.integer(1, _UINT32_MAX) for element in groups.elements()]) != 3:
+        groups.fail("an array of 3 integers")
+    points = dispatchables[name].bind_points
+    bindings = parse_bindings(node.member("bindings"), points, resources, initial=False)
+    return Dispatch(node.path, name, bindings)
+
+
+def _parse_write_file(node: Node, resource: Resource, output_directory: Path) -> WriteFile:
+    target_node = node.member("targetPath")
+    target = output_directory / target_node.string()
+    if not target_node.string() or "\0" in target_node.string() or os.path.isdir(target):
+        target_node.fail("the name of a file")
+    ancestor = next(folder for folder in target.absolute().parents if os.path.exists(folder))
+    if not ancestor.is_dir() or not os.access(ancestor, os.W_OK):
+        target_node.fail("a file in a folder that can be written", str(target))
+    dimensions = _parse_dimensions(node, resource)
+    extension = target.suffix.lower()
+    if extension in images.EXTENSIONS:
+        _check_picture(node, resource, dimensions)
+    elif extension == ".npy" and resource.data_type is TensorDataType.UNKNOWN:
+        _fail_mixed(node, resource)
+    return WriteFile(node.path, resource.name, target, dimensions)
+
+
+def _fail_mixed(node: Node, resource: Resource) -> NoReturn:
+    node.member("resource").fail("a resource whose values have one type", f'"{resource.name}" with several')
+
+
+def _parse_dimensions(node: Node, resource: Resource) -> tuple[int, ...] | None:
+    dimensions_node = node.optional("dimensions")
+    if dimensions_node is None or not dimensions_node.elements():
+        return None
+    dimensions = tuple(element.integer(1, _UINT32_MAX) for element in dimensions_node.elements())
+    if resource.data_type is not TensorDataType.UNKNOWN:
+        available = element_count(resource.data_type, resource.size_in_bytes)
+        if prod(dimensions) > available:
+            dimensions_node.fail(f"at most the {available} elements of the resource", str(prod(dimensions)))
+    return dimensions
+
+
+def _check_picture(node: Node, resource: Resource, dimensions: tuple[int, ...] | None) -> None:
+    if not images.holds_pixels(resource.data_type):
+        expected = "a resource of FLOAT16, FLOAT32, FLOAT64 or UINT8"
+        node.member("resource").fail(expected, resource.data_type.name)
+    axis = images.channel_axis(dimensions or ())
+    if dimensions is None or axis is None:
+        given = "none" if dimensions is None else str(list(dimensions))
+        Node(None, node.at("dimensions")).fail("[1, C, H, W] or [1, H, W, C] with 1, 3 or 4 channels", given)
+    target = node.member("targetPath")
+    if dimensions[axis] == 4 and not target.string().lower().endswith(".png"):
+        target.fail("a .png file, because JPEG has no alpha channel")
+    images.pillow()

@@ -1,0 +1,244 @@
+"""The resources of a model: buffers and the ways to fill them at the start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence as SequenceOf
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from opendml.errors import InvalidArgument, Unsupported
+from opendml.frontends.dxdispatch import files, images
+from opendml.frontends.dxdispatch.enums import enum_value
+from opendml.frontends.dxdispatch.model import Initializer, Resource
+from opendml.frontends.dxdispatch.node import Failures, Node
+from opendml.frontends.dxdispatch.values import (
+    Bytes,
+    Elements,
+    byte_count,
+    element_count,
+    encode,
+    numpy_type,
+    scalar,
+)
+from opendml.spec.enums import TensorDataType
+
+_UINT32_MAX = 2**32 - 1
+_UINT64_MAX = 2**64 - 1
+_UNKNOWN = TensorDataType.UNKNOWN
+_FIELDS = (
+    "type",
+    "initialValues",
+    "initialValuesDataType",
+    "initialValuesOffsetInBytes",
+    "sizeInBytes",
+    "resampleSize",
+    "resampleMode",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Given values, already as bytes."""
+
+    data: Bytes
+    element_count: int
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Bytes that the values take."""
+        return self.data.size
+
+    def write(self, target: Bytes) -> None:
+        """Writes the values into `target`."""
+        target[:] = self.data
+
+
+@dataclass(frozen=True, slots=True)
+class Ramp:
+    """`element_count` values from `start` on, each `delta` more than the one before, in the arithmetic of the
+    type: rounded after each step, integers wrap. `delta` 0 repeats one value."""
+
+    data_type: TensorDataType
+    element_count: int
+    start: int | float
+    delta: int | float
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Bytes that the values take."""
+        return byte_count(self.data_type, self.element_count)
+
+    def write(self, target: Bytes) -> None:
+        """Writes the values into `target`."""
+        elements = np.full(self.element_count, self.delta or self.start, numpy_type(self.data_type))
+        if self.delta:
+            elements[0] = self.start
+            with np.errstate(all="ignore"):
+                np.add.accumulate(elements, out=elements)
+        target[:] = encode(elements, self.data_type)
+
+
+def parse_resources(node: Node, folder: Path) -> dict[str, Resource]:
+    """The object `resources`; files are sought relative to `folder`, then to the current directory."""
+    failures = Failures()
+    resources = {}
+    for name, child in node.members().items():
+        with failures.collected():
+            resources[name] = _resource(name, child, folder)
+    failures.raise_any()
+    return resources
+
+
+def _resource(name: str, node: Node, folder: Path) -> Resource:
+    node.members(_FIELDS)
+    kind = node.optional("type")
+    if kind is not None and kind.string() != "buffer":
+        kind.fail('"buffer"')
+    initializer, data_type = _initializer(node, folder)
+    offset_node, size_node = node.optional("initialValuesOffsetInBytes"), node.optional("sizeInBytes")
+    offset = offset_node.integer(0, _UINT64_MAX) if offset_node else 0
+    size = offset + initializer.size_in_bytes
+    if size_node is not None:
+        given = size_node.integer(1, _UINT64_MAX)
+        if given < size:
+            size_node.fail(
+                f"at least {size}: {initializer.size_in_bytes} bytes of values from byte {offset} on"
+            )
+        size = given
+    return Resource(node.path, name, data_type, initializer, offset, size)
+
+
+def _initializer(node: Node, folder: Path) -> tuple[Initializer, TensorDataType]:
+    """The field `initialValues` and the type of its elements (UNKNOWN for values of several types)."""
+    type_node = node.optional("initialValuesDataType")
+    data_type = enum_value(type_node, "TENSOR_DATA_TYPE", TensorDataType) if type_node else _UNKNOWN
+    values = node.member("initialValues")
+    if isinstance(values.value, list):
+        return (_mixed(values) if data_type is _UNKNOWN else _array(values, data_type)), data_type
+    if values.value == "deferred":
+        raise Unsupported(
+            f'{values.path}: "deferred" is for outputs of ONNX models, which opendml does not run'
+        )
+    if not isinstance(values.value, dict):
+        values.fail("an array or an object")
+    if "sourcePath" in values.value:
+        values.members(("sourcePath",))
+        return _file(values.member("sourcePath"), node, data_type, folder)
+    if data_type is _UNKNOWN:
+        _fail_unknown(node)
+    return _generated(values, data_type), data_type
+
+
+def _generated(node: Node, data_type: TensorDataType) -> Ramp:
+    """{valueCount, value} or {valueCount, valueStart, valueDelta}."""
+    given = node.members()
+    if "value" in given and "valueStart" in given:
+        node.fail("either value or valueStart with valueDelta", "both")
+    if "value" in given:
+        node.members(("valueCount", "value"))
+        start, delta = scalar(node.member("value"), data_type), None
+    else:
+        node.members(("valueCount", "valueStart", "valueDelta"))
+        start = scalar(node.member("valueStart"), data_type)
+        delta = scalar(node.member("valueDelta"), data_type)
+    return Ramp(data_type, node.member("valueCount").integer(1, _UINT32_MAX), start, delta or 0)
+
+
+def _array(node: Node, data_type: TensorDataType) -> Values:
+    """Numbers of one type."""
+    elements = _not_empty(node)
+    failures = Failures()
+    numbers = []
+    for element in elements:
+        with failures.collected():
+            numbers.append(scalar(element, data_type))
+    failures.raise_any()
+    return _values(np.array(numbers, numpy_type(data_type)), data_type)
+
+
+def _mixed(node: Node) -> Values:
+    """Objects {type, value}, with a name for the reader, laid out one after the other without padding."""
+    parts = []
+    for element in _not_empty(node):
+        if not isinstance(element.value, dict):
+            element.fail("an object with type and value, because initialValuesDataType is UNKNOWN")
+        element.members(("name", "type", "value"))
+        data_type = enum_value(element.member("type"), "TENSOR_DATA_TYPE", TensorDataType)
+        if data_type is _UNKNOWN:
+            element.member("type").fail("a data type other than UNKNOWN")
+        number = scalar(element.member("value"), data_type)
+        parts.append(encode(np.array([number], numpy_type(data_type)), data_type))
+    return Values(np.concatenate(parts), len(parts))
+
+
+def _values(elements: Elements, data_type: TensorDataType) -> Values:
+    return Values(encode(elements, data_type), elements.size)
+
+
+def _fail_unknown(resource: Node) -> NoReturn:
+    path = resource.at("initialValuesDataType")
+    raise InvalidArgument(f"{path}: missing or UNKNOWN; these values need a data type")
+
+
+def _not_empty(node: Node) -> SequenceOf[Node]:
+    elements = node.elements()
+    if not elements:
+        node.fail("at least one value")
+    return elements
+
+
+def _file(
+    source: Node, resource: Node, data_type: TensorDataType, folder: Path
+) -> tuple[Initializer, TensorDataType]:
+    """The contents of a .npy file, of a picture, or any other file's bytes, and the type of its elements."""
+    name = source.string()
+    path = next((path for path in (folder / name, Path(name)) if os.path.isfile(path)), None)
+    if path is None:
+        source.fail(f"a file in {folder} or the current directory")
+    try:
+        if path.suffix.lower() == ".npy":
+            values, data_type = _npy(source, path, data_type)
+        elif data_type is _UNKNOWN:
+            _fail_unknown(resource)
+        elif path.suffix.lower() in images.EXTENSIONS:
+            values = _image(resource, path, data_type)
+        else:
+            values = _raw(source, path, data_type)
+    except (OSError, ValueError, EOFError, OverflowError, MemoryError) as error:
+        source.fail("a readable file", f"{name}: {error or 'not enough memory'}")
+    if not values.size_in_bytes:
+        source.fail("at least one value", f"{name}, which is empty")
+    return values, data_type
+
+
+def _npy(source: Node, path: Path, data_type: TensorDataType) -> tuple[Values, TensorDataType]:
+    elements, own_type = files.read_npy(path)
+    if data_type not in (_UNKNOWN, own_type):
+        source.fail(f"elements of type {data_type.name} (initialValuesDataType)", own_type.name)
+    return _values(elements, own_type), own_type
+
+
+def _raw(source: Node, path: Path, data_type: TensorDataType) -> Values:
+    data = np.fromfile(path, np.uint8)
+    element_size = numpy_type(data_type).itemsize
+    if data.size % element_size:
+        source.fail(f"a multiple of {element_size} bytes, the size of {data_type.name}", f"{data.size} bytes")
+    return Values(data, element_count(data_type, data.size))
+
+
+def _image(resource: Node, path: Path, data_type: TensorDataType) -> Values:
+    if not images.holds_pixels(data_type):
+        resource.member("initialValuesDataType").fail("FLOAT16, FLOAT32, FLOAT64 or UINT8 for a picture")
+    mode, size = resource.optional("resampleMode"), resource.optional("resampleSize")
+    if mode is not None and mode.string() != "scale":
+        mode.fail('"scale"')
+    dimensions = None
+    if size is not None:
+        dimensions = tuple(element.integer(1, _UINT32_MAX) for element in size.elements())
+        if images.channel_axis(dimensions) is None:
+            size.fail("[1, C, H, W] or [1, H, W, C] with 1, 3 or 4 channels", str(list(dimensions)))
+    return _values(images.read(path, data_type, dimensions), data_type)

@@ -1,0 +1,1 @@
+"""What every operator computes: one short definition each, by family, in the vocabulary of tensor programs."""

@@ -1,0 +1,130 @@
+"""Activations: one value from one value. Each may stand alone or as the fused activation of another operator.
+
+NaN gives NaN in all of them, also in those that compare: a comparison with NaN is false, and the false branch keeps it.
+"""
+
+from __future__ import annotations
+
+from opendml.operators.registry import defines
+from opendml.program.functions import (
+    exp,
+    expm1,
+    log1p,
+    maximum,
+    minimum,
+    multiply_add,
+    normal_distribution,
+    select,
+    tanh,
+)
+from opendml.program.node import Node
+
+
+@defines("ACTIVATION_CELU")
+def celu(x: Node, *, alpha: float) -> Node:
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
+    return maximum(x, 0.0) + minimum(alpha * expm1(x / alpha), 0.0)
+
+
+@defines("ACTIVATION_ELU")
+def elu(x: Node, *, alpha: float) -> Node:
+    """x where x >= 0, alpha * (exp(x) - 1) elsewhere"""
+    return select(x >= 0.0, x, alpha * expm1(x))
+
+
+@defines("ACTIVATION_GELU")
+def gelu(x: Node) -> Node:
+    """x * (1 + erf(x / sqrt 2)) / 2; NaN at -infinity, which is what the formula says there (-infinity * 0)"""
+    return x * normal_distribution(x)
+
+
+@defines("ACTIVATION_HARD_SIGMOID")
+def hard_sigmoid(x: Node, *, alpha: float, beta: float) -> Node:
+    """max(0, min(alpha * x + beta, 1))"""
+    return maximum(minimum(multiply_add(x, alpha, beta), 1.0), 0.0)
+
+
+@defines("ACTIVATION_IDENTITY")
+def identity(x: Node) -> Node:
+    """x"""
+    return x
+
+
+@defines("ACTIVATION_LEAKY_RELU")
+def leaky_relu(x: Node, *, alpha: float) -> Node:
+    """x where x >= 0, alpha * x elsewhere"""
+    return select(x >= 0.0, x, alpha * x)
+
+
+@defines("ACTIVATION_LINEAR")
+def linear(x: Node, *, alpha: float, beta: float) -> Node:
+    """alpha * x + beta"""
+    return multiply_add(x, alpha, beta)
+
+
+@defines("ACTIVATION_PARAMETRIC_SOFTPLUS")
+def parametric_softplus(x: Node, *, alpha: float, beta: float) -> Node:
+    """alpha * ln(1 + exp(beta * x))"""
+    return alpha * _softplus(x, beta)
+
+
+@defines("ACTIVATION_RELU")
+def relu(x: Node) -> Node:
+    """max(0, x)"""
+    return maximum(x, 0.0)
+
+
+@defines("ACTIVATION_SCALED_ELU")
+def scaled_elu(x: Node, *, alpha: float, gamma: float) -> Node:
+    """gamma * x where x > 0, gamma * (alpha * exp(x) - alpha) elsewhere"""
+    return select(x > 0.0, gamma * x, gamma * alpha * expm1(x))
+
+
+@defines("ACTIVATION_SCALED_TANH")
+def scaled_tanh(x: Node, *, alpha: float, beta: float) -> Node:
+    """alpha * tanh(beta * x)"""
+    return alpha * tanh(beta * x)
+
+
+@defines("ACTIVATION_SHRINK")
+def shrink(x: Node, *, bias: float, threshold: float) -> Node:
+    """x - bias where x > threshold, x + bias where x < -threshold, 0 elsewhere"""
+    inside = select(x >= -threshold, 0.0, x + bias)
+    return select(x > threshold, x - bias, inside)
+
+
+@defines("ACTIVATION_SIGMOID")
+def sigmoid(x: Node) -> Node:
+    """1 / (1 + exp(-x)), in the form that cannot overflow"""
+    decay = exp(-abs(x))
+    return select(x >= 0.0, 1.0, decay) / (1.0 + decay)
+
+
+@defines("ACTIVATION_SOFTPLUS")
+def softplus(x: Node, *, steepness: float) -> Node:
+    """ln(1 + exp(steepness * x)) / steepness"""
+    return _softplus(x, steepness) / steepness
+
+
+@defines("ACTIVATION_SOFTSIGN")
+def softsign(x: Node) -> Node:
+    """x / (1 + |x|)"""
+    return x / (1.0 + abs(x))
+
+
+@defines("ACTIVATION_TANH")
+def hyperbolic_tangent(x: Node) -> Node:
+    """tanh(x)"""
+    return tanh(x)
+
+
+@defines("ACTIVATION_THRESHOLDED_RELU")
+def thresholded_relu(x: Node, *, alpha: float) -> Node:
+    """x where x > alpha, 0 elsewhere"""
+    return select(x <= alpha, 0.0, x)
+
+
+def _softplus(x: Node, steepness: float) -> Node:
+    """ln(1 + exp(steepness * x)) in the form that cannot overflow"""
+    product = steepness * x
+    return maximum(product, 0.0) + log1p(exp(-abs(steepness) * abs(x)))

@@ -1,0 +1,1 @@
+"""The tensor program: what an operator computes, in few primitives and without a word about machines."""

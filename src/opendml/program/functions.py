@@ -1,0 +1,101 @@
+"""The vocabulary of operator definitions: functions from nodes to nodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from opendml.program.node import Node, Number, Operation, apply, convert, reduction
+from opendml.program.scalar_type import ScalarType
+
+
+def maximum(a: Node | Number, b: Node | Number) -> Node:
+    """The greater of two; NaN if either is NaN."""
+    return apply(Operation.MAXIMUM, a, b)
+
+
+def minimum(a: Node | Number, b: Node | Number) -> Node:
+    """The lesser of two; NaN if either is NaN."""
+    return apply(Operation.MINIMUM, a, b)
+
+
+def select(condition: Node, if_true: Node | Number, if_false: Node | Number) -> Node:
+    """`if_true` where the condition holds, `if_false` elsewhere."""
+    return apply(Operation.SELECT, condition, if_true, if_false)
+
+
+def multiply_add(a: Node | Number, b: Node | Number, c: Node | Number) -> Node:
+    """a * b + c, rounded once."""
+    return apply(Operation.MULTIPLY_ADD, a, b, c)
+
+
+def square_root(x: Node) -> Node:
+    """Correctly rounded square root; NaN below zero."""
+    return apply(Operation.SQUARE_ROOT, x)
+
+
+def round_even(x: Node) -> Node:
+    """The nearest whole number, halves to even."""
+    return apply(Operation.ROUND_EVEN, x)
+
+
+def exp(x: Node) -> Node:
+    """e to the power x."""
+    return apply(Operation.EXPONENTIAL, x)
+
+
+def expm1(x: Node) -> Node:
+    """e to the power x, less one; exact for small x."""
+    return apply(Operation.EXPONENTIAL_MINUS_ONE, x)
+
+
+def log(x: Node) -> Node:
+    """Natural logarithm; -infinity at zero, NaN below."""
+    return apply(Operation.LOGARITHM, x)
+
+
+def log1p(x: Node) -> Node:
+    """Natural logarithm of 1 + x; exact for small x."""
+    return apply(Operation.LOGARITHM_ONE_PLUS, x)
+
+
+def tanh(x: Node) -> Node:
+    """Hyperbolic tangent."""
+    return apply(Operation.HYPERBOLIC_TANGENT, x)
+
+
+def erf(x: Node) -> Node:
+    """Error function."""
+    return apply(Operation.ERROR_FUNCTION, x)
+
+
+def normal_distribution(x: Node) -> Node:
+    """Probability that a standard normal variable is below x."""
+    return apply(Operation.NORMAL_DISTRIBUTION, x)
+
+
+def mean(x: Node, axes: Iterable[int]) -> Node:
+    """Mean over the axes, in FLOAT64."""
+    return reduction(Operation.MEAN, x, axes)
+
+
+def variance(x: Node, axes: Iterable[int]) -> Node:
+    """Population variance over the axes, in FLOAT64."""
+    return reduction(Operation.VARIANCE, x, axes)
+
+
+def deviation(x: Node, center: Node) -> Node:
+    """x - center in the type of x, as if the FLOAT64 center were not rounded to it first.
+
+    The mean of a group may be thousands of times its deviation: rounded to FLOAT32 it would shift every result. So it is
+    subtracted in two parts. An infinite center has no second part.
+    """
+    high = convert(center, x.type)
+    exact_high = convert(high, center.type)
+    rest = select(abs(exact_high) < math.inf, center - exact_high, 0.0)
+    return (x - high) - convert(rest, x.type)
+
+
+def compute_type(storage: ScalarType) -> ScalarType:
+    """The type in which elements stored as `storage` are computed: FLOAT16 in FLOAT32, all others in their own."""
+    return ScalarType.FLOAT32 if storage is ScalarType.FLOAT16 else storage

@@ -1,0 +1,247 @@
+"""Nodes of a tensor program: sources, constants, element-wise operations and reductions.
+
+A program is a directed acyclic graph of immutable nodes. A node has an element type and sizes; scalar expressions are nodes
+without dimensions. Operands of element-wise nodes broadcast as in NumPy, with equal numbers of dimensions or none. What the nodes
+compute on a machine is the targets' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from enum import Enum, auto
+
+from opendml.program.scalar_type import ScalarType
+
+
+class Operation(Enum):
+    """The closed set of primitives."""
+
+    SOURCE = auto()
+    """An input of the program or kernel; `attribute` is its index."""
+    CONSTANT = auto()
+    """A number; `attribute` is its value."""
+
+    ADD = auto()
+    SUBTRACT = auto()
+    MULTIPLY = auto()
+    DIVIDE = auto()
+    MULTIPLY_ADD = auto()
+    """a * b + c, rounded once."""
+    MINIMUM = auto()
+    """NaN if either is NaN; -0 is below +0."""
+    MAXIMUM = auto()
+    NEGATE = auto()
+    ABSOLUTE = auto()
+    SQUARE_ROOT = auto()
+    ROUND_EVEN = auto()
+
+    LESS = auto()
+    LESS_EQUAL = auto()
+    EQUAL = auto()
+    AND = auto()
+    OR = auto()
+    NOT = auto()
+    SELECT = auto()
+    """The second operand where the first is true, the third elsewhere."""
+
+    CONVERT = auto()
+    """The value in another type: floats are rounded to nearest even, floats become integers by truncation."""
+    BITCAST = auto()
+    """The same bits in another type of the same width."""
+    SHIFT_LEFT = auto()
+    SHIFT_RIGHT = auto()
+    """Arithmetic on signed integers, logical on unsigned ones."""
+
+    EXPONENTIAL = auto()
+    EXPONENTIAL_MINUS_ONE = auto()
+    LOGARITHM = auto()
+    LOGARITHM_ONE_PLUS = auto()
+    HYPERBOLIC_TANGENT = auto()
+    ERROR_FUNCTION = auto()
+    NORMAL_DISTRIBUTION = auto()
+    """Cumulative distribution of the standard normal: (1 + erf(x / sqrt 2)) / 2."""
+
+    MEAN = auto()
+    """Mean over the axes in `attribute`, which keep the size 1; FLOAT64."""
+    VARIANCE = auto()
+    """Population variance over the axes in `attribute`, which keep the size 1; FLOAT64."""
+
+
+COMPARISONS = frozenset({Operation.LESS, Operation.LESS_EQUAL, Operation.EQUAL})
+REDUCTIONS = frozenset({Operation.MEAN, Operation.VARIANCE})
+FUNCTIONS = frozenset(
+    {
+        Operation.EXPONENTIAL,
+        Operation.EXPONENTIAL_MINUS_ONE,
+        Operation.LOGARITHM,
+        Operation.LOGARITHM_ONE_PLUS,
+        Operation.HYPERBOLIC_TANGENT,
+        Operation.ERROR_FUNCTION,
+        Operation.NORMAL_DISTRIBUTION,
+    }
+)
+
+Attribute = int | float | tuple[int, ...] | None
+Number = int | float
+
+
+class Node:
+    """One value of a tensor program. Immutable; compared by identity (`rebuild` shares equal nodes)."""
+
+    __slots__ = ("attribute", "operands", "operation", "sizes", "type")
+
+    def __init__(
+        self,
+        operation: Operation,
+        type: ScalarType,
+        sizes: tuple[int, ...] = (),
+        operands: tuple[Node, ...] = (),
+        attribute: Attribute = None,
+    ) -> None:
+        self.operation = operation
+        self.type = type
+        self.sizes = sizes
+        self.operands = operands
+        self.attribute = attribute
+
+    def __repr__(self) -> str:
+        detail = "" if self.attribute is None else f", {self.attribute}"
+        return f"<{self.operation.name} {self.type.name}{list(self.sizes)}{detail}>"
+
+    def __add__(self, other: Node | Number) -> Node:
+        return apply(Operation.ADD, self, other)
+
+    def __radd__(self, other: Number) -> Node:
+        return apply(Operation.ADD, other, self)
+
+    def __sub__(self, other: Node | Number) -> Node:
+        return apply(Operation.SUBTRACT, self, other)
+
+    def __rsub__(self, other: Number) -> Node:
+        return apply(Operation.SUBTRACT, other, self)
+
+    def __mul__(self, other: Node | Number) -> Node:
+        return apply(Operation.MULTIPLY, self, other)
+
+    def __rmul__(self, other: Number) -> Node:
+        return apply(Operation.MULTIPLY, other, self)
+
+    def __truediv__(self, other: Node | Number) -> Node:
+        return apply(Operation.DIVIDE, self, other)
+
+    def __rtruediv__(self, other: Number) -> Node:
+        return apply(Operation.DIVIDE, other, self)
+
+    def __neg__(self) -> Node:
+        return apply(Operation.NEGATE, self)
+
+    def __abs__(self) -> Node:
+        return apply(Operation.ABSOLUTE, self)
+
+    def __lt__(self, other: Node | Number) -> Node:
+        return apply(Operation.LESS, self, other)
+
+    def __le__(self, other: Node | Number) -> Node:
+        return apply(Operation.LESS_EQUAL, self, other)
+
+    def __gt__(self, other: Node | Number) -> Node:
+        return apply(Operation.LESS, other, self)
+
+    def __ge__(self, other: Node | Number) -> Node:
+        return apply(Operation.LESS_EQUAL, other, self)
+
+
+def source(index: int, type: ScalarType, sizes: Sequence[int] = ()) -> Node:
+    """The `index`-th input."""
+    return Node(Operation.SOURCE, type, tuple(sizes), attribute=index)
+
+
+def constant(value: Number, type: ScalarType) -> Node:
+    """A number of the given type, without dimensions."""
+    return Node(Operation.CONSTANT, type, attribute=float(value) if type.is_float else int(value))
+
+
+def apply(operation: Operation, *operands: Node | Number) -> Node:
+    """An element-wise node; numbers take the type of the operands beside them."""
+    values = operands[1:] if operation is Operation.SELECT else operands
+    type = next(node.type for node in values if isinstance(node, Node))
+    nodes = tuple(node if isinstance(node, Node) else constant(node, type) for node in operands)
+    if any(node.type is not type for node in nodes[len(operands) - len(values) :]):
+        raise TypeError(f"{operation.name} of {', '.join(node.type.name for node in nodes)}")
+    result = ScalarType.BOOLEAN if operation in COMPARISONS else type
+    return Node(operation, result, broadcast(node.sizes for node in nodes), nodes)
+
+
+def convert(value: Node, type: ScalarType) -> Node:
+    """`value` in another element type, or itself where it has that type."""
+    return value if value.type is type else Node(Operation.CONVERT, type, value.sizes, (value,))
+
+
+def bitcast(value: Node, type: ScalarType) -> Node:
+    """The bits of `value` read as another type of the same width."""
+    return Node(Operation.BITCAST, type, value.sizes, (value,))
+
+
+def reduction(operation: Operation, value: Node, axes: Iterable[int]) -> Node:
+    """A reduction of `value` over `axes`, which keep the size 1."""
+    reduced = tuple(sorted(axes))
+    sizes = tuple(1 if axis in reduced else size for axis, size in enumerate(value.sizes))
+    return Node(operation, ScalarType.FLOAT64, sizes, (value,), reduced)
+
+
+def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    """The common sizes of operands; a size of 1 repeats, operands without dimensions fit all."""
+    result: tuple[int, ...] = ()
+    for sizes in shapes:
+        if not result or not sizes:
+            result = result or sizes
+            continue
+        if len(sizes) != len(result) or any(a != b and 1 not in (a, b) for a, b in zip(sizes, result, strict=True)):
+            raise TypeError(f"sizes {list(result)} and {list(sizes)} do not broadcast")
+        result = tuple(max(a, b) for a, b in zip(sizes, result, strict=True))
+    return result
+
+
+def ordered(roots: Iterable[Node], known: Container[int] = ()) -> Iterator[Node]:
+    """Every node that the roots need, each once, operands first; nodes whose identity is `known` are left out."""
+    seen: set[int] = set()
+    pending: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
+    while pending:
+        node, operands_done = pending.pop()
+        if operands_done:
+            yield node
+        elif id(node) not in seen and id(node) not in known:
+            seen.add(id(node))
+            pending.append((node, True))
+            pending.extend((operand, False) for operand in reversed(node.operands))
+
+
+def rebuild(roots: Sequence[Node], change: Callable[[Node], Node]) -> tuple[Node, ...]:
+    """The same graph with `change` applied to every node, operands first; equal nodes become one."""
+    unique: dict[tuple[object, ...], Node] = {}
+    shared: dict[int, Node] = {}
+
+    def share(node: Node) -> None:
+        operands = tuple(shared[id(operand)] for operand in node.operands)
+        candidate = node if operands == node.operands else with_operands(node, operands)
+        # A number's own text tells 0.0 from -0.0 and makes NaN equal to itself.
+        key = (node.operation, node.type, node.sizes, repr(node.attribute), *map(id, operands))
+        result = unique.setdefault(key, candidate)
+        shared[id(node)] = shared[id(result)] = result
+
+    changed: dict[int, Node] = {}
+    originals = list(ordered(roots))
+    alive = []  # identities are keys: no node may be collected while this runs
+    for node in originals:
+        operands = tuple(changed[id(operand)] for operand in node.operands)
+        result = change(node if operands == node.operands else with_operands(node, operands))
+        alive.append(result)
+        for part in ordered([result], shared):
+            share(part)
+        changed[id(node)] = shared[id(result)]
+    return tuple(changed[id(root)] for root in roots)
+
+
+def with_operands(node: Node, operands: tuple[Node, ...]) -> Node:
+    """The same node over other operands."""
+    return Node(node.operation, node.type, node.sizes, operands, node.attribute)

@@ -1,0 +1,49 @@
+"""A whole tensor program: nodes between tensors that lie somewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opendml.program.node import Node
+from opendml.program.scalar_type import ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a tensor's elements lie in its buffer: the one at index i is at i . strides bytes from the first."""
+
+    type: ScalarType
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first byte that the tensor touches and the one after the last, relative to its first element."""
+        reaches = [(size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True)]
+        return sum(min(reach, 0) for reach in reaches), sum(max(reach, 0) for reach in reaches) + self.type.bytes
+
+    @property
+    def element_count(self) -> int:
+        """The product of the sizes."""
+        return math.prod(self.sizes)
+
+
+def packed(type: ScalarType, sizes: Sequence[int]) -> Layout:
+    """The dense layout, last dimension innermost."""
+    strides = []
+    step = type.bytes
+    for size in reversed(sizes):
+        strides.append(step)
+        step *= size
+    return Layout(type, tuple(sizes), tuple(reversed(strides)))
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """`results[k]`, over SOURCE nodes that stand for the tensors `inputs`, is to be written to the tensor `outputs[k]`."""
+
+    inputs: tuple[Layout, ...]
+    outputs: tuple[Layout, ...]
+    results: tuple[Node, ...]

@@ -1,0 +1,57 @@
+"""Element types of a tensor program: DirectML's data types and the truth values of comparisons."""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+
+from opendml.spec.enums import TensorDataType
+
+
+class ScalarType(Enum):
+    """An element type; the members keep DirectML's names."""
+
+    BOOLEAN = "BOOLEAN"
+    FLOAT16 = "FLOAT16"
+    FLOAT32 = "FLOAT32"
+    FLOAT64 = "FLOAT64"
+    UINT8 = "UINT8"
+    UINT16 = "UINT16"
+    UINT32 = "UINT32"
+    UINT64 = "UINT64"
+    INT8 = "INT8"
+    INT16 = "INT16"
+    INT32 = "INT32"
+    INT64 = "INT64"
+
+    @staticmethod
+    def of(data_type: TensorDataType) -> ScalarType:
+        """The element type of a tensor of DirectML's `data_type`."""
+        return ScalarType[data_type.name]
+
+    @cached_property
+    def numpy(self) -> np.dtype[np.generic]:
+        """The NumPy type of the same elements."""
+        return np.dtype("bool" if self is ScalarType.BOOLEAN else self.name.lower())
+
+    @cached_property
+    def is_float(self) -> bool:
+        """Whether this is a floating-point type."""
+        return self.name.startswith("FLOAT")
+
+    @cached_property
+    def is_signed(self) -> bool:
+        """Whether this is an integer type with a sign."""
+        return self.name.startswith("INT")
+
+    @cached_property
+    def bits(self) -> int:
+        """Width of one element in bits; a truth value has one."""
+        return 1 if self is ScalarType.BOOLEAN else self.numpy.itemsize * 8
+
+    @cached_property
+    def bytes(self) -> int:
+        """Size of one stored element in bytes."""
+        return self.numpy.itemsize

@@ -1,0 +1,1 @@
+"""Devices, compiled operators, bindings: what callers hold."""

@@ -1,0 +1,143 @@
+"""What an attribute's value must be by its type, its enumeration and its range."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from math import isfinite
+from typing import Any
+
+from opendml.spec import enums
+from opendml.spec.enums import FeatureLevel
+from opendml.spec.feature_level import full_name
+from opendml.spec.naming import camel_case
+from opendml.spec.operator_desc import ScaleBias, Size2D
+from opendml.spec.schema import Field, Range, value_since
+from opendml.spec.tensor_rules import UINT32_MAX, Problems, is_integer
+from opendml.spec.wording import shown
+
+FLOAT32_MAX = float.fromhex("0x1.fffffep127")
+
+AttributeCheck = Callable[[Any], Problems | None]
+
+
+def attribute_check(field: Field, level: FeatureLevel) -> AttributeCheck:
+    """The check of an attribute that is no desc: of any object, to what is wrong with it."""
+    check = _enum_check(field.enum, level) if field.enum else _CHECKS[field.type]
+    if field.range and (field.range.below is None or level < field.range.below):
+        check = _range_check(check, field.range)
+    if field.optional:
+        required = check
+        return lambda value: None if value is None else required(value)
+    return check
+
+
+def float_message(value: Any) -> str | None:
+    """Why the value is no FLOAT; None when it is one. Infinities and NaN are."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return f": {shown(value)}; must be a number"
+    if not (abs(value) <= FLOAT32_MAX or (isinstance(value, float) and not isfinite(value))):
+        return f": {shown(value)}; must fit a 32-bit float"
+    return None
+
+
+def _float(value: Any) -> Problems | None:
+    message = float_message(value)
+    return Problems([message], False) if message else None
+
+
+def _integer_check(low: int, high: int) -> AttributeCheck:
+    def check(value: Any) -> Problems | None:
+        if is_integer(value, low, high):
+            return None
+        return Problems([f": {shown(value)}; must be a whole number from {low} to {high}"], False)
+
+    return check
+
+
+def _bool(value: Any) -> Problems | None:
+    return None if isinstance(value, bool) else Problems([f": {shown(value)}; must be True or False"], False)
+
+
+def _array_check(item_check: AttributeCheck) -> AttributeCheck:
+    def check(value: Any) -> Problems | None:
+        if not isinstance(value, tuple):
+            return Problems([f": {shown(value)}; must be a sequence of numbers"], False)
+        messages = [
+            f"[{i}]{message}"
+            for i, item in enumerate(value)
+            if (problems := item_check(item))
+            for message in problems.messages
+        ]
+        return Problems(messages, False) if messages else None
+
+    return check
+
+
+def _record_check(record: type[ScaleBias] | type[Size2D], item_check: AttributeCheck) -> AttributeCheck:
+    def check(value: Any) -> Problems | None:
+        if not isinstance(value, record):
+            return Problems([f": {shown(value)}; must be a {record.__name__}"], False)
+        messages = [
+            f".{name.capitalize()}{message}"
+            for name, item in zip(record._fields, value, strict=True)
+            if (problems := item_check(item))
+            for message in problems.messages
+        ]
+        return Problems(messages, False) if messages else None
+
+    return check
+
+
+def _enum_check(name: str, level: FeatureLevel) -> AttributeCheck:
+    members: type[IntEnum] = getattr(enums, camel_case(name))
+    since = {member: value_since(name, member.name) for member in members}
+
+    def check(value: Any) -> Problems | None:
+        if not isinstance(value, members):
+            example = f"{members.__name__}.{next(reversed(list(members))).name}"
+            return Problems([f": {shown(value)}; must be a {members.__name__}, such as {example}"], False)
+        if since[value] > level:
+            exists = f"exists from {full_name(since[value])}, not in {full_name(level)}"
+            return Problems([f": {value.name}; {exists}"], True)
+        return None
+
+    return check
+
+
+def _range_check(check: AttributeCheck, range: Range) -> AttributeCheck:
+    below = f" below {full_name(range.below)}" if range.below else ""
+    words = f"must be {'finite and ' if range.finite else ''}at least {range.minimum}{below}"
+
+    def check_range(value: Any) -> Problems | None:
+        problems = check(value)
+        if problems:
+            return problems
+        if value >= range.minimum and (isfinite(value) or not range.finite):
+            return None
+        return Problems([f": {shown(value)}; {words}"], True)
+
+    return check_range
+
+
+def _scalar(value: Any) -> Problems | None:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return None
+    return Problems([f": {shown(value)}; must be a number"], False)
+
+
+_UINT = _integer_check(0, UINT32_MAX)
+_INT = _integer_check(-(2**31), 2**31 - 1)
+
+_CHECKS: dict[str, AttributeCheck] = {
+    "FLOAT": _float,
+    "UINT": _UINT,
+    "INT": _INT,
+    "BOOL": _bool,
+    "FLOAT_ARRAY": _array_check(_float),
+    "UINT_ARRAY": _array_check(_UINT),
+    "INT_ARRAY": _array_check(_INT),
+    "SCALE_BIAS": _record_check(ScaleBias, _float),
+    "SIZE_2D": _record_check(Size2D, _UINT),
+    "SCALAR_UNION": _scalar,
+}

@@ -1,0 +1,27 @@
+"""The JSON files with DirectML's facts, read when first asked for."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_FOLDER = Path(__file__).parent / "data"
+
+
+@cache
+def operator_facts() -> dict[str, Any]:
+    """data/operators.json: the facts of every operator by its name."""
+    return _read("operators.json")
+
+
+@cache
+def enum_facts() -> dict[str, Any]:
+    """data/enums.json: constants, enumerations, levels of late values, rules of fused activations."""
+    return _read("enums.json")
+
+
+def _read(name: str) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads((_FOLDER / name).read_text(encoding="utf-8"))
+    return facts

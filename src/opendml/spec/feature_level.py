@@ -1,0 +1,37 @@
+"""Feature levels: how callers may name them and how messages do."""
+
+from __future__ import annotations
+
+from opendml.errors import InvalidArgument
+from opendml.spec.enums import FeatureLevel
+
+NEWEST = max(FeatureLevel)
+
+_PREFIX = "DML_FEATURE_LEVEL_"
+_BY_NAME = {level.name.removeprefix("LEVEL_"): level for level in FeatureLevel}
+_BY_VALUE = {level.value: level for level in FeatureLevel}
+
+
+def as_feature_level(level: FeatureLevel | str | int | None) -> FeatureLevel:
+    """The feature level that `level` names.
+
+    Args:
+        level: a member, its value, "2_0" or "DML_FEATURE_LEVEL_2_0"; None is the newest.
+
+    Raises:
+        InvalidArgument: no such level.
+    """
+    if isinstance(level, FeatureLevel):
+        return level
+    if level is None:
+        return NEWEST
+    if isinstance(level, str) and (known := _BY_NAME.get(level.removeprefix(_PREFIX))) is not None:
+        return known
+    if isinstance(level, int) and (known := _BY_VALUE.get(level)) is not None:
+        return known
+    raise InvalidArgument(f"feature level: {level!r}; opendml knows {', '.join(_BY_NAME)}")
+
+
+def full_name(level: FeatureLevel) -> str:
+    """DirectML's own name of the level, such as DML_FEATURE_LEVEL_2_0."""
+    return _PREFIX + level.name.removeprefix("LEVEL_")

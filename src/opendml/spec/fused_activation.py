@@ -1,0 +1,39 @@
+"""Which operators may be given to another one as its activation."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from opendml.spec.enums import FeatureLevel
+from opendml.spec.facts import enum_facts
+from opendml.spec.feature_level import full_name
+from opendml.spec.schema import operator
+
+
+@cache
+def fusable_since(outer: str, activation: str) -> FeatureLevel | None:
+    """The level from which `outer` takes `activation`; None where it never does."""
+    facts = enum_facts()["fused_activation"]
+    if activation in facts["activations"]:
+        return max(operator(activation).introduced, operator(outer).introduced)
+    for extra in facts["extra"]:
+        if activation == extra["activation"] and outer in extra["operators"]:
+            return FeatureLevel[f"LEVEL_{extra['level']}"]
+    return None
+
+
+def fusion_message(outer: str, activation: str, level: FeatureLevel) -> str | None:
+    """Why `outer` cannot take `activation` at that level; None when it can."""
+    since = fusable_since(outer, activation)
+    if since is None:
+        names = [name for name in _candidates() if (first := fusable_since(outer, name)) and first <= level]
+        return f": {activation} cannot be fused; {full_name(level)} allows {', '.join(names)}"
+    if since > level:
+        return f": {activation}; can be fused from {full_name(since)}, not in {full_name(level)}"
+    return None
+
+
+@cache
+def _candidates() -> tuple[str, ...]:
+    facts = enum_facts()["fused_activation"]
+    return (*facts["activations"], *(extra["activation"] for extra in facts["extra"]))

@@ -1,0 +1,26 @@
+"""`python -m opendml.spec.generate` writes the generated files; with --check it only compares them."""
+
+from __future__ import annotations
+
+import sys
+
+from opendml.spec.generate.files import stale_files, write_files
+
+
+def main(arguments: list[str]) -> int:
+    """Writes the files that differ, or with --check lists them; the exit code is 1 when it finds some."""
+    if arguments == ["--check"]:
+        stale = stale_files()
+        for path in stale:
+            print(f"{path} differs from opendml/spec/data; run python -m opendml.spec.generate")
+        return 1 if stale else 0
+    if arguments:
+        print("usage: python -m opendml.spec.generate [--check]")
+        return 2
+    for path in write_files():
+        print(f"wrote {path}" if path.exists() else f"removed {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,105 @@
+"""Source of opendml/functions.py: one immediate function per operator that can be run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from opendml.spec.generate.desc_source import argument_type, default_source
+from opendml.spec.generate.prose import attribute_text, docstring_head, tensor_line
+from opendml.spec.generate.text import WIDTH, call_lines, header, wrap
+from opendml.spec.naming import camel_case
+from opendml.spec.schema import Field, Operator, operator
+
+_HEAD = """
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from opendml.runtime.immediate import call
+{imports}
+if TYPE_CHECKING:
+    from opendml.runtime.device import Device
+
+T = TypeVar("T")
+"""
+
+
+def function_source(names: Iterable[str]) -> str:
+    """The whole module, with a function for each operator named, in that order."""
+    chosen = [operator(name) for name in names]
+    functions = "".join(_function(each) for each in chosen)
+    imports = _enum_imports(chosen) + _desc_imports(functions)
+    exported = "".join(f'    "{name}",\n' for name in sorted(each.function_name for each in chosen))
+    text = header("Immediate functions: one per operator, arrays in, arrays out.") + _HEAD.format(
+        imports=imports
+    )
+    if "Sequence[" not in functions:
+        text = text.replace("from collections.abc import Sequence\n", "")
+    return f"{text}\n__all__ = [\n{exported}]\n{functions}"
+
+
+def _enum_imports(chosen: list[Operator]) -> str:
+    names = sorted({camel_case(field.enum) for each in chosen for field in each.attributes if field.enum})
+    return f"from opendml.spec.enums import {', '.join(names)}\n" if names else ""
+
+
+def _desc_imports(functions: str) -> str:
+    names = [name for name in ("OperatorDesc", "ScaleBias", "Size2D") if f": {name}" in functions]
+    return f"from opendml.spec.operator_desc import {', '.join(names)}\n" if names else ""
+
+
+def _function(operator: Operator) -> str:
+    inputs = [field for field in operator.tensors if field.kind == "INPUT_TENSOR"]
+    outputs = [field for field in operator.tensors if field.kind == "OUTPUT_TENSOR"]
+    result = "T" if len(outputs) == 1 else f"tuple[{', '.join('T' for _ in outputs)}]"
+    arguments = [
+        *_positional(inputs),
+        "*",
+        *map(_keyword, operator.attributes),
+        f"out: {result} | None = None",
+        "device: str | Device | None = None",
+    ]
+    tensors = _tuple(tensor_name(field) for field in inputs)
+    attributes = _tuple(field.python_name for field in operator.attributes)
+    passed = [f'"{operator.name}"', tensors, attributes, "out", "device"]
+    returned = f"    return call({', '.join(passed)})\n"
+    if len(returned) > WIDTH + 1:
+        returned = call_lines("return call", passed, "", "    ")
+    signature = call_lines(f"def {operator.function_name}", arguments, f" -> {result}:", "")
+    return "\n\n" + signature + "\n".join(_docstring(operator, inputs)) + "\n" + returned
+
+
+def tensor_name(field: Field) -> str:
+    """The name of a tensor argument: the field's without its suffix."""
+    return field.python_name.removesuffix("_tensor").removesuffix("_tensors")
+
+
+def _positional(inputs: list[Field]) -> Iterator[str]:
+    """Optional tensors default to None, but not those in front of a required one."""
+    last_required = max((i for i, field in enumerate(inputs) if not field.optional), default=-1)
+    for i, field in enumerate(inputs):
+        kind = "Sequence[T]" if field.type == "TENSOR_DESC_ARRAY" else "T"
+        optional = " | None" if field.optional else ""
+        default = " = None" if i > last_required else ""
+        yield f"{tensor_name(field)}: {kind}{optional}{default}"
+
+
+def _keyword(field: Field) -> str:
+    default = default_source(field)
+    return f"{field.python_name}: {argument_type(field)}{f' = {default}' if default else ''}"
+
+
+def _tuple(names: Iterable[str]) -> str:
+    listed = list(names)
+    return f"({listed[0]},)" if len(listed) == 1 else f"({', '.join(listed)})"
+
+
+def _docstring(operator: Operator, inputs: list[Field]) -> Iterator[str]:
+    yield from docstring_head(operator)
+    yield "    Args:"
+    for field in inputs:
+        yield wrap(f"{tensor_name(field)}: {tensor_line(operator, field)}", "        ", "    ")
+    for field in operator.attributes:
+        yield wrap(f"{field.python_name}: {attribute_text(field)}", "        ", "    ")
+    yield wrap("out: Where to write; a new array (of the inputs' kind) when None.", "        ", "    ")
+    yield wrap("device: Where to run; the default device when None.", "        ", "    ")
+    yield '    """'

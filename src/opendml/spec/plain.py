@@ -1,0 +1,26 @@
+"""Values as callers give them, as plain Python values: hashable, and without NumPy's wrapping integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_PLAIN = frozenset((int, float, bool, str, type(None)))
+
+
+def as_plain(value: Any) -> Any:
+    """A NumPy scalar as Python's int, float or bool; anything else as it is."""
+    if type(value) not in _PLAIN and getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return value.item()
+    return value
+
+
+def as_tuple(value: Any) -> Any:
+    """A list, tuple, range or one-dimensional array as a tuple of plain values; anything else as it is.
+
+    Strings and whatever else is no sequence of numbers stay untouched: the validator says what is wrong.
+    """
+    if isinstance(value, list | tuple | range):
+        return tuple([as_plain(item) for item in value])
+    if getattr(value, "ndim", None) == 1 and hasattr(value, "tolist"):
+        return tuple(value.tolist())
+    return value

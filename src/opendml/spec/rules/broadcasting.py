@@ -1,0 +1,50 @@
+"""Tensors whose sizes of 1 are repeated along another's dimensions, and those that only come together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opendml.spec.enums import FeatureLevel
+from opendml.spec.feature_level import full_name
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.rules.rule import Rule
+from opendml.spec.schema import Broadcast, Field, Operator, Together
+from opendml.spec.tensor_desc import TensorDesc
+
+
+def broadcastable(operator: Operator, name: str, rule: Broadcast, level: FeatureLevel) -> Rule:
+    """Every size of the tensor `name` is 1 or that of the tensor it is repeated to.
+
+    Below `rule.channel_below` the channels (dimension 1, where there is one) are not repeated.
+    """
+    field, target = operator.field(name), operator.field(rule.to)
+    channels = rule.channel_below if rule.channel_below and level < rule.channel_below else None
+
+    def check(desc: OperatorDesc) -> Iterator[tuple[Field, str]]:
+        tensor: TensorDesc | None = getattr(desc, field.python_name)
+        to: TensorDesc | None = getattr(desc, target.python_name)
+        if tensor is None or to is None or len(tensor.sizes) != len(to.sizes):
+            return
+        for i, (size, full) in enumerate(zip(tensor.sizes, to.sizes, strict=True)):
+            if size == full:
+                continue
+            if i == 1 and channels:
+                below = full_name(channels)
+                yield field, f".Sizes[1]: {size}; must be {target.name}'s channel count {full} below {below}"
+            elif size != 1:
+                yield field, f".Sizes[{i}]: {size}; must be 1 or {target.name}'s {full}"
+
+    return Rule((field, target), check)
+
+
+def given_together(operator: Operator, rule: Together) -> Rule:
+    """The tensors are all given or all missing."""
+    fields = tuple(operator.field(name) for name in rule.tensors)
+
+    def check(desc: OperatorDesc) -> Iterator[tuple[Field, str]]:
+        given = [field.name for field in fields if getattr(desc, field.python_name) is not None]
+        for field in fields:
+            if given and field.name not in given:
+                yield field, f": missing while {given[0]} is given; required below {full_name(rule.below)}"
+
+    return Rule(fields, check)

@@ -1,0 +1,32 @@
+"""What a rule is, and the tensors that rules read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.schema import Field
+from opendml.spec.tensor_desc import TensorDesc
+
+
+class Rule(NamedTuple):
+    """A rule between fields.
+
+    Attributes:
+        fields: what it reads; it is left out where one of them is malformed.
+        check: from a desc to (field, message that continues its name) for everything that breaks the rule.
+    """
+
+    fields: tuple[Field, ...]
+    check: Callable[[OperatorDesc], Iterable[tuple[Field, str]]]
+
+
+def given_tensors(desc: OperatorDesc, field: Field) -> Iterator[tuple[str, TensorDesc]]:
+    """The tensors of a field that are given, each with its index if the field is an array ("" or "[1]")."""
+    value = getattr(desc, field.python_name)
+    if field.type == "TENSOR_DESC_ARRAY":
+        for i, tensor in enumerate(value):
+            yield f"[{i}]", tensor
+    elif value is not None:
+        yield "", value

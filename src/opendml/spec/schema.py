@@ -1,0 +1,293 @@
+"""A typed view of the operators' facts (data/operators.json), built per operator when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from opendml.errors import InvalidArgument
+from opendml.spec.enums import FeatureLevel
+from opendml.spec.facts import enum_facts, operator_facts
+from opendml.spec.naming import camel_case, snake_case
+
+
+@dataclass(frozen=True)
+class Range:
+    """A number is at least `minimum` (and finite, if `finite`); with `below`, only below that level."""
+
+    minimum: float
+    finite: bool
+    below: FeatureLevel | None
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of an operator's struct.
+
+    Attributes:
+        name: DirectML's name, such as "InputTensor".
+        kind: "INPUT_TENSOR", "OUTPUT_TENSOR" or "ATTRIBUTE".
+        type: "TENSOR_DESC", "TENSOR_DESC_ARRAY", "OPERATOR_DESC", "OPERATOR_DESC_ARRAY", "UINT", "INT",
+            "BOOL", "FLOAT", "UINT_ARRAY", "INT_ARRAY", "FLOAT_ARRAY", "SCALE_BIAS", "SIZE_2D" or
+            "SCALAR_UNION".
+        optional: it may be null (from `optional_since`, when that is given; required below).
+        enum: key of the enumeration in enums.json that a UINT is, or None.
+        has_default: the desc class has a default for this attribute.
+        default: that default; an enumeration's member by its name.
+        default_source: "page" when Microsoft documents it, "opendml" when the choice is ours.
+        count_of: for a count, the arrays whose length it is (such a field is no argument of the desc class).
+        data_type_field: for a SCALAR_UNION, the attribute that says its type.
+        owned_by_dml: an input may carry TensorFlags.OWNED_BY_DML.
+        axis_of: the tensor whose dimensions this attribute numbers.
+        same_type_as: for an attribute that is a data type, the tensor whose type it must be.
+        range: the values that a FLOAT may have.
+        description: meaning, sizes, ranges.
+    """
+
+    name: str
+    kind: str
+    type: str
+    optional: bool
+    enum: str | None
+    has_default: bool
+    default: Any
+    default_source: str | None
+    count_of: tuple[str, ...]
+    data_type_field: str | None
+    optional_since: FeatureLevel | None
+    owned_by_dml: bool
+    axis_of: str | None
+    same_type_as: str | None
+    range: Range | None
+    description: str
+
+    @cached_property
+    def python_name(self) -> str:
+        """The field's name in the desc class, such as "input_tensor"."""
+        return snake_case(self.name)
+
+    @property
+    def is_tensor(self) -> bool:
+        """An input or output tensor, or an array of them."""
+        return self.kind != "ATTRIBUTE"
+
+    @property
+    def is_count(self) -> bool:
+        """A length of arrays, which the desc classes derive."""
+        return bool(self.count_of)
+
+    @property
+    def is_attribute(self) -> bool:
+        """An attribute that the desc class takes: neither a tensor nor a count."""
+        return not self.is_tensor and not self.is_count
+
+    def optional_at(self, level: FeatureLevel) -> bool:
+        """Whether the field may be null at that level."""
+        return self.optional and (self.optional_since is None or level >= self.optional_since)
+
+
+@dataclass(frozen=True)
+class TensorSupport:
+    """What one tensor may be: dimension counts (smallest, largest) and data types by name."""
+
+    dims: tuple[int, int]
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Support:
+    """One table: what the tensors may be from `level` on, for REDUCE only with one of `functions`."""
+
+    level: FeatureLevel
+    functions: tuple[str, ...] | None
+    tensors: Mapping[str, TensorSupport]
+
+
+@dataclass(frozen=True)
+class Same:
+    """Tensors that must agree in `what`: "DataType", "DimensionCount", "Sizes"."""
+
+    tensors: tuple[str, ...]
+    what: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Broadcast:
+    """Every size of `tensors` is 1 or that of `to`; below `channel_below` dimension 1 is that of `to`."""
+
+    tensors: tuple[str, ...]
+    to: str
+    channel_below: FeatureLevel | None
+
+
+@dataclass(frozen=True)
+class Together:
+    """Below a level these optional tensors are all given or all absent."""
+
+    tensors: tuple[str, ...]
+    below: FeatureLevel
+
+
+@dataclass(frozen=True)
+class Operator:
+    """The facts of one operator; the texts are as in operators.json."""
+
+    name: str
+    introduced: FeatureLevel
+    family: str
+    summary: str
+    formula: str
+    semantics: str
+    fields: tuple[Field, ...]
+    in_place: tuple[str, ...]
+    constraints: tuple[str, ...]
+    same: tuple[Same, ...]
+    broadcast: tuple[Broadcast, ...]
+    together: tuple[Together, ...]
+    support: tuple[Support, ...]
+    examples: tuple[Mapping[str, Any], ...]
+    notes: str
+    corrections: tuple[Mapping[str, str], ...]
+
+    @property
+    def class_name(self) -> str:
+        """The name of the desc class in `opendml.spec.descs`."""
+        return camel_case(self.name)
+
+    @property
+    def function_name(self) -> str:
+        """The name of the immediate function."""
+        return self.name.lower()
+
+    @cached_property
+    def tensors(self) -> tuple[Field, ...]:
+        """The tensor fields, inputs and outputs, in DirectML's order."""
+        return tuple(field for field in self.fields if field.is_tensor)
+
+    @cached_property
+    def attributes(self) -> tuple[Field, ...]:
+        """The attributes that the desc class takes, in DirectML's order: all but the counts."""
+        return tuple(field for field in self.fields if field.is_attribute)
+
+    def field(self, name: str) -> Field:
+        """The field of that DirectML name.
+
+        Raises:
+            KeyError: no such field.
+        """
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise KeyError(f"{self.name} has no field {name}")
+
+    def support_at(self, level: FeatureLevel, function: str | None = None) -> Support | None:
+        """The table that holds at `level`, for REDUCE with `function`; None below its introduction."""
+        if level < self.introduced:
+            return None
+        return next((table for table in self.tables(function) if table.level <= level), None)
+
+    def tables(self, function: str | None = None) -> Iterator[Support]:
+        """The tables, newest first; with `function` only those for that reduce function."""
+        for table in self.support:
+            if function is None or table.functions is None or function in table.functions:
+                yield table
+
+
+@cache
+def operator(name: str) -> Operator:
+    """The operator of that name, such as "ACTIVATION_CELU"; DML_OPERATOR_ in front is allowed.
+
+    Raises:
+        InvalidArgument: no such operator.
+    """
+    facts = operator_facts().get(name.removeprefix("DML_OPERATOR_"))
+    if facts is None:
+        raise InvalidArgument(f"{name} is no operator of DirectML")
+    return _operator(name.removeprefix("DML_OPERATOR_"), facts)
+
+
+@cache
+def operators() -> Mapping[str, Operator]:
+    """All operators by name, in DirectML's order."""
+    return {name: operator(name) for name in operator_facts()}
+
+
+@cache
+def value_since(enum: str, value: str) -> FeatureLevel:
+    """The level from which a value of an enumeration exists."""
+    late: dict[str, str] = enum_facts()["enum_values_since_level"].get(enum, {})
+    return _level(late.get(value, "1_0"))
+
+
+def _operator(name: str, facts: Mapping[str, Any]) -> Operator:
+    descriptions = facts.get("attributes", {}) | facts["tensors"]
+    return Operator(
+        name=name,
+        introduced=_level(facts["introduced"]),
+        family=facts["family"],
+        summary=facts["summary"],
+        formula=facts["formula"],
+        semantics=facts.get("semantics", ""),
+        fields=tuple(_field(field, descriptions.get(field["name"], "")) for field in facts["fields"]),
+        in_place=tuple(facts["in_place"]),
+        constraints=tuple(facts.get("constraints", ())),
+        same=tuple(Same(tuple(rule["tensors"]), tuple(rule["what"])) for rule in facts["same"]),
+        broadcast=tuple(
+            Broadcast(tuple(rule["tensors"]), rule["to"], _optional_level(rule.get("channel_below")))
+            for rule in facts.get("broadcast", ())
+        ),
+        together=tuple(
+            Together(tuple(rule["tensors"]), _level(rule["below"])) for rule in facts.get("together", ())
+        ),
+        support=tuple(_support(table) for table in facts["support"]),
+        examples=tuple(facts.get("examples", ())),
+        notes=facts["notes"],
+        corrections=tuple(facts.get("corrections", ())),
+    )
+
+
+def _field(facts: Mapping[str, Any], description: str) -> Field:
+    return Field(
+        name=facts["name"],
+        kind=facts["kind"],
+        type=facts["type"],
+        optional=facts["optional"],
+        enum=facts.get("enum"),
+        has_default="default" in facts,
+        default=facts.get("default"),
+        default_source=facts.get("default_source"),
+        count_of=tuple(facts.get("count_of", ())),
+        data_type_field=facts.get("data_type_field"),
+        optional_since=_optional_level(facts.get("optional_since")),
+        owned_by_dml=facts["kind"] == "INPUT_TENSOR" and facts.get("owned_by_dml", True),
+        axis_of=facts.get("axis_of"),
+        same_type_as=facts.get("same_type_as"),
+        range=_range(facts["range"]) if "range" in facts else None,
+        description=description,
+    )
+
+
+def _range(facts: Mapping[str, Any]) -> Range:
+    return Range(facts["min"], facts.get("finite", False), _optional_level(facts.get("below")))
+
+
+def _support(facts: Mapping[str, Any]) -> Support:
+    functions = facts.get("functions")
+    return Support(
+        level=_level(facts["level"]),
+        functions=tuple(functions) if functions else None,
+        tensors={
+            name: TensorSupport((tensor["dims"][0], tensor["dims"][1]), tuple(tensor["types"]))
+            for name, tensor in facts["tensors"].items()
+        },
+    )
+
+
+def _level(name: str) -> FeatureLevel:
+    return FeatureLevel[f"LEVEL_{name}"]
+
+
+def _optional_level(name: str | None) -> FeatureLevel | None:
+    return None if name is None else _level(name)

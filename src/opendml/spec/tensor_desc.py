@@ -1,0 +1,214 @@
+"""The description of a tensor in a buffer (DML_BUFFER_TENSOR_DESC), and how many bytes it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from opendml.errors import InvalidArgument
+from opendml.spec.enums import DATA_TYPE_BITS, TensorDataType, TensorFlags
+from opendml.spec.plain import as_plain, as_tuple
+
+_set = object.__setattr__
+
+
+class TensorDesc:
+    """A tensor of `sizes` elements in a buffer: immutable, hashable, equal by value.
+
+    The constructor checks nothing: `opendml.validate` judges a tensor together with its operator.
+
+    Args:
+        data_type: type of the elements.
+        sizes: elements per dimension, outermost first; 1 to 8 dimensions (5 below DML_FEATURE_LEVEL_3_0).
+        strides: elements (not bytes) from one index to the next, per dimension. 0 repeats an input along
+            the dimension. None: packed in row-major order.
+        flags: `TensorFlags.OWNED_BY_DML` hands an input over to the operator when it is initialized.
+        total_tensor_size_in_bytes: size of the buffer range, a multiple of 4 and at least the implied
+            size, which None stands for.
+        guaranteed_base_offset_alignment: 0, or a power of two in bytes (at least the size of an element)
+            that the offset of the buffer range will be a multiple of.
+    """
+
+    __slots__ = (
+        "_hash",
+        "data_type",
+        "flags",
+        "guaranteed_base_offset_alignment",
+        "sizes",
+        "strides",
+        "total_tensor_size_in_bytes",
+    )
+
+    data_type: TensorDataType
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    flags: TensorFlags
+    total_tensor_size_in_bytes: int | None
+    guaranteed_base_offset_alignment: int
+    _hash: int
+
+    def __init__(
+        self,
+        data_type: TensorDataType,
+        sizes: Sequence[int],
+        strides: Sequence[int] | None = None,
+        flags: TensorFlags = TensorFlags.NONE,
+        *,
+        total_tensor_size_in_bytes: int | None = None,
+        guaranteed_base_offset_alignment: int = 0,
+    ) -> None:
+        _set(self, "data_type", data_type)
+        _set(self, "sizes", as_tuple(sizes))
+        _set(self, "strides", as_tuple(strides))
+        _set(self, "flags", flags)
+        _set(self, "total_tensor_size_in_bytes", as_plain(total_tensor_size_in_bytes))
+        _set(self, "guaranteed_base_offset_alignment", as_plain(guaranteed_base_offset_alignment))
+
+    @property
+    def dimension_count(self) -> int:
+        """The number of dimensions."""
+        return len(self.sizes)
+
+    @property
+    def element_count(self) -> int:
+        """The number of elements that an operator sees, repeated ones included."""
+        return prod(self.sizes)
+
+    @property
+    def effective_strides(self) -> tuple[int, ...]:
+        """The strides in elements, also when the tensor is packed."""
+        return packed_strides(self.sizes) if self.strides is None else self.strides
+
+    @property
+    def size_in_bytes(self) -> int:
+        """The bytes that a buffer range for this tensor must have at least.
+
+        Raises:
+            InvalidArgument: as `calc_buffer_tensor_size`.
+        """
+        if self.total_tensor_size_in_bytes is not None:
+            return self.total_tensor_size_in_bytes
+        return calc_buffer_tensor_size(self.data_type, self.sizes, self.strides)
+
+    def _values(self) -> tuple[Any, ...]:
+        return (
+            self.data_type,
+            self.sizes,
+            self.strides,
+            self.flags,
+            self.total_tensor_size_in_bytes,
+            self.guaranteed_base_offset_alignment,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return self._values() == other._values() if isinstance(other, TensorDesc) else NotImplemented
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            _set(self, "_hash", hash(self._values()))
+            return self._hash
+
+    def __repr__(self) -> str:
+        data_type = self.data_type
+        shown = [data_type.name if isinstance(data_type, TensorDataType) else repr(data_type)]
+        shown.append(_listed(self.sizes))
+        if self.strides is not None:
+            shown.append(f"strides={_listed(self.strides)}")
+        for name, default in _DEFAULTS:
+            value = getattr(self, name)
+            if type(value) is not type(default) or value != default:
+                shown.append(f"{name}={value!r}")
+        return f"TensorDesc({', '.join(shown)})"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"TensorDesc is immutable; {name} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"TensorDesc is immutable; {name} cannot be deleted")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, self._values()
+
+
+_DEFAULTS = (
+    ("flags", TensorFlags.NONE),
+    ("total_tensor_size_in_bytes", None),
+    ("guaranteed_base_offset_alignment", 0),
+)
+
+
+def _listed(values: object) -> str:
+    return repr(list(values)) if isinstance(values, tuple) else repr(values)
+
+
+def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
+    """The strides, in elements, of a row-major tensor without gaps.
+
+    >>> packed_strides([2, 3, 4])
+    (12, 4, 1)
+    """
+    strides = [1] * len(sizes)
+    for dimension in range(len(sizes) - 1, 0, -1):
+        strides[dimension - 1] = strides[dimension] * sizes[dimension]
+    return tuple(strides)
+
+
+def calc_buffer_tensor_size(
+    data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None = None
+) -> int:
+    """The bytes that a buffer for such a tensor must have at least (DirectML's DMLCalcBufferTensorSize).
+
+    Up to and including the last element that an index reaches, rounded up to a multiple of 4 bytes.
+
+    >>> calc_buffer_tensor_size(TensorDataType.FLOAT16, [2, 3])
+    12
+    >>> calc_buffer_tensor_size(TensorDataType.UINT8, [2, 3], [4, 1])
+    8
+
+    Raises:
+        InvalidArgument: a data type without a size, a size below 1, or strides of another length.
+    """
+    bits = DATA_TYPE_BITS.get(data_type)
+    if bits is None:
+        raise InvalidArgument(f"DataType: {data_type!r} has no size")
+    if min(sizes, default=0) < 1:
+        raise InvalidArgument(f"Sizes: {list(sizes)}; every size must be at least 1")
+    if strides is None:
+        return byte_size(prod(sizes), bits)
+    if len(strides) != len(sizes) or min(strides) < 0:
+        raise InvalidArgument(f"Strides: {list(strides)}; must be one stride of 0 or more per size")
+    return byte_size(reach(sizes, strides), bits)
+
+
+def reach(sizes: Sequence[int], strides: Sequence[int]) -> int:
+    """The elements from the first one up to and including the last that an index reaches."""
+    return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+
+
+def byte_size(element_count: int, bits: int) -> int:
+    """The bytes of so many elements of `bits` each, rounded up to a multiple of 4."""
+    return (element_count * bits + 31) // 32 * 4
+
+
+def _rebuild(
+    data_type: TensorDataType,
+    sizes: Sequence[int],
+    strides: Sequence[int] | None,
+    flags: TensorFlags,
+    total_tensor_size_in_bytes: int | None,
+    guaranteed_base_offset_alignment: int,
+) -> TensorDesc:
+    """A pickled TensorDesc."""
+    return TensorDesc(
+        data_type,
+        sizes,
+        strides,
+        flags,
+        total_tensor_size_in_bytes=total_tensor_size_in_bytes,
+        guaranteed_base_offset_alignment=guaranteed_base_offset_alignment,
+    )

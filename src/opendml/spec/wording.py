@@ -1,0 +1,62 @@
+"""How messages name what was given and what the levels allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from opendml.spec.feature_level import full_name
+from opendml.spec.schema import Support
+
+T = TypeVar("T")
+
+_LONGEST = 80
+
+
+def shown(value: object) -> str:
+    """A short repr of any object, also of one whose repr fails."""
+    try:
+        text = repr(value)
+    except Exception:  # whatever a foreign __repr__ raises (a huge int raises ValueError)
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def ranks(dims: tuple[int, int]) -> str:
+    """Dimension counts: "4" or "1 to 8"."""
+    return str(dims[0]) if dims[0] == dims[1] else f"{dims[0]} to {dims[1]}"
+
+
+def dimensions(count: int) -> str:
+    """ "1 dimension" or "3 dimensions"."""
+    return f"{count} dimension{'' if count == 1 else 's'}"
+
+
+def allowance(
+    level_name: str,
+    tables: Sequence[Support],
+    held: Support,
+    part: Callable[[Support], T],
+    says: Callable[[T], str],
+) -> str:
+    """What the table that holds at a level allows: "DML_FEATURE_LEVEL_2_0 allows 4 to 5".
+
+    Where no newer table changes that part: "DML_FEATURE_LEVEL_3_0 and above allow 1 to 8", with the first
+    level that said so.
+
+    Args:
+        level_name: the level that was asked for.
+        tables: all tables, newest first.
+        held: the one that holds at that level.
+        part: what of a table the message is about.
+        says: that part in words.
+    """
+    position = tables.index(held)
+    if any(part(table) != part(held) for table in tables[:position]):
+        return f"{level_name} allows {says(part(held))}"
+    first = held
+    for table in tables[position + 1 :]:
+        if part(table) != part(held):
+            break
+        first = table
+    return f"{full_name(first.level)} and above allow {says(part(held))}"

@@ -1,0 +1,1 @@
+"""Where tensor programs run: one package per target."""

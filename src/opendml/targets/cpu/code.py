@@ -1,0 +1,171 @@
+"""A thin layer over llvmlite's builder: integers, counted loops, vectors in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from llvmlite import ir
+
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.expression import Literal, intrinsic, llvm_type, number
+
+I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
+POINTER = ir.PointerType()
+
+Body = Callable[[ir.Value, ir.Value | None], None]
+
+
+class Code:
+    """Emits into one function. Indices and offsets are 64-bit, offsets in bytes; `lanes` is the width of vectors."""
+
+    def __init__(self, function: ir.Function, lanes: int) -> None:
+        self.entry = function.append_basic_block("entry")
+        self.builder = ir.IRBuilder(self.entry)
+        self.lanes = lanes
+        body = function.append_basic_block("body")
+        self.builder.branch(body)
+        self.builder.position_at_end(body)
+
+    def local(self, type: ir.Type, initial: ir.Value | None = None) -> ir.Value:
+        """A variable that lives as long as the function."""
+        with self.builder.goto_block(self.entry):
+            self.builder.position_before(self.entry.terminator)
+            slot = self.builder.alloca(type)
+            slot.align = 64
+        if initial is not None:
+            self.builder.store(initial, slot)
+        return slot
+
+    def get(self, slot: ir.Value) -> ir.Value:
+        """The value of a local."""
+        return self.builder.load(slot)
+
+    def set(self, slot: ir.Value, value: ir.Value) -> None:
+        """Assigns a local."""
+        self.builder.store(value, slot)
+
+    @contextmanager
+    def loop(self, start: ir.Value, stop: ir.Value, step: int = 1) -> Iterator[ir.Value]:
+        """for (index = start; index + step <= stop; index += step); yields the index."""
+        counter = self.local(I64, start)
+        head, body, done = (self.builder.append_basic_block(name) for name in ("head", "loop", "done"))
+        self.builder.branch(head)
+        self.builder.position_at_end(head)
+        index = self.get(counter)
+        following = self.builder.add(index, I64(step), flags=("nsw",))
+        self.builder.cbranch(self.builder.icmp_signed("<=", following, stop), body, done)
+        self.builder.position_at_end(body)
+        yield index
+        self.set(counter, following)
+        self.builder.branch(head)
+        self.builder.position_at_end(done)
+
+    def vector_loop(self, start: ir.Value, stop: ir.Value, body: Body) -> None:
+        """Calls `body(index, mask)` for every vector of lanes between start and stop: without a mask while vectors are full."""
+        with self.loop(start, stop, self.lanes) as index:
+            body(index, None)
+        count = self.builder.sub(stop, start)
+        rest = self.builder.and_(count, I64(self.lanes - 1))
+        with self.builder.if_then(self.builder.icmp_signed("!=", rest, I64(0))):
+            body(self.builder.sub(stop, rest), self.first_lanes(rest))
+
+    def first_lanes(self, count: ir.Value) -> ir.Value:
+        """The mask of the first `count` lanes."""
+        vector = ir.VectorType(I32, self.lanes)
+        indices = ir.Constant(vector, list(range(self.lanes)))
+        bound = self.broadcast(self.builder.trunc(count, I32))
+        return self.builder.icmp_unsigned("<", indices, bound)
+
+    def broadcast(self, value: ir.Value) -> ir.Value:
+        """A scalar in every lane."""
+        vector = ir.VectorType(value.type, self.lanes)
+        undefined = ir.Constant(vector, ir.Undefined)
+        zeros = ir.Constant(ir.VectorType(I32, self.lanes), [0] * self.lanes)
+        return self.builder.shuffle_vector(self.builder.insert_element(undefined, value, I32(0)), undefined, zeros)
+
+    def offset(self, pointer: ir.Value, byte_offset: ir.Value) -> ir.Value:
+        """The address so many bytes on."""
+        return self.builder.gep(pointer, [byte_offset], source_etype=I8)
+
+    def element(self, array: ir.Value, index: int, type: ir.Type = I64) -> ir.Value:
+        """The `index`-th 64-bit entry of an array."""
+        address = self.builder.gep(array, [I64(index)], source_etype=I64)
+        return self.builder.load(address, typ=type)
+
+    def split(self, index: ir.Value, counts: list[ir.Value]) -> list[ir.Value]:
+        """The indices of nested loops with `counts`, outermost first, at a running index."""
+        result: list[ir.Value] = []
+        for count in reversed(counts[1:]):
+            result.append(self.builder.urem(index, count))
+            index = self.builder.udiv(index, count)
+        return [index, *reversed(result)] if counts else []
+
+    def minimum(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """The lesser of two signed integers."""
+        return self.builder.select(self.builder.icmp_signed("<", a, b), a, b)
+
+    def load(self, pointer: ir.Value, type: ScalarType, lanes: int, mask: ir.Value | None = None) -> ir.Value:
+        """Neighbouring elements, or one; lanes outside the mask are zero and are not read."""
+        value_type = llvm_type(type, lanes)
+        if mask is None:
+            return self.builder.load(pointer, typ=value_type, align=type.bytes)
+        bits = ir.VectorType(ir.IntType(type.bits), lanes)
+        name = f"llvm.masked.load.v{lanes}i{type.bits}.p0"
+        zero = Literal(bits, "zeroinitializer")
+        loaded = intrinsic(self.builder, name, bits, [pointer, mask, zero], alignment=(0, type.bytes))
+        return self.builder.bitcast(loaded, value_type)
+
+    def store(self, pointer: ir.Value, value: ir.Value, type: ScalarType, mask: ir.Value | None = None) -> None:
+        """Writes neighbouring elements, or one; lanes outside the mask are not written."""
+        if mask is None:
+            self.builder.store(value, pointer, align=type.bytes)
+            return
+        bits = ir.VectorType(ir.IntType(type.bits), self.lanes)
+        name = f"llvm.masked.store.v{self.lanes}i{type.bits}.p0"
+        operands = [self.builder.bitcast(value, bits), pointer, mask]
+        intrinsic(self.builder, name, ir.VoidType(), operands, alignment=(1, type.bytes))
+
+    def gather(self, pointer: ir.Value, stride: ir.Value, type: ScalarType, mask: ir.Value | None) -> ir.Value:
+        """Elements `stride` bytes apart."""
+        bits = ir.VectorType(ir.IntType(type.bits), self.lanes)
+        name = f"llvm.masked.gather.v{self.lanes}i{type.bits}.v{self.lanes}p0"
+        zero = Literal(bits, "zeroinitializer")
+        operands = [self._addresses(pointer, stride), self._mask(mask), zero]
+        gathered = intrinsic(self.builder, name, bits, operands, alignment=(0, type.bytes))
+        return self.builder.bitcast(gathered, llvm_type(type, self.lanes))
+
+    def scatter(self, pointer: ir.Value, stride: ir.Value, value: ir.Value, type: ScalarType, mask: ir.Value | None) -> None:
+        """Writes elements `stride` bytes apart, in the order of the lanes."""
+        bits = ir.VectorType(ir.IntType(type.bits), self.lanes)
+        name = f"llvm.masked.scatter.v{self.lanes}i{type.bits}.v{self.lanes}p0"
+        operands = [self.builder.bitcast(value, bits), self._addresses(pointer, stride), self._mask(mask)]
+        intrinsic(self.builder, name, ir.VoidType(), operands, alignment=(1, type.bytes))
+
+    def horizontal_sum(self, vector: ir.Value, lanes: int) -> ir.Value:
+        """The sum of all lanes, halves onto halves."""
+        while lanes > 1:
+            lanes //= 2
+            low, high = (
+                self.builder.shuffle_vector(
+                    vector,
+                    ir.Constant(vector.type, ir.Undefined),
+                    ir.Constant(ir.VectorType(I32, lanes), [first + lane for lane in range(lanes)]),
+                )
+                for first in (0, lanes)
+            )
+            vector = self.builder.fadd(low, high)
+        return self.builder.extract_element(vector, I32(0))
+
+    def zeros(self, type: ScalarType, lanes: int) -> ir.Value:
+        """Zero in every lane."""
+        return number(type, lanes, 0.0)
+
+    def _addresses(self, pointer: ir.Value, stride: ir.Value) -> ir.Value:
+        vector = ir.VectorType(I64, self.lanes)
+        steps = self.builder.mul(self.broadcast(stride), ir.Constant(vector, list(range(self.lanes))))
+        first = self.broadcast(self.builder.ptrtoint(pointer, I64))
+        return self.builder.inttoptr(self.builder.add(first, steps), ir.VectorType(POINTER, self.lanes))
+
+    def _mask(self, mask: ir.Value | None) -> ir.Value:
+        return mask if mask is not None else Literal(ir.VectorType(I1, self.lanes), "splat (i1 true)")

@@ -1,0 +1,138 @@
+"""From kernel patterns to machine code: LLVM, and the cache of objects in memory and on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import threading
+from functools import cache
+from pathlib import Path
+
+import llvmlite
+import llvmlite.binding as llvm
+import platformdirs
+from llvmlite import ir
+
+from opendml.program import vector_math
+from opendml.targets.cpu.kernel_code import emit_kernel
+from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.native import runtime_assembly
+from opendml.targets.cpu.pattern import Pattern
+
+_SYMBOL = "kernel"
+_DIGEST_BYTES = 32
+
+_addresses: dict[str, int] = {}
+_libraries: list[llvm.ResourceTracker] = []
+_lock = threading.Lock()
+
+
+def kernel_address(pattern: Pattern) -> int:
+    """The address of the pattern's machine code, compiled at most once and kept until the process ends."""
+    text = pattern.text()
+    with _lock:
+        address = _addresses.get(text)
+        if address is None:
+            key = hashlib.sha256(f"{_environment()}\n{text}".encode()).hexdigest()
+            code = _read(key)
+            if code is None:
+                code = compile_object(kernel_assembly(pattern))
+                _write(key, code)
+            address = _addresses[text] = load_object(code, (_SYMBOL,))[_SYMBOL]
+        return address
+
+
+@cache
+def runtime_addresses() -> dict[str, int]:
+    """The addresses of the native runtime's functions."""
+    assembly = runtime_assembly(machine().triple)
+    key = hashlib.sha256(f"{_environment()}\n{assembly}".encode()).hexdigest()
+    code = _read(key)
+    if code is None:
+        code = compile_object(assembly)
+        _write(key, code)
+    return load_object(code, ("dispatch_alone", "dispatch_shared", "work"))
+
+
+def kernel_assembly(pattern: Pattern) -> str:
+    """The pattern as LLVM assembly, before optimization."""
+    module = ir.Module()
+    module.triple = machine().triple
+    emit_kernel(module, _SYMBOL, pattern, machine().vector_bytes // 4)
+    return str(module)
+
+
+def compile_object(assembly: str) -> bytes:
+    """Optimized machine code, as an object file."""
+    module = llvm.parse_assembly(assembly)
+    module.verify()
+    # The code is made of full vectors already: what is left to do is to clean up and to hoist.
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = options.loop_interleaving = False
+    builder = llvm.create_pass_builder(_target_machine(), options)
+    builder.getModulePassManager().run(module, builder)
+    return bytes(_target_machine().emit_object(module))
+
+
+def load_object(code: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
+    """Links an object file into this process, for its life, and returns the addresses of its `symbols`."""
+    builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    for symbol in symbols:
+        builder.export_symbol(symbol)
+    library = builder.link(_jit(), f"opendml{len(_libraries)}")
+    _libraries.append(library)
+    return {symbol: int(library[symbol]) for symbol in symbols}
+
+
+def cache_directory() -> Path:
+    """Where compiled objects are kept: OPENDML_CACHE_DIRECTORY, or the user's cache directory."""
+    return Path(os.environ.get("OPENDML_CACHE_DIRECTORY") or platformdirs.user_cache_dir("opendml"))
+
+
+@cache
+def _target_machine() -> llvm.TargetMachine:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    host = machine()
+    target = llvm.Target.from_triple(host.triple)
+    return target.create_target_machine(cpu=host.name, features=host.features, opt=3, reloc="pic", codemodel="default")
+
+
+@cache
+def _jit() -> llvm.LLJIT:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.create_lljit_compiler(_target_machine())
+
+
+@cache
+def _environment() -> str:
+    """All that the code depends on apart from the pattern: processor, LLVM, and the version of this compiler."""
+    host = machine()
+    sources = sorted([*Path(__file__).parent.glob("*.py"), Path(vector_math.__file__)])
+    compiler = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    return f"{host.triple} {host.name} {host.features} llvmlite {llvmlite.__version__} {llvm.llvm_version_info} {compiler}"
+
+
+def _read(key: str) -> bytes | None:
+    """The cached object, or None where there is none or it is damaged."""
+    try:
+        content = (cache_directory() / f"{key}.o").read_bytes()
+    except OSError:
+        return None
+    digest, code = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+    return code if hashlib.sha256(code).digest() == digest else None
+
+
+def _write(key: str, code: bytes) -> None:
+    """Stores an object so that other processes see all of it or nothing; a directory that cannot be written is no error."""
+    directory = cache_directory()
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, name = tempfile.mkstemp(dir=directory, suffix=".tmp")
+        with os.fdopen(handle, "wb") as file:
+            file.write(hashlib.sha256(code).digest() + code)
+        Path(name).replace(directory / f"{key}.o")
+    except OSError:
+        return

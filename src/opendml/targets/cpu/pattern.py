@@ -1,0 +1,135 @@
+"""What of a kernel decides its machine code, apart from sizes, strides and addresses, which are parameters at run time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+from opendml.compiler.kernel import fingerprint
+from opendml.program.node import REDUCTIONS, Node, ordered
+from opendml.program.scalar_type import ScalarType
+
+
+class Mode(Enum):
+    """How a kernel walks its domain; `item` says what one unit of work is."""
+
+    POINTWISE = "pointwise"
+    """Element-wise; an item is a block of one row."""
+    ROWS = "rows"
+    """Groups whose innermost dimension is reduced; an item is a group."""
+    ROWS_PARTIAL = "rows partial"
+    """The sums over one chunk of such a group, into the arena; an item is a chunk."""
+    ROWS_MAP = "rows map"
+    """The results of one chunk of such a group from the sums of all its chunks."""
+    COLUMNS = "columns"
+    """Groups side by side in memory; an item is a tile of neighbouring groups."""
+    COLUMNS_PARTIAL = "columns partial"
+    """The sums over some rows of such a tile."""
+    COLUMNS_MAP = "columns map"
+    """The results of some rows of such a tile from the sums of all its rows."""
+
+    @property
+    def columns(self) -> bool:
+        """Whether lanes run over groups rather than within one."""
+        return self in (Mode.COLUMNS, Mode.COLUMNS_PARTIAL, Mode.COLUMNS_MAP)
+
+
+class Level(IntEnum):
+    """Where in the loops a value changes."""
+
+    CONSTANT = 0
+    GROUP = 1
+    ROW = 2
+    ELEMENT = 3
+
+
+class Step(Enum):
+    """How an access moves along the innermost loop."""
+
+    NONE = "none"
+    CONTIGUOUS = "contiguous"
+    STRIDED = "strided"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPattern:
+    """One load or store as the code sees it."""
+
+    type: ScalarType
+    step: Step
+    level: Level
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Kernels of equal pattern share one function."""
+
+    mode: Mode
+    groups: int
+    rows: int
+    loads: tuple[AccessPattern, ...]
+    stores: tuple[AccessPattern, ...]
+    values: tuple[Node, ...]
+
+    def text(self) -> str:
+        """A text that is equal for patterns with equal code."""
+        accesses = [f"{a.type.name} {a.step.name} {a.level.name}" for a in (*self.loads, *self.stores)]
+        head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)}"
+        return "\n".join([head, *accesses, fingerprint(self.values)])
+
+    def reduced(self) -> tuple[Node, ...]:
+        """The distinct values that are reduced."""
+        nodes = {id(n.operands[0]): n.operands[0] for n in ordered(self.values) if n.operation in REDUCTIONS}
+        return tuple(nodes.values())
+
+
+class Parameters:
+    """Positions in a kernel's parameters: 64-bit integers, first those below, then the counts of the group and row loops, then
+    for each access (loads, then stores) its buffer, offset, inner stride, group strides and row strides, all in bytes."""
+
+    INNER = 0
+    """Steps of the innermost loop."""
+    BLOCK = 1
+    """Steps of the innermost loop in one block (a tile, for columns)."""
+    BLOCKS = 2
+    """Blocks in a row."""
+    UNITS = 3
+    """Units of a group: blocks of its rows, or rows of its tiles."""
+    CHUNK = 4
+    """Units in a chunk."""
+    CHUNKS = 5
+    """Chunks of a group or tile."""
+    ELEMENTS = 6
+    """Elements of a group."""
+    PARTIAL_BUFFER = 7
+    """The buffer and offset of the partial sums."""
+    PARTIAL_OFFSET = 8
+    COUNTS = 9
+
+    def __init__(self, pattern: Pattern) -> None:
+        self.groups, self.rows = pattern.groups, pattern.rows
+        self.accesses = len(pattern.loads) + len(pattern.stores)
+        self._first = self.COUNTS + self.groups + self.rows
+        self._width = 3 + self.groups + self.rows
+        self.length = self._first + self.accesses * self._width
+
+    def group_count(self, group: int) -> int:
+        return self.COUNTS + group
+
+    def row_count(self, row: int) -> int:
+        return self.COUNTS + self.groups + row
+
+    def buffer(self, access: int) -> int:
+        return self._first + access * self._width
+
+    def offset(self, access: int) -> int:
+        return self.buffer(access) + 1
+
+    def inner_stride(self, access: int) -> int:
+        return self.buffer(access) + 2
+
+    def group_stride(self, access: int, group: int) -> int:
+        return self.buffer(access) + 3 + group
+
+    def row_stride(self, access: int, row: int) -> int:
+        return self.buffer(access) + 3 + self.groups + row

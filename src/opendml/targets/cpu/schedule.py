@@ -1,0 +1,186 @@
+"""Decides how a kernel is walked: the mode, the tiles and chunks, and what one thread takes at a time.
+
+Decisions depend on shapes and caches only, never on the number of threads, so that results do not either.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from opendml.compiler.kernel import Access, Kernel
+from opendml.compiler.loops import LoopNest, loop_nest
+from opendml.targets.cpu.kernel_code import MAXIMUM_TILE
+from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.pattern import AccessPattern, Level, Mode, Parameters, Pattern, Step
+
+_BLOCK_BYTES = 32 * 1024
+"""Of one operand, in one block of a row."""
+_CLAIM_BYTES = 128 * 1024
+"""Of all operands, that a thread takes at a time."""
+_FEW_GROUPS = 16
+"""Below this many groups, large ones are split between threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One call of a pattern's function over `items` items from `first` on, taken `grain` at a time."""
+
+    pattern: Pattern
+    parameters: tuple[int, ...]
+    first: int
+    items: int
+    grain: int
+    partial_bytes: int = 0
+    """Room that it needs in the arena for partial sums; its offset there is the parameter PARTIAL_OFFSET."""
+
+
+def schedule(kernel: Kernel) -> list[Launch]:
+    """The launches that run `kernel`, in order."""
+    nest = loop_nest(kernel)
+    if not kernel.axes:
+        return [_pointwise(kernel, nest)]
+    return _rows(kernel, nest) if nest.inner_reduced else _columns(kernel, nest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """The numbers that a mode is chosen by."""
+
+    groups: int
+    rows: int
+    inner: int
+    element_bytes: int
+    """Of the widest operand."""
+    step_bytes: int
+    """Of all operands that move along the innermost loop."""
+
+
+def _shape(kernel: Kernel, nest: LoopNest) -> _Shape:
+    accesses = (*kernel.loads, *kernel.stores)
+    moving = [a.type.bytes for a, stride in zip(accesses, nest.inner.strides, strict=True) if stride]
+    return _Shape(
+        math.prod(loop.count for loop in nest.groups),
+        math.prod(loop.count for loop in nest.rows),
+        nest.inner.count,
+        max(access.type.bytes for access in accesses),
+        max(sum(moving), 1),
+    )
+
+
+def _pointwise(kernel: Kernel, nest: LoopNest) -> Launch:
+    shape = _shape(kernel, nest)
+    block = min(shape.inner, _BLOCK_BYTES // shape.element_bytes)
+    blocks = -(-shape.inner // block)
+    numbers = _Numbers(block=block, blocks=blocks, units=blocks)
+    return _launch(kernel, nest, Mode.POINTWISE, numbers, shape.groups * blocks, block * shape.step_bytes)
+
+
+def _rows(kernel: Kernel, nest: LoopNest) -> list[Launch]:
+    shape = _shape(kernel, nest)
+    elements = shape.rows * shape.inner
+    group_bytes = elements * shape.element_bytes
+    if group_bytes <= _BLOCK_BYTES or (group_bytes <= machine().l2_bytes * 5 // 8 and shape.groups >= _FEW_GROUPS):
+        numbers = _Numbers(block=shape.inner, blocks=1, units=shape.rows, chunk=shape.rows, elements=elements)
+        return [_launch(kernel, nest, Mode.ROWS, numbers, shape.groups, elements * shape.step_bytes)]
+    block = min(shape.inner, _BLOCK_BYTES // shape.element_bytes)
+    blocks = -(-shape.inner // block)
+    units = shape.rows * blocks
+    chunk = max(1, _BLOCK_BYTES // (block * shape.element_bytes))
+    numbers = _Numbers(block, blocks, units, chunk, -(-units // chunk), elements)
+    return _split(kernel, nest, (Mode.ROWS_PARTIAL, Mode.ROWS_MAP), numbers, shape.groups, group_bytes, 16)
+
+
+def _columns(kernel: Kernel, nest: LoopNest) -> list[Launch]:
+    shape = _shape(kernel, nest)
+    fitting = machine().l2_bytes // 2 // (shape.rows * shape.element_bytes) // 64 * 64
+    tile = min(shape.inner, max(64, min(fitting, MAXIMUM_TILE)))
+    tiles = -(-shape.inner // tile)
+    if fitting and shape.groups * tiles >= _FEW_GROUPS or shape.rows * shape.inner * shape.element_bytes <= _BLOCK_BYTES:
+        numbers = _Numbers(tile, tiles, shape.rows, shape.rows, 1, shape.rows)
+        return [_launch(kernel, nest, Mode.COLUMNS, numbers, shape.groups * tiles, shape.rows * tile * shape.step_bytes)]
+    tile = min(shape.inner, MAXIMUM_TILE)
+    tiles = -(-shape.inner // tile)
+    chunk = max(1, _BLOCK_BYTES * 4 // (tile * shape.element_bytes))
+    numbers = _Numbers(tile, tiles, shape.rows, chunk, -(-shape.rows // chunk), shape.rows)
+    group_bytes = shape.rows * shape.inner * shape.element_bytes
+    modes = (Mode.COLUMNS_PARTIAL, Mode.COLUMNS_MAP)
+    return _split(kernel, nest, modes, numbers, shape.groups, group_bytes, 16 * shape.inner)
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """The parameters of the same names (`Parameters`), but for INNER."""
+
+    block: int
+    blocks: int
+    units: int
+    chunk: int = 1
+    chunks: int = 1
+    elements: int = 1
+
+
+def _split(
+    kernel: Kernel,
+    nest: LoopNest,
+    modes: tuple[Mode, Mode],
+    numbers: _Numbers,
+    groups: int,
+    group_bytes: int,
+    partial_bytes: int,
+) -> list[Launch]:
+    """Sums of all chunks first, then their results: for some groups at a time, so that the second pass finds them in a cache."""
+    tiles = numbers.blocks if modes[0].columns else 1
+    items_per_group = tiles * numbers.chunks
+    chunk_bytes = group_bytes // items_per_group
+    partial, results = (_launch(kernel, nest, mode, numbers, groups * items_per_group, chunk_bytes) for mode in modes)
+    reductions = len(partial.pattern.reduced())
+    partial = replace(partial, partial_bytes=groups * numbers.chunks * reductions * partial_bytes)
+    together = max(1, 4 * machine().l2_bytes // group_bytes)
+    launches = []
+    for first in range(0, groups, together):
+        count = min(together, groups - first)
+        part = {"first": first * items_per_group, "items": count * items_per_group}
+        launches += [replace(partial, **part), replace(results, **part)]
+    return launches
+
+
+def _launch(kernel: Kernel, nest: LoopNest, mode: Mode, numbers: _Numbers, items: int, item_bytes: int) -> Launch:
+    pattern = _pattern(kernel, nest, mode)
+    grain = max(1, min(_CLAIM_BYTES // max(item_bytes, 1), items))
+    return Launch(pattern, _parameters(kernel, nest, pattern, numbers), 0, items, grain)
+
+
+def _pattern(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
+    loads = tuple(
+        _access_pattern(access, nest, position, mode, False) for position, access in enumerate(kernel.loads)
+    )
+    stores = tuple(
+        _access_pattern(access, nest, len(kernel.loads) + position, mode, True)
+        for position, access in enumerate(kernel.stores)
+    )
+    return Pattern(mode, len(nest.groups), len(nest.rows), loads, stores, kernel.values)
+
+
+def _access_pattern(access: Access, nest: LoopNest, position: int, mode: Mode, written: bool) -> AccessPattern:
+    stride = nest.inner.strides[position]
+    if stride == access.type.bytes or (written and nest.inner.count == 1):
+        step = Step.CONTIGUOUS
+    else:
+        step = Step.STRIDED if stride else Step.NONE
+    moves_in_rows = any(loop.strides[position] for loop in nest.rows)
+    if mode.columns:
+        level = Level.GROUP if not moves_in_rows else Level.ROW if step is Step.NONE else Level.ELEMENT
+    else:
+        level = Level.ELEMENT if step is not Step.NONE else Level.ROW if moves_in_rows else Level.GROUP
+    return AccessPattern(access.type, step, level)
+
+
+def _parameters(kernel: Kernel, nest: LoopNest, pattern: Pattern, numbers: _Numbers) -> tuple[int, ...]:
+    head = [nest.inner.count, numbers.block, numbers.blocks, numbers.units, numbers.chunk, numbers.chunks, numbers.elements]
+    head += [0] * (Parameters.COUNTS - len(head))
+    head += [loop.count for loop in (*nest.groups, *nest.rows)]
+    for position, access in enumerate((*kernel.loads, *kernel.stores)):
+        head += [access.buffer, access.offset, nest.inner.strides[position]]
+        head += [loop.strides[position] for loop in (*nest.groups, *nest.rows)]
+    return tuple(head)

@@ -1,0 +1,27 @@
+"""What every target makes of a program, and what the runtime does with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Instance(Protocol):
+    """A program with its own state, ready to run: one dispatch at a time."""
+
+    dispatch: Callable[[], None]
+    """Runs the program over the bound buffers and returns when the results are there."""
+
+    def bind(self, buffer: int, address: int) -> None:
+        """Sets the address of a tensor's first element: inputs first, then outputs."""
+
+
+class Executable(Protocol):
+    """A compiled program."""
+
+    @property
+    def temporary_bytes(self) -> int:
+        """Memory that each instance holds beside the tensors."""
+
+    def instantiate(self) -> Instance:
+        """A new instance, with nothing bound."""

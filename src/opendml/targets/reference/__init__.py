@@ -1,0 +1,1 @@
+"""The reference target: NumPy in float64, the meaning of every operator."""

@@ -1,0 +1,54 @@
+"""Programs on the reference target: evaluated by NumPy over the bound buffers."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+
+from opendml.program.program import Layout, Program
+from opendml.targets.reference.evaluate import Array, evaluate
+
+
+class ReferenceExecutable:
+    """A program as it is."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    @property
+    def temporary_bytes(self) -> int:
+        """None is planned: NumPy allocates as it goes."""
+        return 0
+
+    def instantiate(self) -> ReferenceInstance:
+        """A new instance with nothing bound."""
+        return ReferenceInstance(self._program)
+
+
+class ReferenceInstance:
+    """A program with its buffers."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._addresses = [0] * (len(program.inputs) + len(program.outputs))
+
+    def bind(self, buffer: int, address: int) -> None:
+        """Sets the address of a tensor's first element: inputs first, then outputs."""
+        self._addresses[buffer] = address
+
+    def dispatch(self) -> None:
+        """Evaluates all results, then writes them."""
+        layouts = (*self._program.inputs, *self._program.outputs)
+        tensors = [_tensor(address, layout) for address, layout in zip(self._addresses, layouts, strict=True)]
+        count = len(self._program.inputs)
+        results = evaluate(self._program.results, tensors[:count])
+        for tensor, result in zip(tensors[count:], results, strict=True):
+            tensor[...] = result
+
+
+def _tensor(address: int, layout: Layout) -> Array:
+    """The tensor at an address as an array over the same memory."""
+    low, high = layout.span
+    memory = (ctypes.c_char * (high - low)).from_address(address + low)
+    return np.ndarray(layout.sizes, layout.type.numpy, memory, -low, layout.strides)

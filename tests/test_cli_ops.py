@@ -1,0 +1,108 @@
+"""`opendml ops`: the operator reference."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner, Result
+
+from opendml.cli import main
+from opendml.operators.registry import implemented
+from opendml.spec.enums import FeatureLevel
+from opendml.spec.schema import operators
+
+
+def _ops(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["ops", *arguments])
+
+
+def test_list_has_every_operator_with_its_level_and_whether_it_runs() -> None:
+    result = _ops()
+    assert result.exit_code == 0
+    rows = {
+        line.split()[0]: line.split()[1:] for line in result.stdout.splitlines() if line and line[0].isupper()
+    }
+    assert len(operators()) == 177
+    for operator in operators().values():
+        level = operator.introduced.name.removeprefix("LEVEL_")
+        runs = "yes" if operator.name in implemented() else "-"
+        assert rows[operator.name] == [operator.family, level, runs]
+    assert f"177 operators at DML_FEATURE_LEVEL_6_4; {len(implemented())} run." in result.stdout
+
+
+@pytest.mark.parametrize("level", FeatureLevel)
+def test_list_at_a_level_has_only_the_operators_of_that_level(level: FeatureLevel) -> None:
+    name = level.name.removeprefix("LEVEL_")
+    shown = [line.split()[0] for line in _ops("--feature-level", name).stdout.splitlines()[1:-2]]
+    assert shown == [operator.name for operator in operators().values() if operator.introduced <= level]
+
+
+@pytest.mark.parametrize("name", operators())
+def test_every_operator_is_described(name: str) -> None:
+    result = _ops(name)
+    operator = operators()[name]
+    assert result.exit_code == 0
+    text = " ".join(result.stdout.split())
+    assert text.startswith(f"{name} ({operator.family}, from DML_FEATURE_LEVEL_")
+    assert "".join(operator.summary.split()) in text.replace(" ", "")
+    for field in operator.fields:
+        assert field.name in text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ACTIVATION_CELU",
+        "DML_OPERATOR_ACTIVATION_CELU",
+        "activation_celu",
+        "ActivationCelu",
+        "activation-celu",
+    ],
+)
+def test_operators_are_found_in_every_spelling(name: str) -> None:
+    assert _ops(name).stdout.startswith("ACTIVATION_CELU (")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("celu", "did you mean ACTIVATION_CELU?"),
+        ("ACTIVATION_HARDSIGMOD", "did you mean ACTIVATION_HARD_SIGMOID or "),
+        ("xyzzy", "`opendml ops` lists them all"),
+        ("", "`opendml ops` lists them all"),
+    ],
+)
+def test_unknown_operators_bring_suggestions(name: str, hint: str) -> None:
+    result = _ops(name)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert f"no operator is named {name}; {hint}" in result.stderr
+
+
+def test_description_at_a_level_shows_the_table_of_that_level() -> None:
+    types = _ops("ACTIVATION_HARD_SIGMOID", "--feature-level", "2_1").stdout
+    assert "4 to 5" in types
+    assert "1 to 8" not in types
+
+
+def test_description_below_the_operators_level_says_so() -> None:
+    assert (
+        "does not exist at DML_FEATURE_LEVEL_2_0" in _ops("ACTIVATION_CELU", "--feature-level", "2_0").stdout
+    )
+
+
+def test_reduce_has_a_table_for_each_group_of_functions() -> None:
+    text = _ops("REDUCE", "--feature-level", "3_0").stdout
+    assert "with ARGMIN, ARGMAX:" in text
+    assert "SUM" in text.split("Types and dimensions")[1]
+
+
+def test_unknown_level_is_an_error() -> None:
+    result = _ops("--feature-level", "7_0")
+    assert result.exit_code == 2
+    assert "7_0" in result.stderr
+
+
+def test_piped_output_is_plain_text_of_a_fixed_width() -> None:
+    text = _ops("MEAN_VARIANCE_NORMALIZATION1").stdout
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= 110

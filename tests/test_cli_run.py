@@ -1,0 +1,148 @@
+"""`opendml run`: output, files, timings and exit status."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from opendml.cli import main
+
+MILLISECONDS = r"\d+\.\d{4} ms"
+
+
+def _run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["run", "--device", "reference", *map(str, arguments)])
+
+
+@pytest.fixture
+def model() -> dict[str, Any]:
+    """Writes the absolute values' ReLU of x to y.npy."""
+    tensor = {"DataType": "FLOAT32", "Sizes": [4]}
+    return {
+        "resources": {"x": {"initialValuesDataType": "FLOAT32", "initialValues": [-1, 2, -3, 4]}},
+        "dispatchables": {
+            "relu": {"type": "ACTIVATION_RELU", "desc": {"InputTensor": tensor, "OutputTensor": tensor}}
+        },
+        "commands": [
+            {
+                "type": "dispatch",
+                "dispatchable": "relu",
+                "bindings": {"InputTensor": "x", "OutputTensor": "x"},
+            },
+            {"type": "print", "resource": "x"},
+            {"type": "writeFile", "resource": "x", "targetPath": "y.npy", "dimensions": [2, 2]},
+        ],
+    }
+
+
+@pytest.fixture
+def path(model: dict[str, Any], tmp_path: Path) -> Path:
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(model))
+    return path
+
+
+def test_prints_and_files(path: Path) -> None:
+    target = path.parent / "y.npy"
+    result = _run(path)
+    assert result.exit_code == 0
+    assert result.stdout == f"Resource 'x': 0, 2, 0, 4\nResource 'x' written to '{target}'\n"
+    assert np.load(target).tolist() == [[0, 2], [0, 4]]
+
+
+def test_output_directory(path: Path, tmp_path: Path) -> None:
+    assert _run(path, "--output-directory", tmp_path / "a" / "b").exit_code == 0
+    assert (tmp_path / "a" / "b" / "y.npy").is_file()
+    assert not (tmp_path / "y.npy").exists()
+
+
+def test_iterations_are_timed(path: Path) -> None:
+    first, *_ = _run(path, "--iterations", "5").stdout.splitlines()
+    statistics = f"{MILLISECONDS} median, {MILLISECONDS} min, {MILLISECONDS} mean"
+    assert re.fullmatch(f"Dispatch 'relu': {MILLISECONDS} first, then 4 iterations: {statistics}", first)
+
+
+def test_timing_of_one_iteration_and_of_initialization(path: Path) -> None:
+    initialization, dispatch, *_ = _run(path, "--timing").stdout.splitlines()
+    assert re.fullmatch(f"Initialize 'relu': {MILLISECONDS}", initialization)
+    assert re.fullmatch(f"Dispatch 'relu': {MILLISECONDS}", dispatch)
+
+
+def test_verbose_print_starts_on_its_own_line(path: Path, model: dict[str, Any]) -> None:
+    model["commands"][1]["verbose"] = True
+    path.write_text(json.dumps(model))
+    assert _run(path).stdout.startswith("Resource 'x':\n[0] 0.0 (0x00000000)\n[1] 2.0 (0x40000000)\n")
+
+
+@pytest.mark.parametrize("option", [["--iterations", "0"], ["--threads", "0"], ["--feature-level", "9_9"]])
+def test_wrong_options_are_refused(option: list[str], path: Path) -> None:
+    result = _run(path, *option)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert option[0].strip("-") in result.stderr.replace(" ", "-")
+
+
+def test_malformed_model_writes_nothing(path: Path, model: dict[str, Any]) -> None:
+    model["dispatchables"]["relu"]["desc"]["InputTensor"]["Sizes"][0] = "four"
+    path.write_text(json.dumps(model))
+    result = _run(path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    message = 'InputTensor.Sizes[0]: expected an integer from 0 to 4294967295, got "four"'
+    assert f"Error: $.dispatchables.relu.desc.{message}\n" in result.stderr
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_model_that_is_invalid_at_the_level_writes_nothing(path: Path) -> None:
+    result = _run(path, "--feature-level", "2_0")
+    assert (result.exit_code, result.stdout) == (2, "")
+    for line, field in zip(result.stderr.splitlines(), ["InputTensor", "OutputTensor"], strict=True):
+        assert line.startswith(f"Error: $.dispatchables.relu: ACTIVATION_RELU.{field}: 1 dimension")
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_overlap_that_directml_forbids_writes_nothing(path: Path, model: dict[str, Any]) -> None:
+    model["resources"]["x"]["sizeInBytes"] = 64
+    model["commands"][0]["bindings"]["OutputTensor"] = {"name": "x", "elementOffset": 4}
+    model["dispatchables"]["relu"]["desc"]["InputTensor"]["Sizes"] = [8]
+    model["dispatchables"]["relu"]["desc"]["OutputTensor"]["Sizes"] = [8]
+    path.write_text(json.dumps(model))
+    result = _run(path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("Error: $.commands[0].bindings: OutputTensor: overlaps InputTensor")
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_model_that_cannot_run_here_has_status_1(path: Path, model: dict[str, Any]) -> None:
+    model["dispatchables"]["relu"] = {"type": "hlsl"}
+    path.write_text(json.dumps(model))
+    result = _run(path)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert '"relu" is an HLSL compute shader' in result.stderr
+
+
+def test_onnx_models_have_status_1(tmp_path: Path) -> None:
+    result = _run(tmp_path / "model.onnx")
+    assert result.exit_code == 1
+    assert "ONNX" in result.stderr
+
+
+def test_module_is_the_command(path: Path) -> None:
+    command = [sys.executable, "-m", "opendml", "run", "--device", "reference", str(path)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.startswith("Resource 'x': 0, 2, 0, 4\n")
+
+
+def test_help_needs_neither_numpy_nor_rich() -> None:
+    code = (
+        "import sys, opendml.cli; "
+        "heavy = {'rich', 'llvmlite', 'opendml.frontends', 'opendml.spec.descs'} & set(sys.modules); "
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

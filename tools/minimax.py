@@ -1,0 +1,176 @@
+"""Computes the polynomial coefficients of opendml.program.vector_math.
+
+    python tools/minimax.py              all tables, as they stand in the source, each with its greatest error
+    python tools/minimax.py TANH ERF     some of them
+
+Each table is the polynomial p whose greatest weighted error |w(x) (p(x) - f(x))| over an interval is the least: weighted least
+squares on a dense grid of Chebyshev points, repeated with the weights that Lawson's algorithm raises where the error is great.
+The function's values come from mpmath in 40 digits. The coefficients are rounded to float32 one after the other, the constant
+term first; after each rounding the rest is fitted again, so that it makes up for the error of the rounded ones.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from mpmath import mp, mpf
+
+mp.dps = 40
+GRID_POINTS = 1500
+LAWSON_STEPS = 60
+
+Array = npt.NDArray[np.float64]
+
+Function = Callable[[mpf], mpf]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One polynomial: `function` to meet on [low, high], `weight` of an error there, and the degree."""
+
+    name: str
+    function: Function
+    weight: Function
+    low: mpf
+    high: mpf
+    degree: int
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The points of a fit: the powers of each (a row of a matrix), the function's values and the weights there."""
+
+    powers: Array
+    values: Array
+    weights: Array
+
+
+def exp_remainder(r: mpf) -> mpf:
+    """(exp(r) - 1 - r) / r^2."""
+    return (mp.expm1(r) - r) / r**2
+
+
+def log_remainder(f: mpf) -> mpf:
+    """(log(1 + f) - f) / f^2."""
+    return (mp.log1p(f) - f) / f**2
+
+
+def tanh_remainder(square: mpf) -> mpf:
+    """(tanh(x) - x) / x^3 as a function of x^2."""
+    x = mp.sqrt(square)
+    return (mp.tanh(x) - x) / x**3
+
+
+def tanh_weight(square: mpf) -> mpf:
+    """What an error of tanh_remainder is relative to tanh(x)."""
+    x = mp.sqrt(square)
+    return x**3 / mp.tanh(x)
+
+
+def erf_remainder(square: mpf) -> mpf:
+    """erf(x) / x - 1 as a function of x^2."""
+    x = mp.sqrt(square)
+    return mp.erf(x) / x - 1
+
+
+def erf_weight(square: mpf) -> mpf:
+    """What an error of erf_remainder is relative to erf(x)."""
+    x = mp.sqrt(square)
+    return x / mp.erf(x)
+
+
+def erf_exponent(x: mpf) -> mpf:
+    """log(erfc(x)) + x over x: exp(x * this - x) = erfc(x)."""
+    return mp.log(mp.erfc(x)) / x
+
+
+def erf_exponent_weight(x: mpf) -> mpf:
+    """What an error of erf_exponent is relative to erf(x)."""
+    return x * mp.erfc(x) / mp.erf(x)
+
+
+def tail_argument(x: mpf) -> mpf:
+    """The variable in which the tail of the normal distribution is a polynomial: from 1 at x = 0 down to -1 at infinity."""
+    return 2 * TAIL_SCALE / (x + TAIL_SCALE) - 1
+
+
+def scaled_tail(s: mpf) -> mpf:
+    """exp(x^2 / 2) times the probability above x, over s + 1, where s is tail_argument(x)."""
+    x = 2 * TAIL_SCALE / (s + 1) - TAIL_SCALE
+    return mp.exp(x**2 / 2) * mp.erfc(x / mp.sqrt(2)) / 2 / (s + 1)
+
+
+TAIL_SCALE = mpf(4)
+HALF_LOG_2 = mp.log(2) / 2
+
+FITS = (
+    Fit("EXP", exp_remainder, lambda r: r**2 / mp.exp(r), -HALF_LOG_2 * mpf("1.0001"), HALF_LOG_2 * mpf("1.0001"), 4),
+    Fit("EXPM1", exp_remainder, lambda r: r**2 / mp.expm1(r), -HALF_LOG_2 * mpf("1.0001"), HALF_LOG_2 * mpf("1.0001"), 4),
+    Fit("LOG", log_remainder, lambda f: f**2 / mp.log1p(f), -mpf(1) / 3, mpf(1) / 3, 8),
+    Fit("TANH", tanh_remainder, tanh_weight, mpf("1e-12"), mpf("0.65") ** 2, 4),
+    Fit("ERF", erf_remainder, erf_weight, mpf("1e-12"), mpf("0.92") ** 2, 5),
+    Fit("ERF_EXPONENT", erf_exponent, erf_exponent_weight, mpf("0.92"), mpf(4), 7),
+    Fit("NORMAL_TAIL", scaled_tail, lambda s: 1 / scaled_tail(s), tail_argument(mpf("14.5")), mpf(1), 9),
+)
+
+
+def sample(fit: Fit) -> Grid:
+    """Chebyshev points of the interval, ascending, without those where the function is 0 / 0."""
+    middle, half = (fit.low + fit.high) / 2, (fit.high - fit.low) / 2
+    points = [middle - half * mp.cos(mp.pi * (k + mpf(1) / 2) / GRID_POINTS) for k in range(GRID_POINTS)]
+    points = [x for x in points if abs(x) > mpf("1e-20")]
+    powers = [[x**power for power in range(fit.degree + 1)] for x in points]
+    weights = [abs(fit.weight(x)) for x in points]
+    return Grid(*(np.array(values, np.float64) for values in (powers, [fit.function(x) for x in points], weights)))
+
+
+def errors(grid: Grid, coefficients: Array) -> Array:
+    """The magnitude of the weighted error at every point."""
+    magnitudes: Array = np.abs(grid.powers @ coefficients - grid.values) * grid.weights
+    return magnitudes
+
+
+def fitted(grid: Grid, fixed: Sequence[float]) -> Array:
+    """The best coefficients, the constant term first, of which the first ones are `fixed`."""
+    count = len(fixed)
+    rest = grid.values - grid.powers[:, :count] @ np.array(fixed)
+    emphasis = np.ones_like(rest)
+    best, least = np.empty(0), math.inf
+    for _ in range(LAWSON_STEPS):
+        scale = grid.weights * np.sqrt(emphasis)
+        solution = np.linalg.lstsq(grid.powers[:, count:] * scale[:, None], rest * scale)[0]
+        coefficients = np.concatenate([fixed, solution])
+        magnitudes = errors(grid, coefficients)
+        if magnitudes.max() < least:
+            best, least = coefficients, magnitudes.max()
+        emphasis *= magnitudes
+        emphasis /= emphasis.max()
+    return best
+
+
+def solve(fit: Fit) -> tuple[list[float], float]:
+    """The float32 coefficients of a fit, the constant term first, and its greatest weighted error."""
+    grid = sample(fit)
+    fixed: list[float] = []
+    while len(fixed) <= fit.degree:
+        fixed.append(float(np.float32(fitted(grid, fixed)[len(fixed)])))
+    return fixed, float(errors(grid, np.array(fixed)).max())
+
+
+def main(names: Iterable[str]) -> None:
+    """Print the tables that are named, or all."""
+    wanted = set(names) or {fit.name for fit in FITS}
+    for fit in FITS:
+        if fit.name in wanted:
+            coefficients, error = solve(fit)
+            print(f"# greatest error {error * 2**24:.3f} * 2^-24")
+            print(f"_{fit.name} = ({', '.join(f'{value:.9g}' for value in coefficients)})")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
