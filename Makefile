@@ -34,7 +34,7 @@ generate: $(VENV)/ready
 lock:
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
-	build/lock/bin/python -m pip install --quiet --editable '.[demo,onnx,dev,bench]'
+	build/lock/bin/python -m pip install --quiet --editable '.[demo,dev,bench]'
 	{ echo '# Exact versions that `make` and CI install. Written by `make lock`.'; \
 	  build/lock/bin/python -m pip freeze --exclude-editable | sed 's/ @ .*//; s/+cpu$$//'; } > constraints.txt
 
@@ -43,7 +43,7 @@ clean:
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) --editable '.[demo,onnx,dev]'
+	$(INSTALL) --editable '.[demo,dev]'
 	touch $@
 
 $(VENV)/ready-bench: $(VENV)/ready

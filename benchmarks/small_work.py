@@ -45,7 +45,7 @@ for name, desc in descs.items():
 print(json.dumps(times))
 """
 IMPORT_SCRIPT = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
-CACHE_VARIABLE = "OPENDML_CACHE"
+CACHE_VARIABLE = "OPENDML_CACHE_DIRECTORY"
 
 
 @dataclass(frozen=True)

@@ -99,13 +99,24 @@ def tail_argument(x: mpf) -> mpf:
     return 2 * TAIL_SCALE / (x + TAIL_SCALE) - 1
 
 
-def scaled_tail(s: mpf) -> mpf:
-    """exp(x^2 / 2) times the probability above x, over s + 1, where s is tail_argument(x)."""
-    x = 2 * TAIL_SCALE / (s + 1) - TAIL_SCALE
-    return mp.exp(x**2 / 2) * mp.erfc(x / mp.sqrt(2)) / 2 / (s + 1)
+def scaled_tail(u: mpf) -> mpf:
+    """exp(x^2 / 2) (x + k) times the probability above x, where u is tail_argument(x)."""
+    x = 2 * TAIL_SCALE / (u + 1) - TAIL_SCALE
+    return mp.exp(x**2 / 2) * mp.erfc(x / mp.sqrt(2)) / 2 * (x + TAIL_SCALE)
 
 
-TAIL_SCALE = mpf(4)
+def tail_remainder(u: mpf) -> mpf:
+    """(scaled_tail(u) / TAIL_NUMERATOR - 1) / u."""
+    return (scaled_tail(u) / TAIL_NUMERATOR - 1) / u
+
+
+def tail_weight(u: mpf) -> mpf:
+    """What an error of tail_remainder is relative to the tail."""
+    return u * TAIL_NUMERATOR / scaled_tail(u)
+
+
+TAIL_SCALE = mpf("1.5")
+TAIL_NUMERATOR = mpf(float(np.float32(float(scaled_tail(mpf(0))))))
 HALF_LOG_2 = mp.log(2) / 2
 
 FITS = (
@@ -115,7 +126,7 @@ FITS = (
     Fit("TANH", tanh_remainder, tanh_weight, mpf("1e-12"), mpf("0.65") ** 2, 4),
     Fit("ERF", erf_remainder, erf_weight, mpf("1e-12"), mpf("0.92") ** 2, 5),
     Fit("ERF_EXPONENT", erf_exponent, erf_exponent_weight, mpf("0.92"), mpf(4), 7),
-    Fit("NORMAL_TAIL", scaled_tail, lambda s: 1 / scaled_tail(s), tail_argument(mpf("14.5")), mpf(1), 9),
+    Fit("NORMAL_TAIL", tail_remainder, tail_weight, tail_argument(mpf("14.5")), mpf(1), 10),
 )
 
 
@@ -165,6 +176,8 @@ def solve(fit: Fit) -> tuple[list[float], float]:
 def main(names: Iterable[str]) -> None:
     """Print the tables that are named, or all."""
     wanted = set(names) or {fit.name for fit in FITS}
+    if "NORMAL_TAIL" in wanted:
+        print(f"_NORMAL_NUMERATOR = {float(TAIL_NUMERATOR):.9g}")
     for fit in FITS:
         if fit.name in wanted:
             coefficients, error = solve(fit)

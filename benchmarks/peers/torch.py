@@ -52,8 +52,10 @@ class Torch:
             return [lambda y: y.contiguous(memory_format=torch.channels_last)]
         functions = [_activation(torch, activation) for activation in case.activations]
         if case.axes:
-            # The normalization has made a new tensor, over which the activation may write.
+            if in_place:
+                raise NotExpressible("a normalization makes a new tensor")
             normalization = _normalization(torch, case, scale, bias)
+            # It makes a new tensor, over which the activation may write.
             return [normalization, *(inside or new for new, inside in functions)]
         if not in_place:
             return [new for new, _ in functions]

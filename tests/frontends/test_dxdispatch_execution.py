@@ -200,6 +200,15 @@ def test_arrays_of_tensors_are_bound_in_their_order(load: Load, device: AddOneDe
     assert (first.view(np.float32).tolist(), second.view(np.float32).tolist()) == ([3, 4], [1, 2])
 
 
+def test_arrays_with_only_some_owned_tensors_are_unsupported(load: Load) -> None:
+    tensor = {"DataType": "FLOAT32", "Sizes": [1, 1, 1, 2]}
+    inputs = [tensor, {**tensor, "Flags": "OWNED_BY_DML"}]
+    desc = {"InputTensors": inputs, "OutputTensor": tensor, "Axis": 3}
+    dispatchables = {"join": {"type": "JOIN", "desc": desc}}
+    with pytest.raises(Unsupported, match=r"^\$\.dispatchables\.join\.bindings\.InputTensors: only some"):
+        load({"resources": {}, "dispatchables": dispatchables, "commands": []})
+
+
 class RefusingDevice(AddOneDevice):
     """Raises `error` at one of the steps."""
 
@@ -334,6 +343,11 @@ def test_npy_without_dimensions_has_one(load: Load, tmp_path: Path) -> None:
 def test_raw_file_has_the_bytes_of_the_resource(resource: dict[str, Any], load: Load, tmp_path: Path) -> None:
     _write(load, resource, targetPath="new/folder/a.dat")
     assert (tmp_path / "new" / "folder" / "a.dat").read_bytes() == b"\x06\0\0\0"
+
+
+def test_npy_extension_may_have_any_case(load: Load, tmp_path: Path) -> None:
+    _write(load, {"initialValuesDataType": "INT16", "initialValues": [1, 2]}, targetPath="a.NPY")
+    assert np.load(tmp_path / "a.NPY").tolist() == [1, 2]
 
 
 def test_raw_file_has_no_padding_that_nobody_asked_for(load: Load, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -59,12 +59,11 @@ class Place(NamedTuple):
         wrong = changed(tensor_of(self.desc, self.tensor), **changes)
         return failures(with_tensor(self.desc, self.tensor, wrong), self.level)
 
-    def first_later(self, allows: Callable[[dict[str, Any]], bool]) -> dict[str, Any] | None:
-        """The first table above the level whose row for the tensor allows it."""
+    def later(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Level and row for the tensor of the tables above the place's level, oldest first."""
         for table in reversed(tables(self.operator, self.function)):
-            if level_of(table["level"]) > self.level and allows(table["tensors"][self.tensor]):
-                return table
-        return None
+            if level_of(table["level"]) > self.level:
+                yield table["level"], table["tensors"][self.tensor]
 
 
 def places(operator: str) -> Iterator[Place]:
@@ -100,10 +99,10 @@ def test_type_outside_the_table(operator: str) -> None:
                 continue
             start = f"{label(operator, place.tensor)}: {name}; DML_FEATURE_LEVEL_"
             message = _only(place.failures_with(data_type=data_type), start)
-            later = place.first_later(lambda row, name=name: name in row["types"])
+            later = [level for level, row in place.later() if name in row["types"]]
             allowed = f" {', '.join(place.support['types'])}"
             if later:
-                assert message.endswith(f"{allowed} ({name} from DML_FEATURE_LEVEL_{later['level']})")
+                assert message.endswith(f"{allowed} ({name} from DML_FEATURE_LEVEL_{later[0]})")
             else:
                 assert message.endswith(allowed)
 
@@ -116,11 +115,15 @@ def test_rank_outside_the_table(operator: str) -> None:
             count = "1 dimension" if rank == 1 else f"{rank} dimensions"
             start = f"{label(operator, place.tensor)}: {count}; DML_FEATURE_LEVEL_"
             message = _only(place.failures_with(sizes=[1] * rank), start)
-            later = place.first_later(lambda row, rank=rank: row["dims"][0] <= rank <= row["dims"][1])
+            later = [
+                (level, row["dims"])
+                for level, row in place.later()
+                if row["dims"][0] <= rank <= row["dims"][1]
+            ]
             allowed = f" {_ranks(low, high)}"
             if later:
-                wider = _ranks(*later["tensors"][place.tensor]["dims"])
-                assert message.endswith(f"{allowed} ({wider} from DML_FEATURE_LEVEL_{later['level']})")
+                since, dims = later[0]
+                assert message.endswith(f"{allowed} ({_ranks(*dims)} from DML_FEATURE_LEVEL_{since})")
             else:
                 assert message.endswith(allowed)
 

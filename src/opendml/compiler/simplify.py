@@ -35,11 +35,11 @@ def _conversion(node: Node) -> Node:
         return value
     if value.operation is Operation.CONSTANT and node.type.is_float:
         return constant(value.attribute, node.type)  # type: ignore[arg-type]
-    # Widening and back changes nothing; narrowing and back, which is a FLOAT16 tensor between two fused operators, would only
-    # add a rounding.
-    if value.operation is Operation.CONVERT and value.operands[0].type is node.type:
+    # Widening and back changes nothing. Narrowing to FLOAT16 and back is a tensor between two fused operators, whose rounding
+    # may be left out; other roundings are meant.
+    if value.operation is Operation.CONVERT and value.operands[0].type is node.type and value.type.is_float:
         inner = value.operands[0]
-        if inner.type.is_float and value.type.is_float:
+        if inner.type.is_float and (value.type.bits > inner.type.bits or value.type is ScalarType.FLOAT16):
             return inner
     return node
 

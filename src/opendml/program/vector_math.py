@@ -39,12 +39,13 @@ def exponential(x: Node) -> Node:
 
 def exponential_minus_one(x: Node) -> Node:
     """exp(x) - 1 within 0.98 ULP, with the sign of x."""
-    n, high, low = _reduced_exponent(_at_most(_at_least(x, _EXPM1_LOWEST), _EXP_HIGHEST), _HALF_POWER)
+    bits, n, high = _reduced_exponent(_at_most(_at_least(x, _EXPM1_LOWEST), _EXP_HIGHEST), _HALF_POWER)
+    low = n * _LOG_2_LOW
     r = high + low
     square = r * r
     remainder = multiply_add(square, _polynomial(_EXPM1, r), low)
     # Half of the result: 2 to the power n would overflow before the result does. What is small is added last.
-    power = _power_of_two(n)
+    power = _power_of_two(bits)
     half = multiply_add(power, remainder, multiply_add(power, high, power - 0.5))
     # For tiny arguments the result is x: halving would lose a denormal's last bit, and the sum the sign of a zero.
     return select(apply(Operation.EQUAL, square, 0.0), x, half + half)
@@ -78,9 +79,8 @@ def hyperbolic_tangent(x: Node) -> Node:
     magnitude = abs(x)
     square = x * x
     near = multiply_add(square * _polynomial(_TANH, square), magnitude, magnitude)
-    n, high, low = _reduced_exponent(_at_most(magnitude + magnitude, _TANH_HIGHEST), _WHOLE_POWER)
-    exponential_plus_one = multiply_add(_power_of_two(n), _exponential_polynomial(high + low), 1.0)
-    far = 1.0 - 2.0 / exponential_plus_one
+    power, rest = _scaled_exponential(_at_most(magnitude + magnitude, _TANH_HIGHEST))
+    far = 1.0 - 2.0 / multiply_add(power, rest, 1.0)
     return _with_sign_of(x, select(magnitude < _TANH_NEAR, near, far))
 
 
@@ -89,46 +89,67 @@ def error_function(x: Node) -> Node:
     square = x * x
     near = multiply_add(x, _polynomial(_ERF, square), x)
     magnitude = _at_most(abs(x), _ERF_HIGHEST)
-    n, high, low = _reduced_exponent(magnitude * _polynomial(_ERF_EXPONENT, magnitude), _WHOLE_POWER)
-    far = multiply_add(-_power_of_two(n), _exponential_polynomial(high + low), 1.0)
+    power, rest = _scaled_exponential(magnitude * _polynomial(_ERF_EXPONENT, magnitude))
+    far = multiply_add(-power, rest, 1.0)
     return select(abs(x) < _ERF_NEAR, near, _with_sign_of(x, far))
 
 
 def normal_distribution(x: Node) -> Node:
-    """The probability that a standard normal variable is below x."""
-    tail = _normal_tail(abs(x))
+    """The probability that a standard normal variable is below x, within 2.5 ULP."""
+    tail = _normal_tail(_at_most(abs(x), _NORMAL_HIGHEST))
     return select(0.0 < x, 1.0 - tail, tail)
 
 
-def _normal_tail(x: Node) -> Node:
-    """The probability that a standard normal variable is above x >= 0: exp(-x^2 / 2) times a slow function of x."""
-    within = _at_most(x, _NORMAL_HIGHEST)
-    root_half_square = within * -0.5
-    exponent = root_half_square * within
-    error = multiply_add(root_half_square, within, -exponent)
-    slope = 2.0 * _NORMAL_SCALE / (within + _NORMAL_SCALE)
-    return _exponential_within(exponent, error) * (slope * _polynomial(_NORMAL_TAIL, slope - 1.0))
+def gaussian_error_linear_unit(x: Node) -> Node:
+    """x times normal_distribution(x) within 3 ULP also where the probability is denormal; 0 at -infinity, which is the limit."""
+    magnitude = _at_most(abs(x), _NORMAL_HIGHEST)
+    return _at_least(x, 0.0) - _normal_tail(magnitude, magnitude)
+
+
+def _normal_tail(x: Node, factor: Node | None = None) -> Node:
+    """The probability that a standard normal variable is above x, from 0 to _NORMAL_HIGHEST; times the factor.
+
+    It is exp(-x^2 / 2) times a slowly falling function of x, which is a polynomial of s = k / (x + k) times s. The rounding
+    errors of x^2 and of s are known exactly, and are made up for in the exponent.
+    """
+    minus_half = x * -0.5
+    exponent = minus_half * x
+    exponent_error = multiply_add(minus_half, x, -exponent)
+    denominator = x + _NORMAL_SCALE
+    denominator_error = x - (denominator - _NORMAL_SCALE)
+    slope = _NORMAL_NUMERATOR / denominator
+    excess = multiply_add(-slope, denominator_error, multiply_add(-slope, denominator, _NORMAL_NUMERATOR))
+    error = multiply_add(excess, _NORMAL_SENSITIVITY / _NORMAL_NUMERATOR, exponent_error)
+    argument = multiply_add(slope, 2.0 * _NORMAL_SCALE / _NORMAL_NUMERATOR, -1.0)
+    scaled = slope if factor is None else slope * factor
+    slow = multiply_add(scaled, argument * _polynomial(_NORMAL_TAIL, argument), scaled)
+    bits, n, high = _reduced_exponent(exponent, _TWO_HALF_POWERS)
+    r = high + multiply_add(n, _LOG_2_LOW, error)
+    return _times_two_to(bits, multiply_add(slow, r * _polynomial((1.0, *_EXP), r), slow))
 
 
 def _exponential_within(x: Node, error: Node | None = None) -> Node:
     """exp(x + error) for x from _EXP_LOWEST to _EXP_HIGHEST (or NaN), and an error that is small beside 1."""
-    n, high, low = _reduced_exponent(x, _TWO_HALF_POWERS, error)
-    # Two halves of the power of two, as it may itself be too great or too small for a FLOAT32. Only the second product rounds.
-    half = apply(Operation.SHIFT_RIGHT, n, 1)
-    return _exponential_polynomial(high + low) * _power_of_two(half) * _power_of_two(n - half)
+    bits, n, high = _reduced_exponent(x, _TWO_HALF_POWERS)
+    r = multiply_add(n, _LOG_2_LOW, high) if error is None else high + multiply_add(n, _LOG_2_LOW, error)
+    return _times_two_to(bits, _polynomial((1.0, 1.0, *_EXP), r))
 
 
-def _reduced_exponent(x: Node, bias: float, error: Node | None = None) -> tuple[Node, Node, Node]:
-    """n, high and low with exp(x + error) = 2^n exp(high + low); the sum is at most half of log 2 in magnitude, low is tiny.
+def _scaled_exponential(x: Node) -> tuple[Node, Node]:
+    """Two factors of exp(x), for a power of two that is a normal number: the power, and exp of what is left."""
+    bits, n, high = _reduced_exponent(x, _WHOLE_POWER)
+    return _power_of_two(bits), _polynomial((1.0, 1.0, *_EXP), multiply_add(n, _LOG_2_LOW, high))
 
-    n comes with `bias` added, as an INT32 whose upper bits hold the rest of a float: in x / log 2 + 1.5 * 2^23 the last bits of
+
+def _reduced_exponent(x: Node, bias: float) -> tuple[Node, Node, Node]:
+    """n as an INT32 and as a FLOAT32, and r with exp(x) = 2^n exp(r + n _LOG_2_LOW), |r| at most half of log 2.
+
+    The integer comes with `bias` added, and its upper bits hold the rest of a float: in x / log 2 + 1.5 * 2^23 the last bits of
     the significand count units. So nothing is converted, which for NaN would be undefined.
     """
     shifted = multiply_add(x, _LOG2_E, _UNITS + bias)
     n = shifted - (_UNITS + bias)
-    high = multiply_add(n, -_LOG_2_HIGH, x)
-    low = n * -_LOG_2_LOW if error is None else multiply_add(n, -_LOG_2_LOW, error)
-    return _bits(shifted), high, low
+    return _bits(shifted), n, multiply_add(n, -_LOG_2_HIGH, x)
 
 
 def _power_of_two(biased_exponent: Node) -> Node:
@@ -136,9 +157,10 @@ def _power_of_two(biased_exponent: Node) -> Node:
     return bitcast(apply(Operation.SHIFT_LEFT, biased_exponent, 23), ScalarType.FLOAT32)
 
 
-def _exponential_polynomial(r: Node) -> Node:
-    """exp(r) for |r| up to half of log 2."""
-    return _polynomial((1.0, 1.0, *_EXP), r)
+def _times_two_to(bits: Node, value: Node) -> Node:
+    """value * 2^n, rounded once, for n with the bias _TWO_HALF_POWERS: the power itself may be too great or too small."""
+    half = apply(Operation.SHIFT_RIGHT, bits, 1)
+    return value * _power_of_two(half) * _power_of_two(bits - half)
 
 
 def _exponent_bits(bits: Node) -> Node:
@@ -204,7 +226,8 @@ _LOG_2 = math.log(2.0)
 _LOG2_E = 1.0 / _LOG_2
 _LOG_2_HIGH = 0.693147182464599609375
 """log 2 rounded to FLOAT32."""
-_LOG_2_LOW = _LOG_2 - _LOG_2_HIGH
+_LOG_2_LOW = _LOG_2_HIGH - _LOG_2
+"""What that is too much."""
 
 _TWO_23 = 2.0**23
 _UNITS = 1.5 * _TWO_23
@@ -263,19 +286,24 @@ _ERF_EXPONENT = (
 )
 """log(1 - erf(x)) / x."""
 
-_NORMAL_HIGHEST, _NORMAL_SCALE = 14.5, 4.0
-"""From the first on the tail is 0; the second is the scale of the tail's variable."""
+_NORMAL_HIGHEST, _NORMAL_SCALE = 14.5, 1.5
+"""From the first on the tail is 0; the second is k."""
+_NORMAL_SENSITIVITY = 1.25
+"""Relative change of the tail's slow factor for a relative change of s; it is from 1 to 1.3."""
+_NORMAL_NUMERATOR = 0.5
 _NORMAL_TAIL = (
-    0.094410643,
-    0.0759870857,
-    0.0483920649,
-    0.023315154,
-    0.00755088357,
-    0.00094197673,
-    -0.00044075388,
-    -0.000197813206,
-    2.506696e-05,
-    1.56967362e-05,
+    0.20578067,
+    0.0650331751,
+    -0.0191653036,
+    -0.00596592249,
+    0.00588134211,
+    -0.00132693641,
+    -0.000815250445,
+    0.000898099213,
+    -0.000341828592,
+    -7.88424804e-05,
+    0.00015234614,
+    -5.15522224e-05,
 )
 """exp(x^2 / 2) times the probability above x, over s + 1, as a function of s = 2 k / (x + k) - 1 with the scale k."""
 

@@ -180,7 +180,7 @@ def calc_buffer_tensor_size(
         raise InvalidArgument(f"Sizes: {list(sizes)}; every size must be at least 1")
     if strides is None:
         return byte_size(prod(sizes), bits)
-    if len(strides) != len(sizes) or min(strides) < 0:
+    if len(strides) != len(sizes) or min(strides, default=0) < 0:
         raise InvalidArgument(f"Strides: {list(strides)}; must be one stride of 0 or more per size")
     return byte_size(reach(sizes, strides), bits)
 

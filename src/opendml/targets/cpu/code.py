@@ -33,6 +33,7 @@ class Code:
             self.builder.position_before(self.entry.terminator)
             slot = self.builder.alloca(type)
             slot.align = 64
+            slot.type = POINTER
         if initial is not None:
             self.builder.store(initial, slot)
         return slot

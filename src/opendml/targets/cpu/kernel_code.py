@@ -195,7 +195,10 @@ class _KernelCode:
             elif node.operation in REDUCTIONS:
                 levels[id(node)] = Level.GROUP
             else:
-                levels[id(node)] = max((levels[id(operand)] for operand in node.operands), default=Level.CONSTANT)
+                below = {levels[id(operand)] for operand in node.operands}
+                # Where lanes run over groups, a value of a group and a row changes with every element.
+                mixed = self.pattern.mode.columns and {Level.GROUP, Level.ROW} <= below
+                levels[id(node)] = Level.ELEMENT if mixed else max(below, default=Level.CONSTANT)
         return levels
 
     def _needed(self, roots: Iterable[Node]) -> set[int]:

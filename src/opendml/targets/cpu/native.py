@@ -23,8 +23,16 @@ POOL_WORDS = 64
 """Words of a pool: 0 lock, 8 epoch, 16 job, 24 visitors, 32 sleepers, 40 stop, 48 buffers; a cache line apart."""
 
 _SPINS = 6000
+"""Turns for which an idle worker waits for new work before it sleeps: some tens of microseconds."""
+_PATIENCE = 1000
+"""Turns for which a thread waits for another that holds work before it offers its processor to it."""
 
 _SLEEP_LINUX = """
+declare i32 @sched_yield()
+define private void @give_way() {
+  %r = call i32 @sched_yield()
+  ret void
+}
 declare i64 @syscall(i64, ...)
 define private void @sleep_while(ptr %word, i32 %value) {
   %r = call i64 (i64, ...) @syscall(i64 NUMBER, ptr %word, i64 128, i32 %value, ptr null, ptr null, i64 0)
@@ -37,6 +45,11 @@ define private void @wake_all(ptr %word) {
 """
 
 _SLEEP_DARWIN = """
+declare i32 @sched_yield()
+define private void @give_way() {
+  %r = call i32 @sched_yield()
+  ret void
+}
 declare i32 @__ulock_wait(i32, ptr, i64, i32)
 declare i32 @__ulock_wake(i32, ptr, i64)
 define private void @sleep_while(ptr %word, i32 %value) {
@@ -51,6 +64,11 @@ define private void @wake_all(ptr %word) {
 """
 
 _SLEEP_WINDOWS = """
+declare i32 @SwitchToThread()
+define private void @give_way() {
+  %r = call i32 @SwitchToThread()
+  ret void
+}
 declare i32 @WaitOnAddress(ptr, ptr, i64, i32)
 declare void @WakeByAddressAll(ptr)
 define private void @sleep_while(ptr %word, i32 %value) {
@@ -66,6 +84,17 @@ define private void @wake_all(ptr %word) {
 """
 
 _RUNTIME = """
+define private void @wait_a_turn(i32 %turn) {
+  call void @relax()
+  %impatient = icmp ugt i32 %turn, {PATIENCE}
+  br i1 %impatient, label %offer, label %back
+offer:
+  call void @give_way()
+  br label %back
+back:
+  ret void
+}
+
 define private void @run_alone(ptr %job, ptr %buffers) {
 entry:
   %launches = load i64, ptr %job
@@ -132,11 +161,13 @@ work:
   %before = atomicrmw add ptr %done, i64 %count release
   br label %claim
 wait:
+  %turn = phi i32 [ 0, %claim ], [ %turn1, %pause ]
   %finished = load atomic i64, ptr %done acquire, align 8
   %all = icmp uge i64 %finished, %items
   br i1 %all, label %over, label %pause
 pause:
-  call void @relax()
+  %turn1 = add i32 %turn, 1
+  call void @wait_a_turn(i32 %turn)
   br label %wait
 over:
   %k1 = add i64 %k, 1
@@ -195,11 +226,13 @@ run:
   %pv = getelementptr i64, ptr %pool, i64 24
   br label %leave
 leave:
+  %turn = phi i32 [ 0, %run ], [ %turn1, %linger ]
   %visitors = load atomic i64, ptr %pv seq_cst, align 8
   %empty = icmp eq i64 %visitors, 0
   br i1 %empty, label %unlock, label %linger
 linger:
-  call void @relax()
+  %turn1 = add i32 %turn, 1
+  call void @wait_a_turn(i32 %turn)
   br label %leave
 unlock:
   store atomic i64 0, ptr %pool release, align 8
@@ -278,7 +311,8 @@ def runtime_assembly(triple: str) -> str:
         sleep = _SLEEP_WINDOWS
     else:
         sleep = _SLEEP_LINUX.replace("NUMBER", _FUTEX[architecture])
+    numbers = {"HEADER": HEADER, "LAUNCH": LAUNCH, "NEXT": NEXT, "DONE": DONE, "SPINS": _SPINS, "PATIENCE": _PATIENCE}
     body = _RUNTIME
-    for name, value in (("HEADER", HEADER), ("LAUNCH", LAUNCH), ("NEXT", NEXT), ("DONE", DONE), ("SPINS", _SPINS)):
+    for name, value in numbers.items():
         body = body.replace("{" + name + "}", str(value))
     return f'target triple = "{triple}"\n' + _RELAX[architecture] + sleep + body

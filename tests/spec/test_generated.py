@@ -1,0 +1,118 @@
+"""The generated files are what the facts give."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opendml.spec import descs, enums
+from opendml.spec.facts import enum_facts, operator_facts
+from opendml.spec.generate import __main__ as command
+from opendml.spec.generate.files import PACKAGE, stale_files, write_files
+from opendml.spec.naming import camel_case, snake_case
+from opendml.spec.schema import operators
+from tests.spec.valid_descs import NAMES
+
+
+def test_generated_files_are_up_to_date() -> None:
+    assert stale_files() == []
+
+
+def test_check_finds_a_changed_a_missing_and_a_superfluous_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_files(tmp_path)
+    assert stale_files(tmp_path) == []
+    changed, missing = tmp_path / "spec" / "enums.py", tmp_path / "spec" / "descs" / "activation.py"
+    superfluous = tmp_path / "spec" / "descs" / "retired.py"
+    changed.write_text(changed.read_text("utf-8") + "\n", "utf-8")
+    missing.unlink()
+    superfluous.touch()
+    assert set(stale_files(tmp_path)) == {changed, missing, superfluous}
+
+    monkeypatch.setattr(command, "stale_files", lambda: stale_files(tmp_path))
+    assert command.main(["--check"]) == 1
+    assert "enums.py differs from opendml/spec/data" in capsys.readouterr().out
+    assert set(write_files(tmp_path)) == {missing, superfluous}  # the enumerations are always written
+    assert stale_files(tmp_path) == []
+
+
+def test_check_is_content_and_unknown_options_are_refused() -> None:
+    assert command.main(["--check"]) == 0
+    assert command.main(["--chekc"]) == 2
+
+
+def test_every_operator_has_a_desc_class_with_its_fields() -> None:
+    for name, facts in operator_facts().items():
+        desc_class = descs.desc_class(name)
+        assert desc_class.operator == name
+        assert desc_class.__name__ == camel_case(name)
+        assert getattr(descs, camel_case(name)) is desc_class
+        expected = [snake_case(field["name"]) for field in facts["fields"] if "count_of" not in field]
+        assert list(desc_class.fields) == expected
+        for field in expected:
+            assert f"        {field}: " in (desc_class.__doc__ or "")
+
+
+def test_every_enumeration_has_its_values() -> None:
+    for name, values in enum_facts()["enums"].items():
+        members = getattr(enums, camel_case(name)).__members__
+        assert {member.removeprefix("LEVEL_"): value for member, value in members.items()} == values
+
+
+def test_desc_modules_are_read_on_first_use() -> None:
+    code = "import sys, opendml.spec.descs as d; a = 'opendml.spec.descs.matrix' in sys.modules; d.Gemm; "
+    code += (
+        "print(a, 'opendml.spec.descs.matrix' in sys.modules, 'opendml.spec.descs.pooling' in sys.modules)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.split() == ["False", "True", "False"]
+
+
+def test_unknown_desc_class_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="ActivationSelu"):
+        descs.desc_class("ACTIVATION_SELU")
+
+
+def test_immediate_functions_take_tensors_then_attributes() -> None:
+    """Every function of the module: inputs in order, then keyword-only attributes, `out` and `device`."""
+    tree = ast.parse((PACKAGE / "functions.py").read_text("utf-8"))
+    by_function = {operator.function_name: operator for operator in operators().values()}
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    assert functions
+    for function in functions:
+        operator = by_function[function.name]
+        inputs = [field.python_name for field in operator.tensors if field.kind == "INPUT_TENSOR"]
+        attributes = [field.python_name for field in operator.attributes]
+        assert [argument.arg for argument in function.args.args] == [
+            name.removesuffix("_tensors").removesuffix("_tensor") for name in inputs
+        ]
+        assert [argument.arg for argument in function.args.kwonlyargs] == [*attributes, "out", "device"]
+        assert ast.get_docstring(function)
+
+
+@pytest.mark.parametrize("operator", NAMES)
+def test_fields_of_the_facts_are_consistent(operator: str) -> None:
+    """Names that one field gives of others exist; enumerations and defaults too."""
+    facts = operator_facts()[operator]
+    fields = {field["name"]: field for field in facts["fields"]}
+    tensors = {name for name, field in fields.items() if field["kind"] != "ATTRIBUTE"}
+    assert {name for name in facts["in_place"]} <= tensors
+    for rule in facts["same"] + facts.get("broadcast", []) + facts.get("together", []):
+        assert set(rule["tensors"]) <= tensors
+    for field in facts["fields"]:
+        assert field["kind"] in {"INPUT_TENSOR", "OUTPUT_TENSOR", "ATTRIBUTE"}
+        assert set(field.get("count_of", [])) <= set(fields)
+        assert field.get("same_type_as") in tensors | {None}
+        assert field.get("axis_of") in tensors | {None}
+        if "enum" in field:
+            members = enum_facts()["enums"][field["enum"]]
+            assert field.get("default", next(iter(members))) in members
+        if "data_type_field" in field:
+            assert fields[field["data_type_field"]]["enum"] == "TENSOR_DATA_TYPE"
+        assert ("default" in field) == (field.get("default_source") in {"page", "opendml"})
+        assert field["name"] in facts["tensors"] or field["name"] in facts["attributes"]

@@ -1,0 +1,141 @@
+"""The project itself: the README is true, versions agree, dependencies are declared."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import opendml
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+# What only one machine has: home folders, and the place of this checkout.
+LOCAL_PATH = re.compile(rf"/(?:home|Users|root)/\w|{re.escape(str(ROOT))}\b")
+# What a distribution is called, where its module has another name.
+DISTRIBUTIONS = {"PIL": "pillow"}
+
+
+@cache
+def project() -> dict[str, object]:
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert isinstance(table, dict)
+    return table
+
+
+def tracked_files() -> list[Path]:
+    listing = ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    try:
+        output = subprocess.run(listing, check=True, capture_output=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in output.split("\0") if name and (ROOT / name).is_file()]
+
+
+def readme_blocks(language: str) -> list[str]:
+    return re.findall(
+        rf"^```{language}\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+
+
+def test_the_python_blocks_of_the_readme_run_in_order_and_print_what_it_says(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    blocks = readme_blocks("python")
+    namespace: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(README), "exec"), namespace)
+    assert blocks
+    assert capsys.readouterr().out == "".join(readme_blocks("text"))
+
+
+def test_every_operator_that_runs_stands_in_the_status_of_the_readme() -> None:
+    from opendml.operators.registry import implemented
+
+    status = README.read_text(encoding="utf-8").split("## Status")[1].split("\n## ")[0]
+    names = set(re.findall(r"`([A-Z0-9_]+)`", status)) - {"ACTIVATION_"}
+    listed = {name if name == "MEAN_VARIANCE_NORMALIZATION1" else f"ACTIVATION_{name}" for name in names}
+    assert listed == set(implemented())
+
+
+@pytest.mark.parametrize("target", ["demo", "test", "bench", "lint", "format", "generate", "lock"])
+def test_every_make_target_of_the_readme_exists(target: str) -> None:
+    assert f"make {target}" in README.read_text(encoding="utf-8")
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_the_installed_version_is_that_of_the_project_and_of_the_package() -> None:
+    assert importlib.metadata.version("opendml") == project()["version"] == opendml.__version__
+
+
+def test_every_public_name_exists_and_every_public_function_and_class_has_a_docstring() -> None:
+    assert opendml.__all__
+    for name in opendml.__all__:
+        value = getattr(opendml, name)
+        if callable(value) or isinstance(value, type(opendml)):
+            assert value.__doc__, name
+
+
+def test_every_package_that_the_sources_import_is_declared() -> None:
+    extras = project()["optional-dependencies"]
+    assert isinstance(extras, dict)
+    requirements = [
+        *_strings(project()["dependencies"]),
+        *(r for name in extras for r in _strings(extras[name])),
+    ]
+    declared = {re.split(r"[^\w-]", requirement)[0] for requirement in requirements}
+    used = {name for path in (ROOT / "src").rglob("*.py") for name in _imports(path)}
+    outside = used - set(sys.stdlib_module_names) - {"opendml"}
+    assert "numpy" in outside
+    assert {DISTRIBUTIONS.get(name, name) for name in outside} <= declared
+
+
+def test_every_required_dependency_is_imported() -> None:
+    used = {name for path in (ROOT / "src").rglob("*.py") for name in _imports(path)}
+    required = {re.split(r"[^\w-]", requirement)[0] for requirement in _strings(project()["dependencies"])}
+    assert required <= used
+
+
+def test_no_tracked_file_names_a_path_of_one_machine() -> None:
+    found = []
+    for path in tracked_files():
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            continue
+        found += [f"{path.relative_to(ROOT)}: {line.strip()}" for line in lines if LOCAL_PATH.search(line)]
+    assert found == []
+
+
+@pytest.mark.parametrize("parts", [("home", "someone"), ("Users", "someone", "x"), ROOT.parts[1:]])
+def test_the_search_for_local_paths_finds_one(parts: tuple[str, ...]) -> None:
+    assert LOCAL_PATH.search(f"see {'/'.join(('', *parts))}.")
+
+
+def test_every_installed_package_is_locked_to_one_version() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        assert line.startswith("#") or re.fullmatch(r"[\w.-]+==[\w.]+", line), line
+
+
+def _strings(values: object) -> list[str]:
+    assert isinstance(values, list)
+    return [str(value) for value in values]
+
+
+def _imports(path: Path) -> set[str]:
+    """The first part of the name of every module that a file imports."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.split(".")[0])
+    return names
