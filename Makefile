@@ -30,12 +30,13 @@ bench: $(VENV)/ready-bench
 generate: $(VENV)/ready
 	$(BIN)/python -m opendml.spec.generate
 
-# constraints.txt: the newest versions that pyproject.toml allows.
+# constraints.txt: the newest versions that pyproject.toml and PINS allow, as in `make lock PINS="torch==2.13.0"`.
+PINS ?=
 lock:
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
-	build/lock/bin/python -m pip install --quiet --editable '.[demo,dev,bench]'
-	{ echo '# Exact versions that `make` and CI install. Written by `make lock`.'; \
+	build/lock/bin/python -m pip install --quiet --editable '.[demo,dev,bench]' $(PINS)
+	{ echo '# Exact versions that `make` and CI install. Written by `make lock PINS="$(PINS)"`.'; \
 	  build/lock/bin/python -m pip freeze --exclude-editable | sed 's/ @ .*//; s/+cpu$$//'; } > constraints.txt
 
 clean:

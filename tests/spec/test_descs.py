@@ -16,7 +16,7 @@ from opendml.errors import DeviceRemoved, Error, InvalidArgument, Unsupported
 from opendml.spec.descs import ActivationCelu, ActivationElu, Join, MeanVarianceNormalization1
 from opendml.spec.enums import DATA_TYPE_BITS, TensorDataType, TensorFlags
 from opendml.spec.tensor_desc import TensorDesc, calc_buffer_tensor_size, packed_strides
-from tests.spec.valid_descs import F16, F32
+from tests.spec.valid_descs import F16, F32, changed
 
 TENSOR = TensorDesc(F32, [2, 3])
 
@@ -46,7 +46,7 @@ def test_each_field_makes_a_tensor_different() -> None:
         {"total_tensor_size_in_bytes": 24},
         {"guaranteed_base_offset_alignment": 16},
     ]
-    tensors = [TensorDesc(**({"data_type": F32, "sizes": [2, 3]} | change)) for change in [{}, *changes]]
+    tensors = [changed(TENSOR, **change) for change in [{}, *changes]]
     assert len(set(tensors)) == len(tensors)
 
 

@@ -101,7 +101,7 @@ def test_fields_of_the_facts_are_consistent(operator: str) -> None:
     facts = operator_facts()[operator]
     fields = {field["name"]: field for field in facts["fields"]}
     tensors = {name for name, field in fields.items() if field["kind"] != "ATTRIBUTE"}
-    assert {name for name in facts["in_place"]} <= tensors
+    assert set(facts["in_place"]) <= tensors
     for rule in facts["same"] + facts.get("broadcast", []) + facts.get("together", []):
         assert set(rule["tensors"]) <= tensors
     for field in facts["fields"]:

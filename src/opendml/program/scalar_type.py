@@ -32,6 +32,11 @@ class ScalarType(Enum):
         return ScalarType[data_type.name]
 
     @cached_property
+    def data_type(self) -> TensorDataType:
+        """DirectML's type of such elements."""
+        return TensorDataType[self.name]
+
+    @cached_property
     def numpy(self) -> np.dtype[np.generic]:
         """The NumPy type of the same elements."""
         return np.dtype("bool" if self is ScalarType.BOOLEAN else self.name.lower())

@@ -290,20 +290,19 @@ _NORMAL_HIGHEST, _NORMAL_SCALE = 14.5, 1.5
 """From the first on the tail is 0; the second is k."""
 _NORMAL_SENSITIVITY = 1.25
 """Relative change of the tail's slow factor for a relative change of s; it is from 1 to 1.3."""
-_NORMAL_NUMERATOR = 0.5
+_NORMAL_NUMERATOR = 0.617341995
 _NORMAL_TAIL = (
-    0.20578067,
-    0.0650331751,
-    -0.0191653036,
-    -0.00596592249,
-    0.00588134211,
-    -0.00132693641,
-    -0.000815250445,
-    0.000898099213,
-    -0.000341828592,
-    -7.88424804e-05,
-    0.00015234614,
-    -5.15522224e-05,
+    0.316031486,
+    -0.0931338146,
+    -0.0289903544,
+    0.0285746232,
+    -0.00645674253,
+    -0.00394354155,
+    0.0043831584,
+    -0.00168605463,
+    -0.000398382108,
+    0.000753258879,
+    -0.000247866614,
 )
 """exp(x^2 / 2) times the probability above x, over s + 1, as a function of s = 2 k / (x + k) - 1 with the scale k."""
 

@@ -6,7 +6,7 @@ Here so far: creation, validation, compilation, direct binding and dispatch.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from opendml.errors import InvalidArgument
@@ -69,6 +69,20 @@ class Device:
         return CompiledOperator(self, op.desc)
 
 
+def as_device(device: Device | str | None) -> Device:
+    """A device, the device of a kind, or the CPU.
+
+    Raises:
+        InvalidArgument: no such kind.
+    """
+    return device if isinstance(device, Device) else _device_of(device or "cpu")
+
+
+@cache
+def _device_of(kind: str) -> Device:
+    return Device(kind)
+
+
 class Operator:
     """A valid operator of a device, not compiled yet."""
 
@@ -112,7 +126,7 @@ class CompiledOperator:
         bound_inputs = self._ranges(input_names, self.input_tensors, inputs, False)
         bound_outputs = self._ranges(output_names, self.output_tensors, outputs, True)
         in_place = frozenset(operator(self.desc.operator).in_place)
-        check_overlap(bound_inputs, [item for item in bound_outputs if item], in_place)
+        check_overlap(self.desc.operator, bound_inputs, [item for item in bound_outputs if item], in_place)
         instance = self._executable.instantiate()
         ranges = [item[1] for item in (*bound_inputs, *bound_outputs) if item]
         for index, memory in enumerate(ranges):

@@ -173,7 +173,7 @@ def calc_buffer_tensor_size(
     Raises:
         InvalidArgument: a data type without a size, a size below 1, or strides of another length.
     """
-    bits = DATA_TYPE_BITS.get(data_type)
+    bits = DATA_TYPE_BITS.get(data_type) if isinstance(data_type, TensorDataType) else None
     if bits is None:
         raise InvalidArgument(f"DataType: {data_type!r} has no size")
     if min(sizes, default=0) < 1:

@@ -14,9 +14,9 @@ _LONGEST = 80
 
 
 def shown(value: object) -> str:
-    """A short repr of any object, also of one whose repr fails."""
+    """A short repr on one line of any object, also of one whose repr fails."""
     try:
-        text = repr(value)
+        text = " ".join(repr(value).split())
     except Exception:  # whatever a foreign __repr__ raises (a huge int raises ValueError)
         text = f"<{type(value).__name__}>"
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

@@ -1,0 +1,72 @@
+"""opendml: DirectML's operators, object model and graphs on any machine.
+
+Immediate functions (`dml.activation_celu(x, alpha=1.0)`), graphs (`dml.Graph`), and DirectML's objects (`dml.Device`, `dml.TensorDesc`,
+`dml.descs`, `dml.validate`). See `opendml ops` for every operator.
+"""
+
+from opendml.errors import DeviceRemoved, Error, InvalidArgument, Unsupported
+from opendml.functions import *  # noqa: F403
+from opendml.functions import __all__ as _functions
+from opendml.runtime.device import BoundOperator, CompiledOperator, Device, Operator
+from opendml.runtime.graph import BoundModel, Graph, GraphTensor, Model
+from opendml.spec import descs
+from opendml.spec.enums import ExecutionFlags, FeatureLevel, TensorDataType, TensorFlags
+from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
+from opendml.spec.tensor_desc import TensorDesc, calc_buffer_tensor_size
+from opendml.spec.validator import validate
+
+FLOAT32 = TensorDataType.FLOAT32
+FLOAT16 = TensorDataType.FLOAT16
+FLOAT64 = TensorDataType.FLOAT64
+UINT8 = TensorDataType.UINT8
+UINT16 = TensorDataType.UINT16
+UINT32 = TensorDataType.UINT32
+UINT64 = TensorDataType.UINT64
+INT8 = TensorDataType.INT8
+INT16 = TensorDataType.INT16
+INT32 = TensorDataType.INT32
+INT64 = TensorDataType.INT64
+UINT4 = TensorDataType.UINT4
+INT4 = TensorDataType.INT4
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "FLOAT16",
+    "FLOAT32",
+    "FLOAT64",
+    "INT4",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "UINT4",
+    "UINT8",
+    "UINT16",
+    "UINT32",
+    "UINT64",
+    "BoundModel",
+    "BoundOperator",
+    "CompiledOperator",
+    "Device",
+    "DeviceRemoved",
+    "Error",
+    "ExecutionFlags",
+    "FeatureLevel",
+    "Graph",
+    "GraphTensor",
+    "InvalidArgument",
+    "Model",
+    "Operator",
+    "OperatorDesc",
+    "ScaleBias",
+    "Size2D",
+    "TensorDataType",
+    "TensorDesc",
+    "TensorFlags",
+    "Unsupported",
+    "calc_buffer_tensor_size",
+    "descs",
+    "validate",
+    *_functions,
+]

@@ -1,0 +1,99 @@
+"""NumPy arrays as tensors: type, layout and address, and what is asked of an array."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from opendml.errors import InvalidArgument
+from opendml.program.program import Layout
+from opendml.program.scalar_type import ScalarType
+from opendml.runtime.buffers import Range, check_overlap
+from opendml.spec.enums import TensorDataType
+from opendml.spec.overlap import overlaps
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_DATA_TYPES = {np.dtype(type.name.lower()): type for type in TensorDataType if hasattr(np, type.name.lower())}
+
+
+def data_type_of(array: Array, name: str) -> TensorDataType:
+    """DirectML's type of an array's elements.
+
+    Raises:
+        InvalidArgument: DirectML has no such type (foreign byte orders included), or the memory is not aligned to it.
+    """
+    data_type = _DATA_TYPES.get(array.dtype)
+    if data_type is None or not array.dtype.isnative:
+        raise InvalidArgument(f"{name}: elements of {array.dtype!r}; DirectML has {', '.join(map(str, _DATA_TYPES))}")
+    if not array.flags.aligned:
+        raise InvalidArgument(f"{name}: memory that is not aligned to {array.dtype}; copy the array first")
+    return data_type
+
+
+def layout_of_array(array: Array, name: str) -> Layout:
+    """Where the elements of an array lie, whatever its strides.
+
+    Raises:
+        InvalidArgument: as `data_type_of`.
+    """
+    return Layout(ScalarType.of(data_type_of(array, name)), array.shape, array.strides)
+
+
+def array_range(array: Array, layout: Layout) -> Range:
+    """The bytes from the first to the last element of an array."""
+    low, high = layout.span
+    return Range(address_of(array) + low, high - low, array)
+
+
+def check_outputs(
+    owner: str,
+    inputs: Sequence[tuple[str, Array, Layout] | None],
+    outputs: Sequence[tuple[str, Array, Layout]],
+    in_place: frozenset[str],
+) -> None:
+    """Checks that the outputs of `owner` can be written: writable, no element twice in memory, nothing shared that must not be.
+
+    Raises:
+        InvalidArgument: the output, and what is wrong with it.
+    """
+    for name, array, layout in outputs:
+        if not array.flags.writeable:
+            raise InvalidArgument(f"{owner}.{name}: a read-only array; an output must be writable")
+        if overlaps(layout.sizes, [abs(stride) for stride in layout.strides]):
+            raise InvalidArgument(f"{owner}.{name}: strides {list(layout.strides)} bytes; an output must not overlap itself")
+    check_overlap(
+        owner,
+        [None if item is None else (item[0], array_range(*item[1:]), item[2]) for item in inputs],
+        [(name, array_range(array, layout), layout) for name, array, layout in outputs],
+        in_place,
+        _share_elements,
+    )
+
+
+def _share_elements(a: Range, b: Range) -> bool:
+    """Whether two arrays have an element in common: the columns of a matrix interleave, but do not."""
+    try:
+        return a.overlaps(b) and bool(np.shares_memory(a.owner, b.owner, max_work=100_000))
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _address_reader() -> Callable[[Array], int]:
+    """How to read an array's address fast.
+
+    NumPy's own ways take microseconds. The data pointer is the first field of an array object, and has been in every version;
+    where that is not so, the slow way remains.
+    """
+    probe = np.zeros(3)
+    offset = object.__basicsize__
+    from_address = ctypes.c_size_t.from_address
+    if from_address(id(probe) + offset).value == probe.ctypes.data:
+        return lambda array: from_address(id(array) + offset).value
+    return lambda array: int(array.ctypes.data)
+
+
+address_of = _address_reader()

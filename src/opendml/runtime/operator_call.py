@@ -1,0 +1,55 @@
+"""The desc of a call: an operator's name, its tensors and attributes, and the outputs that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from opendml.errors import InvalidArgument
+from opendml.program.program import Layout
+from opendml.spec import descs
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.schema import operator
+from opendml.spec.tensor_desc import TensorDesc, as_tuple
+
+
+def input_names(name: str) -> list[str]:
+    """DirectML's names of an operator's input tensors."""
+    return [field.name for field in operator(name).tensors if field.kind == "INPUT_TENSOR"]
+
+
+def output_names(name: str) -> list[str]:
+    """DirectML's names of an operator's output tensors."""
+    return [field.name for field in operator(name).tensors if field.kind == "OUTPUT_TENSOR"]
+
+
+def desc_of_call(name: str, inputs: Sequence[TensorDesc | None], attributes: Sequence[Any]) -> OperatorDesc:
+    """The desc of the operator over `inputs`; its outputs have the type and the sizes of its first input.
+
+    Raises:
+        InvalidArgument: the first input is missing.
+    """
+    facts = operator(name)
+    if inputs[0] is None:
+        raise InvalidArgument(f"{name}.{facts.tensors[0].name}: None; a tensor is needed")
+    output = TensorDesc(inputs[0].data_type, inputs[0].sizes)
+    given = iter(inputs)
+    values = {
+        field.python_name: next(given) if field.kind == "INPUT_TENSOR" else output for field in facts.tensors
+    }
+    values |= {
+        field.python_name: as_tuple(value) for field, value in zip(facts.attributes, attributes, strict=True)
+    }
+    return descs.desc_class(name)(**values)
+
+
+def require_array(name: str, given: Layout, wanted: Layout) -> None:
+    """Checks an array's type and sizes.
+
+    Raises:
+        InvalidArgument: one of them differs.
+    """
+    if given.type is not wanted.type:
+        raise InvalidArgument(f"{name}: {given.type.name}; {wanted.type.name} is needed")
+    if given.sizes != wanted.sizes:
+        raise InvalidArgument(f"{name}: sizes {list(given.sizes)}; {list(wanted.sizes)} are needed")
