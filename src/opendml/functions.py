@@ -62,28 +62,28 @@ def mean_variance_normalization1(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). { BatchCount, ChannelCount, Height,
             Width } in the 4D case.
-        scale: input, optional; FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). optional. Before 4_0: { 1
-            or BatchCount, ChannelCount, 1 or Height, 1 or Width }; from 4_0 any dimension may be 1
-            (broadcast) or equal to InputTensor. Before 5_2 required when BiasTensor is present; from 5_2
-            independent of BiasTensor.
-        bias: input, optional; FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). optional. Sizes as
-            ScaleTensor. Before 5_2 required when ScaleTensor is present; from 5_2 independent of ScaleTensor.
+        scale: input, optional; FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). Before 4_0: { 1 or
+            BatchCount, ChannelCount, 1 or Height, 1 or Width }; from 4_0 any dimension may be 1 (broadcast)
+            or equal to InputTensor. Before 5_2 required when BiasTensor is present; from 5_2 independent of
+            BiasTensor.
+        bias: input, optional; FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). Sizes as ScaleTensor. Before
+            5_2 required when ScaleTensor is present; from 5_2 independent of ScaleTensor.
         axes: Axes reduced for mean and variance; on a 4D tensor {2,3} equals MEAN_VARIANCE_NORMALIZATION with
             CrossChannel FALSE, {1,2,3} with CrossChannel TRUE.
         normalize_variance: FALSE leaves the division by sqrt(Variance + Epsilon) out.
         epsilon: Added to the variance; recommended default 0.00001.
-        fused_activation: Activation operator applied last; its own InputTensor/OutputTensor are null; see the
-            fusable list in dml-fused-activations.md.
+        fused_activation: Activation operator applied last; its own InputTensor/OutputTensor are null.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
-    return call(
+    results: T = call(
         "MEAN_VARIANCE_NORMALIZATION1",
         (input, scale, bias),
         (axes, normalize_variance, epsilon, fused_activation),
         out,
         device,
     )
+    return results
 
 
 def activation_elu(
@@ -107,7 +107,8 @@ def activation_elu(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
-    return call("ACTIVATION_ELU", (input,), (alpha,), out, device)
+    results: T = call("ACTIVATION_ELU", (input,), (alpha,), out, device)
+    return results
 
 
 def activation_celu(
@@ -130,7 +131,8 @@ def activation_celu(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
-    return call("ACTIVATION_CELU", (input,), (alpha,), out, device)
+    results: T = call("ACTIVATION_CELU", (input,), (alpha,), out, device)
+    return results
 
 
 def activation_hard_sigmoid(
@@ -156,7 +158,8 @@ def activation_hard_sigmoid(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
-    return call("ACTIVATION_HARD_SIGMOID", (input,), (alpha, beta), out, device)
+    results: T = call("ACTIVATION_HARD_SIGMOID", (input,), (alpha, beta), out, device)
+    return results
 
 
 def activation_identity(
@@ -178,7 +181,8 @@ def activation_identity(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
-    return call("ACTIVATION_IDENTITY", (input,), (), out, device)
+    results: T = call("ACTIVATION_IDENTITY", (input,), (), out, device)
+    return results
 
 
 def activation_leaky_relu(
@@ -202,7 +206,8 @@ def activation_leaky_relu(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
-    return call("ACTIVATION_LEAKY_RELU", (input,), (alpha,), out, device)
+    results: T = call("ACTIVATION_LEAKY_RELU", (input,), (alpha,), out, device)
+    return results
 
 
 def activation_linear(
@@ -228,7 +233,8 @@ def activation_linear(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
-    return call("ACTIVATION_LINEAR", (input,), (alpha, beta), out, device)
+    results: T = call("ACTIVATION_LINEAR", (input,), (alpha, beta), out, device)
+    return results
 
 
 def activation_parametric_softplus(
@@ -254,7 +260,8 @@ def activation_parametric_softplus(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
-    return call("ACTIVATION_PARAMETRIC_SOFTPLUS", (input,), (alpha, beta), out, device)
+    results: T = call("ACTIVATION_PARAMETRIC_SOFTPLUS", (input,), (alpha, beta), out, device)
+    return results
 
 
 def activation_relu(
@@ -276,7 +283,8 @@ def activation_relu(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
-    return call("ACTIVATION_RELU", (input,), (), out, device)
+    results: T = call("ACTIVATION_RELU", (input,), (), out, device)
+    return results
 
 
 def activation_scaled_elu(
@@ -302,7 +310,8 @@ def activation_scaled_elu(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
-    return call("ACTIVATION_SCALED_ELU", (input,), (alpha, gamma), out, device)
+    results: T = call("ACTIVATION_SCALED_ELU", (input,), (alpha, gamma), out, device)
+    return results
 
 
 def activation_scaled_tanh(
@@ -328,7 +337,8 @@ def activation_scaled_tanh(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
-    return call("ACTIVATION_SCALED_TANH", (input,), (alpha, beta), out, device)
+    results: T = call("ACTIVATION_SCALED_TANH", (input,), (alpha, beta), out, device)
+    return results
 
 
 def activation_sigmoid(
@@ -350,7 +360,8 @@ def activation_sigmoid(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
-    return call("ACTIVATION_SIGMOID", (input,), (), out, device)
+    results: T = call("ACTIVATION_SIGMOID", (input,), (), out, device)
+    return results
 
 
 def activation_softplus(
@@ -375,7 +386,8 @@ def activation_softplus(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
-    return call("ACTIVATION_SOFTPLUS", (input,), (steepness,), out, device)
+    results: T = call("ACTIVATION_SOFTPLUS", (input,), (steepness,), out, device)
+    return results
 
 
 def activation_softsign(
@@ -397,7 +409,8 @@ def activation_softsign(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
-    return call("ACTIVATION_SOFTSIGN", (input,), (), out, device)
+    results: T = call("ACTIVATION_SOFTSIGN", (input,), (), out, device)
+    return results
 
 
 def activation_tanh(
@@ -419,7 +432,8 @@ def activation_tanh(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
-    return call("ACTIVATION_TANH", (input,), (), out, device)
+    results: T = call("ACTIVATION_TANH", (input,), (), out, device)
+    return results
 
 
 def activation_thresholded_relu(
@@ -443,7 +457,8 @@ def activation_thresholded_relu(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
-    return call("ACTIVATION_THRESHOLDED_RELU", (input,), (alpha,), out, device)
+    results: T = call("ACTIVATION_THRESHOLDED_RELU", (input,), (alpha,), out, device)
+    return results
 
 
 def activation_shrink(
@@ -469,7 +484,8 @@ def activation_shrink(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
-    return call("ACTIVATION_SHRINK", (input,), (bias, threshold), out, device)
+    results: T = call("ACTIVATION_SHRINK", (input,), (bias, threshold), out, device)
+    return results
 
 
 def activation_gelu(
@@ -490,4 +506,5 @@ def activation_gelu(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
-    return call("ACTIVATION_GELU", (input,), (), out, device)
+    results: T = call("ACTIVATION_GELU", (input,), (), out, device)
+    return results

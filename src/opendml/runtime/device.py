@@ -131,7 +131,8 @@ class CompiledOperator:
         ranges = [item[1] for item in (*bound_inputs, *bound_outputs) if item]
         for index, memory in enumerate(ranges):
             instance.bind(index, memory.address)
-        return BoundOperator(instance.dispatch, ranges)
+        instance.keep(ranges)
+        return BoundOperator(instance.dispatch)
 
     def _ranges(
         self, names: list[str], tensors: list[TensorDesc | None], buffers: Sequence[Any], writable: bool
@@ -156,7 +157,6 @@ class CompiledOperator:
 class BoundOperator:
     """A compiled operator with its memory, which it keeps alive. One dispatch at a time."""
 
-    def __init__(self, dispatch: Callable[[], None], memory: Sequence[Range]) -> None:
+    def __init__(self, dispatch: Callable[[], None]) -> None:
         self.dispatch: Callable[[], None] = dispatch
         """Runs the operator and returns when the outputs are written."""
-        self._memory = memory

@@ -200,7 +200,8 @@ class Model:
         instance = self._executable.instantiate()
         for index, array in enumerate(arrays):
             instance.bind(index, address_of(array))
-        return BoundModel(instance.dispatch, arrays)
+        instance.keep(arrays)
+        return BoundModel(instance.dispatch)
 
     def _arrays(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> list[Array]:
         """All arrays in the program's order, checked."""
@@ -229,10 +230,9 @@ class Model:
 class BoundModel:
     """A model with its arrays, which it keeps alive. One dispatch at a time."""
 
-    def __init__(self, dispatch: Callable[[], None], arrays: Sequence[Array]) -> None:
+    def __init__(self, dispatch: Callable[[], None]) -> None:
         self.dispatch: Callable[[], None] = dispatch
         """Runs the model and returns when the outputs are written."""
-        self._arrays = arrays
 
 
 def _checked(array: Any, name: str, layout: Layout) -> Array:

@@ -15,6 +15,9 @@ class Instance(Protocol):
     def bind(self, buffer: int, address: int) -> None:
         """Sets the address of a tensor's first element: inputs first, then outputs."""
 
+    def keep(self, memory: object) -> None:
+        """Keeps an object alive as long as `dispatch` itself, which callers may hold without anything else."""
+
 
 class Executable(Protocol):
     """A compiled program."""

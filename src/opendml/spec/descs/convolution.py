@@ -29,7 +29,7 @@ class Convolution(OperatorDesc):
         filter_tensor: input, FLOAT32, FLOAT16; 3 to 5 dimensions (4 to 5 below 4_0). 3D {FilterBatchCount,
             FilterChannelCount, FilterWidth}; 4D {..., FilterHeight, FilterWidth}; 5D {..., FilterDepth,
             FilterHeight, FilterWidth}.
-        bias_tensor: input, optional; FLOAT32, FLOAT16; 3 to 5 dimensions (4 to 5 below 4_0). Optional; {1,
+        bias_tensor: input, optional; FLOAT32, FLOAT16; 3 to 5 dimensions (4 to 5 below 4_0). {1,
             OutputChannelCount, 1}, {1, OutputChannelCount, 1, 1} or {1, OutputChannelCount, 1, 1, 1}; one
             value per output channel added to the whole channel.
         output_tensor: output, FLOAT32, FLOAT16; 3 to 5 dimensions (4 to 5 below 4_0). {BatchCount,
@@ -131,12 +131,12 @@ class ConvolutionInteger(OperatorDesc):
     Tensors:
         input_tensor: input, INT8, UINT8; 3 to 4 dimensions (4 below 4_0). { BatchCount, InputChannelCount,
             InputHeight, InputWidth }.
-        input_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (4 below 4_0). Optional; one
-            element, {1,1,1,1}.
+        input_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (4 below 4_0). One element,
+            {1,1,1,1}.
         filter_tensor: input, INT8, UINT8; 3 to 4 dimensions (4 below 4_0). { FilterBatchCount,
             FilterChannelCount, FilterHeight, FilterWidth }.
-        filter_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (4 below 4_0). Optional;
-            {1,1,1,1} per tensor or {1,OutputChannelCount,1,1} per channel.
+        filter_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (4 below 4_0). {1,1,1,1} per
+            tensor or {1,OutputChannelCount,1,1} per channel.
         output_tensor: output, INT32; 3 to 4 dimensions (4 below 4_0). { BatchCount, OutputChannelCount,
             OutputHeight, OutputWidth }.
 
@@ -214,19 +214,17 @@ class QuantizedLinearConvolution(OperatorDesc):
         input_tensor: input, INT8, UINT8; 3 to 4 dimensions (4 below 4_0). { InputBatchCount,
             InputChannelCount, InputHeight, InputWidth }.
         input_scale_tensor: input, FLOAT32; 1 to 4 dimensions (4 below 4_0). {1,1,1,1}; value 0 undefined.
-        input_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (4 below 4_0). Optional;
-            {1,1,1,1}.
+        input_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (4 below 4_0). {1,1,1,1}.
         filter_tensor: input, INT8, UINT8; 3 to 4 dimensions (4 below 4_0). { FilterBatchCount,
             FilterChannelCount, FilterHeight, FilterWidth }.
         filter_scale_tensor: input, FLOAT32; 1 to 4 dimensions (3 to 4 below 5_2, 4 below 4_0). {1,1,1,1} per
             tensor or {1,OutputChannelCount,1,1} per channel; value 0 undefined.
-        filter_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (4 below 4_0). Optional;
-            {1,1,1,1} or {1,OutputChannelCount,1,1}.
-        bias_tensor: input, optional; INT32; 3 to 4 dimensions (4 below 4_0). Optional INT32;
+        filter_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (4 below 4_0). {1,1,1,1} or
+            {1,OutputChannelCount,1,1}.
+        bias_tensor: input, optional; INT32; 3 to 4 dimensions (4 below 4_0). INT32;
             {1,OutputChannelCount,1,1}, broadcast over the output and added after the convolution.
         output_scale_tensor: input, FLOAT32; 1 to 4 dimensions (4 below 4_0). {1,1,1,1}; value 0 undefined.
-        output_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (4 below 4_0). Optional;
-            {1,1,1,1}.
+        output_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (4 below 4_0). {1,1,1,1}.
         output_tensor: output, INT8, UINT8; 3 to 4 dimensions (4 below 4_0). { OutputBatchCount,
             OutputChannelCount, OutputHeight, OutputWidth }.
 

@@ -1197,7 +1197,7 @@ class DiagonalMatrix1(OperatorDesc):
 
     Tensors:
         input_tensor: input, optional; FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32,
-            UINT16, UINT8; 2 to 4 dimensions. Optional; same sizes as OutputTensor (implied).
+            UINT16, UINT8; 2 to 4 dimensions. Same sizes as OutputTensor (implied).
         output_tensor: output, FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16,
             UINT8; 2 to 4 dimensions. { Batch1, Batch2, OutputHeight, OutputWidth }, need not be square;
             dimensions before the last two are batches.

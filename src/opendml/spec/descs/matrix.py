@@ -24,7 +24,7 @@ class Gemm(OperatorDesc):
             with TransA NONE, {BatchCount, ChannelCount, K, M} with TRANSPOSE.
         b_tensor: input, FLOAT32, FLOAT16; 2 to 4 dimensions (4 below 4_0). {BatchCount, ChannelCount, K, N}
             with TransB NONE, {BatchCount, ChannelCount, N, K} with TRANSPOSE.
-        c_tensor: input, optional; FLOAT32, FLOAT16; 2 to 4 dimensions (4 below 4_0). Optional {BatchCount,
+        c_tensor: input, optional; FLOAT32, FLOAT16; 2 to 4 dimensions (4 below 4_0). {BatchCount,
             ChannelCount, M, N}; treated as 0 when absent.
         output_tensor: output, FLOAT32, FLOAT16; 2 to 4 dimensions (4 below 4_0). {BatchCount, ChannelCount,
             M, N}.
@@ -97,11 +97,11 @@ class MatrixMultiplyInteger(OperatorDesc):
 
     Tensors:
         a_tensor: input, INT8, UINT8; 2 to 4 dimensions (4 below 4_0). { [BatchCount], [ChannelCount], M, K }.
-        a_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (4 below 4_0). Optional; {
-            1,1,1,1 } per tensor or { 1,1,M,1 } per row.
+        a_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (4 below 4_0). { 1,1,1,1 } per
+            tensor or { 1,1,M,1 } per row.
         b_tensor: input, INT8, UINT8; 2 to 4 dimensions (4 below 4_0). { [BatchCount], [ChannelCount], K, N }.
         b_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (2 to 4 below 5_2, 4 below 4_0).
-            Optional; { 1,1,1,1 } per tensor or { 1,1,1,N } per column.
+            { 1,1,1,1 } per tensor or { 1,1,1,N } per column.
         output_tensor: output, INT32; 2 to 4 dimensions (4 below 4_0). { [BatchCount], [ChannelCount], M, N }.
     """
 
@@ -144,17 +144,17 @@ class QuantizedLinearMatrixMultiply(OperatorDesc):
         a_tensor: input, INT8, UINT8; 2 to 4 dimensions (4 below 4_0). { [BatchCount], [ChannelCount], M, K }.
         a_scale_tensor: input, FLOAT32; 1 to 4 dimensions (4 below 4_0). {1,1,1,1} per tensor or {1,1,M,1} per
             row; value 0 undefined.
-        a_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (4 below 4_0). Optional;
-            {1,1,1,1} or {1,1,M,1}.
+        a_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (4 below 4_0). {1,1,1,1} or
+            {1,1,M,1}.
         b_tensor: input, INT8, UINT8; 2 to 4 dimensions (4 below 4_0). { [BatchCount], [ChannelCount], K, N }.
         b_scale_tensor: input, FLOAT32; 1 to 4 dimensions (4 below 4_0). {1,1,1,1} or {1,1,1,N} per column;
             value 0 undefined.
-        b_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (4 below 4_0). Optional;
-            {1,1,1,1} or {1,1,1,N}.
+        b_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (4 below 4_0). {1,1,1,1} or
+            {1,1,1,N}.
         output_scale_tensor: input, FLOAT32; 1 to 4 dimensions (4 below 4_0). {1,1,1,1} or {1,1,M,1} per row;
             value 0 undefined.
-        output_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (4 below 4_0). Optional;
-            {1,1,1,1} or {1,1,M,1}.
+        output_zero_point_tensor: input, optional; INT8, UINT8; 1 to 4 dimensions (4 below 4_0). {1,1,1,1} or
+            {1,1,M,1}.
         output_tensor: output, INT8, UINT8; 2 to 4 dimensions (4 below 4_0). { [BatchCount], [ChannelCount],
             M, N }.
     """
@@ -218,39 +218,38 @@ class MultiheadAttention(OperatorDesc):
     DML_MULTIHEAD_ATTENTION_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_1. Not in place.
 
     Tensors:
-        query_tensor: input, optional; FLOAT32, FLOAT16; 3 to 5 dimensions. Optional [batchSize,
-            sequenceLength, hiddenSize], hiddenSize = headCount*headSize; 4D/5D with leading 1s; excludes
-            StackedQueryKey, StackedQueryKeyValue.
-        key_tensor: input, optional; FLOAT32, FLOAT16; 3 to 5 dimensions. Optional [batchSize,
-            keyValueSequenceLength, hiddenSize]; 4D/5D with leading 1s; excludes every Stacked* tensor.
-        value_tensor: input, optional; FLOAT32, FLOAT16; 3 to 5 dimensions. Optional [batchSize,
+        query_tensor: input, optional; FLOAT32, FLOAT16; 3 to 5 dimensions. [batchSize, sequenceLength,
+            hiddenSize], hiddenSize = headCount*headSize; 4D/5D with leading 1s; excludes StackedQueryKey,
+            StackedQueryKeyValue.
+        key_tensor: input, optional; FLOAT32, FLOAT16; 3 to 5 dimensions. [batchSize, keyValueSequenceLength,
+            hiddenSize]; 4D/5D with leading 1s; excludes every Stacked* tensor.
+        value_tensor: input, optional; FLOAT32, FLOAT16; 3 to 5 dimensions. [batchSize,
             keyValueSequenceLength, valueHiddenSize], valueHiddenSize = headCount*valueHeadSize; 4D/5D with
             leading 1s; excludes StackedKeyValue, StackedQueryKeyValue.
-        stacked_query_key_tensor: input, optional; FLOAT32, FLOAT16; 5 dimensions. Optional [batchSize,
-            sequenceLength, headCount, 2, headSize]; excludes Query, Key, StackedKeyValue,
-            StackedQueryKeyValue.
-        stacked_key_value_tensor: input, optional; FLOAT32, FLOAT16; 5 dimensions. Optional [batchSize,
+        stacked_query_key_tensor: input, optional; FLOAT32, FLOAT16; 5 dimensions. [batchSize, sequenceLength,
+            headCount, 2, headSize]; excludes Query, Key, StackedKeyValue, StackedQueryKeyValue.
+        stacked_key_value_tensor: input, optional; FLOAT32, FLOAT16; 5 dimensions. [batchSize,
             keyValueSequenceLength, headCount, 2, headSize]; excludes Key, Value, StackedQueryKey,
             StackedQueryKeyValue.
-        stacked_query_key_value_tensor: input, optional; FLOAT32, FLOAT16; 5 dimensions. Optional [batchSize,
+        stacked_query_key_value_tensor: input, optional; FLOAT32, FLOAT16; 5 dimensions. [batchSize,
             sequenceLength, headCount, 3, headSize]; excludes all other Q/K/V inputs.
-        bias_tensor: input, optional; FLOAT32, FLOAT16; 1 to 5 dimensions. Optional [hiddenSize + hiddenSize +
+        bias_tensor: input, optional; FLOAT32, FLOAT16; 1 to 5 dimensions. [hiddenSize + hiddenSize +
             valueHiddenSize], added to Q, K, V before the first product; up to 5D with leading 1s.
-        mask_tensor: input, optional; INT32; 1 to 5 dimensions. Optional INT32, shape by MaskType; applied
-            after RelativePositionBias.
-        relative_position_bias_tensor: input, optional; FLOAT32, FLOAT16; 4 to 5 dimensions. Optional, added
-            to the first product; shape not on the page.
-        past_key_tensor: input, optional; FLOAT32, FLOAT16; 4 to 5 dimensions. Optional [batchSize, headCount,
+        mask_tensor: input, optional; INT32; 1 to 5 dimensions. INT32, shape by MaskType; applied after
+            RelativePositionBias.
+        relative_position_bias_tensor: input, optional; FLOAT32, FLOAT16; 4 to 5 dimensions. Added to the
+            first product; shape not on the page.
+        past_key_tensor: input, optional; FLOAT32, FLOAT16; 4 to 5 dimensions. [batchSize, headCount,
             pastSequenceLength, headSize], prepended to the key -> [batchSize, headCount, pastSequenceLength +
             keyValueSequenceLength, headSize].
-        past_value_tensor: input, optional; FLOAT32, FLOAT16; 4 to 5 dimensions. Optional, same layout,
-            prepended to the value.
+        past_value_tensor: input, optional; FLOAT32, FLOAT16; 4 to 5 dimensions. Same layout, prepended to the
+            value.
         output_tensor: output, FLOAT32, FLOAT16; 3 to 5 dimensions. [batchSize, sequenceLength,
             valueHiddenSize].
-        output_present_key_tensor: output, optional; FLOAT32, FLOAT16; 4 to 5 dimensions. Optional [batchSize,
+        output_present_key_tensor: output, optional; FLOAT32, FLOAT16; 4 to 5 dimensions. [batchSize,
             headCount, keyValueSequenceLength, headSize] (cross attention) or [batchSize, headCount,
             pastSequenceLength + keyValueSequenceLength, headSize] (self attention): key, or past+key.
-        output_present_value_tensor: output, optional; FLOAT32, FLOAT16; 4 to 5 dimensions. Optional, as
+        output_present_value_tensor: output, optional; FLOAT32, FLOAT16; 4 to 5 dimensions. As
             OutputPresentKeyTensor for the value.
 
     Attributes:
@@ -363,14 +362,13 @@ class MatrixMultiplyIntegerToFloat(OperatorDesc):
             [ChannelCount], M, K }.
         a_scale_tensor: input, FLOAT32, FLOAT16; 1 to 4 dimensions. {1,1,1,1} per tensor or {1,1,M,1} per row.
         a_zero_point_tensor: input, optional; INT32, INT16, INT8, UINT32, UINT16, UINT8; 1 to 4 dimensions.
-            Optional; {1,1,1,1} or {1,1,M,1}.
+            {1,1,1,1} or {1,1,M,1}.
         b_tensor: input, INT32, INT16, INT8, UINT32, UINT16, UINT8; 2 to 4 dimensions. { [BatchCount],
             [ChannelCount], K, N }.
         b_scale_tensor: input, FLOAT32, FLOAT16; 1 to 4 dimensions. {1,1,1,1} or {1,1,1,N} per column.
         b_zero_point_tensor: input, optional; INT32, INT16, INT8, UINT32, UINT16, UINT8; 1 to 4 dimensions.
-            Optional; {1,1,1,1} or {1,1,1,N}.
-        bias_tensor: input, optional; FLOAT32, FLOAT16; 2 to 4 dimensions. Optional; same sizes as
-            OutputTensor.
+            {1,1,1,1} or {1,1,1,N}.
+        bias_tensor: input, optional; FLOAT32, FLOAT16; 2 to 4 dimensions. Same sizes as OutputTensor.
         output_tensor: output, FLOAT32, FLOAT16; 2 to 4 dimensions. { [BatchCount], [ChannelCount], M, N }.
     """
 

@@ -246,10 +246,10 @@ class MeanVarianceNormalization(OperatorDesc):
 
     Tensors:
         input_tensor: input, FLOAT32, FLOAT16; 4 dimensions. {BatchCount, ChannelCount, Height, Width}.
-        scale_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. Optional; same sizes or 1 in any
-            dimension (broadcast); before 5_2 required if BiasTensor is present.
-        bias_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. Optional; same rule; before 5_2 required
-            if ScaleTensor is present.
+        scale_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. Same sizes or 1 in any dimension
+            (broadcast); before 5_2 required if BiasTensor is present.
+        bias_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. Same rule; before 5_2 required if
+            ScaleTensor is present.
         output_tensor: output, FLOAT32, FLOAT16; 4 dimensions. {BatchCount, ChannelCount, Height, Width}.
 
     Attributes:
@@ -485,12 +485,12 @@ class MeanVarianceNormalization1(OperatorDesc):
     Tensors:
         input_tensor: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). { BatchCount, ChannelCount,
             Height, Width } in the 4D case.
-        scale_tensor: input, optional; FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). optional. Before
-            4_0: { 1 or BatchCount, ChannelCount, 1 or Height, 1 or Width }; from 4_0 any dimension may be 1
-            (broadcast) or equal to InputTensor. Before 5_2 required when BiasTensor is present; from 5_2
-            independent of BiasTensor.
-        bias_tensor: input, optional; FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). optional. Sizes as
-            ScaleTensor. Before 5_2 required when ScaleTensor is present; from 5_2 independent of ScaleTensor.
+        scale_tensor: input, optional; FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). Before 4_0: { 1 or
+            BatchCount, ChannelCount, 1 or Height, 1 or Width }; from 4_0 any dimension may be 1 (broadcast)
+            or equal to InputTensor. Before 5_2 required when BiasTensor is present; from 5_2 independent of
+            BiasTensor.
+        bias_tensor: input, optional; FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). Sizes as ScaleTensor.
+            Before 5_2 required when ScaleTensor is present; from 5_2 independent of ScaleTensor.
         output_tensor: output, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). Same sizes as InputTensor.
 
     Attributes:
@@ -499,7 +499,7 @@ class MeanVarianceNormalization1(OperatorDesc):
         normalize_variance: bool. FALSE leaves the division by sqrt(Variance + Epsilon) out.
         epsilon: float. Added to the variance; recommended default 0.00001.
         fused_activation: OperatorDesc, optional. Activation operator applied last; its own
-            InputTensor/OutputTensor are null; see the fusable list in dml-fused-activations.md.
+            InputTensor/OutputTensor are null.
     """
 
     operator = "MEAN_VARIANCE_NORMALIZATION1"
@@ -560,8 +560,8 @@ class BatchNormalizationTraining(OperatorDesc):
         scale_tensor: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Each dimension 1 (broadcast, and reduced for
             mean/variance) or equal to InputTensor.
         bias_tensor: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Same sizes as ScaleTensor.
-        fused_add_tensor: input, optional; FLOAT32, FLOAT16; 1 to 8 dimensions. Optional; same sizes as
-            InputTensor; added before the activation.
+        fused_add_tensor: input, optional; FLOAT32, FLOAT16; 1 to 8 dimensions. Same sizes as InputTensor;
+            added before the activation.
         output_tensor: output, FLOAT32, FLOAT16; 1 to 8 dimensions. Same sizes as InputTensor.
         output_mean_tensor: output, FLOAT32, FLOAT16; 1 to 8 dimensions. Same sizes as ScaleTensor.
         output_variance_tensor: output, FLOAT32, FLOAT16; 1 to 8 dimensions. Same sizes as ScaleTensor.
@@ -636,12 +636,12 @@ class MeanVarianceNormalization2(OperatorDesc):
     Tensors:
         input_tensor: input, FLOAT32, FLOAT16; 1 to 8 dimensions. {BatchCount, ChannelCount, Height, Width} in
             the text; table allows 1 to 8 dimensions.
-        scale_tensor: input, optional; FLOAT32, FLOAT16; 1 to 8 dimensions. Optional; level < 4_0:
-            {ScaleBatchCount, ChannelCount, ScaleHeight, ScaleWidth} each matching input or 1 (ChannelCount
-            matches); level >= 4_0: any dimension may be 1 and is broadcast to InputTensor. Level < 5_2:
-            required if BiasTensor present; level >= 5_2: independent of BiasTensor. (Operator needs 6_3, so:
-            any dim 1 broadcasts, independent nullability).
-        bias_tensor: input, optional; FLOAT32, FLOAT16; 1 to 8 dimensions. Optional; same rules as ScaleTensor
+        scale_tensor: input, optional; FLOAT32, FLOAT16; 1 to 8 dimensions. Level < 4_0: {ScaleBatchCount,
+            ChannelCount, ScaleHeight, ScaleWidth} each matching input or 1 (ChannelCount matches); level >=
+            4_0: any dimension may be 1 and is broadcast to InputTensor. Level < 5_2: required if BiasTensor
+            present; level >= 5_2: independent of BiasTensor. (Operator needs 6_3, so: any dim 1 broadcasts,
+            independent nullability).
+        bias_tensor: input, optional; FLOAT32, FLOAT16; 1 to 8 dimensions. Same rules as ScaleTensor
             ({BiasBatchCount, ChannelCount, BiasHeight, BiasWidth} below 4_0); level < 5_2: required if
             ScaleTensor present; >= 5_2 independent.
         output_tensor: output, FLOAT32, FLOAT16; 1 to 8 dimensions. {BatchCount, ChannelCount, Height, Width},

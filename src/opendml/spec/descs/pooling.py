@@ -335,8 +335,8 @@ class MaxPooling1(OperatorDesc):
             ChannelCount, Depth, Height, Width}.
         output_tensor: output, FLOAT32, FLOAT16; INT8, UINT8 from 3_0; INT64, INT32, INT16, UINT64, UINT32,
             UINT16 from 5_0; 4 to 5 dimensions. Sizes by the output-size formula (see semantics).
-        output_indices_tensor: output, optional; UINT32; UINT64 from 5_0; 4 to 5 dimensions. Optional; same
-            Sizes as OutputTensor.
+        output_indices_tensor: output, optional; UINT32; UINT64 from 5_0; 4 to 5 dimensions. Same Sizes as
+            OutputTensor.
 
     Attributes:
         strides: Sequence[int]. Window step, {Height, Width} or {Depth, Height, Width}.
@@ -490,9 +490,8 @@ class MaxPooling2(OperatorDesc):
         output_tensor: output, FLOAT32, FLOAT16; INT8, UINT8 from 3_0; INT64, INT32, INT16, UINT64, UINT32,
             UINT16 from 5_0; 4 to 5 dimensions. Sizes[0..1] of input; Sizes[i+2] = (Input.Sizes[i+2] +
             StartPadding[i] + EndPadding[i] - WindowSize[i]) / Strides[i] + 1 as printed (integer division).
-        output_indices_tensor: output, optional; UINT32; UINT64 from 5_0; 4 to 5 dimensions. Optional; same
-            sizes as OutputTensor; zero-based index of each maximum in the input taken as one contiguous 1-D
-            array.
+        output_indices_tensor: output, optional; UINT32; UINT64 from 5_0; 4 to 5 dimensions. Same sizes as
+            OutputTensor; zero-based index of each maximum in the input taken as one contiguous 1-D array.
 
     Attributes:
         strides: Sequence[int]. UINT[DimensionCount]; window strides, {Height, Width} or {Depth, Height,
@@ -899,7 +898,7 @@ class RoiAlignGrad(OperatorDesc):
     DML_ROI_ALIGN_GRAD_OPERATOR_DESC, from DML_FEATURE_LEVEL_4_1. Not in place.
 
     Tensors:
-        input_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. Optional; forward input { BatchCount,
+        input_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. Forward input { BatchCount,
             ChannelCount, InputHeight, InputWidth }; required when OutputROIGradientTensor is given or
             ReductionFunction is MAX.
         input_gradient_tensor: input, FLOAT32, FLOAT16; 4 dimensions. Sizes of the forward output { NumROIs,
@@ -908,10 +907,10 @@ class RoiAlignGrad(OperatorDesc):
             rows [x1, y1, x2, y2]; empty and inverted regions allowed.
         batch_indices_tensor: input, UINT32; 1 to 4 dimensions. {NumROIs}, {1,NumROIs}, {1,1,NumROIs} or
             {1,1,1,NumROIs}.
-        output_gradient_tensor: output, optional; FLOAT32, FLOAT16; 4 dimensions. Optional; typically the
-            sizes of the forward input; required when OutputROIGradientTensor is null.
-        output_roi_gradient_tensor: output, optional; FLOAT32, FLOAT16; 2 to 4 dimensions. Optional; same
-            sizes as ROITensor; required when OutputGradientTensor is null.
+        output_gradient_tensor: output, optional; FLOAT32, FLOAT16; 4 dimensions. Typically the sizes of the
+            forward input; required when OutputROIGradientTensor is null.
+        output_roi_gradient_tensor: output, optional; FLOAT32, FLOAT16; 2 to 4 dimensions. Same sizes as
+            ROITensor; required when OutputGradientTensor is null.
 
     Attributes:
         reduction_function: ReduceFunction. As ROI_ALIGN1.
@@ -1011,11 +1010,11 @@ class QuantizedLinearAveragePooling(OperatorDesc):
             BatchCount, ChannelCount, Depth, Height, Width }.
         input_scale_tensor: input, FLOAT32; 1 to 5 dimensions. {1,1,1,1} per tensor or {1,ChannelCount,1,1}
             per channel; value 0 undefined.
-        input_zero_point_tensor: input, optional; INT8, UINT8; 1 to 5 dimensions. Optional; {1,1,1,1} or
+        input_zero_point_tensor: input, optional; INT8, UINT8; 1 to 5 dimensions. {1,1,1,1} or
             {1,ChannelCount,1,1}.
         output_scale_tensor: input, FLOAT32; 1 to 5 dimensions. {1,1,1,1} or {1,ChannelCount,1,1}; value 0
             undefined.
-        output_zero_point_tensor: input, optional; INT8, UINT8; 1 to 5 dimensions. Optional; {1,1,1,1} or
+        output_zero_point_tensor: input, optional; INT8, UINT8; 1 to 5 dimensions. {1,1,1,1} or
             {1,ChannelCount,1,1}.
         output_tensor: output, INT8, UINT8; 4 to 5 dimensions. Batch and channel as input; spatial Sizes[i+2]
             = (Input.Sizes[i+2] + StartPadding[i] + EndPadding[i] - WindowSize[i]) / Strides[i] + 1.

@@ -149,13 +149,13 @@ class ElementWiseQuantizedLinearAdd(OperatorDesc):
     Tensors:
         a_tensor: input, INT8, UINT8; 1 to 8 dimensions. Any sizes.
         a_scale_tensor: input, FLOAT32; 1 to 8 dimensions. 1 element.
-        a_zero_point_tensor: input, optional; INT8, UINT8; 1 to 8 dimensions. Optional, 1 element, default 0.
+        a_zero_point_tensor: input, optional; INT8, UINT8; 1 to 8 dimensions. 1 element, default 0.
         b_tensor: input, INT8, UINT8; 1 to 8 dimensions. Same sizes as A (implied).
         b_scale_tensor: input, FLOAT32; 1 to 8 dimensions. 1 element.
-        b_zero_point_tensor: input, optional; INT8, UINT8; 1 to 8 dimensions. Optional, 1 element, default 0.
+        b_zero_point_tensor: input, optional; INT8, UINT8; 1 to 8 dimensions. 1 element, default 0.
         output_scale_tensor: input, FLOAT32; 1 to 8 dimensions. 1 element (an input).
-        output_zero_point_tensor: input, optional; INT8, UINT8; 1 to 8 dimensions. Optional, 1 element,
-            default 0 (an input).
+        output_zero_point_tensor: input, optional; INT8, UINT8; 1 to 8 dimensions. 1 element, default 0 (an
+            input).
         output_tensor: output, INT8, UINT8; 1 to 8 dimensions. Same sizes (implied).
     """
 

@@ -24,8 +24,8 @@ class RandomGenerator(OperatorDesc):
         input_state_tensor: input, UINT32; 1 to 8 dimensions (4 below 4_0). UINT32, 6 elements {1,1,1,6}: four
             words of counter, two words of key; leading dimensions 1.
         output_tensor: output, UINT32; 1 to 8 dimensions (4 below 4_0). UINT32, any sizes.
-        output_state_tensor: output, optional; UINT32; 1 to 8 dimensions (4 below 4_0). Optional; same sizes
-            as InputStateTensor.
+        output_state_tensor: output, optional; UINT32; 1 to 8 dimensions (4 below 4_0). Same sizes as
+            InputStateTensor.
 
     Attributes:
         type: RandomGeneratorType. DML_RANDOM_GENERATOR_TYPE_PHILOX_4X32_10 is the only valid value.

@@ -30,18 +30,16 @@ class Rnn(OperatorDesc):
             W_i then W_Bi along the direction dimension; DML_TENSOR_FLAG_OWNED_BY_DML not supported.
         recurrence_tensor: input, FLOAT32, FLOAT16; 4 dimensions. R {1, num_directions, hidden_size,
             hidden_size}; R_i then R_Bi; DML_TENSOR_FLAG_OWNED_BY_DML not supported.
-        bias_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. Optional B {1, 1, num_directions,
-            2*hidden_size}; per direction {W_bi, R_bi} concatenated; absent: 0; DML_TENSOR_FLAG_OWNED_BY_DML
-            not supported.
-        hidden_init_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. Optional {1, num_directions,
-            batch_size, hidden_size}; H_(t-1) of the first step; absent: 0; DML_TENSOR_FLAG_OWNED_BY_DML not
-            supported.
-        sequence_lengths_tensor: input, optional; UINT32; 4 dimensions. Optional; {1, 1, 1, batch_size},
-            UINT32; own sequence length of each batch element; absent: every sequence has length seq_length;
+        bias_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. B {1, 1, num_directions, 2*hidden_size};
+            per direction {W_bi, R_bi} concatenated; absent: 0; DML_TENSOR_FLAG_OWNED_BY_DML not supported.
+        hidden_init_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. {1, num_directions, batch_size,
+            hidden_size}; H_(t-1) of the first step; absent: 0; DML_TENSOR_FLAG_OWNED_BY_DML not supported.
+        sequence_lengths_tensor: input, optional; UINT32; 4 dimensions. {1, 1, 1, batch_size}, UINT32; own
+            sequence length of each batch element; absent: every sequence has length seq_length;
             DML_TENSOR_FLAG_OWNED_BY_DML not supported.
-        output_sequence_tensor: output, optional; FLOAT32, FLOAT16; 4 dimensions. Optional {seq_length,
-            num_directions, batch_size, hidden_size}; H_t of every step, dimension 0 is t.
-        output_single_tensor: output, optional; FLOAT32, FLOAT16; 4 dimensions. Optional {1, num_directions,
+        output_sequence_tensor: output, optional; FLOAT32, FLOAT16; 4 dimensions. {seq_length, num_directions,
+            batch_size, hidden_size}; H_t of every step, dimension 0 is t.
+        output_single_tensor: output, optional; FLOAT32, FLOAT16; 4 dimensions. {1, num_directions,
             batch_size, hidden_size}; H of the last step.
 
     Attributes:
@@ -125,26 +123,24 @@ class Lstm(OperatorDesc):
             input_size}; gate blocks in order i, o, f, c; DML_TENSOR_FLAG_OWNED_BY_DML not supported.
         recurrence_tensor: input, FLOAT32, FLOAT16; 4 dimensions. R {1, num_directions, 4*hidden_size,
             hidden_size}; gate blocks i, o, f, c; DML_TENSOR_FLAG_OWNED_BY_DML not supported.
-        bias_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. Optional B {1, 1, num_directions,
-            8*hidden_size}; per direction W_b[i,o,f,c] then R_b[i,o,f,c]; absent: 0;
-            DML_TENSOR_FLAG_OWNED_BY_DML not supported.
-        hidden_init_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. Optional {1, num_directions,
-            batch_size, hidden_size}; H before the first step; absent: 0; DML_TENSOR_FLAG_OWNED_BY_DML not
+        bias_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. B {1, 1, num_directions, 8*hidden_size};
+            per direction W_b[i,o,f,c] then R_b[i,o,f,c]; absent: 0; DML_TENSOR_FLAG_OWNED_BY_DML not
             supported.
-        cell_mem_init_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. Optional {1, num_directions,
-            batch_size, hidden_size}; C before the first step; absent: 0; DML_TENSOR_FLAG_OWNED_BY_DML not
-            supported.
-        sequence_lengths_tensor: input, optional; UINT32; 4 dimensions. Optional; {1, 1, 1, batch_size},
-            UINT32; own sequence length of each batch element; absent: every sequence has length seq_length;
+        hidden_init_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. {1, num_directions, batch_size,
+            hidden_size}; H before the first step; absent: 0; DML_TENSOR_FLAG_OWNED_BY_DML not supported.
+        cell_mem_init_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. {1, num_directions, batch_size,
+            hidden_size}; C before the first step; absent: 0; DML_TENSOR_FLAG_OWNED_BY_DML not supported.
+        sequence_lengths_tensor: input, optional; UINT32; 4 dimensions. {1, 1, 1, batch_size}, UINT32; own
+            sequence length of each batch element; absent: every sequence has length seq_length;
             DML_TENSOR_FLAG_OWNED_BY_DML not supported.
-        peephole_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. Optional P {1, 1, num_directions,
+        peephole_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. P {1, 1, num_directions,
             3*hidden_size}; blocks i, o, f; absent: 0; DML_TENSOR_FLAG_OWNED_BY_DML not supported.
-        output_sequence_tensor: output, optional; FLOAT32, FLOAT16; 4 dimensions. Optional {seq_length,
-            num_directions, batch_size, hidden_size}; H_t of every step.
-        output_single_tensor: output, optional; FLOAT32, FLOAT16; 4 dimensions. Optional {1, num_directions,
+        output_sequence_tensor: output, optional; FLOAT32, FLOAT16; 4 dimensions. {seq_length, num_directions,
+            batch_size, hidden_size}; H_t of every step.
+        output_single_tensor: output, optional; FLOAT32, FLOAT16; 4 dimensions. {1, num_directions,
             batch_size, hidden_size}; last H_t.
-        output_cell_single_tensor: output, optional; FLOAT32, FLOAT16; 4 dimensions. Optional {1,
-            num_directions, batch_size, hidden_size}; last C_t.
+        output_cell_single_tensor: output, optional; FLOAT32, FLOAT16; 4 dimensions. {1, num_directions,
+            batch_size, hidden_size}; last C_t.
 
     Attributes:
         activation_descs: Sequence[OperatorDesc]. F (gates i, o, f), g (cell gate), h (cell state to hidden)
@@ -252,17 +248,17 @@ class Gru(OperatorDesc):
             input_size}; gate blocks in order z, r, h; DML_TENSOR_FLAG_OWNED_BY_DML not supported.
         recurrence_tensor: input, FLOAT32, FLOAT16; 4 dimensions. R {1, num_directions, 3*hidden_size,
             hidden_size}; gate blocks z, r, h; DML_TENSOR_FLAG_OWNED_BY_DML not supported.
-        bias_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. Optional B {1, 1, num_directions,
-            6*hidden_size}; per direction W_b[z,r,h] then R_b[z,r,h]; default when absent not stated (0 on the
-            RNN and LSTM pages); DML_TENSOR_FLAG_OWNED_BY_DML not supported.
-        hidden_init_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. Optional {1, num_directions,
-            batch_size, hidden_size}; absent: 0; DML_TENSOR_FLAG_OWNED_BY_DML not supported.
-        sequence_lengths_tensor: input, optional; UINT32; 4 dimensions. Optional; {1, 1, 1, batch_size},
-            UINT32; own sequence length of each batch element; absent: every sequence has length seq_length;
+        bias_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. B {1, 1, num_directions, 6*hidden_size};
+            per direction W_b[z,r,h] then R_b[z,r,h]; default when absent not stated (0 on the RNN and LSTM
+            pages); DML_TENSOR_FLAG_OWNED_BY_DML not supported.
+        hidden_init_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. {1, num_directions, batch_size,
+            hidden_size}; absent: 0; DML_TENSOR_FLAG_OWNED_BY_DML not supported.
+        sequence_lengths_tensor: input, optional; UINT32; 4 dimensions. {1, 1, 1, batch_size}, UINT32; own
+            sequence length of each batch element; absent: every sequence has length seq_length;
             DML_TENSOR_FLAG_OWNED_BY_DML not supported.
-        output_sequence_tensor: output, optional; FLOAT32, FLOAT16; 4 dimensions. Optional {seq_length,
-            num_directions, batch_size, hidden_size}; H_t of every step.
-        output_single_tensor: output, optional; FLOAT32, FLOAT16; 4 dimensions. Optional {1, num_directions,
+        output_sequence_tensor: output, optional; FLOAT32, FLOAT16; 4 dimensions. {seq_length, num_directions,
+            batch_size, hidden_size}; H_t of every step.
+        output_single_tensor: output, optional; FLOAT32, FLOAT16; 4 dimensions. {1, num_directions,
             batch_size, hidden_size}; last H_t.
 
     Attributes:

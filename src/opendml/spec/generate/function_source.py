@@ -61,11 +61,12 @@ def _function(operator: Operator) -> str:
     tensors = _tuple(tensor_name(field) for field in inputs)
     attributes = _tuple(field.python_name for field in operator.attributes)
     passed = [f'"{operator.name}"', tensors, attributes, "out", "device"]
-    returned = f"    return call({', '.join(passed)})\n"
-    if len(returned) > WIDTH + 1:
-        returned = call_lines("return call", passed, "", "    ")
+    called = f"    results: {result} = call({', '.join(passed)})\n"
+    if len(called) > WIDTH + 1:
+        called = call_lines(f"results: {result} = call", passed, "", "    ")
     signature = call_lines(f"def {operator.function_name}", arguments, f" -> {result}:", "")
-    return "\n\n" + signature + "\n".join(_docstring(operator, inputs)) + "\n" + returned
+    docstring = "\n".join(_docstring(operator, inputs))
+    return f"\n\n{signature}{docstring}\n{called}    return results\n"
 
 
 def tensor_name(field: Field) -> str:

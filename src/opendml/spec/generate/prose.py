@@ -87,7 +87,8 @@ def tensor_line(operator: Operator, field: Field) -> str:
     kind = "input" if field.kind == "INPUT_TENSOR" else "output"
     plural = "s" if field.type == "TENSOR_DESC_ARRAY" else ""
     facts = f"{types_since(operator, field.name)}; {ranks_since(operator, field.name)}"
-    return f"{kind}{plural}, {optional}{facts}. {sentence(field.description)}".rstrip()
+    meaning = sentence(re.sub(r"^optional\b[;.,:]? ?", "", field.description))
+    return f"{kind}{plural}, {optional}{facts}. {meaning}".rstrip()
 
 
 def sentence(text: str) -> str:

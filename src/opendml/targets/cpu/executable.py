@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -56,9 +57,10 @@ class CpuInstance:
         for position in job.pointers:
             self._words[position] += self._words.ctypes.data
         self._arena = _aligned(arena_bytes)
-        self._buffers = (ctypes.c_void_p * buffers)()
+        self._buffers: Any = (ctypes.c_void_p * buffers)()
+        self._buffers.arena = self._arena
         self._buffers[buffers - 1] = self._arena.ctypes.data
-        # The arguments keep the memory alive that they point to, and `dispatch` keeps the arguments.
+        # The arguments keep alive what they point to, and `dispatch` keeps the arguments: it may outlive this object.
         arguments = [(ctypes.c_int64 * len(self._words)).from_buffer(self._words), self._buffers]
         workers = pool()
         if threads == 1:
@@ -70,6 +72,10 @@ class CpuInstance:
     def bind(self, buffer: int, address: int) -> None:
         """Sets the address of a tensor's first element: inputs first, then outputs."""
         self._buffers[buffer] = address
+
+    def keep(self, memory: object) -> None:
+        """Keeps an object alive as long as `dispatch` itself."""
+        self._buffers.memory = memory
 
 
 class _Job:

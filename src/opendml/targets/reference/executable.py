@@ -32,10 +32,15 @@ class ReferenceInstance:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._addresses = [0] * (len(program.inputs) + len(program.outputs))
+        self._memory: object = None
 
     def bind(self, buffer: int, address: int) -> None:
         """Sets the address of a tensor's first element: inputs first, then outputs."""
         self._addresses[buffer] = address
+
+    def keep(self, memory: object) -> None:
+        """Keeps an object alive as long as `dispatch` itself."""
+        self._memory = memory
 
     def dispatch(self) -> None:
         """Evaluates all results, then writes them."""
