@@ -26,27 +26,28 @@ def expand(node: Node) -> Node:
 
 
 def exponential(x: Node) -> Node:
-    """exp(x) within 0.90 ULP; where x is a product, of the product before it was rounded, within 1.02."""
+    """exp(x) within 0.90 ULP."""
     within = _at_most(_at_least(x, _EXP_LOWEST), _EXP_HIGHEST)
-    factors = _factors(x)
-    if factors is None:
-        return _exponential_within(within)
-    # The product's rounding error grows to |x| times its relative size in the result, so it takes part. Outside the range it
-    # may be infinite or NaN, and means nothing.
-    error = multiply_add(*factors, -x)
-    return _exponential_within(within, select(apply(Operation.EQUAL, within, x), error, 0.0))
+    bits, n, high = _reduced(within, _TWO_HALF_POWERS)
+    return _times_power(_polynomial((1.0, 1.0, *_EXP), _remainder(n, high, _error_within(within, x))), bits)
 
 
 def exponential_minus_one(x: Node) -> Node:
-    """exp(x) - 1 within 0.98 ULP, with the sign of x."""
-    bits, n, high = _reduced_exponent(_at_most(_at_least(x, _EXPM1_LOWEST), _EXP_HIGHEST), _HALF_POWER)
-    low = n * _LOG_2_LOW
+    """exp(x) - 1 within 0.8 ULP, with the sign of x."""
+    within = _at_most(_at_least(x, _EXPM1_LOWEST), _EXP_HIGHEST)
+    bits, n, high = _reduced(within, _HALF_POWER)
+    error = _error_within(within, x)
+    low = n * _LOG_2_LOW if error is None else multiply_add(n, _LOG_2_LOW, error)
     r = high + low
     square = r * r
-    remainder = multiply_add(square, _polynomial(_EXPM1, r), low)
-    # Half of the result: 2 to the power n would overflow before the result does. What is small is added last.
+    rest = multiply_add(square, _polynomial(_EXP, r), low)
+    # p (exp(r) - 1) + p - 1/2 = p high + p rest + p - 1/2 for half of the power, p: the power itself overflows before the result
+    # does. Where the first sum is rounded, the error is added again.
     power = _power_of_two(bits)
-    half = multiply_add(power, remainder, multiply_add(power, high, power - 0.5))
+    less_half = power - 0.5
+    sum = multiply_add(power, high, less_half)
+    sum_error = multiply_add(power, high, less_half - sum)
+    half = sum + multiply_add(power, rest, sum_error)
     # For tiny arguments the result is x: halving would lose a denormal's last bit, and the sum the sign of a zero.
     return select(apply(Operation.EQUAL, square, 0.0), x, half + half)
 
@@ -76,11 +77,20 @@ def logarithm_one_plus(x: Node) -> Node:
 
 def hyperbolic_tangent(x: Node) -> Node:
     """tanh(x) within 1.14 ULP, with the sign of x."""
-    magnitude = abs(x)
+    magnitude, error = abs(x), _rounding_error(abs(x))
     square = x * x
-    near = multiply_add(square * _polynomial(_TANH, square), magnitude, magnitude)
-    power, rest = _scaled_exponential(_at_most(magnitude + magnitude, _TANH_HIGHEST))
-    far = 1.0 - 2.0 / multiply_add(power, rest, 1.0)
+    cubic = square * _polynomial(_TANH, square)
+    if error is None:
+        near = multiply_add(cubic, magnitude, magnitude)
+    else:
+        near = magnitude + multiply_add(cubic, magnitude, error)
+    # 1 - 2 / (exp(2 x) + 1)
+    twice = magnitude + magnitude
+    within = _at_most(twice, _TANH_HIGHEST)
+    bits, n, high = _reduced(within, _WHOLE_POWER)
+    twice_error = None if error is None else select(apply(Operation.EQUAL, within, twice), error + error, 0.0)
+    power = _power_of_two(bits)
+    far = 1.0 - 2.0 / multiply_add(power, _growth(_remainder(n, high, twice_error)), power + 1.0)
     return _with_sign_of(x, select(magnitude < _TANH_NEAR, near, far))
 
 
@@ -89,8 +99,9 @@ def error_function(x: Node) -> Node:
     square = x * x
     near = multiply_add(x, _polynomial(_ERF, square), x)
     magnitude = _at_most(abs(x), _ERF_HIGHEST)
-    power, rest = _scaled_exponential(magnitude * _polynomial(_ERF_EXPONENT, magnitude))
-    far = multiply_add(-power, rest, 1.0)
+    # 1 - exp(a polynomial)
+    bits, n, high = _reduced(magnitude * _polynomial(_ERF_EXPONENT, magnitude), _WHOLE_POWER)
+    far = multiply_add(-_power_of_two(bits), _polynomial((1.0, 1.0, *_EXP), _remainder(n, high)), 1.0)
     return select(abs(x) < _ERF_NEAR, near, _with_sign_of(x, far))
 
 
@@ -123,26 +134,12 @@ def _normal_tail(x: Node, factor: Node | None = None) -> Node:
     argument = multiply_add(slope, 2.0 * _NORMAL_SCALE / _NORMAL_NUMERATOR, -1.0)
     scaled = slope if factor is None else slope * factor
     slow = multiply_add(scaled, argument * _polynomial(_NORMAL_TAIL, argument), scaled)
-    bits, n, high = _reduced_exponent(exponent, _TWO_HALF_POWERS)
-    r = high + multiply_add(n, _LOG_2_LOW, error)
-    return _times_two_to(bits, multiply_add(slow, r * _polynomial((1.0, *_EXP), r), slow))
+    bits, n, high = _reduced(exponent, _TWO_HALF_POWERS)
+    return _times_power(multiply_add(slow, _growth(_remainder(n, high, error)), slow), bits)
 
 
-def _exponential_within(x: Node, error: Node | None = None) -> Node:
-    """exp(x + error) for x from _EXP_LOWEST to _EXP_HIGHEST (or NaN), and an error that is small beside 1."""
-    bits, n, high = _reduced_exponent(x, _TWO_HALF_POWERS)
-    r = multiply_add(n, _LOG_2_LOW, high) if error is None else high + multiply_add(n, _LOG_2_LOW, error)
-    return _times_two_to(bits, _polynomial((1.0, 1.0, *_EXP), r))
-
-
-def _scaled_exponential(x: Node) -> tuple[Node, Node]:
-    """Two factors of exp(x), for a power of two that is a normal number: the power, and exp of what is left."""
-    bits, n, high = _reduced_exponent(x, _WHOLE_POWER)
-    return _power_of_two(bits), _polynomial((1.0, 1.0, *_EXP), multiply_add(n, _LOG_2_LOW, high))
-
-
-def _reduced_exponent(x: Node, bias: float) -> tuple[Node, Node, Node]:
-    """n as an INT32 and as a FLOAT32, and r with exp(x) = 2^n exp(r + n _LOG_2_LOW), |r| at most half of log 2.
+def _reduced(x: Node, bias: float) -> tuple[Node, Node, Node]:
+    """n as an INT32 and as a FLOAT32, and high with exp(x) = 2^n exp(high + n _LOG_2_LOW): at most half of log 2 in magnitude.
 
     The integer comes with `bias` added, and its upper bits hold the rest of a float: in x / log 2 + 1.5 * 2^23 the last bits of
     the significand count units. So nothing is converted, which for NaN would be undefined.
@@ -152,24 +149,34 @@ def _reduced_exponent(x: Node, bias: float) -> tuple[Node, Node, Node]:
     return _bits(shifted), n, multiply_add(n, -_LOG_2_HIGH, x)
 
 
+def _remainder(n: Node, high: Node, error: Node | None = None) -> Node:
+    """What is left of the argument of exp, and of its error."""
+    return multiply_add(n, _LOG_2_LOW, high) if error is None else high + multiply_add(n, _LOG_2_LOW, error)
+
+
+def _growth(r: Node) -> Node:
+    """exp(r) - 1, as exact as a part of exp(r) must be."""
+    return r * _polynomial((1.0, *_EXP), r)
+
+
 def _power_of_two(biased_exponent: Node) -> Node:
     """The FLOAT32 with the exponent field in the low 8 bits; the ninth must be 0, as it becomes the sign."""
     return bitcast(apply(Operation.SHIFT_LEFT, biased_exponent, 23), ScalarType.FLOAT32)
 
 
-def _times_two_to(bits: Node, value: Node) -> Node:
+def _times_power(value: Node, bits: Node) -> Node:
     """value * 2^n, rounded once, for n with the bias _TWO_HALF_POWERS: the power itself may be too great or too small."""
     half = apply(Operation.SHIFT_RIGHT, bits, 1)
     return value * _power_of_two(half) * _power_of_two(bits - half)
 
 
 def _exponent_bits(bits: Node) -> Node:
-    """n 2^23 for a normal number 2^n m with m from 2/3 to 4/3, from its bits."""
-    return apply(Operation.AND, bits - _TWO_THIRDS_BITS, _EXPONENT_MASK)
+    """n 2^23 for a normal number 2^n m with m from 0.68 to 1.36, from its bits."""
+    return apply(Operation.AND, bits - _LEAST_MANTISSA_BITS, _EXPONENT_MASK)
 
 
 def _scaled_logarithm(fraction: Node, exponent: Node) -> Node:
-    """log((1 + fraction) 2^n) for |fraction| up to 1/3; `exponent` is n 2^23."""
+    """log((1 + fraction) 2^n) for a fraction from -0.32 to 0.36; `exponent` is n 2^23."""
     square = fraction * fraction
     return multiply_add(exponent, _LOG_2 / _TWO_23, multiply_add(square, _polynomial(_LOG, fraction), fraction))
 
@@ -210,16 +217,30 @@ def _with_sign_of(x: Node, magnitude: Node) -> Node:
     return bitcast(apply(Operation.OR, _bits(magnitude), sign), ScalarType.FLOAT32)
 
 
-def _factors(x: Node) -> tuple[Node, Node] | None:
-    """Two numbers whose exact product rounds to x; None where x is not computed as a product."""
+def _error_within(within: Node, x: Node) -> Node | None:
+    """The rounding error of x where `within`, which is x in bounds, is x itself; elsewhere it may be infinite or NaN."""
+    error = _rounding_error(x)
+    return None if error is None else select(apply(Operation.EQUAL, within, x), error, 0.0)
+
+
+def _rounding_error(x: Node) -> Node | None:
+    """What was rounded off where x is computed as a product or a quotient; None where it is not, or is exact."""
+    if x.operation in (Operation.NEGATE, Operation.ABSOLUTE):
+        error = _rounding_error(x.operands[0])
+        if error is None:
+            return None
+        return -error if x.operation is Operation.NEGATE else select(x.operands[0] < 0.0, -error, error)
+    if x.operation not in (Operation.MULTIPLY, Operation.DIVIDE) or any(map(_is_power_of_two, x.operands)):
+        return None
+    a, b = x.operands
     if x.operation is Operation.MULTIPLY:
-        return x.operands[0], x.operands[1]
-    if x.operation not in (Operation.NEGATE, Operation.ABSOLUTE):
-        return None
-    inner = _factors(x.operands[0])
-    if inner is None:
-        return None
-    return (-inner[0], inner[1]) if x.operation is Operation.NEGATE else (abs(inner[0]), abs(inner[1]))
+        return multiply_add(a, b, -x)
+    # The reciprocal of a constant is made once. Of the least divisors it is infinite, and must not meet a zero.
+    return multiply_add(-x, b, a) * _at_most(_at_least(1.0 / b, -_GREATEST), _GREATEST)
+
+
+def _is_power_of_two(x: Node) -> bool:
+    return isinstance(x.attribute, float) and x.operation is Operation.CONSTANT and abs(math.frexp(x.attribute)[0]) == 0.5
 
 
 _LOG_2 = math.log(2.0)
@@ -238,9 +259,11 @@ _HALF_POWER = _EXPONENT_BIAS - 1
 _TWO_HALF_POWERS = 2 * _EXPONENT_BIAS
 
 _LEAST_NORMAL = 2.0**-126
+_GREATEST = 3.4028234663852886e38
 _SIGN_MASK = -(2**31)
 _EXPONENT_MASK = -(2**23)
-_TWO_THIRDS_BITS = 0x3F2AAAAB
+_LEAST_MANTISSA_BITS = 0x3F2E147B
+"""0.68"""
 _FOUR_BITS = 0x40800000
 
 _EXP_LOWEST, _EXP_HIGHEST = -104.0, 89.0
@@ -253,21 +276,21 @@ _EXPM1 = (0.49999997, 0.166665465, 0.0416674428, 0.00836625323, 0.00138699485)
 """The same, weighted relative to exp(r) - 1."""
 
 _LOG = (
-    -0.5,
-    0.333332151,
-    -0.249998048,
-    0.200104445,
-    -0.16680181,
-    0.140053406,
-    -0.121883437,
-    0.139867067,
-    -0.128744885,
+    -0.49999997,
+    0.333332211,
+    -0.250005007,
+    0.200097591,
+    -0.166501328,
+    0.140221745,
+    -0.126259193,
+    0.138753951,
+    -0.108360782,
 )
 """(log(1 + f) - f) / f^2."""
 
-_TANH_NEAR, _TANH_HIGHEST = 0.65, 20.0
+_TANH_NEAR, _TANH_HIGHEST = 0.85, 20.0
 """Below the first in magnitude the polynomial is used; above half of the second the result is 1."""
-_TANH = (-0.333332598, 0.133308291, -0.0536879115, 0.0204690564, -0.0055147768)
+_TANH = (-0.333332658, 0.133314788, -0.0537964068, 0.0211209133, -0.00714258337, 0.00144005823)
 """(tanh(x) - x) / x^3 as a function of x^2."""
 
 _ERF_NEAR, _ERF_HIGHEST = 0.92, 4.0

@@ -71,6 +71,12 @@ class Code:
         with self.builder.if_then(self.builder.icmp_signed("!=", rest, I64(0))):
             body(self.builder.sub(stop, rest), self.first_lanes(rest))
 
+    def elements_to_boundary(self, pointer: ir.Value, type: ScalarType) -> ir.Value:
+        """How many elements lie between an address and the next multiple of a vector's size."""
+        address = self.builder.ptrtoint(pointer, I64)
+        distance = self.builder.and_(self.builder.neg(address), I64(type.bytes * self.lanes - 1))
+        return self.builder.udiv(distance, I64(type.bytes))
+
     def first_lanes(self, count: ir.Value) -> ir.Value:
         """The mask of the first `count` lanes."""
         vector = ir.VectorType(I32, self.lanes)
@@ -116,6 +122,11 @@ class Code:
         zero = Literal(bits, "zeroinitializer")
         loaded = intrinsic(self.builder, name, bits, [pointer, mask, zero], alignment=(0, type.bytes))
         return self.builder.bitcast(loaded, value_type)
+
+    def stream(self, pointer: ir.Value, value: ir.Value, type: ScalarType) -> None:
+        """Writes a vector past the caches, to an address that is a multiple of its size."""
+        store = self.builder.store(value, pointer, align=type.bytes * self.lanes)
+        store.set_metadata("nontemporal", self.builder.module.add_metadata([I32(1)]))
 
     def store(self, pointer: ir.Value, value: ir.Value, type: ScalarType, mask: ir.Value | None = None) -> None:
         """Writes neighbouring elements, or one; lanes outside the mask are not written."""

@@ -15,7 +15,7 @@ import platformdirs
 from llvmlite import ir
 
 from opendml.program import vector_math
-from opendml.targets.cpu.kernel_code import emit_kernel
+from opendml.targets.cpu.emit_kernel import emit_kernel
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.native import runtime_assembly
 from opendml.targets.cpu.pattern import Pattern

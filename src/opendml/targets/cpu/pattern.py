@@ -16,7 +16,7 @@ class Mode(Enum):
     POINTWISE = "pointwise"
     """Element-wise; an item is a block of one row."""
     ROWS = "rows"
-    """Groups whose innermost dimension is reduced; an item is a group."""
+    """Groups whose innermost dimension is reduced; an item is a batch of groups."""
     ROWS_PARTIAL = "rows partial"
     """The sums over one chunk of such a group, into the arena; an item is a chunk."""
     ROWS_MAP = "rows map"
@@ -38,9 +38,11 @@ class Level(IntEnum):
     """Where in the loops a value changes."""
 
     CONSTANT = 0
-    GROUP = 1
-    ROW = 2
-    ELEMENT = 3
+    STATISTIC = 1
+    """With the group, and made of its reductions alone."""
+    GROUP = 2
+    ROW = 3
+    ELEMENT = 4
 
 
 class Step(Enum):
@@ -53,11 +55,12 @@ class Step(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AccessPattern:
-    """One load or store as the code sees it."""
+    """One load or store as the code sees it. `streamed` stores bypass the caches."""
 
     type: ScalarType
     step: Step
     level: Level
+    streamed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ class Pattern:
 
     def text(self) -> str:
         """A text that is equal for patterns with equal code."""
-        accesses = [f"{a.type.name} {a.step.name} {a.level.name}" for a in (*self.loads, *self.stores)]
+        accesses = [f"{a.type.name} {a.step.name} {a.level.name} {a.streamed}" for a in (*self.loads, *self.stores)]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)}"
         return "\n".join([head, *accesses, fingerprint(self.values)])
 
@@ -96,15 +99,17 @@ class Parameters:
     UNITS = 3
     """Units of a group: blocks of its rows, or rows of its tiles."""
     CHUNK = 4
-    """Units in a chunk."""
+    """Units in a chunk, or groups in a batch."""
     CHUNKS = 5
     """Chunks of a group or tile."""
     ELEMENTS = 6
     """Elements of a group."""
-    PARTIAL_BUFFER = 7
+    GROUPS = 7
+    """Groups of the domain."""
+    PARTIAL_BUFFER = 8
     """The buffer and offset of the partial sums."""
-    PARTIAL_OFFSET = 8
-    COUNTS = 9
+    PARTIAL_OFFSET = 9
+    COUNTS = 10
 
     def __init__(self, pattern: Pattern) -> None:
         self.groups, self.rows = pattern.groups, pattern.rows

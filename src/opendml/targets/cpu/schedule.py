@@ -10,14 +10,19 @@ from dataclasses import dataclass, replace
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import LoopNest, loop_nest
-from opendml.targets.cpu.kernel_code import MAXIMUM_TILE
+from opendml.targets.cpu.column_code import MAXIMUM_TILE
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import AccessPattern, Level, Mode, Parameters, Pattern, Step
+from opendml.targets.cpu.row_code import BATCH
 
 _BLOCK_BYTES = 32 * 1024
 """Of one operand, in one block of a row."""
 _CLAIM_BYTES = 128 * 1024
 """Of all operands, that a thread takes at a time."""
+_STREAMED_BYTES = 8 * 1024 * 1024
+"""Outputs of at least this size go past the caches: whoever reads them next would not find them there anyway."""
+_STREAMED_ROW = 512
+"""Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
 _FEW_GROUPS = 16
 """Below this many groups, large ones are split between threads."""
 
@@ -81,8 +86,10 @@ def _rows(kernel: Kernel, nest: LoopNest) -> list[Launch]:
     elements = shape.rows * shape.inner
     group_bytes = elements * shape.element_bytes
     if group_bytes <= _BLOCK_BYTES or (group_bytes <= machine().l2_bytes * 5 // 8 and shape.groups >= _FEW_GROUPS):
-        numbers = _Numbers(block=shape.inner, blocks=1, units=shape.rows, chunk=shape.rows, elements=elements)
-        return [_launch(kernel, nest, Mode.ROWS, numbers, shape.groups, elements * shape.step_bytes)]
+        batch = max(1, min(BATCH, _CLAIM_BYTES // (elements * shape.step_bytes)))
+        numbers = _Numbers(shape.inner, 1, shape.rows, batch, 1, elements, shape.groups)
+        items = -(-shape.groups // batch)
+        return [_launch(kernel, nest, Mode.ROWS, numbers, items, batch * elements * shape.step_bytes)]
     block = min(shape.inner, _BLOCK_BYTES // shape.element_bytes)
     blocks = -(-shape.inner // block)
     units = shape.rows * blocks
@@ -118,6 +125,7 @@ class _Numbers:
     chunk: int = 1
     chunks: int = 1
     elements: int = 1
+    groups: int = 1
 
 
 def _split(
@@ -164,6 +172,8 @@ def _pattern(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
 
 def _access_pattern(access: Access, nest: LoopNest, position: int, mode: Mode, written: bool) -> AccessPattern:
     stride = nest.inner.strides[position]
+    loops = (*nest.groups, *nest.rows, nest.inner)
+    written_bytes = math.prod(loop.count for loop in loops if loop.strides[position]) * access.type.bytes
     if stride == access.type.bytes or (written and nest.inner.count == 1):
         step = Step.CONTIGUOUS
     else:
@@ -173,11 +183,18 @@ def _access_pattern(access: Access, nest: LoopNest, position: int, mode: Mode, w
         level = Level.GROUP if not moves_in_rows else Level.ROW if step is Step.NONE else Level.ELEMENT
     else:
         level = Level.ELEMENT if step is not Step.NONE else Level.ROW if moves_in_rows else Level.GROUP
-    return AccessPattern(access.type, step, level)
+    streamed = (
+        written
+        and step is Step.CONTIGUOUS
+        and level is Level.ELEMENT
+        and nest.inner.count >= _STREAMED_ROW
+        and written_bytes >= _STREAMED_BYTES
+    )
+    return AccessPattern(access.type, step, level, streamed)
 
 
 def _parameters(kernel: Kernel, nest: LoopNest, pattern: Pattern, numbers: _Numbers) -> tuple[int, ...]:
-    head = [nest.inner.count, numbers.block, numbers.blocks, numbers.units, numbers.chunk, numbers.chunks, numbers.elements]
+    head = [nest.inner.count, numbers.block, numbers.blocks, numbers.units, numbers.chunk, numbers.chunks, numbers.elements, numbers.groups]
     head += [0] * (Parameters.COUNTS - len(head))
     head += [loop.count for loop in (*nest.groups, *nest.rows)]
     for position, access in enumerate((*kernel.loads, *kernel.stores)):

@@ -1,0 +1,34 @@
+"""From a kernel pattern to its function in LLVM assembly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from llvmlite import ir
+
+from opendml.program.node import FUNCTIONS, rebuild
+from opendml.program.vector_math import expand
+from opendml.targets.cpu.code import I64, POINTER
+from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
+from opendml.targets.cpu.kernel_code import KernelCode
+from opendml.targets.cpu.pattern import Mode, Pattern
+from opendml.targets.cpu.row_code import RowCode, SplitRowCode
+
+_CODE: dict[Mode, type[KernelCode]] = {
+    Mode.POINTWISE: KernelCode,
+    Mode.ROWS: RowCode,
+    Mode.ROWS_PARTIAL: SplitRowCode,
+    Mode.ROWS_MAP: SplitRowCode,
+    Mode.COLUMNS: ColumnCode,
+    Mode.COLUMNS_PARTIAL: SplitColumnCode,
+    Mode.COLUMNS_MAP: SplitColumnCode,
+}
+
+
+def emit_kernel(module: ir.Module, name: str, pattern: Pattern, lanes: int) -> None:
+    """Adds the function kernel(begin, end, parameters, buffers) of `pattern` to the module."""
+    signature = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, POINTER])
+    function = ir.Function(module, signature, name)
+    function.attributes.add("nounwind")
+    values = rebuild(pattern.values, lambda node: expand(node) if node.operation in FUNCTIONS else node)
+    _CODE[pattern.mode](function, replace(pattern, values=values), lanes).emit()
