@@ -115,18 +115,17 @@ def tail_weight(u: mpf) -> mpf:
     return u * TAIL_NUMERATOR / scaled_tail(u)
 
 
-TAIL_SCALE = mpf("1.5")
+TAIL_SCALE = mpf("1.625")
 TAIL_NUMERATOR = mpf(float(np.float32(float(scaled_tail(mpf(0))))))
 HALF_LOG_2 = mp.log(2) / 2
 
 FITS = (
     Fit("EXP", exp_remainder, lambda r: r**2 / mp.exp(r), -HALF_LOG_2 * mpf("1.0001"), HALF_LOG_2 * mpf("1.0001"), 4),
-    Fit("EXPM1", exp_remainder, lambda r: r**2 / mp.expm1(r), -HALF_LOG_2 * mpf("1.0001"), HALF_LOG_2 * mpf("1.0001"), 4),
-    Fit("LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.32"), mpf("0.36"), 8),
+    Fit("LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 8),
     Fit("TANH", tanh_remainder, tanh_weight, mpf("1e-12"), mpf("0.85") ** 2, 5),
     Fit("ERF", erf_remainder, erf_weight, mpf("1e-12"), mpf("0.92") ** 2, 5),
     Fit("ERF_EXPONENT", erf_exponent, erf_exponent_weight, mpf("0.92"), mpf(4), 7),
-    Fit("NORMAL_TAIL", tail_remainder, tail_weight, tail_argument(mpf("14.5")), mpf(1), 10),
+    Fit("NORMAL_TAIL", tail_remainder, tail_weight, tail_argument(mpf("14.5")), mpf(1), 9),
 )
 
 

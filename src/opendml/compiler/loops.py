@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,7 +29,7 @@ class LoopNest:
 
 
 def loop_nest(kernel: Kernel) -> LoopNest:
-    """The loops of `kernel`: merged where memory allows, the dimension that most accesses find contiguous innermost.
+    """The loops of `kernel`: merged where memory allows, the dimension that most of the traffic finds contiguous innermost.
 
     Axes of an element-wise kernel are all kept.
     """
@@ -42,7 +43,8 @@ def loop_nest(kernel: Kernel) -> LoopNest:
     candidates = kept + reduced
     if not candidates:
         return LoopNest((), (), Loop(1, (0,) * len(accesses)), bool(kernel.axes))
-    inner = max(candidates, key=lambda loop: (_contiguous(loop, accesses), loop.count))
+    footprints = [_footprint(position, access, candidates) for position, access in enumerate(accesses)]
+    inner = max(candidates, key=lambda loop: (_contiguous(loop, accesses, footprints), loop.count))
     inner_reduced = any(loop is inner for loop in reduced)
     groups = tuple(loop for loop in kept if loop is not inner)
     rows = tuple(loop for loop in reduced if loop is not inner)
@@ -62,5 +64,15 @@ def _merged(loops: Sequence[Loop], accesses: Sequence[Access]) -> list[Loop]:
     return result
 
 
-def _contiguous(loop: Loop, accesses: Sequence[Access]) -> int:
-    return sum(stride == access.type.bytes for stride, access in zip(loop.strides, accesses, strict=True))
+def _footprint(position: int, access: Access, loops: Sequence[Loop]) -> int:
+    """The bytes that an access touches."""
+    return access.type.bytes * math.prod(loop.count for loop in loops if loop.strides[position])
+
+
+def _contiguous(loop: Loop, accesses: Sequence[Access], footprints: Sequence[int]) -> int:
+    """The bytes that are touched by accesses for which neighbouring steps of the loop are neighbours in memory."""
+    return sum(
+        footprint
+        for stride, access, footprint in zip(loop.strides, accesses, footprints, strict=True)
+        if stride == access.type.bytes
+    )

@@ -28,7 +28,7 @@ class Operation(Enum):
     MULTIPLY_ADD = auto()
     """a * b + c, rounded once."""
     MINIMUM = auto()
-    """NaN if either is NaN; -0 is below +0."""
+    """NaN if either is NaN; of two zeros, either."""
     MAXIMUM = auto()
     NEGATE = auto()
     ABSOLUTE = auto()

@@ -1,8 +1,11 @@
 """Transcendental functions in FLOAT32 as graphs of basic operations, the same for every target.
 
-Range reduction, a polynomial, and selection instead of branches; no tables, and nothing that is undefined for NaN. All accuracies
-are greatest distances, over all arguments, from the exact result in units of the last place of a FLOAT32 (denormal results
-included). They hold on targets that keep MULTIPLY_ADD in one rounding, keep denormals, and do not reassociate.
+Range reduction, a polynomial, and selection instead of branches; no tables, and nothing that is undefined for NaN. The stated
+accuracies are the greatest distances, over all arguments, from the exact result, in units of the last place (ULP) of a FLOAT32,
+denormal results included. They hold on targets that round MULTIPLY_ADD once, keep denormals, and do not reassociate.
+
+An argument that is itself a product or a quotient was rounded, and exp magnifies that error by |x|. Where it matters, the error
+is computed exactly and takes part, so that the accuracy is that of the argument before it was rounded.
 
 The coefficients come from tools/minimax.py, the constant term first.
 """
@@ -41,13 +44,13 @@ def exponential_minus_one(x: Node) -> Node:
     r = high + low
     square = r * r
     rest = multiply_add(square, _polynomial(_EXP, r), low)
-    # p (exp(r) - 1) + p - 1/2 = p high + p rest + p - 1/2 for half of the power, p: the power itself overflows before the result
-    # does. Where the first sum is rounded, the error is added again.
+    # Half of the result, as 2^n itself overflows before the result does: p (high + rest) + p - 1/2 with p = 2^(n-1). What is
+    # rounded off the greater part of it is added again.
     power = _power_of_two(bits)
     less_half = power - 0.5
-    sum = multiply_add(power, high, less_half)
-    sum_error = multiply_add(power, high, less_half - sum)
-    half = sum + multiply_add(power, rest, sum_error)
+    most = multiply_add(power, high, less_half)
+    most_error = multiply_add(power, high, less_half - most)
+    half = most + multiply_add(power, rest, most_error)
     # For tiny arguments the result is x: halving would lose a denormal's last bit, and the sum the sign of a zero.
     return select(apply(Operation.EQUAL, square, 0.0), x, half + half)
 
@@ -120,19 +123,19 @@ def gaussian_error_linear_unit(x: Node) -> Node:
 def _normal_tail(x: Node, factor: Node | None = None) -> Node:
     """The probability that a standard normal variable is above x, from 0 to _NORMAL_HIGHEST; times the factor.
 
-    It is exp(-x^2 / 2) times a slowly falling function of x, which is a polynomial of s = k / (x + k) times s. The rounding
-    errors of x^2 and of s are known exactly, and are made up for in the exponent.
+    It is exp(-x^2 / 2) times a slowly falling function of x: s = numerator / (x + k) times a polynomial of s. The rounding errors
+    of x^2 and of s are known exactly, and are made up for in the exponent.
     """
     minus_half = x * -0.5
     exponent = minus_half * x
     exponent_error = multiply_add(minus_half, x, -exponent)
     denominator = x + _NORMAL_SCALE
     denominator_error = x - (denominator - _NORMAL_SCALE)
-    slope = _NORMAL_NUMERATOR / denominator
-    excess = multiply_add(-slope, denominator_error, multiply_add(-slope, denominator, _NORMAL_NUMERATOR))
+    falling = _NORMAL_NUMERATOR / denominator
+    excess = multiply_add(-falling, denominator_error, multiply_add(-falling, denominator, _NORMAL_NUMERATOR))
     error = multiply_add(excess, _NORMAL_SENSITIVITY / _NORMAL_NUMERATOR, exponent_error)
-    argument = multiply_add(slope, 2.0 * _NORMAL_SCALE / _NORMAL_NUMERATOR, -1.0)
-    scaled = slope if factor is None else slope * factor
+    argument = multiply_add(falling, 2.0 * _NORMAL_SCALE / _NORMAL_NUMERATOR, -1.0)
+    scaled = falling if factor is None else falling * factor
     slow = multiply_add(scaled, argument * _polynomial(_NORMAL_TAIL, argument), scaled)
     bits, n, high = _reduced(exponent, _TWO_HALF_POWERS)
     return _times_power(multiply_add(slow, _growth(_remainder(n, high, error)), slow), bits)
@@ -171,12 +174,12 @@ def _times_power(value: Node, bits: Node) -> Node:
 
 
 def _exponent_bits(bits: Node) -> Node:
-    """n 2^23 for a normal number 2^n m with m from 0.68 to 1.36, from its bits."""
+    """n 2^23 for a normal number 2^n m with m from 0.7 to 1.4, from its bits."""
     return apply(Operation.AND, bits - _LEAST_MANTISSA_BITS, _EXPONENT_MASK)
 
 
 def _scaled_logarithm(fraction: Node, exponent: Node) -> Node:
-    """log((1 + fraction) 2^n) for a fraction from -0.32 to 0.36; `exponent` is n 2^23."""
+    """log((1 + fraction) 2^n) for a fraction from -0.3 to 0.4; `exponent` is n 2^23."""
     square = fraction * fraction
     return multiply_add(exponent, _LOG_2 / _TWO_23, multiply_add(square, _polynomial(_LOG, fraction), fraction))
 
@@ -262,8 +265,8 @@ _LEAST_NORMAL = 2.0**-126
 _GREATEST = 3.4028234663852886e38
 _SIGN_MASK = -(2**31)
 _EXPONENT_MASK = -(2**23)
-_LEAST_MANTISSA_BITS = 0x3F2E147B
-"""0.68"""
+_LEAST_MANTISSA_BITS = 0x3F333333
+"""0.7"""
 _FOUR_BITS = 0x40800000
 
 _EXP_LOWEST, _EXP_HIGHEST = -104.0, 89.0
@@ -272,19 +275,17 @@ _EXPM1_LOWEST = -25.0
 """Below this the result is -1."""
 _EXP = (0.49999994, 0.166665211, 0.0416682623, 0.00836867094, 0.00138209993)
 """(exp(r) - 1 - r) / r^2; weighted relative to exp(r)."""
-_EXPM1 = (0.49999997, 0.166665465, 0.0416674428, 0.00836625323, 0.00138699485)
-"""The same, weighted relative to exp(r) - 1."""
 
 _LOG = (
-    -0.49999997,
-    0.333332211,
-    -0.250005007,
-    0.200097591,
-    -0.166501328,
-    0.140221745,
-    -0.126259193,
-    0.138753951,
-    -0.108360782,
+    -0.499999911,
+    0.333332926,
+    -0.25001362,
+    0.200043529,
+    -0.166163787,
+    0.14133206,
+    -0.131255805,
+    0.132052079,
+    -0.0832739323,
 )
 """(log(1 + f) - f) / f^2."""
 
@@ -309,25 +310,24 @@ _ERF_EXPONENT = (
 )
 """log(1 - erf(x)) / x."""
 
-_NORMAL_HIGHEST, _NORMAL_SCALE = 14.5, 1.5
+_NORMAL_HIGHEST, _NORMAL_SCALE = 14.5, 1.625
 """From the first on the tail is 0; the second is k."""
-_NORMAL_SENSITIVITY = 1.25
-"""Relative change of the tail's slow factor for a relative change of s; it is from 1 to 1.3."""
-_NORMAL_NUMERATOR = 0.617341995
+_NORMAL_SENSITIVITY = 1.2
+"""Relative change of the slow factor for a relative change of s: from 1.1 to 1.4."""
+_NORMAL_NUMERATOR = 0.633825123
 _NORMAL_TAIL = (
-    0.316031486,
-    -0.0931338146,
-    -0.0289903544,
-    0.0285746232,
-    -0.00645674253,
-    -0.00394354155,
-    0.0043831584,
-    -0.00168605463,
-    -0.000398382108,
-    0.000753258879,
-    -0.000247866614,
+    0.367000103,
+    -0.0624868535,
+    -0.0431297794,
+    0.0237656217,
+    2.33322189e-05,
+    -0.00596793927,
+    0.00326697296,
+    -2.35663393e-07,
+    -0.000928508292,
+    0.000356642937,
 )
-"""exp(x^2 / 2) times the probability above x, over s + 1, as a function of s = 2 k / (x + k) - 1 with the scale k."""
+"""((x + k) exp(x^2 / 2) times the probability above x, over the numerator, less 1) / u as a function of u = 2 k / (x + k) - 1."""
 
 _EXPANSIONS: dict[Operation, Callable[[Node], Node]] = {
     Operation.EXPONENTIAL: exponential,

@@ -122,8 +122,7 @@ class ColumnCode(KernelCode):
         self.code.vector_loop(self.start, self.stop, finish)
         if not self.stores(of_groups=False):
             return
-        with self.code.loop(first, last) as row:
-            row_pointers = self.row_pointers(pointers, row)
+        with self.walk_rows(pointers, first, last) as (_, row_pointers):
             row_values = self.evaluate(Level.ROW, 1, row_pointers, {})
 
             def known(index: ir.Value) -> Values:

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from llvmlite import ir
 
+from opendml.program import half_math, vector_math
 from opendml.program.node import FUNCTIONS, rebuild
-from opendml.program.vector_math import expand
+from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, POINTER
 from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
 from opendml.targets.cpu.kernel_code import KernelCode
@@ -30,5 +31,9 @@ def emit_kernel(module: ir.Module, name: str, pattern: Pattern, lanes: int) -> N
     signature = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, POINTER])
     function = ir.Function(module, signature, name)
     function.attributes.add("nounwind")
+    for argument in function.args[2:]:
+        argument.add_attribute("noalias")
+    narrow = all(store.type is ScalarType.FLOAT16 for store in pattern.stores)
+    expand = half_math.expand if narrow else vector_math.expand
     values = rebuild(pattern.values, lambda node: expand(node) if node.operation in FUNCTIONS else node)
     _CODE[pattern.mode](function, replace(pattern, values=values), lanes).emit()

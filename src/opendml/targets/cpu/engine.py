@@ -110,7 +110,7 @@ def _jit() -> llvm.LLJIT:
 def _environment() -> str:
     """All that the code depends on apart from the pattern: processor, LLVM, and the version of this compiler."""
     host = machine()
-    sources = sorted([*Path(__file__).parent.glob("*.py"), Path(vector_math.__file__)])
+    sources = sorted([*Path(__file__).parent.glob("*.py"), *Path(vector_math.__file__).parent.glob("*_math.py")])
     compiler = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     return f"{host.triple} {host.name} {host.features} llvmlite {llvmlite.__version__} {llvm.llvm_version_info} {compiler}"
 

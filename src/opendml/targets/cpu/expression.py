@@ -76,12 +76,13 @@ def intrinsic(
     result: ir.Type,
     operands: list[ir.Value],
     alignment: tuple[int, int] | None = None,
+    flags: tuple[str, ...] = (),
 ) -> ir.Value:
     """A call of LLVM's intrinsic `name`, declared on first use; `alignment` is an operand's number and its alignment."""
     function = builder.module.globals.get(name)
     if function is None:
         function = ir.Function(builder.module, ir.FunctionType(result, [value.type for value in operands]), name)
-    call = builder.call(function, operands, arg_attrs={alignment[0]: ()} if alignment else None)
+    call = builder.call(function, operands, arg_attrs={alignment[0]: ()} if alignment else None, fastmath=flags)
     if alignment:
         call.arg_attributes[alignment[0]].align = alignment[1]
     return call
@@ -104,7 +105,9 @@ def emit(builder: ir.IRBuilder, node: Node, lanes: int, operands: list[ir.Value]
     if type.is_float:
         if node.operation in _FLOAT_INTRINSICS:
             name = f"llvm.{_FLOAT_INTRINSICS[node.operation]}.{f'v{lanes}' if lanes > 1 else ''}{_SUFFIXES[type]}"
-            return intrinsic(builder, name, values[0].type, values)
+            # Which of two zeros a minimum is, is left open: its order costs three instructions.
+            flags = ("nsz",) if node.operation in (Operation.MINIMUM, Operation.MAXIMUM) else ()
+            return intrinsic(builder, name, values[0].type, values, flags=flags)
         if node.operation in _FLOAT_INSTRUCTIONS:
             return _FLOAT_INSTRUCTIONS[node.operation](builder, *values)
     elif node.operation in _INTEGER_INSTRUCTIONS:

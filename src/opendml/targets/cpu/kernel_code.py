@@ -7,7 +7,8 @@ for what belongs to a group). Element-wise kernels are here; `row_code` and `col
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 from llvmlite import ir
 
@@ -95,6 +96,49 @@ class KernelCode:
     def row_pointers(self, pointers: Pointers, row: ir.Value) -> Pointers:
         """Where the accesses stand at the first element of a row, from where they stand in its group."""
         return self._moved(pointers, self.code.split(row, self.row_counts), self.layout.row_stride)
+
+    def walk_groups(self, first: ir.Value, last: ir.Value) -> AbstractContextManager[tuple[ir.Value, Pointers]]:
+        """A loop over groups: yields the group and where the accesses stand there."""
+        return self._walk(self.bases, self.group_counts, self.layout.group_stride, first, last)
+
+    def walk_rows(
+        self, pointers: Pointers, first: ir.Value, last: ir.Value
+    ) -> AbstractContextManager[tuple[ir.Value, Pointers]]:
+        """A loop over rows of the group at `pointers`."""
+        return self._walk(pointers, self.row_counts, self.layout.row_stride, first, last)
+
+    @contextmanager
+    def _walk(
+        self, origin: Pointers, counts: list[ir.Value], stride: Stride, first: ir.Value, last: ir.Value
+    ) -> Iterator[tuple[ir.Value, Pointers]]:
+        """A loop over the positions first..last of nested loops. The running index is divided once, then counted up."""
+        indices = [self.code.local(I64, index) for index in self.code.split(first, counts)]
+        start = self._moved(origin, [self.code.get(index) for index in indices], stride)
+        pointers = [self.code.local(POINTER, pointer) for pointer in start]
+        with self.code.loop(first, last) as position:
+            yield position, [self.code.get(pointer) for pointer in pointers]
+            self._advance(pointers, indices, counts, stride)
+
+    def _advance(
+        self, pointers: list[ir.Value], indices: list[ir.Value], counts: list[ir.Value], stride: Stride
+    ) -> None:
+        """One step of the innermost of the loops, and where it is at its end, of those around it."""
+        if not indices:
+            return
+        loop = len(indices) - 1
+        following = self.builder.add(self.code.get(indices[loop]), I64(1))
+        self.code.set(indices[loop], following)
+        self._move(pointers, loop, I64(1), stride)
+        if loop:
+            with self.builder.if_then(self.builder.icmp_signed("==", following, counts[loop]), likely=False):
+                self.code.set(indices[loop], I64(0))
+                self._move(pointers, loop, self.builder.neg(counts[loop]), stride)
+                self._advance(pointers, indices[:loop], counts[:loop], stride)
+
+    def _move(self, pointers: list[ir.Value], loop: int, steps: ir.Value, stride: Stride) -> None:
+        for access, pointer in enumerate(pointers):
+            distance = self.builder.mul(steps, self.parameter(stride(access, loop)))
+            self.code.set(pointer, self.code.offset(self.code.get(pointer), distance))
 
     def _moved(self, pointers: Pointers, indices: Sequence[ir.Value], stride: Stride) -> Pointers:
         moved = list(pointers)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -36,20 +38,19 @@ class RowCode(KernelCode):
         first, last = self.chunk_range(item, self.groups)
         reduced = self.pattern.reduced()
         batches = [[self._batch(F64.bits) for _ in range(3)] for _ in reduced]
-        with self.code.loop(first, last) as group:
-            pointers = self.group_pointers(group)
+        with self.walk_groups(first, last) as (group, pointers):
             for value, slots in zip(reduced, batches, strict=True):
                 sums = self._sums(value, pointers)
                 self._add_units(sums, pointers, I64(0), self.units)
                 for slot, result in zip(slots, (sums.shift, *self._totals(sums)), strict=True):
                     self.builder.store(result, self._in_batch(slot, group, first, F64.bytes))
         shared = self._batch_statistics(batches)
-        with self.code.loop(first, last) as group:
+        with self.walk_groups(first, last) as (group, pointers):
             known = {
                 key: self.code.load(self._in_batch(slot, group, first, node.type.bytes), node.type, 1)
                 for key, (node, slot) in shared.items()
             }
-            self.map_units(self.group_pointers(group), known, I64(0), self.units)
+            self.map_units(pointers, known, I64(0), self.units)
 
     def _batch(self, bits: int) -> ir.Value:
         return self.code.local(ir.ArrayType(ir.IntType(bits), BATCH))
@@ -80,13 +81,16 @@ class RowCode(KernelCode):
         for access, root in self.stores(of_groups=True):
             self.store(access, self.value(root, 1, values), pointers, None, None)
         if self.stores(of_groups=False):
-            with self.code.loop(first, last) as unit:
-                row, start, stop = self.unit_range(unit)
-                self.map_block(self.row_pointers(pointers, row), values, start, stop)
+            with self.walk_units(pointers, first, last) as (row, start, stop):
+                self.map_block(row, values, start, stop)
 
-    def unit_range(self, unit: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
-        """The row of a unit and its range. Here a unit is a whole row."""
-        return unit, I64(0), self.inner
+    @contextmanager
+    def walk_units(
+        self, pointers: Pointers, first: ir.Value, last: ir.Value
+    ) -> Iterator[tuple[Pointers, ir.Value, ir.Value]]:
+        """A loop over units of the group at `pointers`: where each row starts, and the unit's range. Here a unit is a row."""
+        with self.walk_rows(pointers, first, last) as (_, row):
+            yield row, I64(0), self.inner
 
     # Sums
 
@@ -105,9 +109,8 @@ class RowCode(KernelCode):
         return _Sums(value, shift, totals, squares)
 
     def _add_units(self, sums: _Sums, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
-        with self.code.loop(first, last) as unit:
-            row, start, stop = self.unit_range(unit)
-            self._add_block(sums, self.row_pointers(pointers, row), start, stop)
+        with self.walk_units(pointers, first, last) as (row, start, stop):
+            self._add_block(sums, row, start, stop)
 
     def _add_block(self, sums: _Sums, pointers: Pointers, start: ir.Value, stop: ir.Value) -> None:
         """Adds one block of a row: full strides over all accumulators, then vectors onto the first one."""
@@ -165,9 +168,14 @@ class SplitRowCode(RowCode):
             values |= self.statistics(sums.value, sums.shift, *self._sum_of_chunks(group, index), 1)
         self.map_units(pointers, self.evaluate(Level.STATISTIC, 1, [], values), first, last)
 
-    def unit_range(self, unit: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
-        """The row of a unit and its range. Here a unit is a block of a row."""
-        return self.block_range(unit)
+    @contextmanager
+    def walk_units(
+        self, pointers: Pointers, first: ir.Value, last: ir.Value
+    ) -> Iterator[tuple[Pointers, ir.Value, ir.Value]]:
+        """Here a unit is a block of a row."""
+        with self.code.loop(first, last) as unit:
+            row, start, stop = self.block_range(unit)
+            yield self.row_pointers(pointers, row), start, stop
 
     def _partial(self, group: ir.Value, chunk: ir.Value, index: int) -> ir.Value:
         size = 2 * F64.bytes

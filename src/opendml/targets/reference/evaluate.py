@@ -50,15 +50,6 @@ def _wide(value: Array, type: ScalarType) -> Array:
     return value.astype(_numpy_type(type), copy=False)
 
 
-def _maximum(a: Array, b: Array) -> Array:
-    # NumPy leaves open which zero it returns; the sum of two zeros is the greater one.
-    return np.where((a == 0) & (b == 0), a + b, np.maximum(a, b))
-
-
-def _minimum(a: Array, b: Array) -> Array:
-    return np.where((a == 0) & (b == 0), -(-a + -b), np.minimum(a, b)) if a.dtype.kind == "f" else np.minimum(a, b)
-
-
 def _error_function(x: Array) -> Array:
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), np.float64)
 
@@ -74,8 +65,8 @@ _FUNCTIONS: dict[Operation, Callable[..., Any]] = {
     Operation.MULTIPLY: np.multiply,
     Operation.DIVIDE: np.divide,
     Operation.MULTIPLY_ADD: lambda a, b, c: a * b + c,
-    Operation.MINIMUM: _minimum,
-    Operation.MAXIMUM: _maximum,
+    Operation.MINIMUM: np.minimum,
+    Operation.MAXIMUM: np.maximum,
     Operation.NEGATE: np.negative,
     Operation.ABSOLUTE: np.abs,
     Operation.SQUARE_ROOT: np.sqrt,
