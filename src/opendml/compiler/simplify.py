@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from opendml.program.node import REDUCTIONS, Node, Operation, constant, convert, rebuild
+from opendml.program.node import Node, Operation, apply, constant, convert, rebuild
 from opendml.program.scalar_type import ScalarType
 
 
@@ -24,8 +24,8 @@ def _simpler(node: Node) -> Node:
             return Node(Operation.ADD, node.type, node.sizes, (node.operands[0], node.operands[2]))
         case Operation.DIVIDE:
             return _quotient(node)
-        case operation if operation in REDUCTIONS:
-            return _reduction(node)
+        case Operation.SQUARE_ROOT:
+            return _of_constant_or_nan(node, node.operands[0], math.sqrt)
     return node
 
 
@@ -35,6 +35,8 @@ def _conversion(node: Node) -> Node:
         return value
     if value.operation is Operation.CONSTANT and node.type.is_float:
         return constant(value.attribute, node.type)  # type: ignore[arg-type]
+    if node.type.is_float and _nothing_and_constant(value) is not None:
+        return _of_constant_or_nan(node, value, float)
     # Widening and back changes nothing. Narrowing to FLOAT16 and back is a tensor between two fused operators, whose rounding
     # may be left out; other roundings are meant.
     if value.operation is Operation.CONVERT and value.operands[0].type is node.type and value.type.is_float:
@@ -58,6 +60,8 @@ def _quotient(node: Node) -> Node:
     numerator, divisor = node.operands
     if _is_one(divisor):
         return numerator
+    if numerator.operation is Operation.CONSTANT:
+        return _of_constant_or_nan(node, divisor, lambda value: float(numerator.attribute) / value)  # type: ignore[arg-type]
     if divisor.operation is not Operation.CONSTANT or not node.type.is_float:
         return node
     mantissa, exponent = math.frexp(float(divisor.attribute))  # type: ignore[arg-type]
@@ -67,13 +71,30 @@ def _quotient(node: Node) -> Node:
     return node
 
 
-def _reduction(node: Node) -> Node:
-    """A group of one element is its own mean; its variance is zero, or NaN where the element is not finite."""
-    (value,) = node.operands
-    if node.sizes != value.sizes:
+def _of_constant_or_nan(node: Node, operand: Node, function: Callable[[float], float]) -> Node:
+    """node = function(operand) where the operand is (x - x) + c, a constant but for NaN: then (x - x) + function(c).
+
+    This is what is left of the variance of a group of one element.
+    """
+    parts = _nothing_and_constant(operand)
+    if parts is None:
         return node
-    wide = convert(value, ScalarType.FLOAT64)
-    return wide if node.operation is Operation.MEAN else wide - wide
+    nothing, value = parts
+    inner = nothing.operands[0] if nothing.operation is Operation.CONVERT else nothing
+    result = function(value)
+    if not math.isfinite(result):
+        return node
+    return apply(Operation.ADD, convert(inner, node.type), constant(result, node.type))
+
+
+def _nothing_and_constant(node: Node) -> tuple[Node, float] | None:
+    """(x - x, c) if the node is (x - x) + c for a c above zero."""
+    if node.operation is not Operation.ADD or node.operands[1].operation is not Operation.CONSTANT:
+        return None
+    nothing, value = node.operands[0], float(node.operands[1].attribute)  # type: ignore[arg-type]
+    difference = nothing.operands[0] if nothing.operation is Operation.CONVERT else nothing
+    is_nothing = difference.operation is Operation.SUBTRACT and difference.operands[0] is difference.operands[1]
+    return (nothing, value) if is_nothing and value > 0 else None
 
 
 def _is_one(node: Node) -> bool:

@@ -75,13 +75,15 @@ def normal_distribution(x: Node) -> Node:
 
 
 def mean(x: Node, axes: Iterable[int]) -> Node:
-    """Mean over the axes, in FLOAT64."""
-    return reduction(Operation.MEAN, x, axes)
+    """Mean over the axes, in FLOAT64. One element is its own mean."""
+    reduced = [axis for axis in axes if x.sizes[axis] > 1]
+    return reduction(Operation.MEAN, x, reduced) if reduced else convert(x, ScalarType.FLOAT64)
 
 
 def variance(x: Node, axes: Iterable[int]) -> Node:
-    """Population variance over the axes, in FLOAT64."""
-    return reduction(Operation.VARIANCE, x, axes)
+    """Population variance over the axes, in FLOAT64. That of one element is zero, or NaN where it is not finite."""
+    reduced = [axis for axis in axes if x.sizes[axis] > 1]
+    return reduction(Operation.VARIANCE, x, reduced) if reduced else convert(x - x, ScalarType.FLOAT64)
 
 
 def deviation(x: Node, center: Node) -> Node:
@@ -90,6 +92,8 @@ def deviation(x: Node, center: Node) -> Node:
     The mean of a group may be thousands of times its deviation: rounded to FLOAT32 it would shift every result. So it is
     subtracted in two parts. An infinite center has no second part.
     """
+    if center.operation is Operation.CONVERT and center.operands[0] is x:
+        return x - x
     high = convert(center, x.type)
     exact_high = convert(high, center.type)
     rest = select(abs(exact_high) < math.inf, center - exact_high, 0.0)

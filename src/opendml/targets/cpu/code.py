@@ -138,6 +138,10 @@ class Code:
         operands = [self.builder.bitcast(value, bits), pointer, mask]
         intrinsic(self.builder, name, ir.VoidType(), operands, alignment=(1, type.bytes))
 
+    def prefetch(self, pointer: ir.Value) -> None:
+        """Asks for the cache line of an address that will be read; the address need not be valid."""
+        intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), [pointer, I32(0), I32(3), I32(1)])
+
     def gather(self, pointer: ir.Value, stride: ir.Value, type: ScalarType, mask: ir.Value | None) -> ir.Value:
         """Elements `stride` bytes apart."""
         bits = ir.VectorType(ir.IntType(type.bits), self.lanes)

@@ -14,9 +14,11 @@ from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.pattern import Mode, Pattern
 from opendml.targets.cpu.row_code import RowCode, SplitRowCode
+from opendml.targets.cpu.transposed_code import TransposedCode
 
 _CODE: dict[Mode, type[KernelCode]] = {
     Mode.POINTWISE: KernelCode,
+    Mode.TRANSPOSED: TransposedCode,
     Mode.ROWS: RowCode,
     Mode.ROWS_PARTIAL: SplitRowCode,
     Mode.ROWS_MAP: SplitRowCode,

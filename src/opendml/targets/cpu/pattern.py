@@ -15,6 +15,8 @@ class Mode(Enum):
 
     POINTWISE = "pointwise"
     """Element-wise; an item is a block of one row."""
+    TRANSPOSED = "transposed"
+    """Element-wise, with operands that are contiguous along another loop; an item is a block of both."""
     ROWS = "rows"
     """Groups whose innermost dimension is reduced; an item is a batch of groups."""
     ROWS_PARTIAL = "rows partial"
@@ -51,6 +53,8 @@ class Step(Enum):
     NONE = "none"
     CONTIGUOUS = "contiguous"
     STRIDED = "strided"
+    ACROSS = "across"
+    """Not along it but contiguous along the row loop."""
 
 
 @dataclass(frozen=True, slots=True)

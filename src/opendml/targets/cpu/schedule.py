@@ -23,6 +23,12 @@ _STREAMED_BYTES = 8 * 1024 * 1024
 """Outputs of at least this size go past the caches: whoever reads them next would not find them there anyway."""
 _STREAMED_ROW = 512
 """Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
+_LINE_BYTES = 64
+"""A cache line: what a streamed store must fill where its neighbours follow later."""
+_CROSSED_BLOCK = 64
+"""Steps of each loop in a block of a kernel whose operands lie across: the block of all operands stays in a level 1 cache."""
+_SHORTEST_CROSSED = 8
+"""Steps that both loops of such a kernel have at least."""
 _FEW_GROUPS = 16
 """Below this many groups, large ones are split between threads."""
 
@@ -44,7 +50,8 @@ def schedule(kernel: Kernel) -> list[Launch]:
     """The launches that run `kernel`, in order."""
     nest = loop_nest(kernel)
     if not kernel.axes:
-        return [_pointwise(kernel, nest)]
+        crossed = _crossed(kernel, nest)
+        return [_transposed(kernel, crossed) if crossed else _pointwise(kernel, nest)]
     return _rows(kernel, nest) if nest.inner_reduced else _columns(kernel, nest)
 
 
@@ -79,6 +86,35 @@ def _pointwise(kernel: Kernel, nest: LoopNest) -> Launch:
     blocks = -(-shape.inner // block)
     numbers = _Numbers(block=block, blocks=blocks, units=blocks)
     return _launch(kernel, nest, Mode.POINTWISE, numbers, shape.groups * blocks, block * shape.step_bytes)
+
+
+def _crossed(kernel: Kernel, nest: LoopNest) -> LoopNest | None:
+    """The nest with the loop innermost along which the results are contiguous, and as its one row loop the other one along which
+    operands are; None where there are no two such loops, or they are too short to be worth it."""
+    loops = (*nest.groups, nest.inner)
+    accesses = (*kernel.loads, *kernel.stores)
+    contiguous = [
+        next((loop for loop in loops if loop.strides[position] == access.type.bytes), None)
+        for position, access in enumerate(accesses)
+    ]
+    inner = contiguous[len(kernel.loads)]
+    others = {id(loop): loop for loop in contiguous[: len(kernel.loads)] if loop is not None and loop is not inner}
+    if inner is None or len(others) != 1:
+        return None
+    (across,) = others.values()
+    if min(inner.count, across.count) < _SHORTEST_CROSSED:
+        return None
+    groups = tuple(loop for loop in loops if loop is not inner and loop is not across)
+    return LoopNest(groups, (across,), inner, False)
+
+
+def _transposed(kernel: Kernel, nest: LoopNest) -> Launch:
+    shape = _shape(kernel, nest)
+    block, chunk = min(shape.inner, _CROSSED_BLOCK), min(shape.rows, _CROSSED_BLOCK)
+    blocks, chunks = -(-shape.inner // block), -(-shape.rows // chunk)
+    numbers = _Numbers(block=block, blocks=blocks, units=shape.rows, chunk=chunk, chunks=chunks)
+    items = shape.groups * chunks * blocks
+    return _launch(kernel, nest, Mode.TRANSPOSED, numbers, items, block * chunk * shape.step_bytes)
 
 
 def _rows(kernel: Kernel, nest: LoopNest) -> list[Launch]:
@@ -176,6 +212,8 @@ def _access_pattern(access: Access, nest: LoopNest, position: int, mode: Mode, w
     written_bytes = math.prod(loop.count for loop in loops if loop.strides[position]) * access.type.bytes
     if stride == access.type.bytes or (written and nest.inner.count == 1):
         step = Step.CONTIGUOUS
+    elif mode is Mode.TRANSPOSED and nest.rows[0].strides[position] == access.type.bytes and stride and not written:
+        step = Step.ACROSS
     else:
         step = Step.STRIDED if stride else Step.NONE
     moves_in_rows = any(loop.strides[position] for loop in nest.rows)
@@ -183,11 +221,12 @@ def _access_pattern(access: Access, nest: LoopNest, position: int, mode: Mode, w
         level = Level.GROUP if not moves_in_rows else Level.ROW if step is Step.NONE else Level.ELEMENT
     else:
         level = Level.ELEMENT if step is not Step.NONE else Level.ROW if moves_in_rows else Level.GROUP
+    fills_lines = access.type.bytes * machine().vector_bytes // 4 >= _LINE_BYTES
     streamed = (
         written
         and step is Step.CONTIGUOUS
         and level is Level.ELEMENT
-        and nest.inner.count >= _STREAMED_ROW
+        and (fills_lines if mode is Mode.TRANSPOSED else nest.inner.count >= _STREAMED_ROW)
         and written_bytes >= _STREAMED_BYTES
     )
     return AccessPattern(access.type, step, level, streamed)

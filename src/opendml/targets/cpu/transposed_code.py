@@ -1,0 +1,146 @@
+"""Element-wise kernels in which results are contiguous along one loop and some operands along another: NCHW to NHWC, say.
+
+An item is a block of both loops. It is worked off in square tiles of vectors: operands that lie across are loaded along their own
+loop, transposed in registers and put down, then the rows of the tile are computed like any others.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from opendml.program.node import Node, Operation
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.code import I1, I32, I64
+from opendml.targets.cpu.expression import llvm_type, splat
+from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values, source_index
+from opendml.targets.cpu.pattern import Level, Step
+
+_AHEAD_BYTES = 128
+"""How far ahead operands are prefetched: the processor itself does not follow as many streams as a tile has."""
+
+
+class TransposedCode(KernelCode):
+    """The one row loop is the loop along which the operands that lie across are contiguous."""
+
+    def item(self, item: ir.Value) -> None:
+        """One block."""
+        group, across, along = self.code.split(item, [I64(0), self.chunks, self.blocks])
+        pointers = self.group_pointers(group)
+        values = self.evaluate(Level.GROUP, 1, pointers, {})
+        rooms = {
+            id(node): self.code.local(ir.ArrayType(llvm_type(node.type, self.lanes), self.lanes))
+            for node in self._lying_across()
+        }
+        first_row, last_row = self.chunk_range(across, self.row_counts[0])
+        aligned = self._streams_aligned(pointers)
+        start = self.builder.mul(along, self.block)
+        stop = self.code.minimum(self.builder.add(start, self.block), self.inner)
+        with self.code.loop(first_row, self._rounded(first_row, last_row), self.lanes) as row:
+            rows = self.code.minimum(self.builder.sub(last_row, row), I64(self.lanes))
+            with self.code.loop(start, self._rounded(start, stop), self.lanes) as index:
+                count = self.code.minimum(self.builder.sub(stop, index), I64(self.lanes))
+                full = self.builder.icmp_signed("==", self.builder.add(rows, count), I64(2 * self.lanes))
+                with self.builder.if_else(self.builder.and_(full, aligned)) as (whole, part):
+                    with whole:
+                        self._tile(pointers, values, rooms, row, I64(self.lanes), index, None)
+                    with part:
+                        self._tile(pointers, values, rooms, row, rows, index, count)
+
+    def _streams_aligned(self, pointers: Pointers) -> ir.Value:
+        """Whether all vectors of streamed stores are at multiples of their size; otherwise all tiles go the way of the last ones."""
+        aligned = I1(1)
+        for access, pattern in enumerate(self.accesses):
+            if pattern.streamed:
+                address = self.builder.ptrtoint(pointers[access], I64)
+                bits = self.builder.or_(address, self.parameter(self.layout.row_stride(access, 0)))
+                odd = self.builder.and_(bits, I64(pattern.type.bytes * self.lanes - 1))
+                aligned = self.builder.and_(aligned, self.builder.icmp_signed("==", odd, I64(0)))
+        return aligned
+
+    def _rounded(self, start: ir.Value, stop: ir.Value) -> ir.Value:
+        """`stop`, so far on that a loop in steps of lanes from `start` also does an incomplete last step."""
+        rest = self.builder.and_(self.builder.sub(start, stop), I64(self.lanes - 1))
+        return self.builder.add(stop, rest)
+
+    def _lying_across(self) -> list[Node]:
+        return [
+            node
+            for node in self.nodes
+            if node.operation is Operation.SOURCE and self.accesses[source_index(node)].step is Step.ACROSS
+        ]
+
+    def _tile(
+        self,
+        pointers: Pointers,
+        values: Values,
+        rooms: dict[int, ir.Value],
+        row: ir.Value,
+        rows: ir.Value,
+        index: ir.Value,
+        count: ir.Value | None,
+    ) -> None:
+        """One tile of `rows` rows from `row` on, and `count` lanes (None: all, and all rows too) from `index` on."""
+        for node in self._lying_across():
+            self._put_down(node, pointers, rooms[id(node)], row, rows, index, count)
+        mask = None if count is None else self.code.first_lanes(count)
+        with self.code.loop(I64(0), rows) as number:
+            row_pointers = self.row_pointers(pointers, self.builder.add(row, number))
+            known = self.evaluate(Level.ROW, 1, row_pointers, values)
+            for node in self._lying_across():
+                size = node.type.bytes * self.lanes
+                address = self.code.offset(rooms[id(node)], self.builder.mul(number, I64(size)))
+                known[id(node)] = self.code.load(address, node.type, self.lanes)
+            results = self.evaluate(Level.ELEMENT, self.lanes, row_pointers, known, index, mask)
+            for access, root in self.stores(of_groups=False):
+                value = splat(self.builder, self.value(root, self.lanes, results), self.lanes)
+                self.store(access, value, row_pointers, index, mask)
+
+    def _put_down(
+        self,
+        node: Node,
+        pointers: Pointers,
+        room: ir.Value,
+        row: ir.Value,
+        rows: ir.Value,
+        index: ir.Value,
+        count: ir.Value | None,
+    ) -> None:
+        """Loads an operand's part of the tile along its own loop, and puts it down with the loops exchanged."""
+        access = source_index(node)
+        mask = None if count is None else self.code.first_lanes(rows)
+        start = self.code.offset(pointers[access], self.builder.mul(row, I64(node.type.bytes)))
+        vectors = []
+        for lane in range(self.lanes):
+            position = self.builder.add(index, I64(lane))
+            address = self.code.offset(start, self.builder.mul(position, self.steps[access]))
+            if count is not None and mask is not None:
+                inside = self.builder.icmp_signed("<", I64(lane), count)
+                lane_mask = self.builder.and_(mask, self.code.broadcast(inside))
+                vectors.append(self.code.load(address, node.type, self.lanes, lane_mask))
+            else:
+                vectors.append(self.code.load(address, node.type, self.lanes))
+                self.code.prefetch(self.code.offset(address, I64(_AHEAD_BYTES)))
+        for lane, vector in enumerate(self._transposed(vectors, node.type)):
+            self.builder.store(vector, self.code.offset(room, I64(lane * node.type.bytes * self.lanes)))
+
+    def _transposed(self, rows: list[ir.Value], type: ScalarType) -> list[ir.Value]:
+        """Columns as rows, by exchanging halves, quarters, and so on of pairs of rows."""
+        bits = ir.VectorType(ir.IntType(type.bits), self.lanes)
+        rows = [self.builder.bitcast(row, bits) for row in rows]
+        distance = self.lanes // 2
+        while distance:
+            for number in range(self.lanes):
+                if number & distance:
+                    continue
+                upper, lower = rows[number], rows[number + distance]
+                rows[number] = self._merged(upper, lower, distance, 0)
+                rows[number + distance] = self._merged(upper, lower, distance, distance)
+            distance //= 2
+        return [self.builder.bitcast(row, llvm_type(type, self.lanes)) for row in rows]
+
+    def _merged(self, upper: ir.Value, lower: ir.Value, distance: int, offset: int) -> ir.Value:
+        """The lanes of two rows whose number has the bit `distance` as in `offset`, from the upper row, then from the lower."""
+        lanes = [
+            (lane & ~distance) + offset + (self.lanes if lane & distance else 0) for lane in range(self.lanes)
+        ]
+        return self.builder.shuffle_vector(upper, lower, ir.Constant(ir.VectorType(I32, self.lanes), lanes))

@@ -1,0 +1,211 @@
+"""Measures how exact the activations are on the CPU and writes it to opendml/spec/data/tolerances.json.
+
+    python tools/measure_accuracy.py                          all activations
+    python tools/measure_accuracy.py ACTIVATION_CELU ...      some of them
+
+An accuracy is the greatest distance of a result from the exact one in units of the last place (ULP): |result - exact| over the
+distance of neighbouring numbers of the result's type around the exact result, which comes from the same definition in float64. Every
+float16 is measured; of the float32 values, evenly over their bits, every `STEP`th, and every `DENSE_STEP`th in `DENSE_RANGE`, where
+most functions bend. The table's bounds ("ulp") are set by hand and not changed here; a measured value above its bound is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from opendml import Device, TensorDataType, TensorDesc
+from opendml.operators.registry import define
+from opendml.program.node import source
+from opendml.program.scalar_type import ScalarType
+from opendml.runtime.host_array import Array
+from opendml.spec.descs import desc_class
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.targets.reference.evaluate import evaluate
+
+TABLE = Path(str(resources.files("opendml.spec"))) / "data" / "tolerances.json"
+
+STEP, DENSE_STEP = 21100, 3100
+DENSE_RANGE = (2.0**-10, 2.0**7)
+CHUNK = 1 << 20
+
+F32, F16 = ScalarType.FLOAT32, ScalarType.FLOAT16
+
+Attributes = Mapping[str, float]
+
+CASES: dict[str, tuple[Attributes, ...]] = {
+    "ACTIVATION_CELU": tuple({"alpha": alpha} for alpha in (1.0, 0.5, 2.0, 0.7, -1.0)),
+    "ACTIVATION_ELU": tuple({"alpha": alpha} for alpha in (1.0, 0.5, 2.0, 0.7, -1.0)),
+    "ACTIVATION_GELU": ({},),
+    "ACTIVATION_HARD_SIGMOID": (
+        {"alpha": 0.2, "beta": 0.5},
+        {"alpha": 1.0 / 6.0, "beta": 0.5},
+        {"alpha": -1.0, "beta": 0.7},
+    ),
+    "ACTIVATION_IDENTITY": ({},),
+    "ACTIVATION_LEAKY_RELU": ({"alpha": 0.01}, {"alpha": 0.5}, {"alpha": 2.0}, {"alpha": -1.0}),
+    "ACTIVATION_LINEAR": (
+        {"alpha": 1.0, "beta": 0.0},
+        {"alpha": 0.7, "beta": -1.3},
+        {"alpha": -2.0, "beta": 0.5},
+        {"alpha": 0.0, "beta": 3.0},
+    ),
+    "ACTIVATION_PARAMETRIC_SOFTPLUS": (
+        {"alpha": 1.0, "beta": 1.0},
+        {"alpha": 0.7, "beta": 0.3},
+        {"alpha": 2.0, "beta": -1.7},
+    ),
+    "ACTIVATION_RELU": ({},),
+    "ACTIVATION_SCALED_ELU": (
+        {"alpha": 1.6732, "gamma": 1.0507},
+        {"alpha": 1.0, "gamma": 1.0},
+        {"alpha": 0.7, "gamma": 2.0},
+        {"alpha": -1.0, "gamma": 0.3},
+    ),
+    "ACTIVATION_SCALED_TANH": (
+        {"alpha": 1.0, "beta": 0.5},
+        {"alpha": 1.7159, "beta": 0.6667},
+        {"alpha": -0.7, "beta": 2.0},
+    ),
+    "ACTIVATION_SHRINK": ({"bias": 0.0, "threshold": 0.5}, {"bias": 0.7, "threshold": 0.3}, {"bias": -1.0, "threshold": 2.0}),
+    "ACTIVATION_SIGMOID": ({},),
+    "ACTIVATION_SOFTPLUS": tuple({"steepness": steepness} for steepness in (1.0, 2.0, 1.7, 20.0)),
+    "ACTIVATION_SOFTSIGN": ({},),
+    "ACTIVATION_TANH": ({},),
+    "ACTIVATION_THRESHOLDED_RELU": ({"alpha": 1.0}, {"alpha": 0.7}, {"alpha": -1.0}),
+}
+"""The attributes that each activation is measured, and tested, with."""
+
+
+class Worst(NamedTuple):
+    """The greatest distance found, the input and the attributes that show it."""
+
+    distance: float
+    input: float
+    attributes: Attributes
+
+
+def activation(name: str, attributes: Attributes, type: ScalarType, count: int) -> OperatorDesc:
+    """The desc of an activation over `count` elements."""
+    tensor = TensorDesc(TensorDataType[type.name], [count])
+    return desc_class(name)(tensor, tensor, **attributes)
+
+
+def computed(desc: OperatorDesc, x: Array, device: Device | str = "cpu") -> Array:
+    """The activation of `x` on a device."""
+    where = device if isinstance(device, Device) else Device(device)
+    result = np.empty_like(x)
+    where.compile_operator(where.create_operator(desc)).bind([x], [result]).dispatch()
+    return result
+
+
+def exact(desc: OperatorDesc, x: Array) -> Array:
+    """The activation of `x` in float64, not rounded."""
+    node = source(0, ScalarType.of(desc.input_tensor.data_type), x.shape)
+    return evaluate(define(desc, [node], [ScalarType.FLOAT64]), [x])[0]
+
+
+def ulp_distance(result: Array, expected: Array) -> Array:
+    """The distance of each float16 or float32 from its float64 expectation, in ULP at the latter; infinity where only one is NaN.
+
+    Infinity counts as the first power of two that the type does not have: half an ULP above its greatest number, all is infinity.
+    """
+    limits = np.finfo(result.dtype)
+    beyond = 2.0**limits.maxexp
+    with np.errstate(all="ignore"):
+        bounded = np.clip(expected, -beyond, beyond)
+        exponent = np.clip(np.frexp(bounded)[1] - 1, limits.minexp, limits.maxexp - 1)
+        distance = np.abs(np.clip(result.astype(np.float64), -beyond, beyond) - bounded)
+        distance = np.ldexp(distance, limits.nmant - exponent)
+    only_one = np.isnan(result) != np.isnan(expected)
+    return np.where(only_one, np.inf, np.where(np.isnan(expected), 0.0, distance))
+
+
+def every_float16() -> Array:
+    """All 65536 values."""
+    return np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+
+
+def float32_values(step: int) -> Array:
+    """Every `step`th float32 by its bits: both signs, all exponents, denormals, and NaN among them; the ends of the ranges too."""
+    bits = np.arange(0, 1 << 32, step, dtype=np.uint64).astype(np.uint32)
+    ends = [sign | end for sign in (0, 1 << 31) for end in (0, 1, 0x7FFFFF, 0x800000, 0x7F7FFFFF, 0x7F800000, 0x7FC00000)]
+    return np.concatenate([bits, np.array(ends, np.uint32)]).view(np.float32)
+
+
+def dense_float32_values(step: int, low: float, high: float) -> Array:
+    """Every `step`th float32 from `low` up to `high`, and their negatives."""
+    first, last = np.array([low, high], np.float32).view(np.uint32)
+    values = np.arange(first, last, step, dtype=np.uint32).view(np.float32)
+    return np.concatenate([values, -values])
+
+
+def worst(name: str, type: ScalarType, inputs: Array, cases: Iterable[Attributes]) -> Worst:
+    """The greatest distance of an activation over the inputs and the cases."""
+    found = Worst(-1.0, math.nan, {})
+    for attributes in cases:
+        for x in _chunks(inputs):
+            desc = activation(name, attributes, type, x.size)
+            distances = ulp_distance(computed(desc, x), exact(desc, x))
+            index = int(np.argmax(distances))
+            if distances[index] > found.distance:
+                found = Worst(float(distances[index]), float(x[index]), attributes)
+    return found
+
+
+def read_table() -> dict[str, dict[str, dict[str, Any]]]:
+    """The table as it is."""
+    table: dict[str, dict[str, dict[str, Any]]] = json.loads(TABLE.read_text(encoding="utf-8"))
+    return table
+
+
+def main(names: Sequence[str]) -> int:
+    """Measures, prints, rewrites the table; returns 1 if a bound is not met."""
+    table = read_table()
+    float32 = np.concatenate([float32_values(STEP), dense_float32_values(DENSE_STEP, *DENSE_RANGE)])
+    samples = {F16: every_float16(), F32: float32}
+    failed = False
+    for name in names or CASES:
+        for type, inputs in samples.items():
+            found = worst(name, type, inputs, CASES[name])
+            row = table[name][type.name]
+            row["measured"] = _rounded_up(found.distance)
+            row["measured_over"] = _described(type, inputs.size, CASES[name])
+            exceeds = found.distance > row["ulp"]
+            failed |= exceeds
+            where = f"{found.input!r} {dict(found.attributes) or ''}"
+            print(f"{name:32} {type.name} {found.distance:9.5f} of {row['ulp']:<5} at {where} {'EXCEEDED' if exceeds else ''}")
+    TABLE.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
+    return int(failed)
+
+
+def _chunks(inputs: Array) -> Iterator[Array]:
+    for start in range(0, inputs.size, CHUNK):
+        yield inputs[start : start + CHUNK]
+
+
+def _rounded_up(distance: float) -> float:
+    """Three decimals that are not below what was measured."""
+    return math.ceil(distance * 1000) / 1000
+
+
+def _described(type: ScalarType, count: int, cases: Sequence[Attributes]) -> str:
+    low, high = (f"2^{math.frexp(bound)[1] - 1}" for bound in DENSE_RANGE)
+    values = (
+        "every float16"
+        if type is F16
+        else f"{count / 1e6:.1f} million float32: every {STEP}th, every {DENSE_STEP}th from {low} to {high}"
+    )
+    attributes = "; ".join(", ".join(f"{key} {value:.4g}" for key, value in case.items()) for case in cases)
+    return f"{values}; {attributes}" if attributes else values
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
