@@ -29,14 +29,14 @@ def expand(node: Node) -> Node:
 
 
 def exponential(x: Node) -> Node:
-    """exp(x) within 0.90 ULP."""
+    """exp(x) within 0.90 ULP; the error of x takes part."""
     within = _at_most(_at_least(x, _EXP_LOWEST), _EXP_HIGHEST)
     bits, n, high = _reduced(within, _TWO_HALF_POWERS)
     return _times_power(_polynomial((1.0, 1.0, *_EXP), _remainder(n, high, _error_within(within, x))), bits)
 
 
 def exponential_minus_one(x: Node) -> Node:
-    """exp(x) - 1 within 0.8 ULP, with the sign of x."""
+    """exp(x) - 1 within 1.08 ULP (0.91 below zero), with the sign of x; the error of x takes part."""
     within = _at_most(_at_least(x, _EXPM1_LOWEST), _EXP_HIGHEST)
     bits, n, high = _reduced(within, _HALF_POWER)
     error = _error_within(within, x)
@@ -56,7 +56,7 @@ def exponential_minus_one(x: Node) -> Node:
 
 
 def logarithm(x: Node) -> Node:
-    """log(x) within 0.86 ULP; -infinity at both zeros, NaN below."""
+    """log(x) within 0.92 ULP; -infinity at both zeros, NaN below."""
     # Denormals are scaled up by 2^23, and the exponent of the scale is taken off again.
     is_small = x < _LEAST_NORMAL
     bits = _bits(select(is_small, x * _TWO_23, x))
@@ -67,7 +67,7 @@ def logarithm(x: Node) -> Node:
 
 
 def logarithm_one_plus(x: Node) -> Node:
-    """log(1 + x) within 0.88 ULP, with the sign of x; -infinity at -1, NaN below."""
+    """log(1 + x) within 1.48 ULP, with the sign of x; -infinity at -1, NaN below."""
     exponent = _exponent_bits(_bits(x + 1.0))
     # (1 + x) 2^-n - 1, exact but for one rounding: x 2^-n is made by subtraction from the exponent (where n is not 0, x is not
     # small), 2^-n - 1 from 2^(2-n), which is a normal number for every n.
@@ -79,7 +79,7 @@ def logarithm_one_plus(x: Node) -> Node:
 
 
 def hyperbolic_tangent(x: Node) -> Node:
-    """tanh(x) within 1.14 ULP, with the sign of x."""
+    """tanh(x) within 1.09 ULP, with the sign of x; the error of x takes part."""
     magnitude, error = abs(x), _rounding_error(abs(x))
     square = x * x
     cubic = square * _polynomial(_TANH, square)
@@ -98,7 +98,7 @@ def hyperbolic_tangent(x: Node) -> Node:
 
 
 def error_function(x: Node) -> Node:
-    """erf(x) within 1.05 ULP, with the sign of x."""
+    """erf(x) within 1.08 ULP, with the sign of x."""
     square = x * x
     near = multiply_add(x, _polynomial(_ERF, square), x)
     magnitude = _at_most(abs(x), _ERF_HIGHEST)
@@ -109,13 +109,13 @@ def error_function(x: Node) -> Node:
 
 
 def normal_distribution(x: Node) -> Node:
-    """The probability that a standard normal variable is below x, within 2.5 ULP."""
+    """The probability that a standard normal variable is below x, within 2.45 ULP; 1/2 at zero."""
     tail = _normal_tail(_at_most(abs(x), _NORMAL_HIGHEST))
     return select(0.0 < x, 1.0 - tail, tail)
 
 
 def gaussian_error_linear_unit(x: Node) -> Node:
-    """x times normal_distribution(x) within 3 ULP also where the probability is denormal; 0 at -infinity, which is the limit."""
+    """x times normal_distribution(x) within 2.6 ULP, also where the probability is denormal; 0 at -infinity, the limit there."""
     magnitude = _at_most(abs(x), _NORMAL_HIGHEST)
     return _at_least(x, 0.0) - _normal_tail(magnitude, magnitude)
 

@@ -23,9 +23,7 @@ _STREAMED_BYTES = 8 * 1024 * 1024
 """Outputs of at least this size go past the caches: whoever reads them next would not find them there anyway."""
 _STREAMED_ROW = 512
 """Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
-_LINE_BYTES = 64
-"""A cache line: what a streamed store must fill where its neighbours follow later."""
-_CROSSED_BLOCK = 64
+_CROSSED_BLOCK = 256
 """Steps of each loop in a block of a kernel whose operands lie across: the block of all operands stays in a level 1 cache."""
 _SHORTEST_CROSSED = 8
 """Steps that both loops of such a kernel have at least."""
@@ -221,12 +219,12 @@ def _access_pattern(access: Access, nest: LoopNest, position: int, mode: Mode, w
         level = Level.GROUP if not moves_in_rows else Level.ROW if step is Step.NONE else Level.ELEMENT
     else:
         level = Level.ELEMENT if step is not Step.NONE else Level.ROW if moves_in_rows else Level.GROUP
-    fills_lines = access.type.bytes * machine().vector_bytes // 4 >= _LINE_BYTES
     streamed = (
         written
+        and mode is not Mode.TRANSPOSED
         and step is Step.CONTIGUOUS
         and level is Level.ELEMENT
-        and (fills_lines if mode is Mode.TRANSPOSED else nest.inner.count >= _STREAMED_ROW)
+        and nest.inner.count >= _STREAMED_ROW
         and written_bytes >= _STREAMED_BYTES
     )
     return AccessPattern(access.type, step, level, streamed)

@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.code import I1, I32, I64
+from opendml.targets.cpu.code import I32, I64
 from opendml.targets.cpu.expression import llvm_type, splat
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values, source_index
 from opendml.targets.cpu.pattern import Level, Step
@@ -32,30 +32,18 @@ class TransposedCode(KernelCode):
             for node in self._lying_across()
         }
         first_row, last_row = self.chunk_range(across, self.row_counts[0])
-        aligned = self._streams_aligned(pointers)
         start = self.builder.mul(along, self.block)
         stop = self.code.minimum(self.builder.add(start, self.block), self.inner)
-        with self.code.loop(first_row, self._rounded(first_row, last_row), self.lanes) as row:
-            rows = self.code.minimum(self.builder.sub(last_row, row), I64(self.lanes))
-            with self.code.loop(start, self._rounded(start, stop), self.lanes) as index:
-                count = self.code.minimum(self.builder.sub(stop, index), I64(self.lanes))
+        with self.code.loop(start, self._rounded(start, stop), self.lanes) as index:
+            count = self.code.minimum(self.builder.sub(stop, index), I64(self.lanes))
+            with self.code.loop(first_row, self._rounded(first_row, last_row), self.lanes) as row:
+                rows = self.code.minimum(self.builder.sub(last_row, row), I64(self.lanes))
                 full = self.builder.icmp_signed("==", self.builder.add(rows, count), I64(2 * self.lanes))
-                with self.builder.if_else(self.builder.and_(full, aligned)) as (whole, part):
+                with self.builder.if_else(full) as (whole, part):
                     with whole:
                         self._tile(pointers, values, rooms, row, I64(self.lanes), index, None)
                     with part:
                         self._tile(pointers, values, rooms, row, rows, index, count)
-
-    def _streams_aligned(self, pointers: Pointers) -> ir.Value:
-        """Whether all vectors of streamed stores are at multiples of their size; otherwise all tiles go the way of the last ones."""
-        aligned = I1(1)
-        for access, pattern in enumerate(self.accesses):
-            if pattern.streamed:
-                address = self.builder.ptrtoint(pointers[access], I64)
-                bits = self.builder.or_(address, self.parameter(self.layout.row_stride(access, 0)))
-                odd = self.builder.and_(bits, I64(pattern.type.bytes * self.lanes - 1))
-                aligned = self.builder.and_(aligned, self.builder.icmp_signed("==", odd, I64(0)))
-        return aligned
 
     def _rounded(self, start: ir.Value, stop: ir.Value) -> ir.Value:
         """`stop`, so far on that a loop in steps of lanes from `start` also does an incomplete last step."""

@@ -1,0 +1,290 @@
+"""The functions of vector_math against float64, in units of the last place of the exact result's float32."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+from llvmlite import ir
+
+from opendml.errors import Unsupported
+from opendml.program.functions import erf, exp, expm1, log, log1p, normal_distribution, tanh
+from opendml.program.node import FUNCTIONS, Node, Operation, ordered, source
+from opendml.program.scalar_type import ScalarType
+from opendml.program.vector_math import expand, gaussian_error_linear_unit
+from opendml.targets.cpu.expression import emit, llvm_type
+from tests.program.evaluate import Array, evaluate, expanded
+
+INFINITY, NAN, LEAST, GREATEST = math.inf, math.nan, 2.0**-149, float(np.finfo(np.float32).max)
+X = source(0, ScalarType.FLOAT32)
+Y = source(1, ScalarType.FLOAT32)
+
+
+def exact_erf(x: Array) -> Array:
+    return np.frompyfunc(math.erf, 1, 1)(x).astype(np.float64)
+
+
+def exact_normal_distribution(x: Array) -> Array:
+    return np.frompyfunc(math.erfc, 1, 1)(x / -math.sqrt(2)).astype(np.float64) / 2
+
+
+def exact_gelu(x: Array) -> Array:
+    return np.where(np.isneginf(x), 0.0, x * exact_normal_distribution(x))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function, the exact one, the greatest distance (a sweep over all float32 found it) and the exponents where it varies."""
+
+    function: Callable[[Node], Node]
+    exact: Callable[[Array], Array]
+    ulps: float
+    lowest: int
+    highest: int
+
+
+CASES = {
+    "exp": Case(exp, np.exp, 0.90, -12, 7),
+    "expm1": Case(expm1, np.expm1, 1.08, -12, 7),
+    "log": Case(log, np.log, 0.92, -8, 8),
+    "log1p": Case(log1p, np.log1p, 1.48, -8, 8),
+    "tanh": Case(tanh, np.tanh, 1.09, -8, 4),
+    "erf": Case(erf, exact_erf, 1.08, -6, 2),
+    "normal_distribution": Case(normal_distribution, exact_normal_distribution, 2.45, -8, 4),
+    "gelu": Case(gaussian_error_linear_unit, exact_gelu, 2.6, -8, 4),
+}
+
+
+def magnitudes(lowest: int, highest: int, step: int) -> Array:
+    """Every `step`-th float32 from 2^lowest to 2^highest, and their negatives; also coarsely all others, and the edges."""
+    dense = np.arange((lowest + 127) << 23, (highest + 127) << 23, step, dtype=np.uint32)
+    coarse = np.arange(0, 0x7F800000, 32749, dtype=np.uint32)
+    edges = np.array([1, 0x7FFFFF, 0x800000, 0x7F7FFFFF, 0x7F800000, 0x7FC00000], np.uint32)
+    bits = np.concatenate([dense, coarse, edges])
+    return np.concatenate([bits, bits | 0x80000000]).view(np.float32)
+
+
+def distance(result: Array, exact: Array) -> Array:
+    """|result - exact| in ULP of float32; infinite where one is NaN or infinite and the other is not."""
+    with np.errstate(all="ignore"):
+        _, exponent = np.frexp(exact)
+        ulp = np.ldexp(1.0, np.maximum(exponent, -125) - 24)
+        finite = np.isfinite(exact.astype(np.float32)) & np.isfinite(result)
+        same = (result == exact.astype(np.float32)) | (np.isnan(result) & np.isnan(exact))
+        return np.where(finite, np.abs(result - exact) / ulp, np.where(same, 0.0, INFINITY))
+
+
+def greatest_distance(root: Node, exact: Array, *inputs: Array) -> float:
+    return float(distance(evaluate(expanded(root), *inputs), exact).max())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_function_keeps_its_stated_accuracy(name: str) -> None:
+    case = CASES[name]
+    x = magnitudes(case.lowest, case.highest, step=307 * (case.highest - case.lowest) // 8)
+    with np.errstate(all="ignore"):
+        exact = case.exact(x.astype(np.float64))
+    assert greatest_distance(case.function(X), exact, x) <= case.ulps
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "expected"),
+    [
+        ("exp", 0.0, 1.0),
+        ("exp", -0.0, 1.0),
+        ("exp", INFINITY, INFINITY),
+        ("exp", -INFINITY, 0.0),
+        ("exp", 88.72284, INFINITY),
+        ("exp", -103.27893, LEAST),
+        ("exp", -103.97209, 0.0),
+        ("expm1", 0.0, 0.0),
+        ("expm1", -0.0, -0.0),
+        ("expm1", INFINITY, INFINITY),
+        ("expm1", -INFINITY, -1.0),
+        ("expm1", LEAST, LEAST),
+        ("expm1", -LEAST, -LEAST),
+        ("log", 0.0, -INFINITY),
+        ("log", -0.0, -INFINITY),
+        ("log", 1.0, 0.0),
+        ("log", -LEAST, NAN),
+        ("log", -INFINITY, NAN),
+        ("log", INFINITY, INFINITY),
+        ("log1p", 0.0, 0.0),
+        ("log1p", -0.0, -0.0),
+        ("log1p", -1.0, -INFINITY),
+        ("log1p", -1.0000001, NAN),
+        ("log1p", -INFINITY, NAN),
+        ("log1p", INFINITY, INFINITY),
+        ("log1p", -LEAST, -LEAST),
+        ("tanh", 0.0, 0.0),
+        ("tanh", -0.0, -0.0),
+        ("tanh", INFINITY, 1.0),
+        ("tanh", -INFINITY, -1.0),
+        ("tanh", -LEAST, -LEAST),
+        ("erf", 0.0, 0.0),
+        ("erf", -0.0, -0.0),
+        ("erf", INFINITY, 1.0),
+        ("erf", -GREATEST, -1.0),
+        ("normal_distribution", 0.0, 0.5),
+        ("normal_distribution", -0.0, 0.5),
+        ("normal_distribution", INFINITY, 1.0),
+        ("normal_distribution", -INFINITY, 0.0),
+        ("normal_distribution", -14.17, LEAST),
+        ("gelu", 0.0, 0.0),
+        ("gelu", -0.0, -0.0),
+        ("gelu", INFINITY, INFINITY),
+        ("gelu", -INFINITY, 0.0),
+        *((name, NAN, NAN) for name in CASES),
+    ],
+)
+def test_special_value(name: str, argument: float, expected: float) -> None:
+    result = evaluate(expanded(CASES[name].function(X)), np.array([argument], np.float32))[0]
+    assert result == expected or (math.isnan(result) and math.isnan(expected))
+    assert math.isnan(expected) or math.copysign(1.0, result) == math.copysign(1.0, expected)
+
+
+def pairs(low: float, high: float) -> tuple[Array, Array]:
+    """Many pairs whose products lie between the bounds, of all sizes."""
+    random = np.random.default_rng(7)
+    product = random.uniform(low, high, 200_000)
+    factor = np.exp2(random.uniform(-20.0, 20.0, product.size)).astype(np.float32)
+    return (product / factor).astype(np.float32), factor
+
+
+@pytest.mark.parametrize(
+    ("argument", "exact"),
+    [
+        (X * Y, lambda x, y: x * y),
+        (-(X * Y), lambda x, y: -(x * y)),
+        (-abs(X * Y), lambda x, y: -np.abs(x * y)),
+        (X / Y, lambda x, y: x / y),
+    ],
+    ids=["product", "negated product", "magnitude of a product", "quotient"],
+)
+@pytest.mark.parametrize(
+    ("function", "exact_function", "low", "high", "ulps"),
+    [
+        (exp, np.exp, -103.0, 80.0, 1.10),
+        (expm1, np.expm1, -20.0, 80.0, 1.10),
+        (tanh, np.tanh, -9.0, 9.0, 1.10),
+    ],
+    ids=["exp", "expm1", "tanh"],
+)
+def test_rounding_of_a_product_is_not_magnified(
+    function: Callable[[Node], Node],
+    exact_function: Callable[[Array], Array],
+    low: float,
+    high: float,
+    ulps: float,
+    argument: Node,
+    exact: Callable[[Array, Array], Array],
+) -> None:
+    x, factor = pairs(low, high)
+    y = 1.0 / factor if argument.operation is Operation.DIVIDE else factor
+    y = y.astype(np.float32)
+    value = exact(x.astype(np.float64), y.astype(np.float64))
+    inside = value < 88.0
+    assert greatest_distance(function(argument), exact_function(value[inside]), x[inside], y[inside]) <= ulps
+
+
+@pytest.mark.parametrize("argument", [X * Y, X / Y], ids=["product", "quotient"])
+@pytest.mark.parametrize("function", [exp, expm1, tanh])
+def test_argument_that_overflows_gives_the_limit(function: Callable[[Node], Node], argument: Node) -> None:
+    values = np.array([-INFINITY, -GREATEST, -1e30, 1e30, GREATEST, INFINITY], np.float32)
+    factor = np.full_like(values, 1e-20 if argument.operation is Operation.DIVIDE else 1e20)
+    limits = {exp: (0.0, INFINITY), expm1: (-1.0, INFINITY), tanh: (-1.0, 1.0)}[function]
+    result = evaluate(expanded(function(argument)), values, factor)
+    assert result.tolist() == [limits[0]] * 3 + [limits[1]] * 3
+
+
+def test_quotient_by_the_least_divisors_is_not_nan() -> None:
+    x = np.array([0.0, 2.0**-149, -(2.0**-148), 1.0, -1.0], np.float32)
+    divisor = np.full_like(x, 2.0**-149)
+    assert evaluate(expanded(expm1(X / Y)), x, divisor).tolist() == pytest.approx(
+        [0.0, math.expm1(1), math.expm1(-2), INFINITY, -1.0], rel=1e-6
+    )
+
+
+def test_product_with_a_power_of_two_is_exact_and_costs_nothing() -> None:
+    assert len(list(ordered([expanded(exp(X * 0.5))]))) < len(list(ordered([expanded(exp(X * 0.3))])))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_float_becomes_an_integer_by_conversion(name: str) -> None:
+    nodes = list(ordered([expanded(CASES[name].function(X))]))
+    assert not [node for node in nodes if node.operation in FUNCTIONS]
+    assert all(node.type.is_float for node in nodes if node.operation is Operation.CONVERT)
+
+
+@pytest.mark.parametrize("operation", sorted(FUNCTIONS, key=lambda operation: operation.name))
+def test_other_types_are_unsupported(operation: Operation) -> None:
+    wide = source(0, ScalarType.FLOAT64)
+    with pytest.raises(Unsupported, match=f"{operation.name} of FLOAT64"):
+        expand(Node(operation, wide.type, (), (wide,)))
+
+
+@pytest.mark.parametrize("lanes", [1, 16])
+@pytest.mark.parametrize("name", CASES)
+def test_machine_code_gives_the_same_bits(name: str, lanes: int) -> None:
+    case = CASES[name]
+    x = magnitudes(case.lowest, case.highest, step=30011)
+    x = x[: len(x) // 16 * 16]
+    root = expanded(case.function(X))
+    result, expected = run_compiled(root, lanes, x), evaluate(root, x)
+    number = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.isnan(result), ~number)
+    np.testing.assert_array_equal(result[number].view(np.uint32), expected[number].view(np.uint32))
+
+
+def run_compiled(root: Node, lanes: int, x: Array) -> Array:
+    """`root` of every element, by this processor."""
+    engine = llvm.create_mcjit_compiler(*compiled(root, lanes))
+    engine.finalize_object()
+    kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(engine.get_function_address("kernel"))
+    result = np.empty_like(x)
+    kernel(x.ctypes.data, result.ctypes.data, x.size)
+    return result
+
+
+def compiled(root: Node, lanes: int) -> tuple[Any, Any]:
+    """A loop over vectors as an optimized module, and the machine that it is for."""
+    index, pointer = ir.IntType(64), ir.PointerType()
+    module = ir.Module()
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [pointer, pointer, index]), "kernel")
+    entry, loop, done = (function.append_basic_block() for _ in range(3))
+    ir.IRBuilder(entry).branch(loop)
+    builder = ir.IRBuilder(loop)
+    position = builder.phi(index)
+    position.add_incoming(index(0), entry)
+    vector = llvm_type(root.type, lanes)
+    addresses = [builder.gep(array, [position], source_etype=ir.FloatType()) for array in function.args[:2]]
+    values: dict[int, ir.Value] = {}
+    for node in ordered([root]):
+        if node.operation is Operation.SOURCE:
+            values[id(node)] = builder.load(addresses[0], align=4, typ=vector)
+        else:
+            values[id(node)] = emit(builder, node, lanes, [values[id(operand)] for operand in node.operands])
+    builder.store(values[id(root)], addresses[1], align=4)
+    following = builder.add(position, index(lanes))
+    position.add_incoming(following, loop)
+    builder.cbranch(builder.icmp_signed("<", following, function.args[2]), loop, done)
+    ir.IRBuilder(done).ret_void()
+    return optimized(str(module))
+
+
+def optimized(assembly: str) -> tuple[Any, Any]:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    module = llvm.parse_assembly(assembly)
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2
+    )
+    passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+    passes.getModulePassManager().run(module, passes)
+    return module, machine
