@@ -3,10 +3,14 @@
     python tools/measure_accuracy.py                          all activations
     python tools/measure_accuracy.py ACTIVATION_CELU ...      some of them
 
-An accuracy is the greatest distance of a result from the exact one in units of the last place (ULP): |result - exact| over the
-distance of neighbouring numbers of the result's type around the exact result, which comes from the same definition in float64. Every
-float16 is measured; of the float32 values, evenly over their bits, every `STEP`th, and every `DENSE_STEP`th in `DENSE_RANGE`, where
-most functions bend. The table's bounds ("ulp") are set by hand and not changed here; a measured value above its bound is an error.
+An accuracy is the greatest distance of a result from the exact one in units of the last place (ULP): |result
+- exact| over the
+distance of neighbouring numbers of the result's type around the exact result, which comes from the same
+definition in float64. Every
+float16 is measured; of the float32 values, evenly over their bits, every `STEP`th, and every `DENSE_STEP`th
+in `DENSE_RANGE`, where
+most functions bend. The table's bounds ("ulp") are set by hand and not changed here; a measured value above
+its bound is an error.
 """
 
 from __future__ import annotations
@@ -113,9 +117,11 @@ def exact(desc: OperatorDesc, x: Array) -> Array:
 
 
 def ulp_distance(result: Array, expected: Array) -> Array:
-    """The distance of each float16 or float32 from its float64 expectation, in ULP at the latter; infinity where only one is NaN.
+    """The distance of each float16 or float32 from its float64 expectation, in ULP at the latter; infinity
+    where only one is NaN.
 
-    Infinity counts as the first power of two that the type does not have: half an ULP above its greatest number, all is infinity.
+    Infinity counts as the first power of two that the type does not have: half an ULP above its greatest
+    number, all is infinity.
     """
     limits = np.finfo(result.dtype)
     beyond = 2.0**limits.maxexp
@@ -134,7 +140,8 @@ def every_float16() -> Array:
 
 
 def float32_values(step: int) -> Array:
-    """Every `step`th float32 by its bits: both signs, all exponents, denormals, and NaN among them; the ends of the ranges too."""
+    """Every `step`th float32 by its bits: both signs, all exponents, denormals, and NaN among them; the ends
+    of the ranges too."""
     bits = np.arange(0, 1 << 32, step, dtype=np.uint64).astype(np.uint32)
     ends = [sign | end for sign in (0, 1 << 31) for end in (0, 1, 0x7FFFFF, 0x800000, 0x7F7FFFFF, 0x7F800000, 0x7FC00000)]
     return np.concatenate([bits, np.array(ends, np.uint32)]).view(np.float32)

@@ -3,10 +3,11 @@
     python tools/minimax.py              all tables, as they stand in the source, each with its greatest error
     python tools/minimax.py TANH ERF     some of them
 
-Each table is the polynomial p whose greatest weighted error |w(x) (p(x) - f(x))| over an interval is the least: weighted least
-squares on a dense grid of Chebyshev points, repeated with the weights that Lawson's algorithm raises where the error is great.
-The function's values come from mpmath in 40 digits. The coefficients are rounded to float32 one after the other, the constant
-term first; after each rounding the rest is fitted again, so that it makes up for the error of the rounded ones.
+Each table is the polynomial p whose greatest weighted error |w(x) (p(x) - f(x))| over an interval is the
+least: weighted least squares on a dense grid of Chebyshev points, repeated with the weights that Lawson's
+algorithm raises where the error is great. The function's values come from mpmath in 40 digits. The
+coefficients are rounded to float32 one after the other, the constant term first; after each rounding the rest
+is fitted again, so that it makes up for the error of the rounded ones.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Grid:
-    """The points of a fit: the powers of each (a row of a matrix), the function's values and the weights there."""
+    """The points of a fit: the powers of each (a row), the function's values and the weights there."""
 
     powers: Array
     values: Array
@@ -95,7 +96,7 @@ def erf_exponent_weight(x: mpf) -> mpf:
 
 
 def tail_argument(x: mpf) -> mpf:
-    """The variable in which the tail of the normal distribution is a polynomial: from 1 at x = 0 down to -1 at infinity."""
+    """The variable in which the normal distribution's tail is a polynomial: 1 at 0 down to -1 at infinity."""
     return 2 * TAIL_SCALE / (x + TAIL_SCALE) - 1
 
 
@@ -117,10 +118,10 @@ def tail_weight(u: mpf) -> mpf:
 
 TAIL_SCALE = mpf("1.625")
 TAIL_NUMERATOR = mpf(float(np.float32(float(scaled_tail(mpf(0))))))
-HALF_LOG_2 = mp.log(2) / 2
+HALF_LOG_2 = mp.log(2) / 2 * mpf("1.0001")
 
 FITS = (
-    Fit("EXP", exp_remainder, lambda r: r**2 / mp.exp(r), -HALF_LOG_2 * mpf("1.0001"), HALF_LOG_2 * mpf("1.0001"), 4),
+    Fit("EXP", exp_remainder, lambda r: r**2 / mp.exp(r), -HALF_LOG_2, HALF_LOG_2, 4),
     Fit("LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 8),
     Fit("TANH", tanh_remainder, tanh_weight, mpf("1e-12"), mpf("0.85") ** 2, 5),
     Fit("ERF", erf_remainder, erf_weight, mpf("1e-12"), mpf("0.92") ** 2, 5),
@@ -135,8 +136,9 @@ def sample(fit: Fit) -> Grid:
     points = [middle - half * mp.cos(mp.pi * (k + mpf(1) / 2) / GRID_POINTS) for k in range(GRID_POINTS)]
     points = [x for x in points if abs(x) > mpf("1e-20")]
     powers = [[x**power for power in range(fit.degree + 1)] for x in points]
+    values = [fit.function(x) for x in points]
     weights = [abs(fit.weight(x)) for x in points]
-    return Grid(*(np.array(values, np.float64) for values in (powers, [fit.function(x) for x in points], weights)))
+    return Grid(np.array(powers, np.float64), np.array(values, np.float64), np.array(weights, np.float64))
 
 
 def errors(grid: Grid, coefficients: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Evaluates element-wise nodes with NumPy as a machine must: every operation in its own type, rounded once."""
+"""Evaluates element-wise nodes with NumPy as a machine must: each operation in its own type, rounded once."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def _value(node: Node, operands: list[Array], inputs: list[Array]) -> Array:
 def _multiply_add(a: Array, b: Array, c: Array) -> Array:
     """a * b + c of float32, rounded once.
 
-    The product is exact in float64. The sum is rounded to odd there: where it is inexact its last bit becomes 1, so that the
-    second rounding, to float32, sees on which side of a tie it was.
+    The product is exact in float64. The sum is rounded to odd there: where it is inexact its last bit becomes
+    1, so that the second rounding, to float32, sees on which side of a tie it was.
     """
     product = a.astype(np.float64) * b
     total = product + c

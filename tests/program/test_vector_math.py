@@ -27,11 +27,11 @@ Y = source(1, ScalarType.FLOAT32)
 
 
 def exact_erf(x: Array) -> Array:
-    return np.frompyfunc(math.erf, 1, 1)(x).astype(np.float64)
+    return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), np.float64)
 
 
 def exact_normal_distribution(x: Array) -> Array:
-    return np.frompyfunc(math.erfc, 1, 1)(x / -math.sqrt(2)).astype(np.float64) / 2
+    return np.asarray(np.frompyfunc(math.erfc, 1, 1)(x / -math.sqrt(2)), np.float64) / 2
 
 
 def exact_gelu(x: Array) -> Array:
@@ -40,7 +40,10 @@ def exact_gelu(x: Array) -> Array:
 
 @dataclass(frozen=True)
 class Case:
-    """A function, the exact one, the greatest distance (a sweep over all float32 found it) and the exponents where it varies."""
+    """A function, the exact one, and its accuracy: just above what a sweep over all float32 found.
+
+    It varies most between two to the powers `lowest` and `highest`.
+    """
 
     function: Callable[[Node], Node]
     exact: Callable[[Array], Array]
@@ -62,7 +65,7 @@ CASES = {
 
 
 def magnitudes(lowest: int, highest: int, step: int) -> Array:
-    """Every `step`-th float32 from 2^lowest to 2^highest, and their negatives; also coarsely all others, and the edges."""
+    """Every `step`-th float32 from 2^lowest to 2^highest, fewer of the others, the edges; with both signs."""
     dense = np.arange((lowest + 127) << 23, (highest + 127) << 23, step, dtype=np.uint32)
     coarse = np.arange(0, 0x7F800000, 32749, dtype=np.uint32)
     edges = np.array([1, 0x7FFFFF, 0x800000, 0x7F7FFFFF, 0x7F800000, 0x7FC00000], np.uint32)
@@ -87,7 +90,7 @@ def greatest_distance(root: Node, exact: Array, *inputs: Array) -> float:
 @pytest.mark.parametrize("name", CASES)
 def test_function_keeps_its_stated_accuracy(name: str) -> None:
     case = CASES[name]
-    x = magnitudes(case.lowest, case.highest, step=307 * (case.highest - case.lowest) // 8)
+    x = magnitudes(case.lowest, case.highest, step=7 * (case.highest - case.lowest))
     with np.errstate(all="ignore"):
         exact = case.exact(x.astype(np.float64))
     assert greatest_distance(case.function(X), exact, x) <= case.ulps
@@ -194,13 +197,16 @@ def test_rounding_of_a_product_is_not_magnified(
 
 
 @pytest.mark.parametrize("argument", [X * Y, X / Y], ids=["product", "quotient"])
-@pytest.mark.parametrize("function", [exp, expm1, tanh])
-def test_argument_that_overflows_gives_the_limit(function: Callable[[Node], Node], argument: Node) -> None:
+@pytest.mark.parametrize(
+    ("function", "lower", "upper"), [(exp, 0.0, INFINITY), (expm1, -1.0, INFINITY), (tanh, -1.0, 1.0)]
+)
+def test_argument_that_overflows_gives_the_limit(
+    function: Callable[[Node], Node], lower: float, upper: float, argument: Node
+) -> None:
     values = np.array([-INFINITY, -GREATEST, -1e30, 1e30, GREATEST, INFINITY], np.float32)
     factor = np.full_like(values, 1e-20 if argument.operation is Operation.DIVIDE else 1e20)
-    limits = {exp: (0.0, INFINITY), expm1: (-1.0, INFINITY), tanh: (-1.0, 1.0)}[function]
     result = evaluate(expanded(function(argument)), values, factor)
-    assert result.tolist() == [limits[0]] * 3 + [limits[1]] * 3
+    assert result.tolist() == [lower] * 3 + [upper] * 3
 
 
 def test_quotient_by_the_least_divisors_is_not_nan() -> None:
@@ -222,7 +228,7 @@ def test_no_float_becomes_an_integer_by_conversion(name: str) -> None:
     assert all(node.type.is_float for node in nodes if node.operation is Operation.CONVERT)
 
 
-@pytest.mark.parametrize("operation", sorted(FUNCTIONS, key=lambda operation: operation.name))
+@pytest.mark.parametrize("operation", [operation for operation in Operation if operation in FUNCTIONS])
 def test_other_types_are_unsupported(operation: Operation) -> None:
     wide = source(0, ScalarType.FLOAT64)
     with pytest.raises(Unsupported, match=f"{operation.name} of FLOAT64"):
@@ -246,9 +252,9 @@ def run_compiled(root: Node, lanes: int, x: Array) -> Array:
     """`root` of every element, by this processor."""
     engine = llvm.create_mcjit_compiler(*compiled(root, lanes))
     engine.finalize_object()
-    kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(engine.get_function_address("kernel"))
+    kernel_type = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
     result = np.empty_like(x)
-    kernel(x.ctypes.data, result.ctypes.data, x.size)
+    kernel_type(engine.get_function_address("kernel"))(x.ctypes.data, result.ctypes.data, x.size)
     return result
 
 

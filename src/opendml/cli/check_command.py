@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from opendml.spec.validator import failures
 
 from opendml.frontends import dxdispatch
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.feature_level import as_feature_level, full_name
 from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.validator import failures
 
 
 def check_model(path: Path, feature_level: str | None) -> bool:

@@ -1,7 +1,9 @@
 """Cuts a tensor program into kernels.
 
-Every output is one kernel that recomputes nothing from memory: element-wise nodes are inlined, and reductions over common axes of
-the kernel's own domain stay inside it. Written to a temporary first are only a tensor that is reduced and itself needs a
+Every output is one kernel that recomputes nothing from memory: element-wise nodes are inlined, and reductions
+over common axes of
+the kernel's own domain stay inside it. Written to a temporary first are only a tensor that is reduced and
+itself needs a
 reduction, and a reduction over another domain or other axes.
 """
 
@@ -25,7 +27,8 @@ def fuse(program: Program) -> KernelProgram:
     offsets, arena_bytes = place([_bytes(temporaries[id(node)]) for node in cuts], _lifetimes(cuts, bodies))
     arena = len(inputs) + len(outputs)
     places = {
-        id(node): _Place(arena, offset, temporaries[id(node)]) for node, offset in zip(cuts, offsets, strict=True)
+        id(node): _Place(arena, offset, temporaries[id(node)])
+        for node, offset in zip(cuts, offsets, strict=True)
     }
     targets = [places[id(node)] for node in cuts]
     targets += [_Place(len(inputs) + index, 0, layout) for index, layout in enumerate(outputs)]
@@ -59,7 +62,8 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Body:
-    """One kernel before its buffers are placed: SOURCE i of `value` is the tensor `leaves[i]` of the program."""
+    """One kernel before its buffers are placed: SOURCE i of `value` is the tensor `leaves[i]` of the
+    program."""
 
     value: Node
     leaves: tuple[Node, ...]
@@ -83,7 +87,9 @@ def _cuts(roots: Sequence[Node]) -> list[Node]:
     for root in [*cuts.values(), *roots]:
         inside = _reductions(root, cuts)
         own = [node for node in inside if node.operands[0].sizes == root.sizes]
-        cuts.update((id(node), node) for node in inside if node not in own or node.attribute != own[0].attribute)
+        cuts.update(
+            (id(node), node) for node in inside if node not in own or node.attribute != own[0].attribute
+        )
     return [node for node in ordered(roots) if id(node) in cuts]
 
 
@@ -104,7 +110,8 @@ class _Except:
 
 
 def _extract(root: Node, temporaries: Mapping[int, Layout]) -> _Body:
-    """The kernel that computes `root`: a copy of its graph, cut at the temporaries and the program's inputs."""
+    """The kernel that computes `root`: a copy of its graph, cut at the temporaries and the program's
+    inputs."""
     copies: dict[int, Node] = {}
     leaves: list[Node] = []
 

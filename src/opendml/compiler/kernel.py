@@ -10,7 +10,8 @@ from opendml.program.scalar_type import ScalarType
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a kernel reads or writes one buffer: the element at index i of the domain lies at offset + i . strides (bytes)."""
+    """How a kernel reads or writes one buffer: the element at index i of the domain lies at offset + i .
+    strides (bytes)."""
 
     buffer: int
     type: ScalarType
@@ -22,7 +23,8 @@ class Access:
 class Kernel:
     """One loop nest: for every index of the domain, `stores[k]` receives `values[k]`.
 
-    In the values, SOURCE i stands for `loads[i]`. Reductions run over `axes` of the domain; a kernel without axes is
+    In the values, SOURCE i stands for `loads[i]`. Reductions run over `axes` of the domain; a kernel without
+    axes is
     element-wise. A store that does not vary along the axes is written once per group.
     """
 
@@ -35,7 +37,8 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class KernelProgram:
-    """Kernels in order, over a table of buffers: the inputs, the outputs, then one arena for the temporaries."""
+    """Kernels in order, over a table of buffers: the inputs, the outputs, then one arena for the
+    temporaries."""
 
     kernels: tuple[Kernel, ...]
     input_count: int

@@ -1,4 +1,5 @@
-"""The order of a kernel's loops: which dimensions merge, which is innermost, how every access moves along each."""
+"""The order of a kernel's loops: which dimensions merge, which is innermost, how every access moves along
+each."""
 
 from __future__ import annotations
 
@@ -19,8 +20,10 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class LoopNest:
-    """The loops of a kernel. `groups` run over the kept dimensions, `rows` over the reduced ones, outermost first; `inner` is the
-    innermost loop, which belongs to the reduced dimensions if `inner_reduced`, and to the kept ones otherwise."""
+    """The loops of a kernel. `groups` run over the kept dimensions, `rows` over the reduced ones, outermost
+    first; `inner` is the
+    innermost loop, which belongs to the reduced dimensions if `inner_reduced`, and to the kept ones
+    otherwise."""
 
     groups: tuple[Loop, ...]
     rows: tuple[Loop, ...]
@@ -29,12 +32,14 @@ class LoopNest:
 
 
 def loop_nest(kernel: Kernel) -> LoopNest:
-    """The loops of `kernel`: merged where memory allows, the dimension that most of the traffic finds contiguous innermost.
+    """The loops of `kernel`: merged where memory allows, the dimension that most of the traffic finds
+    contiguous innermost.
 
     Axes of an element-wise kernel are all kept.
     """
     accesses = (*kernel.loads, *kernel.stores)
-    kept, reduced = [], []
+    kept: list[Loop] = []
+    reduced: list[Loop] = []
     for dimension, count in enumerate(kernel.domain):
         if count > 1:
             loop = Loop(count, tuple(access.strides[dimension] for access in accesses))
@@ -52,7 +57,8 @@ def loop_nest(kernel: Kernel) -> LoopNest:
 
 
 def _merged(loops: Sequence[Loop], accesses: Sequence[Access]) -> list[Loop]:
-    """The loops ordered by how far they move, stores first, and neighbours that every access walks as one made one."""
+    """The loops ordered by how far they move, stores first, and neighbours that every access walks as one
+    made one."""
     stores_first = sorted(loops, key=lambda loop: tuple(reversed(loop.strides)), reverse=True)
     result: list[Loop] = []
     for loop in stores_first:
@@ -70,7 +76,8 @@ def _footprint(position: int, access: Access, loops: Sequence[Loop]) -> int:
 
 
 def _contiguous(loop: Loop, accesses: Sequence[Access], footprints: Sequence[int]) -> int:
-    """The bytes that are touched by accesses for which neighbouring steps of the loop are neighbours in memory."""
+    """The bytes that are touched by accesses for which neighbouring steps of the loop are neighbours in
+    memory."""
     return sum(
         footprint
         for stride, access, footprint in zip(loop.strides, accesses, footprints, strict=True)

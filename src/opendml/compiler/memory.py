@@ -11,7 +11,8 @@ ALIGNMENT = 256
 def place(sizes: Sequence[int], lifetimes: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
     """Offsets of temporaries of `sizes` bytes, and the bytes of the arena.
 
-    A lifetime is the first and the last step at which a temporary holds data, both included. The largest are placed first, each
+    A lifetime is the first and the last step at which a temporary holds data, both included. The largest are
+    placed first, each
     at the lowest offset where nothing alive at the same time lies.
     """
     offsets = [0] * len(sizes)

@@ -37,7 +37,8 @@ def _conversion(node: Node) -> Node:
         return constant(value.attribute, node.type)  # type: ignore[arg-type]
     if node.type.is_float and _nothing_and_constant(value) is not None:
         return _of_constant_or_nan(node, value, float)
-    # Widening and back changes nothing. Narrowing to FLOAT16 and back is a tensor between two fused operators, whose rounding
+    # Widening and back changes nothing. Narrowing to FLOAT16 and back is a tensor between two fused
+    # operators, whose rounding
     # may be left out; other roundings are meant.
     if value.operation is Operation.CONVERT and value.operands[0].type is node.type and value.type.is_float:
         inner = value.operands[0]
@@ -72,7 +73,8 @@ def _quotient(node: Node) -> Node:
 
 
 def _of_constant_or_nan(node: Node, operand: Node, function: Callable[[float], float]) -> Node:
-    """node = function(operand) where the operand is (x - x) + c, a constant but for NaN: then (x - x) + function(c).
+    """node = function(operand) where the operand is (x - x) + c, a constant but for NaN: then (x - x) +
+    function(c).
 
     This is what is left of the variance of a group of one element.
     """
@@ -93,7 +95,9 @@ def _nothing_and_constant(node: Node) -> tuple[Node, float] | None:
         return None
     nothing, value = node.operands[0], float(node.operands[1].attribute)  # type: ignore[arg-type]
     difference = nothing.operands[0] if nothing.operation is Operation.CONVERT else nothing
-    is_nothing = difference.operation is Operation.SUBTRACT and difference.operands[0] is difference.operands[1]
+    is_nothing = (
+        difference.operation is Operation.SUBTRACT and difference.operands[0] is difference.operands[1]
+    )
     return (nothing, value) if is_nothing and value > 0 else None
 
 

@@ -1,1 +1,2 @@
-"""What every operator computes: one short definition each, by family, in the vocabulary of tensor programs."""
+"""What every operator computes: one short definition each, by family, in the vocabulary of tensor
+programs."""

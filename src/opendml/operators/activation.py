@@ -1,6 +1,7 @@
 """Activations: one value from one value. Each may stand alone or as the fused activation of another operator.
 
-NaN gives NaN in all of them, also in those that compare: a comparison with NaN is false, and the false branch keeps it.
+NaN gives NaN in all of them, also in those that compare: a comparison with NaN is false, and the false branch
+keeps it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def elu(x: Node, *, alpha: float) -> Node:
 
 @defines("ACTIVATION_GELU")
 def gelu(x: Node) -> Node:
-    """x * (1 + erf(x / sqrt 2)) / 2; NaN at -infinity, which is what the formula says there (-infinity * 0)"""
+    """x * (1 + erf(x / sqrt 2)) / 2; NaN at -infinity, which is what the formula says there (-infinity *
+    0)"""
     return x * normal_distribution(x)
 
 

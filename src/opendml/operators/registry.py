@@ -27,7 +27,8 @@ _definitions: dict[str, Callable[..., Node | tuple[Node, ...]]] = {}
 def defines(name: str) -> Callable[[Definition], Definition]:
     """Registers a function from the operator's inputs and attributes to its output, or to a tuple of outputs.
 
-    The inputs come positionally in the desc's order, in their compute type, None where an optional one is absent; the attributes
+    The inputs come positionally in the desc's order, in their compute type, None where an optional one is
+    absent; the attributes
     as keywords with their Python names. The results are converted to the output tensors' types by the caller.
     """
 

@@ -81,7 +81,8 @@ def mean(x: Node, axes: Iterable[int]) -> Node:
 
 
 def variance(x: Node, axes: Iterable[int]) -> Node:
-    """Population variance over the axes, in FLOAT64. That of one element is zero, or NaN where it is not finite."""
+    """Population variance over the axes, in FLOAT64. That of one element is zero, or NaN where it is not
+    finite."""
     reduced = [axis for axis in axes if x.sizes[axis] > 1]
     return reduction(Operation.VARIANCE, x, reduced) if reduced else convert(x - x, ScalarType.FLOAT64)
 
@@ -89,7 +90,8 @@ def variance(x: Node, axes: Iterable[int]) -> Node:
 def deviation(x: Node, center: Node) -> Node:
     """x - center in the type of x, as if the FLOAT64 center were not rounded to it first.
 
-    The mean of a group may be thousands of times its deviation: rounded to FLOAT32 it would shift every result. So it is
+    The mean of a group may be thousands of times its deviation: rounded to FLOAT32 it would shift every
+    result. So it is
     subtracted in two parts. An infinite center has no second part.
     """
     if center.operation is Operation.CONVERT and center.operands[0] is x:
@@ -101,5 +103,6 @@ def deviation(x: Node, center: Node) -> Node:
 
 
 def compute_type(storage: ScalarType) -> ScalarType:
-    """The type in which elements stored as `storage` are computed: FLOAT16 in FLOAT32, all others in their own."""
+    """The type in which elements stored as `storage` are computed: FLOAT16 in FLOAT32, all others in their
+    own."""
     return ScalarType.FLOAT32 if storage is ScalarType.FLOAT16 else storage

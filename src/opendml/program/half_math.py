@@ -1,7 +1,10 @@
-"""Transcendental functions in FLOAT32 for results that are stored as FLOAT16: half the work of `vector_math`, and enough for it.
+"""Transcendental functions in FLOAT32 for results that are stored as FLOAT16: half the work of `vector_math`,
+and enough for it.
 
-Relative errors are at most 2^-15, which moves a FLOAT16 result by at most a sixteenth of its last place before it is rounded once.
-Results below 2^-126 or above 2^127 are not distinguished: they are zero and infinity in FLOAT16. Functions that are not here are
+Relative errors are at most 2^-15, which moves a FLOAT16 result by at most a sixteenth of its last place
+before it is rounded once.
+Results below 2^-126 or above 2^127 are not distinguished: they are zero and infinity in FLOAT16. Functions
+that are not here are
 expanded as for FLOAT32.
 
 The coefficients come from tools/minimax.py, the constant term first.
@@ -28,7 +31,9 @@ def exponential(x: Node) -> Node:
     """exp(x)"""
     bits, r = _reduced(x)
     fraction = _polynomial((1.0, 1.0, *_EXP), r)
-    return bitcast(apply(Operation.SHIFT_LEFT, bits, 23) + bitcast(fraction, ScalarType.INT32), ScalarType.FLOAT32)
+    return bitcast(
+        apply(Operation.SHIFT_LEFT, bits, 23) + bitcast(fraction, ScalarType.INT32), ScalarType.FLOAT32
+    )
 
 
 def exponential_minus_one(x: Node) -> Node:
@@ -45,7 +50,8 @@ def hyperbolic_tangent(x: Node) -> Node:
 
 
 def normal_distribution(x: Node) -> Node:
-    """The probability that a standard normal variable is below x: exp(-x^2 / 2) times a slow function of k / (|x| + k)"""
+    """The probability that a standard normal variable is below x: exp(-x^2 / 2) times a slow function of k /
+    (|x| + k)"""
     magnitude = abs(x)
     share = _TAIL_SCALE / (magnitude + _TAIL_SCALE)
     slow = share * _polynomial(_TAIL, multiply_add(share, 2.0, -1.0))
@@ -86,7 +92,8 @@ _EXPM1 = (0.500016511, 0.167496279, 0.0416101739)
 _TAIL_SCALE = 1.5
 """k"""
 _TAIL = (0.41155526, 0.130046859, -0.0381255373, -0.0117883934, 0.0106111271, -0.00229153526)
-"""exp(x^2 / 2) times the probability above x, over s, as a function of 2 s - 1 for s = k / (x + k); up to x = 6, from where on
+"""exp(x^2 / 2) times the probability above x, over s, as a function of 2 s - 1 for s = k / (x + k); up to x =
+6, from where on
 x times the probability is zero in FLOAT16."""
 
 _EXPANSIONS: dict[Operation, Callable[[Node], Node]] = {

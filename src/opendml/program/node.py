@@ -1,7 +1,9 @@
 """Nodes of a tensor program: sources, constants, element-wise operations and reductions.
 
-A program is a directed acyclic graph of immutable nodes. A node has an element type and sizes; scalar expressions are nodes
-without dimensions. Operands of element-wise nodes broadcast as in NumPy, with equal numbers of dimensions or none. What the nodes
+A program is a directed acyclic graph of immutable nodes. A node has an element type and sizes; scalar
+expressions are nodes
+without dimensions. Operands of element-wise nodes broadcast as in NumPy, with equal numbers of dimensions or
+none. What the nodes
 compute on a machine is the targets' business.
 """
 
@@ -196,14 +198,17 @@ def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
         if not result or not sizes:
             result = result or sizes
             continue
-        if len(sizes) != len(result) or any(a != b and 1 not in (a, b) for a, b in zip(sizes, result, strict=True)):
+        if len(sizes) != len(result) or any(
+            a != b and 1 not in (a, b) for a, b in zip(sizes, result, strict=True)
+        ):
             raise TypeError(f"sizes {list(result)} and {list(sizes)} do not broadcast")
         result = tuple(max(a, b) for a, b in zip(sizes, result, strict=True))
     return result
 
 
 def ordered(roots: Iterable[Node], known: Container[int] = ()) -> Iterator[Node]:
-    """Every node that the roots need, each once, operands first; nodes whose identity is `known` are left out."""
+    """Every node that the roots need, each once, operands first; nodes whose identity is `known` are left
+    out."""
     seen: set[int] = set()
     pending: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
     while pending:

@@ -12,7 +12,8 @@ from opendml.program.scalar_type import ScalarType
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a tensor's elements lie in its buffer: the one at index i is at i . strides bytes from the first."""
+    """How a tensor's elements lie in its buffer: the one at index i is at i . strides bytes from the
+    first."""
 
     type: ScalarType
     sizes: tuple[int, ...]
@@ -20,9 +21,12 @@ class Layout:
 
     @property
     def span(self) -> tuple[int, int]:
-        """The first byte that the tensor touches and the one after the last, relative to its first element."""
+        """The first byte that the tensor touches and the one after the last, relative to its first
+        element."""
         reaches = [(size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True)]
-        return sum(min(reach, 0) for reach in reaches), sum(max(reach, 0) for reach in reaches) + self.type.bytes
+        return sum(min(reach, 0) for reach in reaches), sum(
+            max(reach, 0) for reach in reaches
+        ) + self.type.bytes
 
     @property
     def element_count(self) -> int:
@@ -42,7 +46,8 @@ def packed(type: ScalarType, sizes: Sequence[int]) -> Layout:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """`results[k]`, over SOURCE nodes that stand for the tensors `inputs`, is to be written to the tensor `outputs[k]`."""
+    """`results[k]`, over SOURCE nodes that stand for the tensors `inputs`, is to be written to the tensor
+    `outputs[k]`."""
 
     inputs: tuple[Layout, ...]
     outputs: tuple[Layout, ...]

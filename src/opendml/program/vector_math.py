@@ -1,11 +1,13 @@
 """Transcendental functions in FLOAT32 as graphs of basic operations, the same for every target.
 
-Range reduction, a polynomial, and selection instead of branches; no tables, and nothing that is undefined for NaN. The stated
-accuracies are the greatest distances, over all arguments, from the exact result, in units of the last place (ULP) of a FLOAT32,
-denormal results included. They hold on targets that round MULTIPLY_ADD once, keep denormals, and do not reassociate.
+Range reduction, a polynomial, and selection instead of branches; no tables, and nothing that is undefined for
+NaN. The stated accuracies are the greatest distances, over all arguments, from the exact result, in units of
+the last place (ULP) of a FLOAT32, denormal results included. They hold on targets that round MULTIPLY_ADD
+once, keep denormals, and do not reassociate.
 
-An argument that is itself a product or a quotient was rounded, and exp magnifies that error by |x|. Where it matters, the error
-is computed exactly and takes part, so that the accuracy is that of the argument before it was rounded.
+An argument that is itself a product or a quotient was rounded, and exp magnifies that error by |x|. Where it
+matters, the error is computed exactly and takes part: the accuracy is then that for the argument before it
+was rounded.
 
 The coefficients come from tools/minimax.py, the constant term first.
 """
@@ -22,7 +24,7 @@ from opendml.program.scalar_type import ScalarType
 
 
 def expand(node: Node) -> Node:
-    """The function `node` (one of FUNCTIONS, FLOAT32) in basic operations; raises Unsupported for other types."""
+    """The function `node` (one of FUNCTIONS, FLOAT32) in basic operations; other types are Unsupported."""
     if node.type is not ScalarType.FLOAT32:
         raise Unsupported(f"{node.operation.name} of {node.type.name}")
     return _EXPANSIONS[node.operation](node.operands[0])
@@ -44,14 +46,14 @@ def exponential_minus_one(x: Node) -> Node:
     r = high + low
     square = r * r
     rest = multiply_add(square, _polynomial(_EXP, r), low)
-    # Half of the result, as 2^n itself overflows before the result does: p (high + rest) + p - 1/2 with p = 2^(n-1). What is
-    # rounded off the greater part of it is added again.
+    # Half of the result, as 2^n itself overflows before the result does: p (high + rest) + p - 1/2 with p =
+    # 2^(n-1). What is rounded off the greater part of it is added again.
     power = _power_of_two(bits)
     less_half = power - 0.5
     most = multiply_add(power, high, less_half)
     most_error = multiply_add(power, high, less_half - most)
     half = most + multiply_add(power, rest, most_error)
-    # For tiny arguments the result is x: halving would lose a denormal's last bit, and the sum the sign of a zero.
+    # Of tiny arguments the result is x: halving would lose a denormal's last bit, the sum the sign of a zero.
     return select(apply(Operation.EQUAL, square, 0.0), x, half + half)
 
 
@@ -69,8 +71,8 @@ def logarithm(x: Node) -> Node:
 def logarithm_one_plus(x: Node) -> Node:
     """log(1 + x) within 1.48 ULP, with the sign of x; -infinity at -1, NaN below."""
     exponent = _exponent_bits(_bits(x + 1.0))
-    # (1 + x) 2^-n - 1, exact but for one rounding: x 2^-n is made by subtraction from the exponent (where n is not 0, x is not
-    # small), 2^-n - 1 from 2^(2-n), which is a normal number for every n.
+    # (1 + x) 2^-n - 1, exact but for one rounding: x 2^-n is made by subtraction from the exponent (where n
+    # is not 0, x is not small), 2^-n - 1 from 2^(2-n), which is a normal number for every n.
     scaled = bitcast(_bits(x) - exponent, ScalarType.FLOAT32)
     four_over_power = bitcast(apply(Operation.SUBTRACT, _FOUR_BITS, exponent), ScalarType.FLOAT32)
     fraction = scaled + multiply_add(four_over_power, 0.25, -1.0)
@@ -111,20 +113,23 @@ def error_function(x: Node) -> Node:
 def normal_distribution(x: Node) -> Node:
     """The probability that a standard normal variable is below x, within 2.45 ULP; 1/2 at zero."""
     tail = _normal_tail(_at_most(abs(x), _NORMAL_HIGHEST))
-    return select(0.0 < x, 1.0 - tail, tail)
+    return select(x > 0.0, 1.0 - tail, tail)
 
 
 def gaussian_error_linear_unit(x: Node) -> Node:
-    """x times normal_distribution(x) within 2.6 ULP, also where the probability is denormal; 0 at -infinity, the limit there."""
+    """x times normal_distribution(x) within 2.6 ULP, also where the probability is denormal.
+
+    0 at -infinity, which is the limit there; the product is not a number.
+    """
     magnitude = _at_most(abs(x), _NORMAL_HIGHEST)
     return _at_least(x, 0.0) - _normal_tail(magnitude, magnitude)
 
 
 def _normal_tail(x: Node, factor: Node | None = None) -> Node:
-    """The probability that a standard normal variable is above x, from 0 to _NORMAL_HIGHEST; times the factor.
+    """The probability that a standard normal variable is above x (0 to _NORMAL_HIGHEST), times the factor.
 
-    It is exp(-x^2 / 2) times a slowly falling function of x: s = numerator / (x + k) times a polynomial of s. The rounding errors
-    of x^2 and of s are known exactly, and are made up for in the exponent.
+    It is exp(-x^2 / 2) times a slowly falling function of x: s = numerator / (x + k) times a polynomial of s.
+    The rounding errors of x^2 and of s are known exactly, and are made up for in the exponent.
     """
     minus_half = x * -0.5
     exponent = minus_half * x
@@ -142,10 +147,11 @@ def _normal_tail(x: Node, factor: Node | None = None) -> Node:
 
 
 def _reduced(x: Node, bias: float) -> tuple[Node, Node, Node]:
-    """n as an INT32 and as a FLOAT32, and high with exp(x) = 2^n exp(high + n _LOG_2_LOW): at most half of log 2 in magnitude.
+    """n as an INT32 and as a FLOAT32, and high with exp(x) = 2^n exp(high + n _LOG_2_LOW), |high| <= log(2) / 2.
 
-    The integer comes with `bias` added, and its upper bits hold the rest of a float: in x / log 2 + 1.5 * 2^23 the last bits of
-    the significand count units. So nothing is converted, which for NaN would be undefined.
+    The integer comes with `bias` added, and its upper bits hold the rest of a float: in x / log 2 + 1.5 *
+    2^23 the last bits of the significand count units. So nothing is converted, which for NaN would be
+    undefined.
     """
     shifted = multiply_add(x, _LOG2_E, _UNITS + bias)
     n = shifted - (_UNITS + bias)
@@ -168,7 +174,10 @@ def _power_of_two(biased_exponent: Node) -> Node:
 
 
 def _times_power(value: Node, bits: Node) -> Node:
-    """value * 2^n, rounded once, for n with the bias _TWO_HALF_POWERS: the power itself may be too great or too small."""
+    """value * 2^n, rounded once, for n with the bias _TWO_HALF_POWERS.
+
+    The power itself may be too great or too small for a FLOAT32, its halves are not.
+    """
     half = apply(Operation.SHIFT_RIGHT, bits, 1)
     return value * _power_of_two(half) * _power_of_two(bits - half)
 
@@ -181,7 +190,8 @@ def _exponent_bits(bits: Node) -> Node:
 def _scaled_logarithm(fraction: Node, exponent: Node) -> Node:
     """log((1 + fraction) 2^n) for a fraction from -0.3 to 0.4; `exponent` is n 2^23."""
     square = fraction * fraction
-    return multiply_add(exponent, _LOG_2 / _TWO_23, multiply_add(square, _polynomial(_LOG, fraction), fraction))
+    of_fraction = multiply_add(square, _polynomial(_LOG, fraction), fraction)
+    return multiply_add(exponent, _LOG_2 / _TWO_23, of_fraction)
 
 
 def _at_the_ends(x: Node, pole: float, inside: Node) -> Node:
@@ -221,13 +231,13 @@ def _with_sign_of(x: Node, magnitude: Node) -> Node:
 
 
 def _error_within(within: Node, x: Node) -> Node | None:
-    """The rounding error of x where `within`, which is x in bounds, is x itself; elsewhere it may be infinite or NaN."""
+    """The rounding error of x; 0 out of bounds, where it may be infinite or NaN: `within` is not x there."""
     error = _rounding_error(x)
     return None if error is None else select(apply(Operation.EQUAL, within, x), error, 0.0)
 
 
 def _rounding_error(x: Node) -> Node | None:
-    """What was rounded off where x is computed as a product or a quotient; None where it is not, or is exact."""
+    """What was rounded off x if it is computed as a product or a quotient; None if not, or if it is exact."""
     if x.operation in (Operation.NEGATE, Operation.ABSOLUTE):
         error = _rounding_error(x.operands[0])
         if error is None:
@@ -238,12 +248,14 @@ def _rounding_error(x: Node) -> Node | None:
     a, b = x.operands
     if x.operation is Operation.MULTIPLY:
         return multiply_add(a, b, -x)
-    # The reciprocal of a constant is made once. Of the least divisors it is infinite, and must not meet a zero.
+    # A constant's reciprocal is made once. Of the least divisors it is infinite, and must not meet a zero.
     return multiply_add(-x, b, a) * _at_most(_at_least(1.0 / b, -_GREATEST), _GREATEST)
 
 
 def _is_power_of_two(x: Node) -> bool:
-    return isinstance(x.attribute, float) and x.operation is Operation.CONSTANT and abs(math.frexp(x.attribute)[0]) == 0.5
+    if x.operation is not Operation.CONSTANT or not isinstance(x.attribute, float):
+        return False
+    return abs(math.frexp(x.attribute)[0]) == 0.5
 
 
 _LOG_2 = math.log(2.0)
@@ -327,7 +339,7 @@ _NORMAL_TAIL = (
     -0.000928508292,
     0.000356642937,
 )
-"""((x + k) exp(x^2 / 2) times the probability above x, over the numerator, less 1) / u as a function of u = 2 k / (x + k) - 1."""
+"""((x + k) exp(x^2 / 2) tail(x) / numerator - 1) / u as a function of u = 2 k / (x + k) - 1."""
 
 _EXPANSIONS: dict[Operation, Callable[[Node], Node]] = {
     Operation.EXPONENTIAL: exponential,

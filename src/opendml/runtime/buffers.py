@@ -29,29 +29,36 @@ def buffer_range(buffer: Any, layout: Layout, writable: bool, name: str) -> Rang
     """The memory of `buffer`, checked against the tensor that is bound to it.
 
     Args:
-        buffer: a contiguous NumPy array or any object with the buffer protocol; its type and shape do not matter.
+        buffer: a contiguous NumPy array or any object with the buffer protocol; its type and shape do not
+        matter.
         layout: the tensor.
         writable: the tensor is an output.
         name: what messages call the binding.
 
     Raises:
-        InvalidArgument: no buffer, not contiguous, read-only for an output, too small, or not aligned to the elements.
+        InvalidArgument: no buffer, not contiguous, read-only for an output, too small, or not aligned to the
+        elements.
     """
     try:
         memory = np.asarray(buffer) if isinstance(buffer, np.ndarray) else np.frombuffer(buffer, np.uint8)
     except (TypeError, ValueError, BufferError) as error:
-        raise InvalidArgument(f"{name}: {type(buffer).__name__}; a contiguous buffer is needed ({error})") from error
+        raise InvalidArgument(
+            f"{name}: {type(buffer).__name__}; a contiguous buffer is needed ({error})"
+        ) from error
     if not (memory.flags.c_contiguous or memory.flags.f_contiguous):
         raise InvalidArgument(f"{name}: an array that is not contiguous; strides belong into the TensorDesc")
     if writable and not memory.flags.writeable:
         raise InvalidArgument(f"{name}: a read-only buffer; an output must be writable")
-    # DirectML rounds sizes up to 4 bytes; only what the elements occupy is ever touched, so that is enough here.
+    # DirectML rounds sizes up to 4 bytes; only what the elements occupy is ever touched, so that is enough
+    # here.
     size = layout.span[1]
     if memory.nbytes < size:
         raise InvalidArgument(f"{name}: {memory.nbytes} bytes; the tensor needs {size}")
     address = memory.ctypes.data
     if address % layout.type.bytes:
-        raise InvalidArgument(f"{name}: address {address:#x}; {layout.type.name} needs a multiple of {layout.type.bytes}")
+        raise InvalidArgument(
+            f"{name}: address {address:#x}; {layout.type.name} needs a multiple of {layout.type.bytes}"
+        )
     return Range(address, size, memory)
 
 
@@ -64,7 +71,8 @@ def check_overlap(
 ) -> None:
     """Rejects bindings of `owner` that overlap where DirectML does not allow it.
 
-    An output may lie exactly on an input named in `in_place` that has the same layout; no other output may share memory with an
+    An output may lie exactly on an input named in `in_place` that has the same layout; no other output may
+    share memory with an
     input or with another output, as `shares` tells.
 
     Raises:
@@ -79,7 +87,13 @@ def check_overlap(
                 continue
             input_name, input, input_layout = item
             if input_name not in in_place:
-                allowed = f"only {', '.join(sorted(in_place))} may be" if in_place else "this operator does not run in place"
+                allowed = (
+                    f"only {', '.join(sorted(in_place))} may be"
+                    if in_place
+                    else "this operator does not run in place"
+                )
                 raise InvalidArgument(f"{owner}.{name}: shares memory with {input_name}; {allowed}")
             if output.address != input.address or layout != input_layout:
-                raise InvalidArgument(f"{owner}.{name}: overlaps {input_name} in part; in place means the same memory and layout")
+                raise InvalidArgument(
+                    f"{owner}.{name}: overlaps {input_name} in part; in place means the same memory, laid out alike"
+                )

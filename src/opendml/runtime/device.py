@@ -26,14 +26,19 @@ class Device:
     Args:
         kind: "cpu" (machine code for this processor) or "reference" (NumPy in float64).
         feature_level: what operators are checked against: "2_0", a `FeatureLevel`, or None for the newest.
-        threads: how many threads may share a dispatch on the CPU; None: all that the process may use. Results do not depend on it.
+        threads: how many threads may share a dispatch on the CPU; None: all that the process may use. Results
+        do not depend on it.
 
     Raises:
         InvalidArgument: no such kind or level, or a number of threads below 1.
     """
 
     def __init__(
-        self, kind: str = "cpu", *, feature_level: FeatureLevel | str | None = None, threads: int | None = None
+        self,
+        kind: str = "cpu",
+        *,
+        feature_level: FeatureLevel | str | None = None,
+        threads: int | None = None,
     ) -> None:
         if kind not in DEVICE_KINDS:
             raise InvalidArgument(f"device: {kind!r}; opendml knows {', '.join(DEVICE_KINDS)}")
@@ -65,7 +70,9 @@ class Device:
         if op.device is not self:
             raise InvalidArgument(f"{op.desc.operator}: created by another device")
         if not isinstance(flags, int) or flags & ~sum(ExecutionFlags):
-            raise InvalidArgument(f"flags: {flags!r}; allowed are combinations of {[flag.name for flag in ExecutionFlags]}")
+            raise InvalidArgument(
+                f"flags: {flags!r}; allowed are combinations of {[flag.name for flag in ExecutionFlags]}"
+            )
         return CompiledOperator(self, op.desc)
 
 
@@ -107,7 +114,11 @@ class CompiledOperator:
         names: tuple[list[str], list[str]] = ([], [])
         for field in operator(self.desc.operator).tensors:
             value = getattr(self.desc, field.python_name)
-            many = [f"{field.name}[{index}]" for index in range(len(value))] if isinstance(value, tuple) else [field.name]
+            many = (
+                [f"{field.name}[{index}]" for index in range(len(value))]
+                if isinstance(value, tuple)
+                else [field.name]
+            )
             names[field.kind == "OUTPUT_TENSOR"].extend(many)
         return names
 
@@ -115,8 +126,10 @@ class CompiledOperator:
         """The operator on given memory.
 
         Args:
-            inputs: a contiguous buffer (NumPy array, or any object with the buffer protocol) for each input tensor in the
-                desc's order, None for an absent one. Only its memory counts: type and shape are the TensorDesc's.
+            inputs: a contiguous buffer (NumPy array, or any object with the buffer protocol) for each input
+            tensor in the
+                desc's order, None for an absent one. Only its memory counts: type and shape are the
+                TensorDesc's.
             outputs: likewise for the output tensors.
 
         Raises:
@@ -139,12 +152,16 @@ class CompiledOperator:
     ) -> list[tuple[str, Range, Any] | None]:
         if len(buffers) != len(tensors):
             kind = "outputs" if writable else "inputs"
-            raise InvalidArgument(f"{self.desc.operator}: {len(buffers)} {kind}; there are {len(tensors)}: {', '.join(names)}")
+            raise InvalidArgument(
+                f"{self.desc.operator}: {len(buffers)} {kind}; there are {len(tensors)}: {', '.join(names)}"
+            )
         result: list[tuple[str, Range, Any] | None] = []
         for name, tensor, buffer in zip(names, tensors, buffers, strict=True):
             label = f"{self.desc.operator}.{name}"
             if (tensor is None) != (buffer is None):
-                problem = "nothing is bound" if buffer is None else "a buffer is bound to a tensor that is absent"
+                problem = (
+                    "nothing is bound" if buffer is None else "a buffer is bound to a tensor that is absent"
+                )
                 raise InvalidArgument(f"{label}: {problem}")
             if tensor is None:
                 result.append(None)
@@ -157,6 +174,6 @@ class CompiledOperator:
 class BoundOperator:
     """A compiled operator with its memory, which it keeps alive. One dispatch at a time."""
 
-    def __init__(self, dispatch: Callable[[], None]) -> None:
-        self.dispatch: Callable[[], None] = dispatch
+    def __init__(self, dispatch: Callable[[], object]) -> None:
+        self.dispatch: Callable[[], object] = dispatch
         """Runs the operator and returns when the outputs are written."""

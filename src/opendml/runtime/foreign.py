@@ -20,11 +20,15 @@ def as_numpy(value: Any, name: str, *, writable: bool = False) -> Array:
     if isinstance(value, np.ndarray):
         return value.view(np.ndarray)
     if not hasattr(value, "__dlpack__"):
-        raise InvalidArgument(f"{name}: {type(value).__name__}; an array is needed (NumPy's, or one with DLPack)")
+        raise InvalidArgument(
+            f"{name}: {type(value).__name__}; an array is needed (NumPy's, or one with DLPack)"
+        )
     try:
         array: Array = np.from_dlpack(value)
     except (RuntimeError, BufferError, TypeError, ValueError) as error:
-        raise InvalidArgument(f"{name}: {type(value).__name__} that cannot be read in place ({error})") from error
+        raise InvalidArgument(
+            f"{name}: {type(value).__name__} that cannot be read in place ({error})"
+        ) from error
     if writable and not array.flags.writeable:
         raise InvalidArgument(f"{name}: a read-only {type(value).__name__}; an output must be writable")
     return array

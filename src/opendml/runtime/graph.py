@@ -60,7 +60,12 @@ class Graph:
         self._constants: dict[int, Array] = {}
 
     def input(
-        self, name: str, data_type: TensorDataType, sizes: Sequence[int], *, strides: Sequence[int] | None = None
+        self,
+        name: str,
+        data_type: TensorDataType,
+        sizes: Sequence[int],
+        *,
+        strides: Sequence[int] | None = None,
     ) -> GraphTensor:
         """An input that is given at every run.
 
@@ -74,7 +79,9 @@ class Graph:
             InvalidArgument: a name that is taken, or a tensor that DirectML does not allow.
         """
         if not isinstance(name, str) or name in self._names:
-            raise InvalidArgument(f"graph input {name!r}: {'already exists' if name in self._names else 'not a name'}")
+            raise InvalidArgument(
+                f"graph input {name!r}: {'already exists' if name in self._names else 'not a name'}"
+            )
         tensor = TensorDesc(data_type, sizes, strides)
         # Every tensor type and layout is valid as an input of the identity operator or of none.
         packed_output = TensorDesc(data_type, sizes)
@@ -82,7 +89,8 @@ class Graph:
         return self._source(name, layout_of(tensor))
 
     def constant(self, array: Array) -> GraphTensor:
-        """A tensor whose values are known now: an array, which must not change while models of this graph are used.
+        """A tensor whose values are known now: an array, which must not change while models of this graph are
+        used.
 
         Raises:
             InvalidArgument: no NumPy array, or of a type that DirectML does not have.
@@ -124,14 +132,17 @@ def call_in_graph(
     """The operator as a node of the graph that its tensors belong to.
 
     Raises:
-        InvalidArgument: what `validate` finds, arrays among the tensors, tensors of several graphs, `out` or a device.
+        InvalidArgument: what `validate` finds, arrays among the tensors, tensors of several graphs, `out` or
+        a device.
     """
     if out is not None or device is not None:
         raise InvalidArgument(f"{name}: out and device belong to the compiled graph, not to its operators")
     graph = next(tensor.graph for tensor in tensors if isinstance(tensor, GraphTensor))
     for tensor, label in zip(tensors, input_names(name), strict=True):
         if tensor is not None and not (isinstance(tensor, GraphTensor) and tensor.graph is graph):
-            raise InvalidArgument(f"{name}.{label}: not a tensor of this graph; make arrays constants of the graph")
+            raise InvalidArgument(
+                f"{name}.{label}: not a tensor of this graph; make arrays constants of the graph"
+            )
     inputs = [None if tensor is None else TensorDesc(tensor.data_type, tensor.sizes) for tensor in tensors]
     desc = desc_of_call(name, inputs, attributes)
     validate(desc, graph.feature_level)
@@ -182,7 +193,8 @@ class Model:
         """Computes the outputs into given arrays.
 
         Raises:
-            InvalidArgument: as for a call; or an output that cannot be written, or shares memory with another array.
+            InvalidArgument: as for a call; or an output that cannot be written, or shares memory with another
+            array.
         """
         arrays = self._arrays(inputs, outputs)
         with self._lock:
@@ -207,10 +219,14 @@ class Model:
         """All arrays in the program's order, checked."""
         for given, known in ((inputs, self.input_names), (outputs, self.output_names)):
             if set(given) != set(known):
-                raise InvalidArgument(f"arrays for {', '.join(given) or 'nothing'}; needed: {', '.join(known)}")
+                raise InvalidArgument(
+                    f"arrays for {', '.join(given) or 'nothing'}; needed: {', '.join(known)}"
+                )
         count = len(self._names)
         arrays = [
-            self._constants[index] if name is None else _checked(inputs[name], name, self._program.inputs[index])
+            self._constants[index]
+            if name is None
+            else _checked(inputs[name], name, self._program.inputs[index])
             for index, name in enumerate(self._names)
         ]
         arrays += [
@@ -230,8 +246,8 @@ class Model:
 class BoundModel:
     """A model with its arrays, which it keeps alive. One dispatch at a time."""
 
-    def __init__(self, dispatch: Callable[[], None]) -> None:
-        self.dispatch: Callable[[], None] = dispatch
+    def __init__(self, dispatch: Callable[[], object]) -> None:
+        self.dispatch: Callable[[], object] = dispatch
         """Runs the model and returns when the outputs are written."""
 
 
@@ -241,7 +257,9 @@ def _checked(array: Any, name: str, layout: Layout) -> Array:
         raise InvalidArgument(f"{name}: {type(array).__name__}; a NumPy array is needed")
     given = layout_of_array(array, name)
     require_array(name, given, layout)
-    moving = [(a, b) for size, a, b in zip(given.sizes, given.strides, layout.strides, strict=True) if size > 1]
+    moving = [
+        (a, b) for size, a, b in zip(given.sizes, given.strides, layout.strides, strict=True) if size > 1
+    ]
     if any(a != b for a, b in moving):
         raise InvalidArgument(
             f"{name}: strides {list(given.strides)} bytes; the graph was compiled for {list(layout.strides)}"

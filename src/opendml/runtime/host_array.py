@@ -24,11 +24,14 @@ def data_type_of(array: Array, name: str) -> TensorDataType:
     """DirectML's type of an array's elements.
 
     Raises:
-        InvalidArgument: DirectML has no such type (foreign byte orders included), or the memory is not aligned to it.
+        InvalidArgument: DirectML has no such type (foreign byte orders included), or the memory is not
+        aligned to it.
     """
     data_type = _DATA_TYPES.get(array.dtype)
     if data_type is None or not array.dtype.isnative:
-        raise InvalidArgument(f"{name}: elements of {array.dtype!r}; DirectML has {', '.join(map(str, _DATA_TYPES))}")
+        raise InvalidArgument(
+            f"{name}: elements of {array.dtype!r}; DirectML has {', '.join(map(str, _DATA_TYPES))}"
+        )
     if not array.flags.aligned:
         raise InvalidArgument(f"{name}: memory that is not aligned to {array.dtype}; copy the array first")
     return data_type
@@ -55,7 +58,8 @@ def check_outputs(
     outputs: Sequence[tuple[str, Array, Layout]],
     in_place: frozenset[str],
 ) -> None:
-    """Checks that the outputs of `owner` can be written: writable, no element twice in memory, nothing shared that must not be.
+    """Checks that the outputs of `owner` can be written: writable, no element twice in memory, nothing shared
+    that must not be.
 
     Raises:
         InvalidArgument: the output, and what is wrong with it.
@@ -64,7 +68,9 @@ def check_outputs(
         if not array.flags.writeable:
             raise InvalidArgument(f"{owner}.{name}: a read-only array; an output must be writable")
         if overlaps(layout.sizes, [abs(stride) for stride in layout.strides]):
-            raise InvalidArgument(f"{owner}.{name}: strides {list(layout.strides)} bytes; an output must not overlap itself")
+            raise InvalidArgument(
+                f"{owner}.{name}: strides {list(layout.strides)} bytes; an output must not overlap itself"
+            )
     check_overlap(
         owner,
         [None if item is None else (item[0], array_range(*item[1:]), item[2]) for item in inputs],
@@ -74,10 +80,14 @@ def check_outputs(
     )
 
 
+_MOST_WORK: Any = 100_000
+"""Steps of the search for a common element; NumPy's type hints know only its two special values."""
+
+
 def _share_elements(a: Range, b: Range) -> bool:
     """Whether two arrays have an element in common: the columns of a matrix interleave, but do not."""
     try:
-        return a.overlaps(b) and bool(np.shares_memory(a.owner, b.owner, max_work=100_000))
+        return a.overlaps(b) and bool(np.shares_memory(a.owner, b.owner, max_work=_MOST_WORK))
     except np.exceptions.TooHardError:
         return True
 
@@ -85,7 +95,8 @@ def _share_elements(a: Range, b: Range) -> bool:
 def _address_reader() -> Callable[[Array], int]:
     """How to read an array's address fast.
 
-    NumPy's own ways take microseconds. The data pointer is the first field of an array object, and has been in every version;
+    NumPy's own ways take microseconds. The data pointer is the first field of an array object, and has been
+    in every version;
     where that is not so, the slow way remains.
     """
     probe = np.zeros(3)

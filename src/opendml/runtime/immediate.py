@@ -1,4 +1,5 @@
-"""Immediate calls: arrays in, arrays out. What a call compiles to is kept, per thread, for the next call of the same form."""
+"""Immediate calls: arrays in, arrays out. What a call compiles to is kept, per thread, for the next call of
+the same form."""
 
 from __future__ import annotations
 
@@ -16,15 +17,17 @@ from opendml.runtime.graph import GraphTensor, call_in_graph
 from opendml.runtime.host_array import Array, address_of, check_outputs, layout_of_array
 from opendml.runtime.operator_call import desc_of_call, input_names, output_names, require_array
 from opendml.runtime.program import compile_program
+from opendml.spec.plain import as_tuple
 from opendml.spec.schema import operator
-from opendml.spec.tensor_desc import TensorDesc, as_tuple
+from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import validate
 
 _MOST_PLANS = 4096
 
 
 class _Plans(threading.local):
-    """The calling thread's plans: an instance runs one dispatch at a time, so no two threads may share one."""
+    """The calling thread's plans: an instance runs one dispatch at a time, so no two threads may share
+    one."""
 
     def __init__(self) -> None:
         self.table: dict[Any, _Plan | None] = {}
@@ -40,10 +43,12 @@ def call(
 
     Args:
         name: DirectML's name of the operator.
-        tensors: its inputs in the desc's order, None for absent ones: NumPy arrays, arrays of other libraries (through DLPack),
+        tensors: its inputs in the desc's order, None for absent ones: NumPy arrays, arrays of other libraries
+        (through DLPack),
             or tensors of one graph, which make the call a node of that graph.
         attributes: its attributes in the desc's order, without counts.
-        out: an array for the output, or None for a new one. It may be an input where DirectML allows in-place execution.
+        out: an array for the output, or None for a new one. It may be an input where DirectML allows in-place
+        execution.
         device: a device, its kind, or None for the CPU.
 
     Raises:
@@ -118,7 +123,8 @@ def _plan(
     device: str | Device | None,
 ) -> _Plan:
     """The plan of a call, validated and compiled, and kept."""
-    # A key with a zero would be equal to one with a zero of the other sign: such calls go by the attributes' text.
+    # A key with a zero would be equal to one with a zero of the other sign: such calls go by the attributes'
+    # text.
     if not isinstance(key[1], str) and any(value == 0 for value in attributes if isinstance(value, float)):
         key = (key[0], repr(attributes), *key[2:])
         if (known := _plans.table.get(key)) is not None:

@@ -1,4 +1,5 @@
-"""The desc of a call: an operator's name, its tensors and attributes, and the outputs that follow from them."""
+"""The desc of a call: an operator's name, its tensors and attributes, and the outputs that follow from
+them."""
 
 from __future__ import annotations
 
@@ -9,8 +10,9 @@ from opendml.errors import InvalidArgument
 from opendml.program.program import Layout
 from opendml.spec import descs
 from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.plain import as_tuple
 from opendml.spec.schema import operator
-from opendml.spec.tensor_desc import TensorDesc, as_tuple
+from opendml.spec.tensor_desc import TensorDesc
 
 
 def input_names(name: str) -> list[str]:

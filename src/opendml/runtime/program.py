@@ -16,7 +16,8 @@ DEVICE_KINDS = ("cpu", "reference")
 
 
 def tensors_of(desc: OperatorDesc, kind: str) -> list[TensorDesc | None]:
-    """The tensors of a desc of the kind INPUT_TENSOR or OUTPUT_TENSOR, in the desc's order; arrays are flattened."""
+    """The tensors of a desc of the kind INPUT_TENSOR or OUTPUT_TENSOR, in the desc's order; arrays are
+    flattened."""
     result: list[TensorDesc | None] = []
     for field in operator(desc.operator).tensors:
         if field.kind == kind:

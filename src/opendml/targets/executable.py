@@ -9,14 +9,16 @@ from typing import Protocol
 class Instance(Protocol):
     """A program with its own state, ready to run: one dispatch at a time."""
 
-    dispatch: Callable[[], None]
-    """Runs the program over the bound buffers and returns when the results are there."""
+    @property
+    def dispatch(self) -> Callable[[], object]:
+        """Runs the program over the bound buffers and returns when the results are there."""
 
     def bind(self, buffer: int, address: int) -> None:
         """Sets the address of a tensor's first element: inputs first, then outputs."""
 
     def keep(self, memory: object) -> None:
-        """Keeps an object alive as long as `dispatch` itself, which callers may hold without anything else."""
+        """Keeps an object alive as long as `dispatch` itself, which callers may hold without anything
+        else."""
 
 
 class Executable(Protocol):

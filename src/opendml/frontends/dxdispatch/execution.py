@@ -52,7 +52,7 @@ class Device(Protocol):
     def create_operator(self, desc: OperatorDesc) -> Any:
         """Judges the desc."""
 
-    def compile_operator(self, operator: Any, flags: ExecutionFlags) -> Compiled:
+    def compile_operator(self, op: Any, flags: ExecutionFlags) -> Compiled:
         """Compiles what `create_operator` returned."""
 
 

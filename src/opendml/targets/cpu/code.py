@@ -17,7 +17,8 @@ Body = Callable[[ir.Value, ir.Value | None], None]
 
 
 class Code:
-    """Emits into one function. Indices and offsets are 64-bit, offsets in bytes; `lanes` is the width of vectors."""
+    """Emits into one function. Indices and offsets are 64-bit, offsets in bytes; `lanes` is the width of
+    vectors."""
 
     def __init__(self, function: ir.Function, lanes: int) -> None:
         self.entry = function.append_basic_block("entry")
@@ -63,7 +64,8 @@ class Code:
         self.builder.position_at_end(done)
 
     def vector_loop(self, start: ir.Value, stop: ir.Value, body: Body) -> None:
-        """Calls `body(index, mask)` for every vector of lanes between start and stop: without a mask while vectors are full."""
+        """Calls `body(index, mask)` for every vector of lanes between start and stop: without a mask while
+        vectors are full."""
         with self.loop(start, stop, self.lanes) as index:
             body(index, None)
         count = self.builder.sub(stop, start)
@@ -89,7 +91,9 @@ class Code:
         vector = ir.VectorType(value.type, self.lanes)
         undefined = ir.Constant(vector, ir.Undefined)
         zeros = ir.Constant(ir.VectorType(I32, self.lanes), [0] * self.lanes)
-        return self.builder.shuffle_vector(self.builder.insert_element(undefined, value, I32(0)), undefined, zeros)
+        return self.builder.shuffle_vector(
+            self.builder.insert_element(undefined, value, I32(0)), undefined, zeros
+        )
 
     def offset(self, pointer: ir.Value, byte_offset: ir.Value) -> ir.Value:
         """The address so many bytes on."""
@@ -128,7 +132,9 @@ class Code:
         store = self.builder.store(value, pointer, align=type.bytes * self.lanes)
         store.set_metadata("nontemporal", self.builder.module.add_metadata([I32(1)]))
 
-    def store(self, pointer: ir.Value, value: ir.Value, type: ScalarType, mask: ir.Value | None = None) -> None:
+    def store(
+        self, pointer: ir.Value, value: ir.Value, type: ScalarType, mask: ir.Value | None = None
+    ) -> None:
         """Writes neighbouring elements, or one; lanes outside the mask are not written."""
         if mask is None:
             self.builder.store(value, pointer, align=type.bytes)
@@ -142,7 +148,9 @@ class Code:
         """Asks for the cache line of an address that will be read; the address need not be valid."""
         intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), [pointer, I32(0), I32(3), I32(1)])
 
-    def gather(self, pointer: ir.Value, stride: ir.Value, type: ScalarType, mask: ir.Value | None) -> ir.Value:
+    def gather(
+        self, pointer: ir.Value, stride: ir.Value, type: ScalarType, mask: ir.Value | None
+    ) -> ir.Value:
         """Elements `stride` bytes apart."""
         bits = ir.VectorType(ir.IntType(type.bits), self.lanes)
         name = f"llvm.masked.gather.v{self.lanes}i{type.bits}.v{self.lanes}p0"
@@ -151,7 +159,9 @@ class Code:
         gathered = intrinsic(self.builder, name, bits, operands, alignment=(0, type.bytes))
         return self.builder.bitcast(gathered, llvm_type(type, self.lanes))
 
-    def scatter(self, pointer: ir.Value, stride: ir.Value, value: ir.Value, type: ScalarType, mask: ir.Value | None) -> None:
+    def scatter(
+        self, pointer: ir.Value, stride: ir.Value, value: ir.Value, type: ScalarType, mask: ir.Value | None
+    ) -> None:
         """Writes elements `stride` bytes apart, in the order of the lanes."""
         bits = ir.VectorType(ir.IntType(type.bits), self.lanes)
         name = f"llvm.masked.scatter.v{self.lanes}i{type.bits}.v{self.lanes}p0"

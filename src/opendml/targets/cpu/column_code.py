@@ -22,7 +22,8 @@ _ROWS_AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True)
 class _Tile:
-    """A range of groups, and the sums of one reduced value for each: of its distances from a shift, and of their squares."""
+    """A range of groups, and the sums of one reduced value for each: of its distances from a shift, and of
+    their squares."""
 
     value: Node
     shifts: ir.Value
@@ -69,10 +70,13 @@ class ColumnCode(KernelCode):
                 emit(number_)
 
     def _add_rows(self, tile: _Tile, pointers: Pointers, first: ir.Value, count: int, fresh: bool) -> None:
-        """Adds neighbouring rows to the sums; fresh sums start at zero. The shift of a group, which all its chunks share, is its
+        """Adds neighbouring rows to the sums; fresh sums start at zero. The shift of a group, which all its
+        chunks share, is its
         first element."""
         needed = self.below_reductions([tile.value])
-        rows = [self.row_pointers(pointers, self.builder.add(first, I64(number_))) for number_ in range(count)]
+        rows = [
+            self.row_pointers(pointers, self.builder.add(first, I64(number_))) for number_ in range(count)
+        ]
         outer = [self.evaluate(Level.ROW, 1, row, {}, only=needed) for row in rows]
         first_row = self.evaluate(Level.ROW, 1, pointers, {}, only=needed) if fresh else {}
         vector = llvm_type(F64, self.lanes)
@@ -135,14 +139,17 @@ class ColumnCode(KernelCode):
 
     def _shared(self) -> dict[int, Node]:
         """What the elements need of their groups."""
-        users = [node for node in self.nodes if id(node) in self.needed and self.levels[id(node)] > Level.GROUP]
+        users = [
+            node for node in self.nodes if id(node) in self.needed and self.levels[id(node)] > Level.GROUP
+        ]
         wanted = [operand for node in users for operand in node.operands]
         wanted += [root for _, root in self.stores(of_groups=False)]
         return {id(node): node for node in wanted if self.levels[id(node)] in (Level.STATISTIC, Level.GROUP)}
 
 
 class SplitColumnCode(ColumnCode):
-    """Long groups: an item is some rows of a tile, whose sums are written, or whose results come from the sums of all rows.
+    """Long groups: an item is some rows of a tile, whose sums are written, or whose results come from the
+    sums of all rows.
 
     Partial sums: [group][chunk][reduction][total, squares][column].
     """
@@ -180,14 +187,19 @@ class SplitColumnCode(ColumnCode):
         self.code.vector_loop(self.start, self.stop, write)
 
     def _read_partials(self, tile: _Tile, group: ir.Value, index: int) -> None:
-        """The sums of all chunks of a tile, added in their order. (The one row that set the shifts added nothing: its distances
+        """The sums of all chunks of a tile, added in their order. (The one row that set the shifts added
+        nothing: its distances
         are zero.)"""
         with self.code.loop(I64(0), self.chunks) as chunk:
 
             def add(column: ir.Value, mask: ir.Value | None) -> None:
                 for part, room in enumerate((tile.totals, tile.squares)):
                     slot = self._at(room, F64, column)
-                    value = self.code.load(self._partial(group, chunk, index, part, column), F64, self.lanes, mask)
-                    self.code.store(slot, self.builder.fadd(self.code.load(slot, F64, self.lanes), value), F64)
+                    value = self.code.load(
+                        self._partial(group, chunk, index, part, column), F64, self.lanes, mask
+                    )
+                    self.code.store(
+                        slot, self.builder.fadd(self.code.load(slot, F64, self.lanes), value), F64
+                    )
 
             self.code.vector_loop(self.start, self.stop, add)

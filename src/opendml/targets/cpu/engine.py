@@ -69,7 +69,9 @@ def compile_object(assembly: str) -> bytes:
     module.verify()
     # The code is made of full vectors already: what is left to do is to clean up and to hoist.
     options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = options.loop_interleaving = False
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = (
+        options.loop_interleaving
+    ) = False
     builder = llvm.create_pass_builder(_target_machine(), options)
     builder.getModulePassManager().run(module, builder)
     return bytes(_target_machine().emit_object(module))
@@ -96,7 +98,9 @@ def _target_machine() -> llvm.TargetMachine:
     llvm.initialize_native_asmprinter()
     host = machine()
     target = llvm.Target.from_triple(host.triple)
-    return target.create_target_machine(cpu=host.name, features=host.features, opt=3, reloc="pic", codemodel="default")
+    return target.create_target_machine(
+        cpu=host.name, features=host.features, opt=3, reloc="pic", codemodel="default"
+    )
 
 
 @cache
@@ -108,9 +112,12 @@ def _jit() -> llvm.LLJIT:
 
 @cache
 def _environment() -> str:
-    """All that the code depends on apart from the pattern: processor, LLVM, and the version of this compiler."""
+    """All that the code depends on apart from the pattern: processor, LLVM, and the version of this
+    compiler."""
     host = machine()
-    sources = sorted([*Path(__file__).parent.glob("*.py"), *Path(vector_math.__file__).parent.glob("*_math.py")])
+    sources = sorted(
+        [*Path(__file__).parent.glob("*.py"), *Path(vector_math.__file__).parent.glob("*_math.py")]
+    )
     compiler = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     return f"{host.triple} {host.name} {host.features} llvmlite {llvmlite.__version__} {llvm.llvm_version_info} {compiler}"
 
@@ -126,7 +133,8 @@ def _read(key: str) -> bytes | None:
 
 
 def _write(key: str, code: bytes) -> None:
-    """Stores an object so that other processes see all of it or nothing; a directory that cannot be written is no error."""
+    """Stores an object so that other processes see all of it or nothing; a directory that cannot be written
+    is no error."""
     directory = cache_directory()
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -25,16 +25,24 @@ _SHARED_BYTES = 96 * 1024
 
 
 class CpuExecutable:
-    """A program as machine code. Up to `threads` threads share a dispatch; None: all that the process may use."""
+    """A program as machine code. Up to `threads` threads share a dispatch; None: all that the process may
+    use."""
 
     def __init__(self, program: Program, threads: int | None = None) -> None:
         kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results)))
         launches = [launch for kernel in kernels.kernels for launch in schedule(kernel)]
         self._buffers = kernels.arena + 1
-        # Partial sums lie behind the temporaries. All launches share the room: the launch that reads them follows at once.
-        self._job = _job([(launch, _placed(launch, kernels.arena, kernels.arena_bytes)) for launch in launches])
-        self._arena_bytes = kernels.arena_bytes + max((launch.partial_bytes for launch in launches), default=0)
-        moved = sum(layout.element_count * layout.type.bytes for layout in (*program.inputs, *program.outputs))
+        # Partial sums lie behind the temporaries. All launches share the room: the launch that reads them
+        # follows at once.
+        self._job = _job(
+            [(launch, _placed(launch, kernels.arena, kernels.arena_bytes)) for launch in launches]
+        )
+        self._arena_bytes = kernels.arena_bytes + max(
+            (launch.partial_bytes for launch in launches), default=0
+        )
+        moved = sum(
+            layout.element_count * layout.type.bytes for layout in (*program.inputs, *program.outputs)
+        )
         self._threads = 1 if moved < _SHARED_BYTES else threads or available_threads()
 
     @property
@@ -57,11 +65,13 @@ class CpuInstance:
         for position in job.pointers:
             self._words[position] += self._words.ctypes.data
         self._arena = _aligned(arena_bytes)
-        self._buffers: Any = (ctypes.c_void_p * buffers)()
+        table: Any = (ctypes.c_void_p * buffers)()
+        self._buffers = table
         self._buffers.arena = self._arena
         self._buffers[buffers - 1] = self._arena.ctypes.data
-        # The arguments keep alive what they point to, and `dispatch` keeps the arguments: it may outlive this object.
-        arguments = [(ctypes.c_int64 * len(self._words)).from_buffer(self._words), self._buffers]
+        # The arguments keep alive what they point to, and `dispatch` keeps the arguments: it may outlive this
+        # object.
+        arguments = [(ctypes.c_int64 * len(self._words)).from_buffer(self._words.data), self._buffers]
         workers = pool()
         if threads == 1:
             self.dispatch = partial(workers.dispatch_alone, *arguments)
@@ -79,7 +89,8 @@ class CpuInstance:
 
 
 class _Job:
-    """The words of a job before it has an address; `pointers` are the positions of words that are relative to it."""
+    """The words of a job before it has an address; `pointers` are the positions of words that are relative to
+    it."""
 
     def __init__(self, words: np.ndarray[tuple[int], np.dtype[np.int64]], pointers: Sequence[int]) -> None:
         self.words, self.pointers = words, pointers

@@ -11,7 +11,11 @@ from opendml.errors import Unsupported
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 
-_FLOATS = {ScalarType.FLOAT16: ir.HalfType(), ScalarType.FLOAT32: ir.FloatType(), ScalarType.FLOAT64: ir.DoubleType()}
+_FLOATS = {
+    ScalarType.FLOAT16: ir.HalfType(),
+    ScalarType.FLOAT32: ir.FloatType(),
+    ScalarType.FLOAT64: ir.DoubleType(),
+}
 _SUFFIXES = {ScalarType.FLOAT16: "f16", ScalarType.FLOAT32: "f32", ScalarType.FLOAT64: "f64"}
 
 
@@ -26,8 +30,9 @@ def llvm_type(type: ScalarType, lanes: int) -> ir.Type:
     return element if lanes == 1 else ir.VectorType(element, lanes)
 
 
-class Literal(ir.Constant):
-    """A constant in LLVM's own notation: llvmlite writes the elements of vectors one by one, which takes long to parse."""
+class Literal(ir.Constant):  # type: ignore[misc]
+    """A constant in LLVM's own notation: llvmlite writes the elements of vectors one by one, which takes long
+    to parse."""
 
     def __init__(self, type: ir.Type, text: str) -> None:
         self.type, self.constant = type, text
@@ -78,11 +83,16 @@ def intrinsic(
     alignment: tuple[int, int] | None = None,
     flags: tuple[str, ...] = (),
 ) -> ir.Value:
-    """A call of LLVM's intrinsic `name`, declared on first use; `alignment` is an operand's number and its alignment."""
+    """A call of LLVM's intrinsic `name`, declared on first use; `alignment` is an operand's number and its
+    alignment."""
     function = builder.module.globals.get(name)
     if function is None:
-        function = ir.Function(builder.module, ir.FunctionType(result, [value.type for value in operands]), name)
-    call = builder.call(function, operands, arg_attrs={alignment[0]: ()} if alignment else None, fastmath=flags)
+        function = ir.Function(
+            builder.module, ir.FunctionType(result, [value.type for value in operands]), name
+        )
+    call = builder.call(
+        function, operands, arg_attrs={alignment[0]: ()} if alignment else None, fastmath=flags
+    )
     if alignment:
         call.arg_attributes[alignment[0]].align = alignment[1]
     return call
@@ -124,7 +134,9 @@ def _comparison(builder: ir.IRBuilder, node: Node, values: list[ir.Value]) -> ir
     return (builder.icmp_signed if type.is_signed else builder.icmp_unsigned)(operator, *values)
 
 
-def _conversion(builder: ir.IRBuilder, value: ir.Value, source: ScalarType, target: ScalarType, lanes: int) -> ir.Value:
+def _conversion(
+    builder: ir.IRBuilder, value: ir.Value, source: ScalarType, target: ScalarType, lanes: int
+) -> ir.Value:
     result = llvm_type(target, lanes)
     if source.is_float and target.is_float:
         return (builder.fpext if target.bits > source.bits else builder.fptrunc)(value, result)

@@ -1,8 +1,12 @@
-"""What the functions of all kernel patterns share: positions in memory, values by level of the loops, loads and stores.
+"""What the functions of all kernel patterns share: positions in memory, values by level of the loops, loads
+and stores.
 
-A function has the form kernel(begin, end, parameters, buffers) and works off the items begin..end. Values are computed at the
-level of the loops where they change: scalars above the innermost loop, vectors in it (and, where lanes run over groups, vectors
-for what belongs to a group). Element-wise kernels are here; `row_code` and `column_code` have those that reduce.
+A function has the form kernel(begin, end, parameters, buffers) and works off the items begin..end. Values are
+computed at the
+level of the loops where they change: scalars above the innermost loop, vectors in it (and, where lanes run
+over groups, vectors
+for what belongs to a group). Element-wise kernels are here; `row_code` and `column_code` have those that
+reduce.
 """
 
 from __future__ import annotations
@@ -31,7 +35,8 @@ Stride = Callable[[int, int], int]
 
 
 class KernelCode:
-    """Emits the function of an element-wise pattern, whose functions are expanded; an item is a block of one row."""
+    """Emits the function of an element-wise pattern, whose functions are expanded; an item is a block of one
+    row."""
 
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         self.function, self.pattern, self.lanes = function, pattern, lanes
@@ -43,9 +48,16 @@ class KernelCode:
         self.levels = self._levels()
         self.needed = self.below_reductions(pattern.values)
         self.parameters, self.buffers = function.args[2], function.args[3]
-        self.inner, self.block, self.blocks, self.units, self.chunk, self.chunks, self.elements, self.groups = (
-            self.parameter(index) for index in range(8)
-        )
+        (
+            self.inner,
+            self.block,
+            self.blocks,
+            self.units,
+            self.chunk,
+            self.chunks,
+            self.elements,
+            self.groups,
+        ) = (self.parameter(index) for index in range(8))
         self.group_counts = [self.parameter(self.layout.group_count(i)) for i in range(pattern.groups)]
         self.row_counts = [self.parameter(self.layout.row_count(i)) for i in range(pattern.rows)]
         self.bases = [self._base(access) for access in range(len(self.accesses))]
@@ -97,7 +109,9 @@ class KernelCode:
         """Where the accesses stand at the first element of a row, from where they stand in its group."""
         return self._moved(pointers, self.code.split(row, self.row_counts), self.layout.row_stride)
 
-    def walk_groups(self, first: ir.Value, last: ir.Value) -> AbstractContextManager[tuple[ir.Value, Pointers]]:
+    def walk_groups(
+        self, first: ir.Value, last: ir.Value
+    ) -> AbstractContextManager[tuple[ir.Value, Pointers]]:
         """A loop over groups: yields the group and where the accesses stand there."""
         return self._walk(self.bases, self.group_counts, self.layout.group_stride, first, last)
 
@@ -111,7 +125,8 @@ class KernelCode:
     def _walk(
         self, origin: Pointers, counts: list[ir.Value], stride: Stride, first: ir.Value, last: ir.Value
     ) -> Iterator[tuple[ir.Value, Pointers]]:
-        """A loop over the positions first..last of nested loops. The running index is divided once, then counted up."""
+        """A loop over the positions first..last of nested loops. The running index is divided once, then
+        counted up."""
         indices = [self.code.local(I64, index) for index in self.code.split(first, counts)]
         start = self._moved(origin, [self.code.get(index) for index in indices], stride)
         pointers = [self.code.local(POINTER, pointer) for pointer in start]
@@ -184,7 +199,8 @@ class KernelCode:
         mask: ir.Value | None = None,
         only: set[int] | None = None,
     ) -> Values:
-        """`known`, and the values of all nodes of the level: those in `only`, or those that the results need."""
+        """`known`, and the values of all nodes of the level: those in `only`, or those that the results
+        need."""
         values = dict(known)
         only = self.needed if only is None else only
         for node in self.nodes:
@@ -206,7 +222,8 @@ class KernelCode:
     def load(
         self, access: int, lanes: int, pointers: Pointers, index: ir.Value | None, mask: ir.Value | None
     ) -> ir.Value:
-        """What an access reads at an index of the innermost loop; a scalar where it does not move along it."""
+        """What an access reads at an index of the innermost loop; a scalar where it does not move along
+        it."""
         type, step = self.accesses[access].type, self.accesses[access].step
         if index is None or step is Step.NONE:
             return self.code.load(pointers[access], type, 1)
@@ -237,7 +254,11 @@ class KernelCode:
         """The stores that happen once per group, or those that happen per element: access and value."""
         first = len(self.pattern.loads)
         pairs = [(first + position, root) for position, root in enumerate(self.pattern.values)]
-        return [(access, root) for access, root in pairs if (self.accesses[access].level is Level.GROUP) == of_groups]
+        return [
+            (access, root)
+            for access, root in pairs
+            if (self.accesses[access].level is Level.GROUP) == of_groups
+        ]
 
     def map_block(self, pointers: Pointers, known: Values, start: ir.Value, stop: ir.Value) -> None:
         """The element-wise stores of one block of a row, from the values of its group."""
@@ -245,7 +266,8 @@ class KernelCode:
         self.store_range(pointers, start, stop, lambda index: row_values)
 
     def store_range(self, pointers: Pointers, start: ir.Value, stop: ir.Value, known: KnownAt) -> None:
-        """The element-wise stores of a range of the innermost loop; `known` gives the values of outer levels at an index."""
+        """The element-wise stores of a range of the innermost loop; `known` gives the values of outer levels
+        at an index."""
 
         def store(index: ir.Value, mask: ir.Value | None) -> None:
             values = self.evaluate(Level.ELEMENT, self.lanes, pointers, known(index), index, mask)
@@ -256,7 +278,8 @@ class KernelCode:
         self.code.vector_loop(self._up_to_boundary(pointers, start, stop, store), stop, store)
 
     def _up_to_boundary(self, pointers: Pointers, start: ir.Value, stop: ir.Value, store: Body) -> ir.Value:
-        """Stores the elements before the first full vector that can be streamed; returns the index behind them."""
+        """Stores the elements before the first full vector that can be streamed; returns the index behind
+        them."""
         streamed = [number for number, access in enumerate(self.accesses) if access.streamed]
         if not streamed:
             return start
@@ -274,14 +297,21 @@ class KernelCode:
         """value - shift in FLOAT64, zero outside the mask."""
         wide = self.builder.fpext(splat(self.builder, value, self.lanes), shift.type)
         difference = self.builder.fsub(wide, shift)
-        return difference if mask is None else self.builder.select(mask, difference, number(F64, self.lanes, 0.0))
+        return (
+            difference
+            if mask is None
+            else self.builder.select(mask, difference, number(F64, self.lanes, 0.0))
+        )
 
     def square_added(self, distance: ir.Value, total: ir.Value) -> ir.Value:
         """total + distance * distance."""
         return intrinsic(self.builder, f"llvm.fma.v{self.lanes}f64", total.type, [distance, distance, total])
 
-    def statistics(self, value: Node, shift: ir.Value, total: ir.Value, squares: ir.Value, lanes: int) -> Values:
-        """The reductions of `value` from the sums of its distances from `shift` and of their squares: the mean is
+    def statistics(
+        self, value: Node, shift: ir.Value, total: ir.Value, squares: ir.Value, lanes: int
+    ) -> Values:
+        """The reductions of `value` from the sums of its distances from `shift` and of their squares: the
+        mean is
         shift + s / n, the variance (q - s * s / n) / n, never below zero."""
         count = self.builder.sitofp(self.elements, ir.DoubleType())
         share = splat(self.builder, self.builder.fdiv(number(F64, 1, 1.0), count), lanes)
@@ -290,7 +320,9 @@ class KernelCode:
         zero = number(F64, lanes, 0.0)
         results = {
             Operation.MEAN: self.builder.fadd(shift, average),
-            Operation.VARIANCE: self.builder.select(self.builder.fcmp_ordered("<", spread, zero), zero, spread),
+            Operation.VARIANCE: self.builder.select(
+                self.builder.fcmp_ordered("<", spread, zero), zero, spread
+            ),
         }
         return {
             id(node): results[node.operation]

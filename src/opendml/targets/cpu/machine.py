@@ -12,7 +12,8 @@ import llvmlite.binding as llvm
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The processor that code is made for. Sizes in bytes; `vector_bytes` is the width of its vector registers."""
+    """The processor that code is made for. Sizes in bytes; `vector_bytes` is the width of its vector
+    registers."""
 
     name: str
     features: str

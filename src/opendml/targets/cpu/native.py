@@ -1,12 +1,16 @@
-"""The native part of the runtime, as LLVM assembly: dispatch, work sharing between threads, sleeping and waking.
+"""The native part of the runtime, as LLVM assembly: dispatch, work sharing between threads, sleeping and
+waking.
 
 A job is an array of 64-bit words:
 
     0 number of launches   1 threads that may take part   2.. reserved up to HEADER
-    per launch, LAUNCH words: function, parameters, first item, items, grain, ..., next item (NEXT), items done (DONE)
+    per launch, LAUNCH words: function, parameters, first item, items, grain, ..., next item (NEXT), items
+    done (DONE)
 
-Threads claim items by adding to NEXT and report them by adding to DONE; a launch is over when DONE reaches its items, whoever
-worked on them. So a thread that comes late, or never, delays nobody. A pool holds one job at a time: a caller that finds it taken
+Threads claim items by adding to NEXT and report them by adding to DONE; a launch is over when DONE reaches
+its items, whoever
+worked on them. So a thread that comes late, or never, delays nobody. A pool holds one job at a time: a caller
+that finds it taken
 does its work alone. Workers spin for a while on the pool's epoch, then sleep in the system until it changes.
 """
 
@@ -20,7 +24,8 @@ NEXT = 8
 DONE = 16
 
 POOL_WORDS = 64
-"""Words of a pool: 0 lock, 8 epoch, 16 job, 24 visitors, 32 sleepers, 40 stop, 48 buffers; a cache line apart."""
+"""Words of a pool: 0 lock, 8 epoch, 16 job, 24 visitors, 32 sleepers, 40 stop, 48 buffers; a cache line
+apart."""
 
 _SPINS = 6000
 """Turns for which an idle worker waits for new work before it sleeps: some tens of microseconds."""
@@ -303,7 +308,8 @@ _FUTEX = {"x86_64": "202", "aarch64": "98"}
 
 
 def runtime_assembly(triple: str) -> str:
-    """The functions dispatch_alone(job, buffers), dispatch_shared(job, buffers, pool) and work(pool, index)."""
+    """The functions dispatch_alone(job, buffers), dispatch_shared(job, buffers, pool) and work(pool,
+    index)."""
     architecture = triple.split("-")[0]
     if sys.platform == "darwin":
         sleep = _SLEEP_DARWIN
@@ -311,7 +317,14 @@ def runtime_assembly(triple: str) -> str:
         sleep = _SLEEP_WINDOWS
     else:
         sleep = _SLEEP_LINUX.replace("NUMBER", _FUTEX[architecture])
-    numbers = {"HEADER": HEADER, "LAUNCH": LAUNCH, "NEXT": NEXT, "DONE": DONE, "SPINS": _SPINS, "PATIENCE": _PATIENCE}
+    numbers = {
+        "HEADER": HEADER,
+        "LAUNCH": LAUNCH,
+        "NEXT": NEXT,
+        "DONE": DONE,
+        "SPINS": _SPINS,
+        "PATIENCE": _PATIENCE,
+    }
     body = _RUNTIME
     for name, value in numbers.items():
         body = body.replace("{" + name + "}", str(value))

@@ -1,4 +1,5 @@
-"""What of a kernel decides its machine code, apart from sizes, strides and addresses, which are parameters at run time."""
+"""What of a kernel decides its machine code, apart from sizes, strides and addresses, which are parameters at
+run time."""
 
 from __future__ import annotations
 
@@ -80,7 +81,9 @@ class Pattern:
 
     def text(self) -> str:
         """A text that is equal for patterns with equal code."""
-        accesses = [f"{a.type.name} {a.step.name} {a.level.name} {a.streamed}" for a in (*self.loads, *self.stores)]
+        accesses = [
+            f"{a.type.name} {a.step.name} {a.level.name} {a.streamed}" for a in (*self.loads, *self.stores)
+        ]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)}"
         return "\n".join([head, *accesses, fingerprint(self.values)])
 
@@ -91,8 +94,10 @@ class Pattern:
 
 
 class Parameters:
-    """Positions in a kernel's parameters: 64-bit integers, first those below, then the counts of the group and row loops, then
-    for each access (loads, then stores) its buffer, offset, inner stride, group strides and row strides, all in bytes."""
+    """Positions in a kernel's parameters: 64-bit integers, first those below, then the counts of the group
+    and row loops, then
+    for each access (loads, then stores) its buffer, offset, inner stride, group strides and row strides, all
+    in bytes."""
 
     INNER = 0
     """Steps of the innermost loop."""

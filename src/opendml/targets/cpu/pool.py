@@ -18,7 +18,8 @@ _Work = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
 
 
 class Pool:
-    """Workers beside the calling thread. They start when first needed, spin briefly after work, then sleep."""
+    """Workers beside the calling thread. They start when first needed, spin briefly after work, then
+    sleep."""
 
     def __init__(self) -> None:
         addresses = runtime_addresses()
@@ -29,7 +30,8 @@ class Pool:
         self._reset()
 
     def _reset(self) -> None:
-        """An empty pool. After a fork the child has none of the workers, and its copy of the state may be mid-job."""
+        """An empty pool. After a fork the child has none of the workers, and its copy of the state may be
+        mid-job."""
         self._state = np.zeros(POOL_WORDS + 8, np.int64)
         # Aligned to a cache line, so that the words that threads contend for lie on lines of their own.
         self.address = -(-self._state.ctypes.data // 64) * 64

@@ -1,4 +1,5 @@
-"""Kernels whose groups are reduced along the innermost loop: lanes run within a group, and are added up at its end."""
+"""Kernels whose groups are reduced along the innermost loop: lanes run within a group, and are added up at
+its end."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ _ACCUMULATORS = 2
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """The running sums of one reduced value: accumulators of its distances from `shift` and of their squares."""
+    """The running sums of one reduced value: accumulators of its distances from `shift` and of their
+    squares."""
 
     value: Node
     shift: ir.Value
@@ -31,7 +33,8 @@ class _Sums:
 
 
 class RowCode(KernelCode):
-    """Whole groups, a batch of them per item: the sums of each, then the statistics of all at once, then the results of each."""
+    """Whole groups, a batch of them per item: the sums of each, then the statistics of all at once, then the
+    results of each."""
 
     def item(self, item: ir.Value) -> None:
         """One batch."""
@@ -59,13 +62,17 @@ class RowCode(KernelCode):
         return self.code.offset(slot, self.builder.mul(self.builder.sub(group, first), I64(size)))
 
     def _batch_statistics(self, batches: list[list[ir.Value]]) -> dict[int, tuple[Node, ir.Value]]:
-        """Computes what is made of the reductions alone for the whole batch; returns what the groups need of it, and where."""
+        """Computes what is made of the reductions alone for the whole batch; returns what the groups need of
+        it, and where."""
         vector = llvm_type(F64, BATCH)
         values: Values = {}
         for value, slots in zip(self.pattern.reduced(), batches, strict=True):
-            values |= self.statistics(value, *(self.builder.load(slot, typ=vector) for slot in slots), BATCH)
+            shifts, totals, squares = (self.builder.load(slot, typ=vector) for slot in slots)
+            values |= self.statistics(value, shifts, totals, squares, BATCH)
         values = self.evaluate(Level.STATISTIC, BATCH, [], values)
-        users = [node for node in self.nodes if id(node) in self.needed and self.levels[id(node)] > Level.STATISTIC]
+        users = [
+            node for node in self.nodes if id(node) in self.needed and self.levels[id(node)] > Level.STATISTIC
+        ]
         wanted = [*(operand for node in users for operand in node.operands), *self.pattern.values]
         shared: dict[int, tuple[Node, ir.Value]] = {}
         for node in wanted:
@@ -88,14 +95,16 @@ class RowCode(KernelCode):
     def walk_units(
         self, pointers: Pointers, first: ir.Value, last: ir.Value
     ) -> Iterator[tuple[Pointers, ir.Value, ir.Value]]:
-        """A loop over units of the group at `pointers`: where each row starts, and the unit's range. Here a unit is a row."""
+        """A loop over units of the group at `pointers`: where each row starts, and the unit's range. Here a
+        unit is a row."""
         with self.walk_rows(pointers, first, last) as (_, row):
             yield row, I64(0), self.inner
 
     # Sums
 
     def _sums(self, value: Node, pointers: Pointers) -> _Sums:
-        """Empty sums. The shift, which all chunks of a group share, is the group's first element: it keeps the sum of squares
+        """Empty sums. The shift, which all chunks of a group share, is the group's first element: it keeps
+        the sum of squares
         from cancelling where the mean is far from zero."""
         needed = self.below_reductions([value])
         values: Values = {}
@@ -103,7 +112,10 @@ class RowCode(KernelCode):
             values = self.evaluate(level, 1, pointers, values, only=needed)
         shift = self.builder.fpext(self.value(value, 1, values), ir.DoubleType())
         totals, squares = (
-            [self.code.local(llvm_type(F64, self.lanes), number(F64, self.lanes, 0.0)) for _ in range(_ACCUMULATORS)]
+            [
+                self.code.local(llvm_type(F64, self.lanes), number(F64, self.lanes, 0.0))
+                for _ in range(_ACCUMULATORS)
+            ]
             for _ in range(2)
         )
         return _Sums(value, shift, totals, squares)
@@ -145,7 +157,8 @@ class RowCode(KernelCode):
 
 
 class SplitRowCode(RowCode):
-    """Large groups: an item is one chunk of a group, whose sums are written, or whose results come from the sums of all chunks.
+    """Large groups: an item is one chunk of a group, whose sums are written, or whose results come from the
+    sums of all chunks.
 
     Partial sums: [group][chunk][reduction][total, squares].
     """

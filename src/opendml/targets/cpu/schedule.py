@@ -20,11 +20,13 @@ _BLOCK_BYTES = 32 * 1024
 _CLAIM_BYTES = 128 * 1024
 """Of all operands, that a thread takes at a time."""
 _STREAMED_BYTES = 8 * 1024 * 1024
-"""Outputs of at least this size go past the caches: whoever reads them next would not find them there anyway."""
+"""Outputs of at least this size go past the caches: whoever reads them next would not find them there
+anyway."""
 _STREAMED_ROW = 512
 """Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
 _CROSSED_BLOCK = 256
-"""Steps of each loop in a block of a kernel whose operands lie across: the block of all operands stays in a level 1 cache."""
+"""Steps of each loop in a block of a kernel whose operands lie across: the block of all operands stays in a
+level 1 cache."""
 _SHORTEST_CROSSED = 8
 """Steps that both loops of such a kernel have at least."""
 _FEW_GROUPS = 16
@@ -87,7 +89,8 @@ def _pointwise(kernel: Kernel, nest: LoopNest) -> Launch:
 
 
 def _crossed(kernel: Kernel, nest: LoopNest) -> LoopNest | None:
-    """The nest with the loop innermost along which the results are contiguous, and as its one row loop the other one along which
+    """The nest with the loop innermost along which the results are contiguous, and as its one row loop the
+    other one along which
     operands are; None where there are no two such loops, or they are too short to be worth it."""
     loops = (*nest.groups, nest.inner)
     accesses = (*kernel.loads, *kernel.stores)
@@ -96,7 +99,9 @@ def _crossed(kernel: Kernel, nest: LoopNest) -> LoopNest | None:
         for position, access in enumerate(accesses)
     ]
     inner = contiguous[len(kernel.loads)]
-    others = {id(loop): loop for loop in contiguous[: len(kernel.loads)] if loop is not None and loop is not inner}
+    others = {
+        id(loop): loop for loop in contiguous[: len(kernel.loads)] if loop is not None and loop is not inner
+    }
     if inner is None or len(others) != 1:
         return None
     (across,) = others.values()
@@ -119,7 +124,9 @@ def _rows(kernel: Kernel, nest: LoopNest) -> list[Launch]:
     shape = _shape(kernel, nest)
     elements = shape.rows * shape.inner
     group_bytes = elements * shape.element_bytes
-    if group_bytes <= _BLOCK_BYTES or (group_bytes <= machine().l2_bytes * 5 // 8 and shape.groups >= _FEW_GROUPS):
+    if group_bytes <= _BLOCK_BYTES or (
+        group_bytes <= machine().l2_bytes * 5 // 8 and shape.groups >= _FEW_GROUPS
+    ):
         batch = max(1, min(BATCH, _CLAIM_BYTES // (elements * shape.step_bytes)))
         numbers = _Numbers(shape.inner, 1, shape.rows, batch, 1, elements, shape.groups)
         items = -(-shape.groups // batch)
@@ -137,9 +144,22 @@ def _columns(kernel: Kernel, nest: LoopNest) -> list[Launch]:
     fitting = machine().l2_bytes // 2 // (shape.rows * shape.element_bytes) // 64 * 64
     tile = min(shape.inner, max(64, min(fitting, MAXIMUM_TILE)))
     tiles = -(-shape.inner // tile)
-    if fitting and shape.groups * tiles >= _FEW_GROUPS or shape.rows * shape.inner * shape.element_bytes <= _BLOCK_BYTES:
+    if (
+        (fitting
+        and shape.groups * tiles >= _FEW_GROUPS)
+        or shape.rows * shape.inner * shape.element_bytes <= _BLOCK_BYTES
+    ):
         numbers = _Numbers(tile, tiles, shape.rows, shape.rows, 1, shape.rows)
-        return [_launch(kernel, nest, Mode.COLUMNS, numbers, shape.groups * tiles, shape.rows * tile * shape.step_bytes)]
+        return [
+            _launch(
+                kernel,
+                nest,
+                Mode.COLUMNS,
+                numbers,
+                shape.groups * tiles,
+                shape.rows * tile * shape.step_bytes,
+            )
+        ]
     tile = min(shape.inner, MAXIMUM_TILE)
     tiles = -(-shape.inner // tile)
     chunk = max(1, _BLOCK_BYTES * 4 // (tile * shape.element_bytes))
@@ -171,23 +191,28 @@ def _split(
     group_bytes: int,
     partial_bytes: int,
 ) -> list[Launch]:
-    """Sums of all chunks first, then their results: for some groups at a time, so that the second pass finds them in a cache."""
+    """Sums of all chunks first, then their results: for some groups at a time, so that the second pass finds
+    them in a cache."""
     tiles = numbers.blocks if modes[0].columns else 1
     items_per_group = tiles * numbers.chunks
     chunk_bytes = group_bytes // items_per_group
-    partial, results = (_launch(kernel, nest, mode, numbers, groups * items_per_group, chunk_bytes) for mode in modes)
+    partial, results = (
+        _launch(kernel, nest, mode, numbers, groups * items_per_group, chunk_bytes) for mode in modes
+    )
     reductions = len(partial.pattern.reduced())
     partial = replace(partial, partial_bytes=groups * numbers.chunks * reductions * partial_bytes)
     together = max(1, 4 * machine().l2_bytes // group_bytes)
     launches = []
     for first in range(0, groups, together):
         count = min(together, groups - first)
-        part = {"first": first * items_per_group, "items": count * items_per_group}
-        launches += [replace(partial, **part), replace(results, **part)]
+        start, items = first * items_per_group, count * items_per_group
+        launches += [replace(launch, first=start, items=items) for launch in (partial, results)]
     return launches
 
 
-def _launch(kernel: Kernel, nest: LoopNest, mode: Mode, numbers: _Numbers, items: int, item_bytes: int) -> Launch:
+def _launch(
+    kernel: Kernel, nest: LoopNest, mode: Mode, numbers: _Numbers, items: int, item_bytes: int
+) -> Launch:
     pattern = _pattern(kernel, nest, mode)
     grain = max(1, min(_CLAIM_BYTES // max(item_bytes, 1), items))
     return Launch(pattern, _parameters(kernel, nest, pattern, numbers), 0, items, grain)
@@ -204,13 +229,20 @@ def _pattern(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
     return Pattern(mode, len(nest.groups), len(nest.rows), loads, stores, kernel.values)
 
 
-def _access_pattern(access: Access, nest: LoopNest, position: int, mode: Mode, written: bool) -> AccessPattern:
+def _access_pattern(
+    access: Access, nest: LoopNest, position: int, mode: Mode, written: bool
+) -> AccessPattern:
     stride = nest.inner.strides[position]
     loops = (*nest.groups, *nest.rows, nest.inner)
     written_bytes = math.prod(loop.count for loop in loops if loop.strides[position]) * access.type.bytes
     if stride == access.type.bytes or (written and nest.inner.count == 1):
         step = Step.CONTIGUOUS
-    elif mode is Mode.TRANSPOSED and nest.rows[0].strides[position] == access.type.bytes and stride and not written:
+    elif (
+        mode is Mode.TRANSPOSED
+        and nest.rows[0].strides[position] == access.type.bytes
+        and stride
+        and not written
+    ):
         step = Step.ACROSS
     else:
         step = Step.STRIDED if stride else Step.NONE
@@ -231,7 +263,16 @@ def _access_pattern(access: Access, nest: LoopNest, position: int, mode: Mode, w
 
 
 def _parameters(kernel: Kernel, nest: LoopNest, pattern: Pattern, numbers: _Numbers) -> tuple[int, ...]:
-    head = [nest.inner.count, numbers.block, numbers.blocks, numbers.units, numbers.chunk, numbers.chunks, numbers.elements, numbers.groups]
+    head = [
+        nest.inner.count,
+        numbers.block,
+        numbers.blocks,
+        numbers.units,
+        numbers.chunk,
+        numbers.chunks,
+        numbers.elements,
+        numbers.groups,
+    ]
     head += [0] * (Parameters.COUNTS - len(head))
     head += [loop.count for loop in (*nest.groups, *nest.rows)]
     for position, access in enumerate((*kernel.loads, *kernel.stores)):

@@ -1,6 +1,8 @@
-"""Element-wise kernels in which results are contiguous along one loop and some operands along another: NCHW to NHWC, say.
+"""Element-wise kernels in which results are contiguous along one loop and some operands along another: NCHW
+to NHWC, say.
 
-An item is a block of both loops. It is worked off in square tiles of vectors: operands that lie across are loaded along their own
+An item is a block of both loops. It is worked off in square tiles of vectors: operands that lie across are
+loaded along their own
 loop, transposed in registers and put down, then the rows of the tile are computed like any others.
 """
 
@@ -16,7 +18,8 @@ from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values, source
 from opendml.targets.cpu.pattern import Level, Step
 
 _AHEAD_BYTES = 128
-"""How far ahead operands are prefetched: the processor itself does not follow as many streams as a tile has."""
+"""How far ahead operands are prefetched: the processor itself does not follow as many streams as a tile
+has."""
 
 
 class TransposedCode(KernelCode):
@@ -67,7 +70,8 @@ class TransposedCode(KernelCode):
         index: ir.Value,
         count: ir.Value | None,
     ) -> None:
-        """One tile of `rows` rows from `row` on, and `count` lanes (None: all, and all rows too) from `index` on."""
+        """One tile of `rows` rows from `row` on, and `count` lanes (None: all, and all rows too) from `index`
+        on."""
         for node in self._lying_across():
             self._put_down(node, pointers, rooms[id(node)], row, rows, index, count)
         mask = None if count is None else self.code.first_lanes(count)
@@ -93,7 +97,8 @@ class TransposedCode(KernelCode):
         index: ir.Value,
         count: ir.Value | None,
     ) -> None:
-        """Loads an operand's part of the tile along its own loop, and puts it down with the loops exchanged."""
+        """Loads an operand's part of the tile along its own loop, and puts it down with the loops
+        exchanged."""
         access = source_index(node)
         mask = None if count is None else self.code.first_lanes(rows)
         start = self.code.offset(pointers[access], self.builder.mul(row, I64(node.type.bytes)))
@@ -127,7 +132,8 @@ class TransposedCode(KernelCode):
         return [self.builder.bitcast(row, llvm_type(type, self.lanes)) for row in rows]
 
     def _merged(self, upper: ir.Value, lower: ir.Value, distance: int, offset: int) -> ir.Value:
-        """The lanes of two rows whose number has the bit `distance` as in `offset`, from the upper row, then from the lower."""
+        """The lanes of two rows whose number has the bit `distance` as in `offset`, from the upper row, then
+        from the lower."""
         lanes = [
             (lane & ~distance) + offset + (self.lanes if lane & distance else 0) for lane in range(self.lanes)
         ]

@@ -1,6 +1,7 @@
 """Evaluates a tensor program with NumPy: every float in float64, integers exactly, one rounding at the end.
 
-FLOAT32 and FLOAT16 intermediates are not rounded: the program's conversions between float types say how a machine computes, not
+FLOAT32 and FLOAT16 intermediates are not rounded: the program's conversions between float types say how a
+machine computes, not
 what the operator means.
 """
 
@@ -35,9 +36,9 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
             return np.asarray(node.attribute, _numpy_type(node.type))
         case Operation.CONVERT:
             return _wide(operands[0], node.type)
-        case Operation.MEAN:
+        case Operation.MEAN if isinstance(node.attribute, tuple):
             return np.asarray(operands[0].mean(axis=node.attribute, keepdims=True))
-        case Operation.VARIANCE:
+        case Operation.VARIANCE if isinstance(node.attribute, tuple):
             return np.asarray(operands[0].var(axis=node.attribute, keepdims=True))
     return np.asarray(_FUNCTIONS[node.operation](*operands))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import numpy as np
 
@@ -55,5 +56,5 @@ class ReferenceInstance:
 def _tensor(address: int, layout: Layout) -> Array:
     """The tensor at an address as an array over the same memory."""
     low, high = layout.span
-    memory = (ctypes.c_char * (high - low)).from_address(address + low)
+    memory: Any = (ctypes.c_char * (high - low)).from_address(address + low)
     return np.ndarray(layout.sizes, layout.type.numpy, memory, -low, layout.strides)
