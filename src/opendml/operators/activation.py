@@ -6,15 +6,18 @@ keeps it.
 
 from __future__ import annotations
 
+import math
+
 from opendml.operators.registry import defines
 from opendml.program.functions import (
     exp,
     expm1,
+    gaussian_error_linear_unit,
     log1p,
     maximum,
     minimum,
     multiply_add,
-    normal_distribution,
+    scaled,
     select,
     tanh,
 )
@@ -23,8 +26,11 @@ from opendml.program.node import Node
 
 @defines("ACTIVATION_CELU")
 def celu(x: Node, *, alpha: float) -> Node:
-    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
-    return maximum(x, 0.0) + minimum(alpha * expm1(x / alpha), 0.0)
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)), which is x from zero up, and the other part below
+
+    So near to zero that the two parts do not differ, x itself is taken: x / alpha may be denormal there.
+    """
+    return select(x > -abs(alpha) * 2.0**-60, x, alpha * expm1(x / alpha))
 
 
 @defines("ACTIVATION_ELU")
@@ -37,7 +43,7 @@ def elu(x: Node, *, alpha: float) -> Node:
 def gelu(x: Node) -> Node:
     """x * (1 + erf(x / sqrt 2)) / 2; NaN at -infinity, which is what the formula says there (-infinity *
     0)"""
-    return x * normal_distribution(x)
+    return select(x > -math.inf, gaussian_error_linear_unit(x), 0.0 * x)
 
 
 @defines("ACTIVATION_HARD_SIGMOID")
@@ -67,7 +73,7 @@ def linear(x: Node, *, alpha: float, beta: float) -> Node:
 @defines("ACTIVATION_PARAMETRIC_SOFTPLUS")
 def parametric_softplus(x: Node, *, alpha: float, beta: float) -> Node:
     """alpha * ln(1 + exp(beta * x))"""
-    return alpha * _softplus(x, beta)
+    return multiply_add(_logistic_rest(x, beta), alpha, scaled(_growing_part(x, beta), alpha * beta))
 
 
 @defines("ACTIVATION_RELU")
@@ -79,7 +85,7 @@ def relu(x: Node) -> Node:
 @defines("ACTIVATION_SCALED_ELU")
 def scaled_elu(x: Node, *, alpha: float, gamma: float) -> Node:
     """gamma * x where x > 0, gamma * (alpha * exp(x) - alpha) elsewhere"""
-    return select(x > 0.0, gamma * x, gamma * alpha * expm1(x))
+    return select(x > 0.0, gamma * x, scaled(expm1(x), gamma * alpha))
 
 
 @defines("ACTIVATION_SCALED_TANH")
@@ -97,15 +103,16 @@ def shrink(x: Node, *, bias: float, threshold: float) -> Node:
 
 @defines("ACTIVATION_SIGMOID")
 def sigmoid(x: Node) -> Node:
-    """1 / (1 + exp(-x)), in the form that cannot overflow"""
+    """1 / (1 + exp(-x)), in a form that cannot overflow"""
     decay = exp(-abs(x))
-    return select(x >= 0.0, 1.0, decay) / (1.0 + decay)
+    factor = select(x >= 0.0, 1.0, decay)
+    return multiply_add(-factor, decay / (1.0 + decay), factor)
 
 
 @defines("ACTIVATION_SOFTPLUS")
 def softplus(x: Node, *, steepness: float) -> Node:
     """ln(1 + exp(steepness * x)) / steepness"""
-    return _softplus(x, steepness) / steepness
+    return _growing_part(x, steepness) + _logistic_rest(x, steepness) / steepness
 
 
 @defines("ACTIVATION_SOFTSIGN")
@@ -126,7 +133,11 @@ def thresholded_relu(x: Node, *, alpha: float) -> Node:
     return select(x <= alpha, 0.0, x)
 
 
-def _softplus(x: Node, steepness: float) -> Node:
-    """ln(1 + exp(steepness * x)) in the form that cannot overflow"""
-    product = steepness * x
-    return maximum(product, 0.0) + log1p(exp(-abs(steepness) * abs(x)))
+def _growing_part(x: Node, factor: float) -> Node:
+    """max(factor * x, 0) / factor, what ln(1 + exp(factor * x)) / factor tends to for large results"""
+    return minimum(x, 0.0) if factor < 0 else maximum(x, 0.0)
+
+
+def _logistic_rest(x: Node, factor: float) -> Node:
+    """ln(1 + exp(factor * x)) - max(factor * x, 0), which cannot overflow"""
+    return log1p(exp(-abs(factor) * abs(x)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+import numpy as np
+
 from opendml.program.node import Node, Number, Operation, apply, convert, reduction
 from opendml.program.scalar_type import ScalarType
 
@@ -27,6 +29,12 @@ def select(condition: Node, if_true: Node | Number, if_false: Node | Number) -> 
 def multiply_add(a: Node | Number, b: Node | Number, c: Node | Number) -> Node:
     """a * b + c, rounded once."""
     return apply(Operation.MULTIPLY_ADD, a, b, c)
+
+
+def scaled(x: Node, factor: float) -> Node:
+    """x times a factor that the type of x need not hold: in two parts, so that only the result is rounded."""
+    high = float(np.float32(factor))
+    return x * high if high == factor else multiply_add(x, high, x * (factor - high))
 
 
 def square_root(x: Node) -> Node:
@@ -69,9 +77,9 @@ def erf(x: Node) -> Node:
     return apply(Operation.ERROR_FUNCTION, x)
 
 
-def normal_distribution(x: Node) -> Node:
-    """Probability that a standard normal variable is below x."""
-    return apply(Operation.NORMAL_DISTRIBUTION, x)
+def gaussian_error_linear_unit(x: Node) -> Node:
+    """x times the probability that a standard normal variable is below x; zero at -infinity."""
+    return apply(Operation.GAUSSIAN_ERROR_LINEAR_UNIT, x)
 
 
 def mean(x: Node, axes: Iterable[int]) -> Node:

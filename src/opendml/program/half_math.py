@@ -49,14 +49,15 @@ def hyperbolic_tangent(x: Node) -> Node:
     return growth / (growth + 2.0)
 
 
-def normal_distribution(x: Node) -> Node:
-    """The probability that a standard normal variable is below x: exp(-x^2 / 2) times a slow function of k /
-    (|x| + k)"""
+def gaussian_error_linear_unit(x: Node) -> Node:
+    """max(x, 0) less |x| times the probability above |x|, which is exp(-x^2 / 2) times a slow function of
+    k / (|x| + k)"""
     magnitude = abs(x)
+    magnitude = select(magnitude > _TAIL_END, _TAIL_END, magnitude)
     share = _TAIL_SCALE / (magnitude + _TAIL_SCALE)
     slow = share * _polynomial(_TAIL, multiply_add(share, 2.0, -1.0))
     tail = slow * exponential(magnitude * magnitude * -0.5)
-    return select(x > 0.0, 1.0 - tail, tail)
+    return multiply_add(-magnitude, tail, select(x < 0.0, 0.0, x))
 
 
 def _reduced(x: Node) -> tuple[Node, Node]:
@@ -89,16 +90,15 @@ _EXP = (0.500051141, 0.167535141, 0.0412779301)
 _EXPM1 = (0.500016511, 0.167496279, 0.0416101739)
 """The same, weighted relative to exp(r) - 1."""
 
-_TAIL_SCALE = 1.5
-"""k"""
+_TAIL_SCALE, _TAIL_END = 1.5, 8.0
+"""k, and where the tail is zero in FLOAT16 even times the greatest x."""
 _TAIL = (0.41155526, 0.130046859, -0.0381255373, -0.0117883934, 0.0106111271, -0.00229153526)
-"""exp(x^2 / 2) times the probability above x, over s, as a function of 2 s - 1 for s = k / (x + k); up to x =
-6, from where on
-x times the probability is zero in FLOAT16."""
+"""exp(x^2 / 2) times the probability above x, over s, as a function of 2 s - 1 for s = k / (x + k); up to
+x = 6, from where on x times the probability is zero in FLOAT16."""
 
 _EXPANSIONS: dict[Operation, Callable[[Node], Node]] = {
     Operation.EXPONENTIAL: exponential,
     Operation.EXPONENTIAL_MINUS_ONE: exponential_minus_one,
     Operation.HYPERBOLIC_TANGENT: hyperbolic_tangent,
-    Operation.NORMAL_DISTRIBUTION: normal_distribution,
+    Operation.GAUSSIAN_ERROR_LINEAR_UNIT: gaussian_error_linear_unit,
 }

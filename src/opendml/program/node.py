@@ -60,8 +60,8 @@ class Operation(Enum):
     LOGARITHM_ONE_PLUS = auto()
     HYPERBOLIC_TANGENT = auto()
     ERROR_FUNCTION = auto()
-    NORMAL_DISTRIBUTION = auto()
-    """Cumulative distribution of the standard normal: (1 + erf(x / sqrt 2)) / 2."""
+    GAUSSIAN_ERROR_LINEAR_UNIT = auto()
+    """x (1 + erf(x / sqrt 2)) / 2; at -infinity its limit, zero."""
 
     MEAN = auto()
     """Mean over the axes in `attribute`, which keep the size 1; FLOAT64."""
@@ -79,7 +79,7 @@ FUNCTIONS = frozenset(
         Operation.LOGARITHM_ONE_PLUS,
         Operation.HYPERBOLIC_TANGENT,
         Operation.ERROR_FUNCTION,
-        Operation.NORMAL_DISTRIBUTION,
+        Operation.GAUSSIAN_ERROR_LINEAR_UNIT,
     }
 )
 

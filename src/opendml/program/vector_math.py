@@ -110,16 +110,10 @@ def error_function(x: Node) -> Node:
     return select(abs(x) < _ERF_NEAR, near, _with_sign_of(x, far))
 
 
-def normal_distribution(x: Node) -> Node:
-    """The probability that a standard normal variable is below x, within 2.45 ULP; 1/2 at zero."""
-    tail = _normal_tail(_at_most(abs(x), _NORMAL_HIGHEST))
-    return select(x > 0.0, 1.0 - tail, tail)
-
-
 def gaussian_error_linear_unit(x: Node) -> Node:
-    """x times normal_distribution(x) within 2.6 ULP, also where the probability is denormal.
+    """x times the probability that a standard normal variable is below x, within 2.96 ULP.
 
-    0 at -infinity, which is the limit there; the product is not a number.
+    That holds also where the probability is denormal. 0 at -infinity, which is the limit there; the product is not a number.
     """
     magnitude = _at_most(abs(x), _NORMAL_HIGHEST)
     return _at_least(x, 0.0) - _normal_tail(magnitude, magnitude)
@@ -147,7 +141,7 @@ def _normal_tail(x: Node, factor: Node | None = None) -> Node:
 
 
 def _reduced(x: Node, bias: float) -> tuple[Node, Node, Node]:
-    """n as an INT32 and as a FLOAT32, and high with exp(x) = 2^n exp(high + n _LOG_2_LOW), |high| <= log(2) / 2.
+    """n as INT32 and as FLOAT32, and high with exp(x) = 2^n exp(high + n _LOG_2_LOW), |high| <= log 2 / 2.
 
     The integer comes with `bias` added, and its upper bits hold the rest of a float: in x / log 2 + 1.5 *
     2^23 the last bits of the significand count units. So nothing is converted, which for NaN would be
@@ -348,5 +342,5 @@ _EXPANSIONS: dict[Operation, Callable[[Node], Node]] = {
     Operation.LOGARITHM_ONE_PLUS: logarithm_one_plus,
     Operation.HYPERBOLIC_TANGENT: hyperbolic_tangent,
     Operation.ERROR_FUNCTION: error_function,
-    Operation.NORMAL_DISTRIBUTION: normal_distribution,
+    Operation.GAUSSIAN_ERROR_LINEAR_UNIT: gaussian_error_linear_unit,
 }

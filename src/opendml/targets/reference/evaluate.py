@@ -55,9 +55,10 @@ def _error_function(x: Array) -> Array:
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), np.float64)
 
 
-def _normal_distribution(x: Array) -> Array:
+def _gaussian_error_linear_unit(x: Array) -> Array:
     # erfc keeps the small probabilities that 1 + erf would cancel.
-    return np.asarray(np.frompyfunc(math.erfc, 1, 1)(-x / math.sqrt(2)), np.float64) / 2
+    probability = np.asarray(np.frompyfunc(math.erfc, 1, 1)(-x / math.sqrt(2)), np.float64) / 2
+    return np.where(np.isneginf(x), 0.0, x * probability)
 
 
 _FUNCTIONS: dict[Operation, Callable[..., Any]] = {
@@ -87,5 +88,5 @@ _FUNCTIONS: dict[Operation, Callable[..., Any]] = {
     Operation.LOGARITHM_ONE_PLUS: np.log1p,
     Operation.HYPERBOLIC_TANGENT: np.tanh,
     Operation.ERROR_FUNCTION: _error_function,
-    Operation.NORMAL_DISTRIBUTION: _normal_distribution,
+    Operation.GAUSSIAN_ERROR_LINEAR_UNIT: _gaussian_error_linear_unit,
 }
