@@ -1,4 +1,4 @@
-"""Computes the polynomial coefficients of opendml.program.vector_math.
+"""Computes the polynomial coefficients of opendml.program.vector_math and half_math.
 
     python tools/minimax.py              all tables, as they stand in the source, each with its greatest error
     python tools/minimax.py TANH ERF     some of them
@@ -116,6 +116,13 @@ def tail_weight(u: mpf) -> mpf:
     return u * TAIL_NUMERATOR / scaled_tail(u)
 
 
+def half_tail(u: mpf) -> mpf:
+    """exp(x^2 / 2) times the probability above x, over s = 1.5 / (x + 1.5), for u = 2 s - 1."""
+    s = (u + 1) / 2
+    x = mpf("1.5") / s - mpf("1.5")
+    return mp.exp(x**2 / 2) * mp.erfc(x / mp.sqrt(2)) / 2 / s
+
+
 TAIL_SCALE = mpf("1.625")
 TAIL_NUMERATOR = mpf(float(np.float32(float(scaled_tail(mpf(0))))))
 HALF_LOG_2 = mp.log(2) / 2 * mpf("1.0001")
@@ -123,10 +130,16 @@ HALF_LOG_2 = mp.log(2) / 2 * mpf("1.0001")
 FITS = (
     Fit("EXP", exp_remainder, lambda r: r**2 / mp.exp(r), -HALF_LOG_2, HALF_LOG_2, 4),
     Fit("LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 8),
+    Fit("SOFTPLUS", lambda t: mp.log1p(t) / t, lambda t: t / mp.log1p(t), mpf("1e-12"), mpf(1), 9),
     Fit("TANH", tanh_remainder, tanh_weight, mpf("1e-12"), mpf("0.85") ** 2, 5),
     Fit("ERF", erf_remainder, erf_weight, mpf("1e-12"), mpf("0.92") ** 2, 5),
     Fit("ERF_EXPONENT", erf_exponent, erf_exponent_weight, mpf("0.92"), mpf(4), 7),
     Fit("NORMAL_TAIL", tail_remainder, tail_weight, tail_argument(mpf("14.5")), mpf(1), 9),
+    # For half_math.
+    Fit("HALF_EXP", exp_remainder, lambda r: r**2 / mp.exp(r), -HALF_LOG_2, HALF_LOG_2, 2),
+    Fit("HALF_EXPM1", exp_remainder, lambda r: r**2 / mp.expm1(r), -HALF_LOG_2, HALF_LOG_2, 2),
+    Fit("HALF_SOFTPLUS", lambda t: mp.log1p(t) / t, lambda t: t / mp.log1p(t), mpf("1e-12"), mpf(1), 5),
+    Fit("HALF_TAIL", half_tail, lambda u: 1 / half_tail(u), mpf("-0.6"), mpf(1), 5),
 )
 
 

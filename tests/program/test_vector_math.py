@@ -14,7 +14,7 @@ import pytest
 from llvmlite import ir
 
 from opendml.errors import Unsupported
-from opendml.program.functions import erf, exp, expm1, gaussian_error_linear_unit, log, log1p, tanh
+from opendml.program.functions import erf, exp, expm1, gaussian_error_linear_unit, log, log1p, log1p_exp, tanh
 from opendml.program.node import FUNCTIONS, Node, Operation, ordered, source
 from opendml.program.scalar_type import ScalarType
 from opendml.program.vector_math import expand
@@ -59,6 +59,7 @@ CASES = {
     "log1p": Case(log1p, np.log1p, 1.48, -8, 8),
     "tanh": Case(tanh, np.tanh, 1.09, -8, 4),
     "erf": Case(erf, exact_erf, 1.08, -6, 2),
+    "log1p_exp": Case(lambda x: log1p_exp(-abs(x)), lambda x: np.log1p(np.exp(-np.abs(x))), 2.2, -8, 7),
     "gelu": Case(gaussian_error_linear_unit, exact_gelu, 2.96, -8, 4),
 }
 

@@ -13,7 +13,7 @@ from opendml.program.functions import (
     exp,
     expm1,
     gaussian_error_linear_unit,
-    log1p,
+    log1p_exp,
     maximum,
     minimum,
     multiply_add,
@@ -140,4 +140,4 @@ def _growing_part(x: Node, factor: float) -> Node:
 
 def _logistic_rest(x: Node, factor: float) -> Node:
     """ln(1 + exp(factor * x)) - max(factor * x, 0), which cannot overflow"""
-    return log1p(exp(-abs(factor) * abs(x)))
+    return log1p_exp(-abs(factor) * abs(x))

@@ -77,6 +77,11 @@ def erf(x: Node) -> Node:
     return apply(Operation.ERROR_FUNCTION, x)
 
 
+def log1p_exp(x: Node) -> Node:
+    """Natural logarithm of 1 + e to the power x, for x that is not above zero."""
+    return apply(Operation.LOGARITHM_ONE_PLUS_EXPONENTIAL, x)
+
+
 def gaussian_error_linear_unit(x: Node) -> Node:
     """x times the probability that a standard normal variable is below x; zero at -infinity."""
     return apply(Operation.GAUSSIAN_ERROR_LINEAR_UNIT, x)

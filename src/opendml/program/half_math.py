@@ -49,6 +49,12 @@ def hyperbolic_tangent(x: Node) -> Node:
     return growth / (growth + 2.0)
 
 
+def logarithm_one_plus_exponential(x: Node) -> Node:
+    """log(1 + exp(x)) for x that is not above zero"""
+    power = exponential(x)
+    return power * _polynomial(_SOFTPLUS, power)
+
+
 def gaussian_error_linear_unit(x: Node) -> Node:
     """max(x, 0) less |x| times the probability above |x|, which is exp(-x^2 / 2) times a slow function of
     k / (|x| + k)"""
@@ -85,10 +91,13 @@ _UNITS = 1.5 * 2.0**23
 """From here on, the last bit of a FLOAT32 counts units."""
 _EXPONENT_BIAS = 127
 
-_EXP = (0.500051141, 0.167535141, 0.0412779301)
+_EXP = (0.5000512, 0.16753532, 0.0412774459)
 """(exp(r) - 1 - r) / r^2, weighted relative to exp(r)."""
-_EXPM1 = (0.500016511, 0.167496279, 0.0416101739)
+_EXPM1 = (0.50001651, 0.167496458, 0.0416102409)
 """The same, weighted relative to exp(r) - 1."""
+
+_SOFTPLUS = (0.999991596, -0.499361247, 0.325205654, -0.210045591, 0.101218492, -0.0238675363)
+"""log(1 + t) / t for t from 0 to 1."""
 
 _TAIL_SCALE, _TAIL_END = 1.5, 8.0
 """k, and where the tail is zero in FLOAT16 even times the greatest x."""
@@ -100,5 +109,6 @@ _EXPANSIONS: dict[Operation, Callable[[Node], Node]] = {
     Operation.EXPONENTIAL: exponential,
     Operation.EXPONENTIAL_MINUS_ONE: exponential_minus_one,
     Operation.HYPERBOLIC_TANGENT: hyperbolic_tangent,
+    Operation.LOGARITHM_ONE_PLUS_EXPONENTIAL: logarithm_one_plus_exponential,
     Operation.GAUSSIAN_ERROR_LINEAR_UNIT: gaussian_error_linear_unit,
 }

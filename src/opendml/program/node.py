@@ -60,6 +60,8 @@ class Operation(Enum):
     LOGARITHM_ONE_PLUS = auto()
     HYPERBOLIC_TANGENT = auto()
     ERROR_FUNCTION = auto()
+    LOGARITHM_ONE_PLUS_EXPONENTIAL = auto()
+    """log(1 + exp(x)) for x that is not above zero."""
     GAUSSIAN_ERROR_LINEAR_UNIT = auto()
     """x (1 + erf(x / sqrt 2)) / 2; at -infinity its limit, zero."""
 
@@ -79,6 +81,7 @@ FUNCTIONS = frozenset(
         Operation.LOGARITHM_ONE_PLUS,
         Operation.HYPERBOLIC_TANGENT,
         Operation.ERROR_FUNCTION,
+        Operation.LOGARITHM_ONE_PLUS_EXPONENTIAL,
         Operation.GAUSSIAN_ERROR_LINEAR_UNIT,
     }
 )

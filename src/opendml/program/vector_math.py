@@ -80,6 +80,12 @@ def logarithm_one_plus(x: Node) -> Node:
     return _at_the_ends(x, -1.0, _with_sign_of(x, result))
 
 
+def logarithm_one_plus_exponential(x: Node) -> Node:
+    """log(1 + exp(x)) within 1.9 ULP for x that is not above zero; the error of x takes part."""
+    power = exponential(x)
+    return power * _polynomial(_SOFTPLUS, power)
+
+
 def hyperbolic_tangent(x: Node) -> Node:
     """tanh(x) within 1.09 ULP, with the sign of x; the error of x takes part."""
     magnitude, error = abs(x), _rounding_error(abs(x))
@@ -295,6 +301,20 @@ _LOG = (
 )
 """(log(1 + f) - f) / f^2."""
 
+_SOFTPLUS = (
+    1.0,
+    -0.499999315,
+    0.333304703,
+    -0.24958156,
+    0.196931928,
+    -0.153490931,
+    0.1066999,
+    -0.0575610884,
+    0.0201499667,
+    -0.00330642588,
+)
+"""log(1 + t) / t for t from 0 to 1."""
+
 _TANH_NEAR, _TANH_HIGHEST = 0.85, 20.0
 """Below the first in magnitude the polynomial is used; above half of the second the result is 1."""
 _TANH = (-0.333332658, 0.133314788, -0.0537964068, 0.0211209133, -0.00714258337, 0.00144005823)
@@ -342,5 +362,6 @@ _EXPANSIONS: dict[Operation, Callable[[Node], Node]] = {
     Operation.LOGARITHM_ONE_PLUS: logarithm_one_plus,
     Operation.HYPERBOLIC_TANGENT: hyperbolic_tangent,
     Operation.ERROR_FUNCTION: error_function,
+    Operation.LOGARITHM_ONE_PLUS_EXPONENTIAL: logarithm_one_plus_exponential,
     Operation.GAUSSIAN_ERROR_LINEAR_UNIT: gaussian_error_linear_unit,
 }

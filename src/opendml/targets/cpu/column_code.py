@@ -95,7 +95,7 @@ class ColumnCode(KernelCode):
             else:
                 shift, total, squares = (self.code.load(slot, F64, self.lanes) for slot in slots)
             for row, known in zip(rows, outer, strict=True):
-                distance = self.distance(element(row, known, index, mask), shift, mask)
+                distance = self.distance(tile.value, element(row, known, index, mask), shift, mask)
                 total = self.builder.fadd(total, distance)
                 squares = self.square_added(distance, squares)
             self.builder.store(total, slots[1], align=F64.bytes)

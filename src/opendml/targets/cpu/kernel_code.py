@@ -293,10 +293,15 @@ class KernelCode:
 
     # Moments: what the means and variances of a value are made of
 
-    def distance(self, value: ir.Value, shift: ir.Value, mask: ir.Value | None) -> ir.Value:
-        """value - shift in FLOAT64, zero outside the mask."""
-        wide = self.builder.fpext(splat(self.builder, value, self.lanes), shift.type)
-        difference = self.builder.fsub(wide, shift)
+    def distance(self, node: Node, value: ir.Value, shift: ir.Value, mask: ir.Value | None) -> ir.Value:
+        """value - shift in FLOAT64, zero outside the mask; `value` is `node`, `shift` another value of it."""
+        value = splat(self.builder, value, self.lanes)
+        if node.operation is Operation.CONVERT and node.operands[0].type is ScalarType.FLOAT16:
+            # FLOAT32 holds the difference of two FLOAT16 as well as is needed, and half as many vectors.
+            narrow = self.builder.fptrunc(shift, value.type)
+            difference = self.builder.fpext(self.builder.fsub(value, narrow), shift.type)
+        else:
+            difference = self.builder.fsub(self.builder.fpext(value, shift.type), shift)
         return (
             difference
             if mask is None

@@ -20,6 +20,7 @@ class Machine:
     triple: str
     vector_bytes: int
     l2_bytes: int
+    last_cache_bytes: int
 
 
 @cache
@@ -28,7 +29,12 @@ def machine() -> Machine:
     features = llvm.get_host_cpu_features()
     vector_bytes = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
     return Machine(
-        llvm.get_host_cpu_name(), features.flatten(), llvm.get_process_triple(), vector_bytes, _l2_bytes()
+        llvm.get_host_cpu_name(),
+        features.flatten(),
+        llvm.get_process_triple(),
+        vector_bytes,
+        _cache_bytes(2) or 512 * 1024,
+        _cache_bytes(3) or 16 * 1024 * 1024,
     )
 
 
@@ -37,10 +43,10 @@ def available_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _l2_bytes() -> int:
-    """The level 2 cache of one core; where the system does not tell, a size that all current cores have."""
+def _cache_bytes(level: int) -> int | None:
+    """The size of a cache of the first processor; None where the system does not tell."""
     try:
-        text = Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().strip()
+        text = Path(f"/sys/devices/system/cpu/cpu0/cache/index{level}/size").read_text().strip()
         return int(text.removesuffix("K")) * 1024
     except (OSError, ValueError):
-        return 512 * 1024
+        return None

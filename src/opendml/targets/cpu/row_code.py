@@ -133,7 +133,7 @@ class RowCode(KernelCode):
 
         def add(accumulator: int, index: ir.Value, mask: ir.Value | None) -> None:
             values = self.evaluate(Level.ELEMENT, self.lanes, pointers, known, index, mask, needed)
-            distance = self.distance(self.value(sums.value, self.lanes, values), shift, mask)
+            distance = self.distance(sums.value, self.value(sums.value, self.lanes, values), shift, mask)
             total, squares = sums.totals[accumulator], sums.squares[accumulator]
             self.code.set(total, self.builder.fadd(self.code.get(total), distance))
             self.code.set(squares, self.square_added(distance, self.code.get(squares)))

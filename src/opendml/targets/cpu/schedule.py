@@ -19,9 +19,9 @@ _BLOCK_BYTES = 32 * 1024
 """Of one operand, in one block of a row."""
 _CLAIM_BYTES = 128 * 1024
 """Of all operands, that a thread takes at a time."""
-_STREAMED_BYTES = 8 * 1024 * 1024
-"""Outputs of at least this size go past the caches: whoever reads them next would not find them there
-anyway."""
+_STREAMED_SHARE = 2
+"""Outputs larger than the last cache divided by this go past the caches: whoever reads them next would not find
+them there anyway."""
 _STREAMED_ROW = 512
 """Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
 _CROSSED_BLOCK = 256
@@ -257,7 +257,7 @@ def _access_pattern(
         and step is Step.CONTIGUOUS
         and level is Level.ELEMENT
         and nest.inner.count >= _STREAMED_ROW
-        and written_bytes >= _STREAMED_BYTES
+        and written_bytes * _STREAMED_SHARE > machine().last_cache_bytes
     )
     return AccessPattern(access.type, step, level, streamed)
 

@@ -88,5 +88,6 @@ _FUNCTIONS: dict[Operation, Callable[..., Any]] = {
     Operation.LOGARITHM_ONE_PLUS: np.log1p,
     Operation.HYPERBOLIC_TANGENT: np.tanh,
     Operation.ERROR_FUNCTION: _error_function,
+    Operation.LOGARITHM_ONE_PLUS_EXPONENTIAL: lambda x: np.log1p(np.exp(x)),
     Operation.GAUSSIAN_ERROR_LINEAR_UNIT: _gaussian_error_linear_unit,
 }

@@ -1,0 +1,76 @@
+// Larger groups: a team of blocks shares one, sums it up, meets at a barrier in global memory, and reads it again for the
+// results, most of it from the L2 cache. All blocks are resident (a cooperative launch), each team takes one tile after another.
+
+// The counter of each team is followed by the number of blocks that are done; both are zero between launches.
+DEVICE void meet(unsigned* counter, unsigned goal) {
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        atomicAdd(counter, 1u);
+        unsigned arrived;
+        do {
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(arrived) : "l"(counter) : "memory");
+        } while (arrived < goal);
+    }
+    __syncthreads();
+}
+
+DEVICE double load_uncached(const double* from) {
+    double value;
+    asm volatile("ld.global.cg.f64 %0, [%1];" : "=d"(value) : "l"(from) : "memory");
+    return value;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
+    __shared__ Shared shared;
+    const int size = (int)p.team, team = blockIdx.x / size, rank = blockIdx.x % size, teams = gridDim.x / size;
+    unsigned* counters = (unsigned*)p.counters + 2 * team;
+    const Index begin = rank * (Index)p.slice;
+    const Index end = begin + (Index)p.slice < (Index)p.units ? begin + (Index)p.slice : (Index)p.units;
+    constexpr int STRIDE = KEEP * TY, PAGE = REDUCED * WIDTH * 2;
+    unsigned round = 0;
+    for (Index item = team; item < (Index)p.items; item += teams, round++) {
+        const Tile tile = tile_of(p, item);
+        Held<VECTOR> held[KEEP];
+        Given given[LANES];
+        bool inside[KEEP];
+        double shift[REDUCED][LANES];
+        Moments moments[REDUCED][LANES] = {};
+        load_held<VECTOR>(held[0], p, in_group<VECTOR>(p, tile.column, 0));
+        load_columns(given, p, tile);
+        each_reduced([&](auto j) { find_shifts(shift[j], j, held[0], given); });
+        for (Index first = begin; first < end; first += STRIDE) {
+            load_units(held, inside, p, tile, first, end);
+            each_reduced([&](auto j) { add_units(moments[j], j, held, inside, given, shift[j]); });
+        }
+        each_reduced([&](auto j) { share_moments(shared, j, tile, moments[j]); });
+        share_shifts(shared, tile, shift);
+        __syncthreads();
+        double* page = (double*)p.scratch + ((long long)(round % 2) * gridDim.x + blockIdx.x - rank) * PAGE;
+        each_reduced([&](auto j) {
+            if (!takes_sums()) return;
+            const Moments own = sum_of_parts(shared, j);
+            double* slot = page + rank * PAGE + (j * WIDTH + finished_column()) * 2;
+            slot[0] = own.sum;
+            slot[1] = own.squares;
+        });
+        meet(counters, (round + 1) * size);
+        Moments sums[REDUCED];
+        each_reduced([&](auto j) {
+            if (!takes_sums()) return;
+            sums[j] = sum_of(size, [&](int block, int which) {
+                return load_uncached(page + block * PAGE + (j * WIDTH + finished_column()) * 2 + which);
+            });
+        });
+        if (takes_sums()) finish_tile(shared, p, tile, sums, rank == 0);
+        __syncthreads();
+        // Backwards: what was read last is most likely still in the cache.
+        const Index steps = end > begin ? (end - begin + STRIDE - 1) / STRIDE : 0;
+        for (Index step = steps - 1; step >= 0; step--) {
+            const Index first = begin + step * STRIDE;
+            load_units(held, inside, p, tile, first, end);
+            store_units(shared, p, tile, first, held, inside);
+        }
+    }
+    if (threadIdx.x == 0 && atomicInc(counters + 1, size - 1) == size - 1) atomicExch(counters, 0u);
+}

@@ -1,0 +1,42 @@
+// Small groups: each is held by SPAN neighbouring lanes of a warp, KEEP units a lane. Nothing is shared between warps.
+
+extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
+    const Index group = (Index)blockIdx.x * (THREADS / SPAN) + threadIdx.x / SPAN;
+    const bool there = group < (Index)p.items;
+    const Offsets at = at_group(p, there ? group : 0);
+    const int lane_of_group = threadIdx.x % SPAN;
+    Held<VECTOR> held[KEEP];
+    bool inside[KEEP];
+#pragma unroll
+    for (int k = 0; k < KEEP; k++) {
+        const Index unit = k * SPAN + lane_of_group;
+        inside[k] = there && unit < (Index)p.units;
+        if (inside[k]) load_held<VECTOR>(held[k], p, in_group<VECTOR>(p, at, unit));
+    }
+    Given given;
+    load_given(given, p, at);
+    Statistics found[REDUCED];
+    each_reduced([&](auto j) {
+        auto value = [&](int k, int lane) { return reduced<VECTOR>(j, held[k], given, lane); };
+        using T = decltype(value(0, 0));
+        const double shift = finite_or_zero(__shfl_sync(~0u, inside[0] ? double(value(0, 0)) : 0.0, 0, SPAN));
+        Moments moments = {0, 0};
+        accumulate<T, 0, VECTOR>(moments, inside, shift, value);
+        add_lanes<1, SPAN>(moments);
+        found[j] = statistics(moments, shift, p.share);
+    });
+    Kept kept;
+    finish(kept, given, found);
+    if (there && lane_of_group == 0) store_groups(p, at, kept);
+#pragma unroll
+    for (int k = 0; k < KEEP; k++) {
+        if (!inside[k]) continue;
+        const Offsets here = in_group<VECTOR>(p, at, k * SPAN + lane_of_group);
+        Late<VECTOR> late;
+        Outputs<VECTOR> result;
+        load_late<VECTOR>(late, p, here);
+#pragma unroll
+        for (int lane = 0; lane < VECTOR; lane++) evaluate<VECTOR>(result, held[k], late, kept, lane);
+        store_outputs<VECTOR>(p, here, result);
+    }
+}

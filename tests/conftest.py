@@ -1,0 +1,25 @@
+"""What all tests share: the devices that operators run on, and the folder of foreign test data beside the repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opendml import Device
+
+SHARED = Path(__file__).parents[2] / "shared"
+
+
+@pytest.fixture(params=["cpu"])
+def device(request: pytest.FixtureRequest) -> Device:
+    """A device that runs machine code: its results are compared with those of "reference"."""
+    return Device(request.param)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of test data that the repository must not contain; tests that need it are skipped without it."""
+    if not SHARED.is_dir():
+        pytest.skip("the folder ../shared is not here")
+    return SHARED
