@@ -100,6 +100,8 @@ def activation_elu(
     DML_ACTIVATION_ELU_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
 
+    Greatest distance from the exact result, in ULP: FLOAT32 1.453, FLOAT16 0.532.
+
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
@@ -124,6 +126,8 @@ def activation_celu(
 
     DML_ACTIVATION_CELU_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. OutputTensor may be the same memory as
     InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 1.583, FLOAT16 0.537.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.
@@ -150,6 +154,8 @@ def activation_hard_sigmoid(
     DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory
     as InputTensor.
 
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.501.
+
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
@@ -175,6 +181,8 @@ def activation_identity(
     DML_ACTIVATION_IDENTITY_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
 
+    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
@@ -198,6 +206,8 @@ def activation_leaky_relu(
 
     DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory
     as InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.501.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
@@ -224,6 +234,8 @@ def activation_linear(
 
     DML_ACTIVATION_LINEAR_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.501.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
@@ -252,6 +264,8 @@ def activation_parametric_softplus(
     DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same
     memory as InputTensor.
 
+    Greatest distance from the exact result, in ULP: FLOAT32 2.852, FLOAT16 0.522.
+
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
@@ -277,6 +291,8 @@ def activation_relu(
     DML_ACTIVATION_RELU_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
 
+    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8 from 5_1; 1 to 8 dimensions (4 to 5 below 3_0, 4
             below 2_0). Any sizes (element-wise); source.
@@ -301,6 +317,8 @@ def activation_scaled_elu(
 
     DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory
     as InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 1.708, FLOAT16 0.536.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
@@ -329,6 +347,8 @@ def activation_scaled_tanh(
     DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory
     as InputTensor.
 
+    Greatest distance from the exact result, in ULP: FLOAT32 1.946, FLOAT16 0.54.
+
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
@@ -354,6 +374,8 @@ def activation_sigmoid(
     DML_ACTIVATION_SIGMOID_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
 
+    Greatest distance from the exact result, in ULP: FLOAT32 1.603, FLOAT16 0.505.
+
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
@@ -377,6 +399,8 @@ def activation_softplus(
 
     DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 2.772, FLOAT16 0.519.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
@@ -403,6 +427,8 @@ def activation_softsign(
     DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
 
+    Greatest distance from the exact result, in ULP: FLOAT32 1.496, FLOAT16 0.5.
+
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
@@ -425,6 +451,8 @@ def activation_tanh(
 
     DML_ACTIVATION_TANH_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 1.067, FLOAT16 0.54.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
@@ -449,6 +477,8 @@ def activation_thresholded_relu(
 
     DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same
     memory as InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
@@ -476,6 +506,8 @@ def activation_shrink(
     DML_ACTIVATION_SHRINK_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
     InputTensor.
 
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
+
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 5_1; 1 to 8 dimensions
             (4 to 5 below 3_0). Any sizes (element-wise); source.
@@ -500,6 +532,8 @@ def activation_gelu(
 
     DML_ACTIVATION_GELU_OPERATOR_DESC, from DML_FEATURE_LEVEL_5_1. OutputTensor may be the same memory as
     InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 2.62, FLOAT16 0.539.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.

@@ -15,6 +15,7 @@ from opendml.cli.console import console
 from opendml.errors import InvalidArgument
 from opendml.operators.registry import implemented
 from opendml.spec.enums import FeatureLevel
+from opendml.spec.facts import accuracy_facts
 from opendml.spec.feature_level import as_feature_level, full_name
 from opendml.spec.schema import Field, Operator, Support, operators
 
@@ -54,8 +55,17 @@ def describe_operator(name: str, feature_level: str | None) -> None:
     _section("Fields", [_fields(operator)])
     _section("Types and dimensions", [_support(operator, feature_level)])
     _section("In place", [_in_place(operator)])
+    _section("Accuracy", _accuracy(operator))
     _section("Constraints", operator.constraints)
     _section("Notes", [operator.notes, *(f"{item['what']}: {item['why']}" for item in operator.corrections)])
+
+
+def _accuracy(operator: Operator) -> list[str]:
+    return [
+        f"{type}: within {fact['ulp']:g} ULP of the exact result; measured {fact['measured']:g} over "
+        f"{fact['measured_over']}"
+        for type, fact in accuracy_facts().get(operator.name, {}).items()
+    ]
 
 
 def find_operator(name: str) -> Operator:

@@ -52,6 +52,18 @@ def array_range(array: Array, layout: Layout) -> Range:
     return Range(address_of(array) + low, high - low, array)
 
 
+def check_no_overlap_within(name: str, layout: Layout) -> None:
+    """Checks that no two elements of an output are the same memory.
+
+    Raises:
+        InvalidArgument: two are.
+    """
+    if overlaps(layout.sizes, [abs(stride) for stride in layout.strides]):
+        raise InvalidArgument(
+            f"{name}: strides {list(layout.strides)} bytes; an output must not overlap itself"
+        )
+
+
 def check_outputs(
     owner: str,
     inputs: Sequence[tuple[str, Array, Layout] | None],
@@ -67,10 +79,7 @@ def check_outputs(
     for name, array, layout in outputs:
         if not array.flags.writeable:
             raise InvalidArgument(f"{owner}.{name}: a read-only array; an output must be writable")
-        if overlaps(layout.sizes, [abs(stride) for stride in layout.strides]):
-            raise InvalidArgument(
-                f"{owner}.{name}: strides {list(layout.strides)} bytes; an output must not overlap itself"
-            )
+        check_no_overlap_within(f"{owner}.{name}", layout)
     check_overlap(
         owner,
         [None if item is None else (item[0], array_range(*item[1:]), item[2]) for item in inputs],

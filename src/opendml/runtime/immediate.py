@@ -14,7 +14,14 @@ from opendml.program.program import Layout, Program, packed
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.foreign import as_numpy, like
 from opendml.runtime.graph import GraphTensor, call_in_graph
-from opendml.runtime.host_array import Array, address_of, check_outputs, layout_of_array
+from opendml.runtime.host_array import (
+    Array,
+    address_of,
+    check_no_overlap_within,
+    check_outputs,
+    data_type_of,
+    layout_of_array,
+)
 from opendml.runtime.operator_call import desc_of_call, input_names, output_names, require_array
 from opendml.runtime.program import compile_program
 from opendml.spec.plain import as_tuple
@@ -81,37 +88,47 @@ class _Plan:
         self.name = name
         self.layouts = program.inputs
         (self.output,) = program.outputs
+        check_no_overlap_within(f"{name}.{output_names(name)[0]}", self.output)
         self.sizes, self.dtype = self.output.sizes, self.output.type.numpy
+        self.spans = [layout.span for layout in (*program.inputs, self.output)]
         self.instance = compile_program(program, device.kind, device.threads).instantiate()
         self.in_place = frozenset(operator(name).in_place)
-        self.item_mask = self.dtype.itemsize - 1
+        self.misaligned = self.dtype.itemsize - 1
 
     def run(self, tensors: tuple[Array | None, ...], out: Array | None) -> Array:
         """Binds the arrays and dispatches."""
-        if out is None:
-            out = np.empty(self.sizes, self.dtype)
-        elif not (out is tensors[0] and self.in_place and out.flags.writeable):
-            self._check(tensors, out)
+        result = np.empty(self.sizes, self.dtype) if out is None else out
+        addresses = [address_of(tensor) for tensor in tensors if tensor is not None]
+        addresses.append(address_of(result))
+        if out is not None and not (out is tensors[0] and self.in_place and out.flags.writeable):
+            self._check(tensors, out, addresses)
         bind = self.instance.bind
-        number = 0
-        for tensor in tensors:
-            if tensor is not None:
-                address = address_of(tensor)
-                if address & self.item_mask:
-                    layout_of_array(tensor, f"{self.name}.{input_names(self.name)[number]}")
-                bind(number, address)
-                number += 1
-        bind(number, address_of(out))
+        for number, address in enumerate(addresses):
+            if address & self.misaligned:
+                self._reject_misaligned(tensors, result)
+            bind(number, address)
         self.instance.dispatch()
-        return out
+        return result
 
-    def _check(self, tensors: tuple[Array | None, ...], out: Array) -> None:
+    def _check(self, tensors: tuple[Array | None, ...], out: Array, addresses: list[int]) -> None:
+        """Whether `out` may be written, given the inputs. Arrays that lie apart need no closer look."""
+        low, high = self.spans[-1]
+        start, end = addresses[-1] + low, addresses[-1] + high
+        inputs = zip(addresses, self.spans[:-1], strict=False)
+        if out.flags.writeable and all(end <= at + low or at + high <= start for at, (low, high) in inputs):
+            return
         layouts = iter(self.layouts)
-        inputs = [
+        named = [
             None if tensor is None else (name, tensor, next(layouts))
             for name, tensor in zip(input_names(self.name), tensors, strict=True)
         ]
-        check_outputs(self.name, inputs, [(output_names(self.name)[0], out, self.output)], self.in_place)
+        check_outputs(self.name, named, [(output_names(self.name)[0], out, self.output)], self.in_place)
+
+    def _reject_misaligned(self, tensors: tuple[Array | None, ...], out: Array) -> None:
+        names = [*input_names(self.name), output_names(self.name)[0]]
+        for name, array in zip(names, (*tensors, out), strict=True):
+            if array is not None:
+                data_type_of(array, f"{self.name}.{name}")
 
 
 def _plan(

@@ -22,6 +22,13 @@ def enum_facts() -> dict[str, Any]:
     return _read("enums.json")
 
 
+@cache
+def accuracy_facts() -> dict[str, dict[str, dict[str, Any]]]:
+    """data/tolerances.json: by operator and type, the greatest distance from the exact result in ULP ("ulp" is
+    what is promised, "measured" what was found over "measured_over"). Operators that cannot be run are not there."""
+    return _read("tolerances.json")
+
+
 def _read(name: str) -> dict[str, Any]:
     facts: dict[str, Any] = json.loads((_FOLDER / name).read_text(encoding="utf-8"))
     return facts

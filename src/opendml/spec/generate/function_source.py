@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from opendml.spec.facts import accuracy_facts
 from opendml.spec.generate.desc_source import argument_type, default_source
 from opendml.spec.generate.prose import attribute_text, docstring_head, tensor_line
 from opendml.spec.generate.text import WIDTH, call_lines, header, wrap
@@ -96,6 +97,10 @@ def _tuple(names: Iterable[str]) -> str:
 
 def _docstring(operator: Operator, inputs: list[Field]) -> Iterator[str]:
     yield from docstring_head(operator)
+    accuracy = [f"{type} {fact['measured']:g}" for type, fact in accuracy_facts().get(operator.name, {}).items()]
+    if accuracy:
+        yield f"    Greatest distance from the exact result, in ULP: {', '.join(accuracy)}."
+        yield ""
     yield "    Args:"
     for field in inputs:
         yield wrap(f"{tensor_name(field)}: {tensor_line(operator, field)}", "        ", "    ")

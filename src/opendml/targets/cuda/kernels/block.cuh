@@ -6,6 +6,7 @@ constexpr int PARTS = TX <= 32 ? WARPS : TY;
 struct Shared {
     double partial[REDUCED][PARTS][WIDTH][2];
     double total[REDUCED][WIDTH][2];
+    double shift[REDUCED][WIDTH];
     Kept kept[WIDTH];
 };
 
@@ -16,6 +17,9 @@ struct Tile {
     bool finishes;  // the thread computes what belongs to a group: to column threadIdx.x, or, without columns, to the only one
     Given given;    // of that group
 };
+
+// Threads that take part in adding up what the parts of the block, and the blocks, have found.
+DEVICE bool takes_sums() { return threadIdx.x < (COLUMNS ? WIDTH : 32); }
 
 DEVICE int finished_column() { return COLUMNS ? (int)threadIdx.x : 0; }
 
@@ -30,7 +34,7 @@ DEVICE Tile tile_of(const Parameters& p, Index item) {
     }
     tile.group = tile.column = at_group(p, group);
     tile.there = true;
-    tile.finishes = threadIdx.x < (COLUMNS ? WIDTH : 32);
+    tile.finishes = takes_sums();
     if constexpr (COLUMNS) {
         tile.there = first + tile.tx < (Index)p.columns;
         tile.column = in_row<VECTOR>(p, tile.group, tile.there ? first + tile.tx : 0);
@@ -77,7 +81,10 @@ DEVICE void add_units(
     auto value = [&](int k, int lane) { return reduced<VECTOR>(j, held[k], given[COLUMNS ? lane : 0], lane); };
     using T = decltype(value(0, 0));
     if constexpr (COLUMNS) {
-        each<LANES>([&](auto lane) { accumulate<T, lane, lane + 1>(moments[lane], inside, shift[lane], value); });
+        each<LANES>([&](auto number) {
+            constexpr int lane = decltype(number)::value;
+            accumulate<T, lane, lane + 1>(moments[lane], inside, shift[lane], value);
+        });
     } else {
         accumulate<T, 0, VECTOR>(moments[0], inside, shift[0], value);
     }
@@ -114,9 +121,23 @@ DEVICE Moments sum_of_parts(const Shared& shared, int j) {
     return sum_of(PARTS, [&](int i, int which) { return shared.partial[j][i][finished_column()][which]; });
 }
 
+// For the threads that finish; needs a barrier before.
+DEVICE void share_shifts(Shared& shared, const Tile& tile, const double (&shift)[REDUCED][LANES]) {
+    if (tile.ty != 0) return;
+#pragma unroll
+    for (int j = 0; j < REDUCED; j++) {
+#pragma unroll
+        for (int lane = 0; lane < LANES; lane++) shared.shift[j][tile.tx * LANES + lane] = shift[j][lane];
+    }
+}
+
 // Needs a barrier before `store_units`.
 DEVICE void finish_tile(
-    Shared& shared, const Parameters& p, const Tile& tile, const Statistics (&found)[REDUCED], bool stores) {
+    Shared& shared, const Parameters& p, const Tile& tile, const Moments (&sums)[REDUCED], bool stores) {
+    if (!tile.finishes) return;
+    Statistics found[REDUCED];
+#pragma unroll
+    for (int j = 0; j < REDUCED; j++) found[j] = statistics(sums[j], shared.shift[j][finished_column()], p.share);
     Kept kept;
     finish(kept, tile.given, found);
     shared.kept[finished_column()] = kept;

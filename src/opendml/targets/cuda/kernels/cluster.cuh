@@ -1,7 +1,7 @@
 // Thread-block clusters: barriers, and the shared memory of the other blocks.
 
-DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 
 // A double at the same place in the shared memory of block `rank`.
 DEVICE double load_from_block(const double* address, int rank) {

@@ -124,3 +124,19 @@ DEVICE int divide(int index, const Divisor& by) {
 }
 
 DEVICE long long divide(long long index, const Divisor& by) { return index / by.count; }
+
+// A number that the compiler knows, as an argument.
+template <int N>
+struct Number {
+    static constexpr int value = N;
+    __device__ constexpr operator int() const { return N; }
+};
+
+// body(Number<0>()), ..., body(Number<COUNT - 1>())
+template <int COUNT, int FIRST = 0, typename Body>
+DEVICE void each(Body body) {
+    if constexpr (FIRST < COUNT) {
+        body(Number<FIRST>());
+        each<COUNT, FIRST + 1>(body);
+    }
+}

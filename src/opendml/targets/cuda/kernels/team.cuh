@@ -3,9 +3,9 @@
 
 // The counter of each team is followed by the number of blocks that are done; both are zero between launches.
 DEVICE void meet(unsigned* counter, unsigned goal) {
-    __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
+        __threadfence();
         atomicAdd(counter, 1u);
         unsigned arrived;
         do {
@@ -38,16 +38,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         Moments moments[REDUCED][LANES] = {};
         load_held<VECTOR>(held[0], p, in_group<VECTOR>(p, tile.column, 0));
         load_columns(given, p, tile);
-        each_reduced([&](auto j) { find_shifts(shift[j], j, held[0], given); });
+        each<REDUCED>([&](auto j) { find_shifts(shift[j], j, held[0], given); });
         for (Index first = begin; first < end; first += STRIDE) {
             load_units(held, inside, p, tile, first, end);
-            each_reduced([&](auto j) { add_units(moments[j], j, held, inside, given, shift[j]); });
+            each<REDUCED>([&](auto j) { add_units(moments[j], j, held, inside, given, shift[j]); });
         }
-        each_reduced([&](auto j) { share_moments(shared, j, tile, moments[j]); });
+        each<REDUCED>([&](auto j) { share_moments(shared, j, tile, moments[j]); });
         share_shifts(shared, tile, shift);
         __syncthreads();
         double* page = (double*)p.scratch + ((long long)(round % 2) * gridDim.x + blockIdx.x - rank) * PAGE;
-        each_reduced([&](auto j) {
+        each<REDUCED>([&](auto j) {
             if (!takes_sums()) return;
             const Moments own = sum_of_parts(shared, j);
             double* slot = page + rank * PAGE + (j * WIDTH + finished_column()) * 2;
@@ -56,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         });
         meet(counters, (round + 1) * size);
         Moments sums[REDUCED];
-        each_reduced([&](auto j) {
+        each<REDUCED>([&](auto j) {
             if (!takes_sums()) return;
             sums[j] = sum_of(size, [&](int block, int which) {
                 return load_uncached(page + block * PAGE + (j * WIDTH + finished_column()) * 2 + which);

@@ -12,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     load_units(held, inside, p, tile, first, (Index)p.units);
     load_columns(given, p, tile);
     double column_shift[REDUCED][LANES];
-    each_reduced([&](auto j) {
+    each<REDUCED>([&](auto j) {
         Moments moments[LANES] = {};
         find_shifts(column_shift[j], j, origin, given);
         add_units(moments, j, held, inside, given, column_shift[j]);
@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     share_shifts(shared, tile, column_shift);
     __syncthreads();
     Moments sums[REDUCED];
-    each_reduced([&](auto j) {
+    each<REDUCED>([&](auto j) {
         if (!takes_sums()) return;
         sums[j] = sum_of_parts(shared, j);
         if constexpr (CLUSTER > 1) {
@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     if constexpr (CLUSTER > 1) {
         cluster_arrive();
         cluster_wait();
-        each_reduced([&](auto j) {
+        each<REDUCED>([&](auto j) {
             if (!takes_sums()) return;
             sums[j] = sum_of(CLUSTER, [&](int block, int which) {
                 return load_from_block(&shared.total[j][finished_column()][which], block);

@@ -16,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
     Given given;
     load_given(given, p, at);
     Statistics found[REDUCED];
-    each_reduced([&](auto j) {
+    each<REDUCED>([&](auto j) {
         auto value = [&](int k, int lane) { return reduced<VECTOR>(j, held[k], given, lane); };
         using T = decltype(value(0, 0));
         const double shift = finite_or_zero(__shfl_sync(~0u, inside[0] ? double(value(0, 0)) : 0.0, 0, SPAN));

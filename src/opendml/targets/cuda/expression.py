@@ -1,0 +1,129 @@
+"""Prints element-wise nodes as CUDA C++ expressions of one element."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+from opendml.errors import Unsupported
+from opendml.program.node import COMPARISONS, Node, Operation
+from opendml.program.scalar_type import ScalarType
+
+TYPES = {
+    ScalarType.BOOLEAN: "bool",
+    ScalarType.FLOAT16: "half",
+    ScalarType.FLOAT32: "float",
+    ScalarType.FLOAT64: "double",
+    ScalarType.UINT8: "unsigned char",
+    ScalarType.UINT16: "unsigned short",
+    ScalarType.UINT32: "unsigned",
+    ScalarType.UINT64: "unsigned long long",
+    ScalarType.INT8: "signed char",
+    ScalarType.INT16: "short",
+    ScalarType.INT32: "int",
+    ScalarType.INT64: "long long",
+}
+
+_OPERATORS = {
+    Operation.ADD: "+",
+    Operation.SUBTRACT: "-",
+    Operation.MULTIPLY: "*",
+    Operation.DIVIDE: "/",
+    Operation.AND: "&",
+    Operation.OR: "|",
+    Operation.SHIFT_LEFT: "<<",
+    Operation.SHIFT_RIGHT: ">>",
+    Operation.LESS: "<",
+    Operation.LESS_EQUAL: "<=",
+    Operation.EQUAL: "==",
+}
+"""C++ has the same meaning for these; comparisons with NaN are false."""
+
+_WRAPPING = {
+    Operation.ADD: "+",
+    Operation.SUBTRACT: "-",
+    Operation.MULTIPLY: "*",
+    Operation.SHIFT_LEFT: "<<",
+}
+
+_FUNCTIONS = {
+    Operation.MULTIPLY_ADD: "multiply_add",
+    Operation.MINIMUM: "minimum",
+    Operation.MAXIMUM: "maximum",
+    Operation.ABSOLUTE: "absolute",
+    Operation.SQUARE_ROOT: "square_root",
+    Operation.ROUND_EVEN: "round_even",
+}
+"""Of floats; kernels/common.cuh has them."""
+
+_BITCASTS = {
+    (ScalarType.FLOAT32, ScalarType.INT32): "__float_as_int",
+    (ScalarType.INT32, ScalarType.FLOAT32): "__int_as_float",
+    (ScalarType.FLOAT32, ScalarType.UINT32): "__float_as_uint",
+    (ScalarType.UINT32, ScalarType.FLOAT32): "__uint_as_float",
+    (ScalarType.FLOAT64, ScalarType.INT64): "__double_as_longlong",
+    (ScalarType.INT64, ScalarType.FLOAT64): "__longlong_as_double",
+}
+
+
+def literal(value: float, type: ScalarType) -> str:
+    """A number of the given type, bit for bit."""
+    if type is ScalarType.FLOAT32:
+        return f"__uint_as_float(0x{_float32_bits(value):08x}u)"
+    if type is ScalarType.FLOAT64:
+        return f"__longlong_as_double(0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016x}ll)"
+    if type is ScalarType.FLOAT16:
+        return f"half{{0x{struct.unpack('<H', struct.pack('<e', value))[0]:04x}}}"
+    if type is ScalarType.BOOLEAN:
+        return "true" if value else "false"
+    # The least negative number is no literal: its sign would be an operator on a number too great.
+    suffix = ("" if type.is_signed else "u") + ("ll" if type.bits == 64 else "")
+    return f"(-{-int(value) - 1}{suffix} - 1)" if value < 0 else f"{int(value)}{suffix}"
+
+
+def _float32_bits(value: float) -> int:
+    try:
+        packed = struct.pack("<f", value)
+    except OverflowError:
+        packed = struct.pack("<f", math.copysign(math.inf, value))
+    return int(struct.unpack("<I", packed)[0])
+
+
+def expression(node: Node, operands: list[str]) -> str:
+    """`node` over operands that are printed already.
+
+    Raises:
+        Unsupported: an operation that the target does not have for this type.
+    """
+    operation, type = node.operation, node.type
+    if operation is Operation.CONSTANT:
+        return literal(node.attribute, type)  # type: ignore[arg-type]
+    if operation is Operation.CONVERT:
+        return _conversion(operands[0], node.operands[0].type, type)
+    if operation is Operation.BITCAST:
+        return f"{_BITCASTS[node.operands[0].type, type]}({operands[0]})"
+    if operation is Operation.SELECT:
+        return f"{operands[0]} ? {operands[1]} : {operands[2]}"
+    if operation is Operation.NEGATE:
+        return f"-{operands[0]}"
+    if operation is Operation.NOT:
+        return f"!{operands[0]}" if type is ScalarType.BOOLEAN else f"~{operands[0]}"
+    if operation in _WRAPPING and type.is_signed:
+        # Integers wrap, which C++ only promises for unsigned ones.
+        unsigned = TYPES[ScalarType[f"U{type.name}"]]
+        return f"({TYPES[type]})(({unsigned}){operands[0]} {_WRAPPING[operation]} ({unsigned}){operands[1]})"
+    if operation in _FUNCTIONS and type in (ScalarType.FLOAT32, ScalarType.FLOAT64):
+        return f"{_FUNCTIONS[operation]}({', '.join(operands)})"
+    computed = node.operands[0].type if operation in COMPARISONS else type
+    if operation in _OPERATORS and computed is not ScalarType.FLOAT16:
+        return f"({TYPES[type]})({operands[0]} {_OPERATORS[operation]} {operands[1]})"
+    raise Unsupported(f"{operation.name} of {type.name} on CUDA")
+
+
+def _conversion(value: str, source: ScalarType, target: ScalarType) -> str:
+    if source is ScalarType.FLOAT16:
+        wide = f"to_float({value})"
+        return wide if target is ScalarType.FLOAT32 else f"({TYPES[target]}){wide}"
+    if target is ScalarType.FLOAT16:
+        return f"to_half({value})" if source.is_float else f"to_half((double){value})"
+    return f"({TYPES[target]}){value}"

@@ -1,0 +1,71 @@
+// Small groups that follow each other in memory without being aligned: a block copies BATCH of them to shared memory in units of
+// 16 bytes, gives each to SPAN neighbouring lanes, puts the results in their place, and copies those out.
+
+DEVICE void copy_async(char* to, const char* from) {
+    const unsigned target = (unsigned)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target), "l"(from) : "memory");
+}
+
+DEVICE void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
+    extern __shared__ uint4 memory[];
+    char* staged = reinterpret_cast<char*>(memory);
+    const Index first = (Index)blockIdx.x * BATCH;
+    const int groups = (Index)p.items - first < BATCH ? (int)((Index)p.items - first) : BATCH;
+    const int units = (int)p.units, group_bytes = units * ELEMENT, bytes = groups * group_bytes;
+    const char* source = held_address(p, at_group(p, first));
+    char* target = stored_address(p, at_group(p, first));
+    for (int at = threadIdx.x * 16; at + 16 <= bytes; at += THREADS * 16) copy_async(staged + at, source + at);
+    for (int at = bytes / 16 * 16 + threadIdx.x; at < bytes; at += THREADS) staged[at] = source[at];
+    wait_for_copies();
+    __syncthreads();
+    const int lane = threadIdx.x % SPAN;
+    for (int slot = threadIdx.x / SPAN; slot < BATCH; slot += THREADS / SPAN) {
+        const bool there = slot < groups;
+        const Offsets at = at_group(p, first + (there ? slot : 0));
+        char* group = staged + slot * group_bytes;
+        Given given;
+        load_given(given, p, at);
+        Statistics found[REDUCED];
+        each<REDUCED>([&](auto j) {
+            auto value = [&](int unit) {
+                Held<1> held;
+                take_held<1>(held, group + unit * ELEMENT);
+                return reduced<1>(j, held, given, 0);
+            };
+            const double shift = finite_or_zero(there ? double(value(0)) : 0);
+            Moments moments = {0, 0};
+            if (there) {
+                for (int unit = lane; unit < units; unit += KEEP * SPAN) {
+                    bool inside[KEEP];
+#pragma unroll
+                    for (int k = 0; k < KEEP; k++) inside[k] = unit + k * SPAN < units;
+                    accumulate<decltype(value(0)), 0, 1>(
+                        moments, inside, shift, [&](int k, int) { return value(unit + k * SPAN); });
+                }
+            }
+            add_lanes<1, SPAN>(moments);
+            found[j] = statistics(moments, shift, p.share);
+        });
+        __syncwarp();
+        Kept kept;
+        finish(kept, given, found);
+        if (!there) continue;
+        if (lane == 0) store_groups(p, at, kept);
+        for (int unit = lane; unit < units; unit += SPAN) {
+            Held<1> held;
+            Late<1> late;
+            Outputs<1> result;
+            take_held<1>(held, group + unit * ELEMENT);
+            load_late<1>(late, p, in_group<1>(p, at, unit));
+            evaluate<1>(result, held, late, kept, 0);
+            put_outputs<1>(group + unit * ELEMENT, result);
+        }
+    }
+    __syncthreads();
+    for (int at = threadIdx.x * 16; at + 16 <= bytes; at += THREADS * 16) {
+        *reinterpret_cast<uint4*>(target + at) = *reinterpret_cast<const uint4*>(staged + at);
+    }
+    for (int at = bytes / 16 * 16 + threadIdx.x; at < bytes; at += THREADS) target[at] = staged[at];
+}

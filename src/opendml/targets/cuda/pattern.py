@@ -1,0 +1,118 @@
+"""What of a kernel decides its CUDA code, apart from sizes, strides and addresses, which are parameters at run time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+from opendml.compiler.kernel import fingerprint
+from opendml.program.node import REDUCTIONS, Node, ordered
+from opendml.program.scalar_type import ScalarType
+
+
+class Mode(Enum):
+    """How the threads share a kernel's domain; the value names the file in `kernels`."""
+
+    POINTWISE = "pointwise"
+    """Element-wise, along the innermost loop."""
+    TRANSPOSED = "transposed"
+    """Element-wise, some operands being contiguous along another loop."""
+    WARPS = "warps"
+    """Groups within a warp."""
+    STAGED = "staged"
+    """Small groups through shared memory."""
+    TILE = "tile"
+    """Groups held by a block or a cluster."""
+    TEAM = "team"
+    """Groups that are read twice, by several blocks each."""
+
+
+class Level(IntEnum):
+    """Where in the loops a value changes."""
+
+    CONSTANT = 0
+    GIVEN = 1
+    """With the group, known before its reductions."""
+    GROUP = 2
+    """With the group, made of its reductions."""
+    ELEMENT = 3
+
+
+class Step(Enum):
+    """How an access moves along the innermost loop."""
+
+    NONE = "none"
+    CONTIGUOUS = "contiguous"
+    STRIDED = "strided"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPattern:
+    """One load or store as the code sees it.
+
+    `groups` and `rows` tell for each of those loops whether it moves the access. A `turned` load goes through shared memory.
+    """
+
+    type: ScalarType
+    step: Step
+    groups: tuple[bool, ...]
+    rows: tuple[bool, ...]
+    turned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Kernels of equal pattern share one function.
+
+    `vector` elements of the innermost loop are one unit. `columns`: that loop is not reduced, its lanes are groups of their own.
+    `wide`: indices and byte offsets take 64 bits. `constants` are names and values that the mode's code uses.
+    """
+
+    mode: Mode
+    vector: int
+    columns: bool
+    wide: bool
+    loads: tuple[AccessPattern, ...]
+    stores: tuple[AccessPattern, ...]
+    values: tuple[Node, ...]
+    constants: tuple[tuple[str, int], ...]
+
+    @property
+    def accesses(self) -> tuple[AccessPattern, ...]:
+        """Loads, then stores."""
+        return (*self.loads, *self.stores)
+
+    @property
+    def group_loops(self) -> int:
+        """The number of loops over groups, or over rows of an element-wise kernel."""
+        return len(self.accesses[0].groups)
+
+    @property
+    def row_loops(self) -> int:
+        """The number of loops over rows of a group."""
+        return len(self.accesses[0].rows)
+
+    def level(self, access: AccessPattern) -> Level:
+        """Where the access moves. Element-wise kernels have no groups: everything is an element's."""
+        if self.mode in (Mode.POINTWISE, Mode.TRANSPOSED):
+            return Level.ELEMENT
+        moves = any(access.rows) or (access.step is not Step.NONE and not self.columns)
+        return Level.ELEMENT if moves else Level.GIVEN
+
+    def reduced(self) -> tuple[Node, ...]:
+        """The distinct values that are reduced."""
+        return reduced(self.values)
+
+    def text(self) -> str:
+        """A text that is equal for patterns with equal code."""
+        head = f"{self.mode.value} {self.vector} {self.columns} {self.wide} {len(self.loads)} {self.constants}"
+        accesses = [
+            f"{a.type.name} {a.step.name} {a.groups} {a.rows} {a.turned}" for a in self.accesses
+        ]
+        return "\n".join([head, *accesses, fingerprint(self.values)])
+
+
+def reduced(values: tuple[Node, ...]) -> tuple[Node, ...]:
+    """The distinct values that are reduced."""
+    nodes = {id(n.operands[0]): n.operands[0] for n in ordered(values) if n.operation in REDUCTIONS}
+    return tuple(nodes.values())

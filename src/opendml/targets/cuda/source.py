@@ -1,0 +1,342 @@
+"""Prints a pattern as CUDA C++: what depends on the pattern, around the mode's code in `kernels`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+from opendml.program import half_math, vector_math
+from opendml.program.node import FUNCTIONS, REDUCTIONS, Node, Operation, ordered, rebuild
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cuda.expression import TYPES, expression, literal
+from opendml.targets.cuda.parameters import Parameters
+from opendml.targets.cuda.pattern import AccessPattern, Level, Mode, Pattern, Step, reduced
+
+_FILES = {
+    Mode.POINTWISE: ("common", None, "pointwise"),
+    Mode.TRANSPOSED: ("common", None, "transposed"),
+    Mode.WARPS: ("common", None, "moments", "warps"),
+    Mode.STAGED: ("common", None, "moments", "staged"),
+    Mode.TILE: ("common", None, "moments", "cluster", "block", "tile"),
+    Mode.TEAM: ("common", None, "moments", "block", "team"),
+}
+"""The files of each mode; None stands for what is printed."""
+
+
+def kernel_source(pattern: Pattern) -> str:
+    """The whole source; its function is `kernel`."""
+    printed = _Printer(pattern).text()
+    return "\n".join(printed if name is None else _file(name) for name in _FILES[pattern.mode])
+
+
+@cache
+def _file(name: str) -> str:
+    return (Path(__file__).parent / "kernels" / f"{name}.cuh").read_text()
+
+
+class _Printer:
+    """Prints structures and functions that the code of all modes is written in.
+
+    Held are the elements that reductions need, Late those that only results need; Given is what is known of a group at first,
+    Kept what the results need of it.
+    """
+
+    def __init__(self, pattern: Pattern) -> None:
+        self.pattern = pattern
+        narrow = all(store.type is ScalarType.FLOAT16 for store in pattern.stores)
+        expand = half_math.expand if narrow else vector_math.expand
+        self.values = rebuild(pattern.values, lambda node: expand(node) if node.operation in FUNCTIONS else node)
+        self.reduced = reduced(self.values)
+        self.nodes = list(ordered(self.values))
+        self.names = {id(node): f"v{number}" for number, node in enumerate(self.nodes)}
+        self.levels = self._levels()
+        self.stores = [
+            (len(pattern.loads) + position, access, root)
+            for position, (access, root) in enumerate(zip(pattern.stores, self.values, strict=True))
+        ]
+        self.held, self.late = self._loads()
+        self.given, self.kept = self._boundaries()
+
+    def text(self) -> str:
+        """All of it."""
+        parts = [self._constants(), Parameters(self.pattern).declaration(), *self._positions()]
+        parts += [self._structures(), *self._loading(), *self._storing(), self._evaluation()]
+        if self.reduced:
+            parts += [self._given_values(), self._finish(), *map(self._reduced_value, range(len(self.reduced)))]
+        return "\n\n".join(parts)
+
+    # What is needed where
+
+    def _levels(self) -> dict[int, Level]:
+        levels: dict[int, Level] = {}
+        for node in self.nodes:
+            if node.operation is Operation.SOURCE:
+                levels[id(node)] = self.pattern.level(self.pattern.loads[_index(node)])
+            elif node.operation in REDUCTIONS:
+                levels[id(node)] = Level.GROUP
+            else:
+                below = (levels[id(operand)] for operand in node.operands)
+                levels[id(node)] = max(below, default=Level.CONSTANT)
+        return levels
+
+    def _element_stores(self) -> list[tuple[int, AccessPattern, Node]]:
+        return [store for store in self.stores if self.pattern.level(store[1]) is Level.ELEMENT]
+
+    def _group_stores(self) -> list[tuple[int, AccessPattern, Node]]:
+        return [store for store in self.stores if self.pattern.level(store[1]) is not Level.ELEMENT]
+
+    def _needed(self, roots: Iterable[Node]) -> list[Node]:
+        """The nodes for `roots`, operands first; what is reduced is left out, as the reductions are known."""
+        reductions = {id(node) for node in self.nodes if node.operation in REDUCTIONS}
+        return list(ordered(roots, reductions))
+
+    def _loads(self) -> tuple[list[int], list[int]]:
+        """Numbers of the loads that are held, and of those that come late."""
+
+        def element_loads(roots: Iterable[Node]) -> list[int]:
+            return [
+                _index(node)
+                for node in self._needed(roots)
+                if node.operation is Operation.SOURCE and self.levels[id(node)] is Level.ELEMENT
+            ]
+
+        if self.pattern.mode is Mode.TRANSPOSED:
+            held = [number for number, load in enumerate(self.pattern.loads) if load.turned]
+        else:
+            held = sorted(element_loads(self.reduced))
+        all_loads = element_loads(root for _, _, root in self.stores)
+        return held, sorted(number for number in all_loads if number not in held)
+
+    def _boundaries(self) -> tuple[list[Node], list[Node]]:
+        """Group values that others need after the group's loads, and those that the elements need."""
+        elements = self._needed(root for _, _, root in self._element_stores())
+        kept = self._crossing(elements, (Level.GIVEN, Level.GROUP), [r for _, _, r in self._element_stores()])
+        kept += [root for _, _, root in self._group_stores() if root not in kept]
+        users = [*self._needed(self.reduced), *self._needed(kept)]
+        given = self._crossing(users, (Level.GIVEN,), [*kept, *self.reduced])
+        return given, kept
+
+    def _crossing(self, users: Sequence[Node], levels: tuple[Level, ...], roots: Sequence[Node]) -> list[Node]:
+        """Nodes of `levels` that nodes of higher levels among `users` need, or that are roots themselves."""
+        highest = max(levels)
+        found = {id(o): o for node in users if self.levels[id(node)] > highest for o in node.operands}
+        found |= {id(root): root for root in roots}
+        return [node for key, node in found.items() if self.levels[key] in levels]
+
+    # Positions
+
+    def _constants(self) -> str:
+        needs_given = any(self.levels[id(n)] is Level.GIVEN for n in self._needed(self.reduced))
+        constants = {
+            "VECTOR": self.pattern.vector,
+            "GROUPS": self.pattern.group_loops,
+            "COLUMNS": int(self.pattern.columns),
+            "REDUCED": len(self.reduced),
+            "REDUCED_NEEDS_GIVEN": int(needs_given),
+            **dict(self.pattern.constants),
+        }
+        lines = [f"typedef {'long long' if self.pattern.wide else 'int'} Index;"]
+        lines += [f"constexpr int {name} = {value};" for name, value in constants.items()]
+        return "\n".join(lines)
+
+    def _positions(self) -> list[str]:
+        accesses = self.pattern.accesses
+        offsets = "".join(f" Index a{number};" for number in range(len(accesses)))
+        in_row = [
+            f"to.a{number} += at * V * (Index){self._step(number)};"
+            for number, access in enumerate(accesses)
+            if access.step is not Step.NONE
+        ]
+        if self.pattern.columns or not self.reduced:
+            in_group = ["return at_row(p, to, unit);"]
+        elif self.pattern.row_loops:
+            in_group = [
+                "const Index row = divide(unit, p.inner);",
+                "return in_row<V>(p, at_row(p, to, row), unit - row * (Index)p.inner.count);",
+            ]
+        else:
+            in_group = ["return in_row<V>(p, to, unit);"]
+        return [
+            f"// Bytes from the first element of each access.\nstruct Offsets {{{offsets} }};",
+            _function("Offsets at_group(const Parameters& p, Index at)",
+                      ["Offsets to = {};", *self._loops("group", self.pattern.group_loops), "return to;"]),
+            _function("Offsets at_row(const Parameters& p, Offsets to, Index at)",
+                      [*self._loops("row", self.pattern.row_loops), "return to;"]),
+            _template("Offsets in_row(const Parameters& p, Offsets to, Index at)", [*in_row, "return to;"]),
+            _template("Offsets in_group(const Parameters& p, Offsets to, Index unit)", in_group),
+        ]
+
+    def _loops(self, kind: str, count: int) -> list[str]:
+        """Splits the index `at` into the indices of nested loops, and moves `to` along each."""
+        lines = ["Index rest, index;"] if count else []
+        for loop in reversed(range(count)):
+            if loop:
+                lines.append(f"rest = divide(at, p.{kind}_count{loop});")
+                lines.append(f"index = at - rest * (Index)p.{kind}_count{loop}.count;")
+                lines.append("at = rest;")
+            else:
+                lines.append("index = at;")
+            for number, access in enumerate(self.pattern.accesses):
+                if (access.groups if kind == "group" else access.rows)[loop]:
+                    lines.append(f"to.a{number} += index * (Index)p.{kind}{number}_{loop};")
+        return lines
+
+    def _step(self, number: int) -> str:
+        """Bytes from one element to the next along the innermost loop."""
+        access = self.pattern.accesses[number]
+        return str(access.type.bytes) if access.step is Step.CONTIGUOUS else f"p.step{number}"
+
+    # Memory
+
+    def _structures(self) -> str:
+        def loads(name: str, numbers: Sequence[int]) -> str:
+            members = "".join(f"\n    {self._storage(self.pattern.loads[n], 'V')} l{n};" for n in numbers)
+            return f"template <int V>\nstruct {name} {{{members}\n}};"
+
+        def nodes(name: str, members: Sequence[Node]) -> str:
+            return f"struct {name} {{" + "".join(f" {_declared(n, self.names)};" for n in members) + " };"
+
+        outputs = "".join(f"\n    {self._storage(a, 'V')} s{n};" for n, a, _ in self._element_stores())
+        parts = [loads("Held", self.held), loads("Late", self.late)]
+        parts.append(f"template <int V>\nstruct Outputs {{{outputs}\n}};")
+        return "\n".join([*parts, nodes("Given", self.given), nodes("Kept", self.kept)])
+
+    def _storage(self, access: AccessPattern, lanes: str) -> str:
+        """The C++ type of what one access moves for one unit."""
+        return TYPES[access.type] if access.step is Step.NONE else f"Vector<{TYPES[access.type]}, {lanes}>"
+
+    def _loading(self) -> list[str]:
+        def lines(numbers: Sequence[int]) -> list[str]:
+            return [self._load(number, f"to.l{number}") for number in numbers]
+
+        arguments = "const Parameters& p, const Offsets& at"
+        functions = [
+            _template(f"void load_held(Held<V>& to, {arguments})", lines(self.held)),
+            _template(f"void load_late(Late<V>& to, {arguments})", lines(self.late)),
+        ]
+        if self.pattern.mode is Mode.STAGED:
+            (held,) = self.held
+            functions += [
+                _function(f"const char* held_address({arguments})", [f"return {self._address(held)};"]),
+                _template("void take_held(Held<V>& to, const char* from)", [f"load(to.l{held}, from);"]),
+            ]
+        return functions
+
+    def _storing(self) -> list[str]:
+        arguments = "const Parameters& p, const Offsets& at"
+        lines = []
+        for number, access, _ in self._element_stores():
+            if access.step is Step.STRIDED:
+                lines.append(f"scatter({self._address(number)}, from.s{number}, p.step{number});")
+            else:
+                lines.append(f"store({self._address(number)}, from.s{number});")
+        functions = [_template(f"void store_outputs({arguments}, const Outputs<V>& from)", lines)]
+        if self.pattern.mode is Mode.STAGED:
+            ((number, _, _),) = self._element_stores()
+            functions += [
+                _function(f"char* stored_address({arguments})", [f"return {self._address(number)};"]),
+                _template("void put_outputs(char* to, const Outputs<V>& from)", [f"store(to, from.s{number});"]),
+            ]
+        return functions
+
+    def _load(self, number: int, to: str) -> str:
+        access = self.pattern.loads[number]
+        if access.step is Step.STRIDED:
+            return f"gather({to}, {self._address(number)}, p.step{number});"
+        return f"load({to}, {self._address(number)});"
+
+    def _address(self, number: int) -> str:
+        return f"(char*)p.base{number} + at.a{number}"
+
+    # Values
+
+    def _evaluation(self) -> str:
+        """The results of one lane of a unit."""
+        roots = [root for _, _, root in self._element_stores()]
+        known = {id(node): f"kept.{self.names[id(node)]}" for node in self.kept}
+        lines, name = self._compute(roots, known, self._element_load)
+        for number, access, root in self._element_stores():
+            target = f"to.s{number}" if access.step is Step.NONE else f"to.s{number}.data[lane]"
+            lines.append(f"{target} = {name(root)};")
+        signature = (
+            "void evaluate(Outputs<V>& to, const Held<V>& held, const Late<V>& late, const Kept& kept, int lane)"
+        )
+        return _template(signature, lines)
+
+    def _reduced_value(self, number: int) -> str:
+        """One lane of a value that is reduced."""
+        root = self.reduced[number]
+        known = {id(node): f"given.{self.names[id(node)]}" for node in self.given}
+        lines, name = self._compute([root], known, self._element_load)
+        type = TYPES[root.type] if root.type is ScalarType.FLOAT64 else "float"
+        signature = f"{type} reduced(Number<{number}>, const Held<V>& held, const Given& given, int lane)"
+        return _template(signature, [*lines, f"return {name(root)};"])
+
+    def _given_values(self) -> str:
+        """What is known of a group before its reductions; `at` is its first element."""
+        lines, name = self._compute(self.given, {}, self._group_load)
+        lines += [f"to.{self.names[id(node)]} = {name(node)};" for node in self.given]
+        return _function("void load_given(Given& to, const Parameters& p, const Offsets& at)", lines)
+
+    def _finish(self) -> str:
+        """What the results need of a group, and what is stored of it."""
+        known = {id(node): f"given.{self.names[id(node)]}" for node in self.given}
+        for index, value in enumerate(self.reduced):
+            for node in self.nodes:
+                if node.operation in REDUCTIONS and node.operands[0] is value:
+                    known[id(node)] = f"found[{index}].{node.operation.name.lower()}"
+        lines, name = self._compute(self.kept, known, self._group_load)
+        lines += [f"to.{self.names[id(node)]} = {name(node)};" for node in self.kept]
+        finish = _function(
+            "void finish(Kept& to, const Given& given, const Statistics (&found)[REDUCED])", lines
+        )
+        stores = [
+            f"store({self._address(number)}, kept.{self.names[id(root)]});" for number, _, root in self._group_stores()
+        ]
+        signature = "void store_groups(const Parameters& p, const Offsets& at, const Kept& kept)"
+        return f"{finish}\n\n{_function(signature, stores)}"
+
+    def _compute(
+        self, roots: Iterable[Node], known: dict[int, str], load: Callable[[int], str]
+    ) -> tuple[list[str], Callable[[Node], str]]:
+        """Statements that compute `roots` from what is known and loaded, and how each node is then called."""
+        lines = []
+
+        def name(node: Node) -> str:
+            if node.operation is Operation.CONSTANT:
+                return literal(node.attribute, node.type)  # type: ignore[arg-type]
+            return known.get(id(node), self.names[id(node)])
+
+        for node in ordered(roots, known):
+            if node.operation is Operation.SOURCE:
+                lines.append(f"const {_declared(node, self.names)} = {load(_index(node))};")
+            elif node.operation is not Operation.CONSTANT:
+                operands = [name(operand) for operand in node.operands]
+                lines.append(f"const {_declared(node, self.names)} = {expression(node, operands)};")
+        return lines, name
+
+    def _element_load(self, number: int) -> str:
+        member = f"{'held' if number in self.held else 'late'}.l{number}"
+        return member if self.pattern.loads[number].step is Step.NONE else f"{member}.data[lane]"
+
+    def _group_load(self, number: int) -> str:
+        return f"*(const {TYPES[self.pattern.loads[number].type]}*)({self._address(number)})"
+
+
+def _declared(node: Node, names: dict[int, str]) -> str:
+    return f"{TYPES[node.type]} {names[id(node)]}"
+
+
+def _function(signature: str, lines: Sequence[str]) -> str:
+    return "\n".join([f"DEVICE {signature} {{", *(f"    {line}" for line in lines), "}"])
+
+
+def _template(signature: str, lines: Sequence[str]) -> str:
+    return f"template <int V>\n{_function(signature, lines)}"
+
+
+def _index(node: Node) -> int:
+    if not isinstance(node.attribute, int):
+        raise TypeError(f"{node} has no index")
+    return node.attribute
