@@ -70,12 +70,17 @@ class _Body:
 
     @property
     def domain(self) -> tuple[int, ...]:
-        return self.value.operands[0].sizes if self.value.operation in REDUCTIONS else self.value.sizes
+        return _domain(self.value)
 
     @property
     def axes(self) -> tuple[int, ...]:
         reductions = (node for node in ordered([self.value]) if node.operation in REDUCTIONS)
         return next((node.attribute for node in reductions if isinstance(node.attribute, tuple)), ())
+
+
+def _domain(root: Node) -> tuple[int, ...]:
+    """The sizes over which the kernel of `root` runs."""
+    return root.operands[0].sizes if root.operation in REDUCTIONS else root.sizes
 
 
 def _cuts(roots: Sequence[Node]) -> list[Node]:
@@ -86,7 +91,7 @@ def _cuts(roots: Sequence[Node]) -> list[Node]:
             cuts[id(node.operands[0])] = node.operands[0]
     for root in [*cuts.values(), *roots]:
         inside = _reductions(root, cuts)
-        own = [node for node in inside if node.operands[0].sizes == root.sizes]
+        own = [node for node in inside if node.operands[0].sizes == _domain(root)]
         cuts.update(
             (id(node), node) for node in inside if node not in own or node.attribute != own[0].attribute
         )

@@ -1,0 +1,73 @@
+"""Cutting tensor programs into kernels, and the memory between them."""
+
+from __future__ import annotations
+
+from opendml.compiler.fuse import fuse
+from opendml.compiler.kernel import KernelProgram
+from opendml.program.functions import deviation, maximum, mean, tanh, variance
+from opendml.program.node import Node, convert, source
+from opendml.program.program import Program, packed
+from opendml.program.scalar_type import ScalarType
+
+FLOAT32 = ScalarType.FLOAT32
+SIZES = (2, 3, 4, 5)
+X = source(0, FLOAT32, SIZES)
+LAYOUT = packed(FLOAT32, SIZES)
+
+
+def fused(*results: Node) -> KernelProgram:
+    layouts = tuple(packed(result.type, result.sizes) for result in results)
+    return fuse(Program((LAYOUT,), layouts, results))
+
+
+def normalized(x: Node, *axes: int) -> Node:
+    return deviation(x, mean(x, axes)) * convert(variance(x, axes), FLOAT32)
+
+
+def test_chain_of_element_wise_operations_is_one_kernel() -> None:
+    program = fused(tanh(maximum(X * 2.0, 0.0)) + 1.0)
+    assert (len(program.kernels), program.arena_bytes) == (1, 0)
+
+
+def test_normalization_with_what_follows_is_one_kernel() -> None:
+    program = fused(tanh(normalized(X, 2, 3)))
+    assert [kernel.axes for kernel in program.kernels] == [(2, 3)]
+    assert program.arena_bytes == 0
+
+
+def test_normalization_of_a_normalization_goes_through_a_temporary() -> None:
+    program = fused(normalized(normalized(X, 2, 3), 1))
+    assert [kernel.axes for kernel in program.kernels] == [(2, 3), (1,)]
+    first, second = program.kernels
+    assert first.stores[0].buffer == second.loads[0].buffer == program.arena
+    assert program.arena_bytes >= 2 * 3 * 4 * 5 * 4
+
+
+def test_reductions_over_different_axes_are_computed_apart() -> None:
+    program = fused(deviation(X, mean(X, [3])) + deviation(X, mean(X, [1])))
+    assert sorted(kernel.axes for kernel in program.kernels) == [(1,), (3,)]
+    assert program.kernels[0].stores[0].strides[1 if program.kernels[0].axes == (1,) else 3] == 0
+
+
+def test_store_of_a_reduction_does_not_move_along_its_axes() -> None:
+    program = fused(mean(X, [1, 3]))
+    (kernel,) = program.kernels
+    assert kernel.domain == SIZES
+    assert [stride == 0 for stride in kernel.stores[0].strides] == [False, True, False, True]
+
+
+def test_broadcast_operand_has_no_stride_along_the_repeated_dimension() -> None:
+    scale = source(1, FLOAT32, (1, 3, 1, 1))
+    scale_layout = packed(FLOAT32, (1, 3, 1, 1))
+    program = fuse(Program((LAYOUT, scale_layout), (LAYOUT,), (X * scale,)))
+    assert program.kernels[0].loads[1].strides == (0, 4, 0, 0)
+
+
+def test_temporaries_that_are_not_alive_together_share_memory() -> None:
+    def chain(length: int) -> int:
+        value = X
+        for step in range(length):
+            value = normalized(value, 1 + step % 2)
+        return fused(value).arena_bytes
+
+    assert chain(3) == chain(7)
