@@ -136,11 +136,13 @@ def _activations() -> Iterator[Case]:
 
 
 def _chains() -> Iterator[Case]:
-    # A chain should take no longer than one activation does, so that its goal is that of one. Three transcendental
-    # ones in a row are more arithmetic than the memory leaves time for.
+    # A chain should take no longer than one activation does, so that its goal is that of one. Three
+    # transcendental ones in a row are more arithmetic than the memory leaves time for.
     yield Case("one of the chain", "chain", MILLIONS_16, Goal(0.85), activations=CHAIN[:1])
     yield Case("chain of five", "chain", MILLIONS_16, Goal(0.85), activations=CHAIN)
-    yield Case("chain of five, three transcendental", "chain", MILLIONS_16, Goal(0.85), activations=HEAVY_CHAIN)
+    yield Case(
+        "chain of five, three transcendental", "chain", MILLIONS_16, Goal(0.85), activations=HEAVY_CHAIN
+    )
 
 
 def _normalizations() -> Iterator[Case]:

@@ -119,7 +119,8 @@ def error_function(x: Node) -> Node:
 def gaussian_error_linear_unit(x: Node) -> Node:
     """x times the probability that a standard normal variable is below x, within 2.96 ULP.
 
-    That holds also where the probability is denormal. 0 at -infinity, which is the limit there; the product is not a number.
+    That holds also where the probability is denormal. 0 at -infinity, which is the limit there; the product
+    is not a number.
     """
     magnitude = _at_most(abs(x), _NORMAL_HIGHEST)
     return _at_least(x, 0.0) - _normal_tail(magnitude, magnitude)

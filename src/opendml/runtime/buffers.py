@@ -95,5 +95,6 @@ def check_overlap(
                 raise InvalidArgument(f"{owner}.{name}: shares memory with {input_name}; {allowed}")
             if output.address != input.address or layout != input_layout:
                 raise InvalidArgument(
-                    f"{owner}.{name}: overlaps {input_name} in part; in place is the same memory, laid out alike"
+                    f"{owner}.{name}: overlaps {input_name} in part; "
+                    "in place means the same memory, laid out alike"
                 )

@@ -24,8 +24,10 @@ def enum_facts() -> dict[str, Any]:
 
 @cache
 def accuracy_facts() -> dict[str, dict[str, dict[str, Any]]]:
-    """data/tolerances.json: by operator and type, the greatest distance from the exact result in ULP ("ulp" is
-    what is promised, "measured" what was found over "measured_over"). Operators that cannot be run are not there."""
+    """data/tolerances.json: by operator and type, the greatest distance from the exact result in ULP.
+
+    "ulp" is what is promised, "measured" what was found over "measured_over". Only operators that run are there.
+    """
     return _read("tolerances.json")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +35,8 @@ Buffers = Mapping[str, Bytes]
 class Bound(Protocol):
     """A compiled operator with its buffers."""
 
-    def dispatch(self) -> None:
+    @property
+    def dispatch(self) -> Callable[[], object]:
         """Runs it to the end."""
 
 

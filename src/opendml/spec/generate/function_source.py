@@ -97,7 +97,9 @@ def _tuple(names: Iterable[str]) -> str:
 
 def _docstring(operator: Operator, inputs: list[Field]) -> Iterator[str]:
     yield from docstring_head(operator)
-    accuracy = [f"{type} {fact['measured']:g}" for type, fact in accuracy_facts().get(operator.name, {}).items()]
+    accuracy = [
+        f"{type} {fact['measured']:g}" for type, fact in accuracy_facts().get(operator.name, {}).items()
+    ]
     if accuracy:
         yield f"    Greatest distance from the exact result, in ULP: {', '.join(accuracy)}."
         yield ""

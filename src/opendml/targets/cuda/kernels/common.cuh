@@ -61,13 +61,13 @@ DEVICE void copy_words(T (&to)[V], const char* from) {
     Word words[sizeof(to) / sizeof(Word)];
 #pragma unroll
     for (int i = 0; i < sizeof(to) / sizeof(Word); i++) words[i] = reinterpret_cast<const Word*>(from)[i];
-    __builtin_memcpy(to, words, sizeof(to));
+    memcpy(to, words, sizeof(to));
 }
 
 template <typename Word, typename T, int V>
 DEVICE void copy_words(char* to, const T (&from)[V]) {
     Word words[sizeof(from) / sizeof(Word)];
-    __builtin_memcpy(words, from, sizeof(from));
+    memcpy(words, from, sizeof(from));
 #pragma unroll
     for (int i = 0; i < sizeof(from) / sizeof(Word); i++) reinterpret_cast<Word*>(to)[i] = words[i];
 }

@@ -1,7 +1,7 @@
 // Element-wise, with some operands contiguous along another loop than the results: those go through a square in shared memory.
 
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
-    constexpr int SIDE = sizeof(Held<1>) > 8 ? 32 : 64, STEP = THREADS / SIDE;
+    constexpr int STEP = THREADS / SIDE;
     constexpr int PITCH = SIDE + (sizeof(Held<1>) < 4 ? 4 / sizeof(Held<1>) : 1);  // columns lie in different banks
     __shared__ Held<1> square[SIDE][PITCH];
     const Index tile = blockIdx.x, row = divide(tile, p.tiles);

@@ -1,0 +1,236 @@
+"""Normalization against float64: shapes, axes, broadcasting, extreme groups, fused activations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import pytest
+
+from opendml import FLOAT16, FLOAT32, Device, TensorDataType, TensorDesc
+from opendml.runtime.host_array import Array
+from opendml.spec.descs import desc_class
+from tests.operators.normalizing import assert_close, desc_of, normalized, random_values
+from tests.running import FLOATS, numpy_type, run, same_bits
+from tools.measure_accuracy import CASES
+
+F32 = np.float32
+
+
+def checked(
+    device: Device,
+    data_type: TensorDataType,
+    sizes: Sequence[int],
+    axes: Sequence[int],
+    scale: Sequence[int] | None = None,
+    bias: Sequence[int] | None = None,
+    **attributes: object,
+) -> None:
+    """Runs one normalization of random values and compares it with float64."""
+    desc = desc_of(data_type, sizes, axes, scale, bias, **attributes)
+    type = numpy_type(desc.input_tensor)
+    x, s, b = (
+        None if given is None else random_values(seed, given, type, mean, 2.0)
+        for seed, (given, mean) in enumerate([(sizes, 3.0), (scale, 1.0), (bias, -1.0)])
+    )
+    assert x is not None
+    assert_close(run(desc, [x, s, b], device), normalized(desc, x, s, b))
+
+
+def random_shapes() -> list[tuple[list[int], list[int]]]:
+    """For every rank some random sizes and axes, always the same."""
+    random = np.random.default_rng(7)
+    cases = []
+    for rank in range(1, 9):
+        for _ in range(6):
+            most = max(2, int(3000 ** (1 / rank)))
+            sizes = [int(size) for size in random.integers(1, most + 1, rank)]
+            axes = [axis for axis in range(rank) if random.random() < 0.5]
+            cases.append((sizes, axes))
+    return cases
+
+
+@pytest.mark.parametrize("data_type", FLOATS)
+@pytest.mark.parametrize(("sizes", "axes"), random_shapes(), ids=str)
+def test_any_rank_sizes_and_axes(
+    sizes: list[int], axes: list[int], data_type: TensorDataType, device: Device
+) -> None:
+    checked(device, data_type, sizes, axes, sizes, sizes)
+    checked(device, data_type, sizes, axes, normalize_variance=False)
+
+
+@pytest.mark.parametrize("axes", [axes for n in range(16) for axes in [[a for a in range(4) if n >> a & 1]]], ids=str)
+@pytest.mark.parametrize("data_type", FLOATS)
+def test_every_set_of_axes_of_four_dimensions(axes: list[int], data_type: TensorDataType, device: Device) -> None:
+    checked(device, data_type, [3, 5, 7, 19], axes)
+    checked(device, data_type, [3, 5, 7, 19], axes, [1, 5, 1, 1], [1, 5, 1, 1])
+    checked(device, data_type, [3, 5, 7, 19], axes[::-1], normalize_variance=False, epsilon=0.5)
+
+
+@pytest.mark.parametrize("axes", [[2, 3], [0, 2, 3], [1], [3]], ids=str)
+@pytest.mark.parametrize("pattern", list(product([False, True], repeat=4)))
+def test_scale_and_bias_broadcast_along_any_dimensions(pattern: tuple[bool, ...], axes: list[int], device: Device) -> None:
+    sizes = [2, 3, 5, 17]
+    some = [size if full else 1 for size, full in zip(sizes, pattern, strict=True)]
+    others = [1 if full else size for size, full in zip(sizes, pattern, strict=True)]
+    checked(device, FLOAT32, sizes, axes, some, others)
+
+
+@pytest.mark.parametrize("data_type", FLOATS)
+@pytest.mark.parametrize("normalize_variance", [True, False])
+@pytest.mark.parametrize(("scale", "bias"), [(True, True), (True, False), (False, True), (False, False)])
+def test_scale_and_bias_are_optional_each(
+    scale: bool, bias: bool, normalize_variance: bool, data_type: TensorDataType, device: Device
+) -> None:
+    channels = [1, 8, 1, 1]
+    checked(
+        device,
+        data_type,
+        [2, 8, 9, 33],
+        [2, 3],
+        channels if scale else None,
+        channels if bias else None,
+        normalize_variance=normalize_variance,
+    )
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-12, 1e-5, 1.0, 1e6])
+def test_epsilon_is_added_to_the_variance(epsilon: float, device: Device) -> None:
+    checked(device, FLOAT32, [2, 3, 40, 5], [2, 3], epsilon=epsilon)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "axes"),
+    [
+        ([2, 8, 64, 64], [2, 3]),
+        ([2, 8, 64, 64], [0, 2, 3]),
+        ([1, 3, 300, 500], [1, 2, 3]),
+        ([64, 1024], [1]),
+        ([2, 256, 14, 14], [1]),
+        ([30000, 64], [0]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(("mean", "deviation"), [(1e4, 1.0), (-1e4, 1.0), (1e-20, 1e-20), (3e18, 1e17)])
+def test_the_error_is_small_against_the_deviation_for_any_mean(
+    sizes: list[int], axes: list[int], mean: float, deviation: float, device: Device
+) -> None:
+    x = random_values(11, sizes, F32, mean, deviation)
+    for desc in (
+        desc_of(FLOAT32, sizes, axes, epsilon=0.0),
+        desc_of(FLOAT32, sizes, axes, epsilon=0.0, normalize_variance=False),
+    ):
+        assert_close(run(desc, [x, None, None], device), normalized(desc, x, None, None))
+
+
+@pytest.mark.parametrize(("sizes", "axes"), [([10_000_000], [0]), ([100_000, 100], [0, 1]), ([5_000_000, 2], [0])], ids=str)
+@pytest.mark.parametrize(("mean", "deviation"), [(0.0, 1.0), (1e4, 1.0)])
+def test_groups_of_ten_million_elements_are_exact(
+    sizes: list[int], axes: list[int], mean: float, deviation: float, device: Device
+) -> None:
+    x = random_values(3, sizes, F32, mean, deviation)
+    desc = desc_of(FLOAT32, sizes, axes)
+    assert_close(run(desc, [x, None, None], device), normalized(desc, x, None, None))
+
+
+def test_float16_statistics_do_not_overflow(device: Device) -> None:
+    x = random_values(5, [4, 20000], np.float16, 30000.0, 8000.0)
+    desc = desc_of(FLOAT16, x.shape, [1])
+    assert_close(run(desc, [x, None, None], device), normalized(desc, x, None, None))
+
+
+SHAPES = [([6, 50], [1]), ([50, 6], [0]), ([4, 3, 20000], [0, 2]), ([9000, 40], [0])]
+
+
+@pytest.mark.parametrize(("sizes", "axes"), SHAPES, ids=str)
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e4 / 3, 1e30])
+def test_a_constant_group_becomes_the_bias(sizes: list[int], axes: list[int], value: float, device: Device) -> None:
+    x = np.full(sizes, value, F32)
+    bias = random_values(2, sizes, F32)
+    result = run(desc_of(FLOAT32, sizes, axes, sizes, sizes), [x, np.ones(sizes, F32), bias], device)
+    # The mean of equal numbers may be off by the rounding of its float64 sum.
+    np.testing.assert_allclose(result, bias, rtol=1e-6, atol=max(1e-6, abs(value) * 1e-10))
+
+
+@pytest.mark.parametrize(("sizes", "axes"), SHAPES, ids=str)
+def test_a_constant_group_without_epsilon_is_not_a_number(sizes: list[int], axes: list[int], device: Device) -> None:
+    result = run(desc_of(FLOAT32, sizes, axes, epsilon=0.0), [np.full(sizes, 2.0, F32), None, None], device)
+    assert np.isnan(result).all()
+
+
+@pytest.mark.parametrize(("sizes", "axes"), SHAPES, ids=str)
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize("normalize_variance", [True, False])
+def test_what_is_not_finite_affects_only_its_group(
+    sizes: list[int], axes: list[int], value: float, normalize_variance: bool, device: Device
+) -> None:
+    desc = desc_of(FLOAT32, sizes, axes, normalize_variance=normalize_variance)
+    x = random_values(4, sizes, F32)
+    before = run(desc, [x, None, None], device)
+    spoiled = x.copy()
+    at = tuple(size // 2 for size in sizes)
+    spoiled[at] = value
+    result = run(desc, [spoiled, None, None], device)
+    group = tuple(slice(None) if axis in axes else index for axis, index in enumerate(at))
+    assert not np.isfinite(result[group]).any()
+    assert_close(result, normalized(desc, spoiled, None, None))
+    result[group] = before[group]
+    assert same_bits(result, before)
+
+
+@pytest.mark.parametrize("axes", [[], [1], [1, 3]], ids=str)
+@pytest.mark.parametrize("normalize_variance", [True, False])
+def test_a_group_of_one_element_becomes_the_bias(axes: list[int], normalize_variance: bool, device: Device) -> None:
+    sizes = [3, 1, 40, 1]
+    desc = desc_of(FLOAT32, sizes, axes, sizes, sizes, normalize_variance=normalize_variance)
+    x, scale, bias = (random_values(seed, sizes, F32) for seed in range(3))
+    assert same_bits(run(desc, [x, scale, bias], device), bias)
+    x[1, 0, 7, 0], x[2, 0, 3, 0] = math.inf, math.nan
+    expected = bias.copy()
+    expected[1, 0, 7, 0] = expected[2, 0, 3, 0] = math.nan
+    assert same_bits(run(desc, [x, scale, bias], device), expected)
+
+
+CONTINUED = {"CELU", "ELU", "GELU", "PARAMETRIC_SOFTPLUS", "SCALED_ELU", "SCALED_TANH", "SIGMOID", "SOFTPLUS", "TANH"}
+"""Transcendental activations, which fused may see more of their argument than a FLOAT32 holds."""
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("sizes", "axes"), [([3, 5, 40, 9], [2, 3]), ([3, 40, 30], [1])], ids=str)
+def test_fused_equals_separate(name: str, sizes: list[int], axes: list[int], device: Device) -> None:
+    activation = desc_class(name)(**CASES[name][0])
+    x, scale, bias = (random_values(seed, sizes, F32) for seed in range(3))
+    plain = run(desc_of(FLOAT32, sizes, axes, sizes, sizes), [x, scale, bias], device)
+    tensor = TensorDesc(FLOAT32, sizes)
+    separate = run(desc_class(name)(tensor, tensor, **CASES[name][0]), [plain], device)
+    fused = run(desc_of(FLOAT32, sizes, axes, sizes, sizes, fused_activation=activation), [x, scale, bias], device)
+    if name.removeprefix("ACTIVATION_") in CONTINUED:
+        np.testing.assert_allclose(fused, separate, rtol=1e-6, atol=1e-7)
+    else:
+        assert same_bits(fused, separate)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_fused_float16_is_rounded_once(name: str, device: Device) -> None:
+    sizes = [2, 4, 300]
+    activation = desc_class(name)(**CASES[name][0])
+    x = random_values(0, sizes, np.float16)
+    desc = desc_of(FLOAT16, sizes, [2], fused_activation=activation)
+    result = run(desc, [x, None, None], device)
+    wide = run(desc_of(FLOAT32, sizes, [2], fused_activation=activation), [x.astype(F32), None, None], "reference")
+    # An ULP of FLOAT16 at most: that of a jump's input does not reach these values.
+    np.testing.assert_allclose(result.astype(F32), wide, rtol=2.0**-10, atol=2.0**-14)
+
+
+def test_results_are_written_to_padded_rows_only(device: Device) -> None:
+    sizes, strides = [4, 30], [40, 1]
+    x: Array = random_values(1, sizes, F32)
+    desc = desc_of(FLOAT32, sizes, [1])
+    padded = desc.replace(output_tensor=TensorDesc(FLOAT32, sizes, strides))
+    memory = np.full(160, 7.0, F32)
+    device.compile_operator(device.create_operator(padded)).bind([x, None, None], [memory]).dispatch()
+    rows = memory.reshape(4, 40)
+    assert same_bits(rows[:, :30].copy(), run(desc, [x, None, None], device))
+    assert (rows[:, 30:] == 7.0).all()
