@@ -26,7 +26,7 @@ def enum_facts() -> dict[str, Any]:
 def accuracy_facts() -> dict[str, dict[str, dict[str, Any]]]:
     """data/tolerances.json: by operator and type, the greatest distance from the exact result in ULP.
 
-    "ulp" is what is promised, "measured" what was found over "measured_over". Only operators that run are there.
+    "ulp" is what is promised, "measured" what was found over "measured_over". It has the operators that run.
     """
     return _read("tolerances.json")
 

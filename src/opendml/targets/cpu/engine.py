@@ -119,7 +119,8 @@ def _environment() -> str:
         [*Path(__file__).parent.glob("*.py"), *Path(vector_math.__file__).parent.glob("*_math.py")]
     )
     compiler = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
-    return f"{host.triple} {host.name} {host.features} llvmlite {llvmlite.__version__} {llvm.llvm_version_info} {compiler}"
+    versions = f"llvmlite {llvmlite.__version__} {llvm.llvm_version_info}"
+    return f"{host.triple} {host.name} {host.features} {versions} {compiler}"
 
 
 def _read(key: str) -> bytes | None:

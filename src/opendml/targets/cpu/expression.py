@@ -114,7 +114,8 @@ def emit(builder: ir.IRBuilder, node: Node, lanes: int, operands: list[ir.Value]
     type = node.type
     if type.is_float:
         if node.operation in _FLOAT_INTRINSICS:
-            name = f"llvm.{_FLOAT_INTRINSICS[node.operation]}.{f'v{lanes}' if lanes > 1 else ''}{_SUFFIXES[type]}"
+            width = f"v{lanes}" if lanes > 1 else ""
+            name = f"llvm.{_FLOAT_INTRINSICS[node.operation]}.{width}{_SUFFIXES[type]}"
             # Which of two zeros a minimum is, is left open: its order costs three instructions.
             flags = ("nsz",) if node.operation in (Operation.MINIMUM, Operation.MAXIMUM) else ()
             return intrinsic(builder, name, values[0].type, values, flags=flags)

@@ -20,8 +20,8 @@ _BLOCK_BYTES = 32 * 1024
 _CLAIM_BYTES = 128 * 1024
 """Of all operands, that a thread takes at a time."""
 _STREAMED_SHARE = 2
-"""Outputs larger than the last cache divided by this go past the caches: whoever reads them next would not find
-them there anyway."""
+"""Outputs larger than the last cache divided by this go past the caches: whoever reads them next would not
+find them there anyway."""
 _STREAMED_ROW = 512
 """Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
 _CROSSED_BLOCK = 256

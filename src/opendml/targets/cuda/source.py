@@ -16,10 +16,10 @@ from opendml.targets.cuda.pattern import AccessPattern, Level, Mode, Pattern, St
 _FILES = {
     Mode.POINTWISE: ("common", None, "pointwise"),
     Mode.TRANSPOSED: ("common", None, "transposed"),
-    Mode.WARPS: ("common", None, "moments", "warps"),
-    Mode.STAGED: ("common", None, "moments", "staged"),
-    Mode.TILE: ("common", None, "moments", "cluster", "block", "tile"),
-    Mode.TEAM: ("common", None, "moments", "block", "team"),
+    Mode.WARPS: ("common", "moments", None, "warps"),
+    Mode.STAGED: ("common", "moments", None, "staged"),
+    Mode.TILE: ("common", "moments", "cluster", None, "block", "tile"),
+    Mode.TEAM: ("common", "moments", None, "block", "team"),
 }
 """The files of each mode; None stands for what is printed."""
 

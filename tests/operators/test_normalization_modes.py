@@ -1,0 +1,108 @@
+"""Every way in which the CPU walks a normalization is reached, and gives the same values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from opendml import FLOAT16, FLOAT32, Device, TensorDataType, TensorDesc, descs
+from opendml.targets.cpu.pattern import Mode
+from tests.operators.normalizing import assert_close, desc_of, modes, normalized, random_values
+from tests.running import FLOATS, numpy_type, run, same_bits
+
+ROWS = {Mode.ROWS}
+COLUMNS = {Mode.COLUMNS}
+SPLIT_ROWS = {Mode.ROWS_PARTIAL, Mode.ROWS_MAP}
+SPLIT_COLUMNS = {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_MAP}
+
+# The sizes are such that they lead to these modes whatever the size of the caches.
+WALKS: list[tuple[list[int], list[int], set[Mode]]] = [
+    ([7], [0], ROWS),
+    ([5, 9], [1], ROWS),
+    ([100, 3], [1], ROWS),
+    ([3, 4, 5, 6], [2, 3], ROWS),
+    ([2, 70, 7, 9], [0, 2, 3], ROWS),
+    ([40, 8000], [1], ROWS),
+    ([70000], [0], SPLIT_ROWS),
+    ([3, 70001], [1], SPLIT_ROWS),
+    ([2, 3, 200, 130], [1, 2, 3], SPLIT_ROWS),
+    ([9, 2, 120, 70], [0, 2, 3], SPLIT_ROWS),
+    ([3, 1_000_003], [1], SPLIT_ROWS),
+    ([9, 50], [0], COLUMNS),
+    ([4, 9, 50], [1], COLUMNS),
+    ([20, 11, 1037], [1], COLUMNS),
+    ([2, 3, 40, 7], [1], COLUMNS),
+    ([3, 5, 4, 70], [0, 2], COLUMNS),
+    ([5000, 64], [0], SPLIT_COLUMNS),
+    ([5001, 37], [0], SPLIT_COLUMNS),
+    ([2, 9000, 17], [1], SPLIT_COLUMNS),
+    ([300, 3, 90, 20], [0, 2], SPLIT_COLUMNS),
+]
+
+every_walk = pytest.mark.parametrize(("sizes", "axes", "expected_modes"), WALKS, ids=[f"{s}-{a}" for s, a, _ in WALKS])
+
+
+@every_walk
+@pytest.mark.parametrize("data_type", FLOATS)
+def test_every_walk_is_exact(
+    sizes: Sequence[int], axes: Sequence[int], expected_modes: set[Mode], data_type: TensorDataType, device: Device
+) -> None:
+    if data_type is FLOAT32:
+        assert set(modes(desc_of(data_type, sizes, axes))) == expected_modes
+    some = [size if axis in axes else 1 for axis, size in enumerate(sizes)]
+    others = [1 if axis in axes else size for axis, size in enumerate(sizes)]
+    shapes: list[tuple[Sequence[int] | None, Sequence[int] | None]] = [(None, None), (some, others), (others, sizes)]
+    for scale, bias in shapes:
+        desc = desc_of(data_type, sizes, axes, scale, bias)
+        type = numpy_type(desc.input_tensor)
+        x = random_values(1, sizes, type, 5.0, 2.0)
+        s, b = (None if given is None else random_values(2, given, type) for given in (scale, bias))
+        assert_close(run(desc, [x, s, b], device), normalized(desc, x, s, b))
+
+
+@every_walk
+def test_every_walk_gives_the_same_bits_on_any_number_of_threads(
+    sizes: Sequence[int], axes: Sequence[int], expected_modes: set[Mode]
+) -> None:
+    x = random_values(1, sizes, np.float32, 5.0, 2.0)
+    desc = desc_of(FLOAT32, sizes, axes, sizes, sizes, fused_activation=descs.ActivationRelu())
+    assert set(modes(desc)) == expected_modes
+    results = [run(desc, [x, x, x], Device("cpu", threads=threads)) for threads in (1, 2, 3, 8)]
+    assert all(same_bits(result, results[0]) for result in results[1:])
+
+
+@every_walk
+def test_every_walk_reads_permuted_and_writes_padded_memory(
+    sizes: Sequence[int], axes: Sequence[int], expected_modes: set[Mode], device: Device
+) -> None:
+    x = random_values(1, sizes, np.float32, 5.0, 2.0)
+    tensor = TensorDesc(FLOAT32, sizes, _strides_of(sizes, range(len(sizes))))
+    padded = TensorDesc(FLOAT32, sizes, _strides_of(sizes, reversed(range(len(sizes)))))
+    desc = desc_of(FLOAT32, sizes, axes).replace(input_tensor=tensor, output_tensor=padded)
+    memory = np.ascontiguousarray(x.transpose()) if x.ndim > 1 else x
+    strided = tuple(stride * 4 for stride in tensor.strides or ())
+    assert np.array_equal(np.lib.stride_tricks.as_strided(memory, sizes, strided), x)
+    assert_close(run(desc, [memory, None, None], device), normalized(desc, x, None, None))
+
+
+def _strides_of(sizes: Sequence[int], inner_to_outer: object) -> list[int]:
+    """Strides with the first of the dimensions innermost; rows are padded when the last dimension is innermost."""
+    order = list(inner_to_outer)  # type: ignore[call-overload]
+    strides = [0] * len(sizes)
+    step = 1
+    for position, dimension in enumerate(order):
+        strides[dimension] = step
+        step *= sizes[dimension] + (3 if position == 0 and order[0] != 0 else 0)
+    return strides
+
+
+def test_float16_of_these_sizes_is_split_too() -> None:
+    assert set(modes(desc_of(FLOAT16, [300_000], [0]))) == SPLIT_ROWS
+    assert set(modes(desc_of(FLOAT16, [50_000, 16], [0]))) == SPLIT_COLUMNS
+
+
+def test_all_modes_of_normalization_are_reached() -> None:
+    pointwise = {Mode.POINTWISE, Mode.TRANSPOSED}
+    assert ROWS | COLUMNS | SPLIT_ROWS | SPLIT_COLUMNS == set(Mode) - pointwise
