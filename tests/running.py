@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 
 from opendml import Device, TensorDataType, TensorDesc
+from opendml.compiler.fuse import fuse
+from opendml.compiler.simplify import simplify
+from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.host_array import Array
-from opendml.runtime.program import tensors_of
+from opendml.runtime.program import program_of, tensors_of
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import reach
+from opendml.targets.cpu.schedule import Launch, schedule
 
 FLOATS = (TensorDataType.FLOAT32, TensorDataType.FLOAT16)
 
@@ -35,6 +39,13 @@ def run(desc: OperatorDesc, inputs: Sequence[Array | None], device: Device | str
     return elements(memory, tensor)
 
 
+def launches(desc: OperatorDesc) -> list[Launch]:
+    """How the CPU runs the desc's kernels."""
+    program = program_of(desc)
+    kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results))).kernels
+    return [launch for kernel in kernels for launch in schedule(kernel)]
+
+
 def memory_for(tensor: TensorDesc) -> Array:
     """Zeroed memory for a tensor: exactly the elements from its first to its last."""
     return np.zeros(reach(tensor.sizes, tensor.effective_strides), numpy_type(tensor))
@@ -47,12 +58,9 @@ def elements(memory: Array, tensor: TensorDesc) -> Array:
 
 
 def laid_out(values: Array, tensor: TensorDesc) -> Array:
-    """Memory of the tensor's layout that holds `values` (along a stride of 0, the last of them)."""
+    """Memory of the tensor's layout (without strides of 0) that holds `values`."""
     memory = memory_for(tensor)
-    target = elements(memory, tensor)
-    for index in np.ndindex(*(size if stride == 0 else 1 for size, stride in zip(tensor.sizes, tensor.effective_strides, strict=True))):
-        part = tuple(slice(i, i + 1) if stride == 0 else slice(None) for i, stride in zip(index, tensor.effective_strides, strict=True))
-        target[part] = values[part]
+    elements(memory, tensor)[...] = values
     return memory
 
 

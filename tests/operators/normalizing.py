@@ -9,14 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opendml import TensorDataType, TensorDesc, descs
-from opendml.compiler.fuse import fuse
-from opendml.compiler.simplify import simplify
-from opendml.program.program import Program
 from opendml.runtime.host_array import Array
-from opendml.runtime.program import program_of
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.targets.cpu.pattern import Mode
-from opendml.targets.cpu.schedule import schedule
+from tests.running import launches
 
 DEVIATIONS = 1e-6
 """The greatest error of a FLOAT32 result, in deviations of its group, up to five deviations from the mean; further out the rounding
@@ -78,9 +74,7 @@ def assert_close(result: Array, expected: Expected) -> None:
 
 def modes(desc: OperatorDesc) -> list[Mode]:
     """How the CPU walks the desc's kernels."""
-    program = program_of(desc)
-    kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results))).kernels
-    return [launch.pattern.mode for kernel in kernels for launch in schedule(kernel)]
+    return [launch.pattern.mode for launch in launches(desc)]
 
 
 def random_values(seed: int, sizes: Sequence[int], type: Any, mean: float = 0.0, deviation: float = 1.0) -> Array:

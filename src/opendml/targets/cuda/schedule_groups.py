@@ -19,7 +19,9 @@ _THREADS = 256
 _MOST_THREADS = 512
 """Of a block that shares a group."""
 _HELD_REGISTERS = 32
-"""In which a thread holds elements; twice as many in clusters of the greatest size."""
+"""In which a thread holds elements."""
+_MOST_UNITS = 16
+"""That a thread holds: each costs instructions and a place to remember."""
 _WARP_UNITS = 256
 """Units up to which a group is held by one warp."""
 _STAGED_BYTES = 2048
@@ -125,8 +127,9 @@ class _Groups:
         for number in numbers:
             access = nest.accesses[number]
             group_bytes = self.elements * access.type.bytes
-            dense = all(loop.strides[number] == group_bytes for loop in nest.groups)
-            if access.step is not Step.CONTIGUOUS or len(nest.groups) > 1 or not dense:
+            steps = [loop.strides[number] for loop in nest.groups]
+            follows = [loop.count * loop.strides[number] for loop in nest.groups[1:]]
+            if access.step is not Step.CONTIGUOUS or steps != [*follows, group_bytes][: len(steps)]:
                 return False
             if self.alignments[number] % VECTOR_BYTES or group_bytes > _STAGED_BYTES:
                 return False
@@ -160,7 +163,7 @@ class _Groups:
             return None
         cluster = 1
         while cluster <= self.machine.cluster_blocks:
-            most = max(1, _HELD_REGISTERS // self.registers)
+            most = min(_MOST_UNITS, max(1, _HELD_REGISTERS // self.registers))
             for keep in dict.fromkeys((max(1, most // 2), most)):
                 deep = -(-self.units // (keep * cluster))
                 threads = self._threads(across, deep)
@@ -194,7 +197,7 @@ class _Groups:
     def team(self) -> Launch:
         """Groups that teams of blocks read twice."""
         across = self._across()
-        keep = max(1, _HELD_REGISTERS // 2 // self.registers)
+        keep = min(_MOST_UNITS, max(1, _HELD_REGISTERS // 2 // self.registers))
         deep = _MOST_THREADS // across
         tiles = -(-self.row_units // across) if self.columns else 1
         items = self.nest.group_count * tiles

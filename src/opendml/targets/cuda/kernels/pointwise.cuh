@@ -21,6 +21,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
             load_late<VECTOR>(late[k], p, at[k]);
         } else if constexpr (VECTOR > 1) {
             // The last unit of a row that is not a multiple of the vector.
+#pragma unroll 1
             for (int lane = 0; lane < (int)p.rest; lane++) {
                 const Offsets here = in_row<1>(p, at[k], lane);
                 Held<1> nothing;
