@@ -1,4 +1,5 @@
-"""What all tests share: the devices that operators run on, and the folder of foreign test data beside the repository."""
+"""What all tests share: the devices that operators run on, and the folder of foreign test data beside the
+repository."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ def device(request: pytest.FixtureRequest) -> Device:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of test data that the repository must not contain; tests that need it are skipped without it."""
+    """The folder of test data that the repository must not contain; tests that need it are skipped without
+    it."""
     if not SHARED.is_dir():
         pytest.skip("the folder ../shared is not here")
     return SHARED

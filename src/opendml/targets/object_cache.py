@@ -34,7 +34,8 @@ def read_object(key: str) -> bytes | None:
 
 
 def write_object(key: str, code: bytes) -> None:
-    """Stores an object so that other processes see all of it or nothing; a directory that cannot be written is no error."""
+    """Stores an object so that other processes see all of it or nothing; a directory that cannot be written
+    is no error."""
     directory = cache_directory()
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)

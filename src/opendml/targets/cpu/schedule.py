@@ -145,10 +145,8 @@ def _columns(kernel: Kernel, nest: LoopNest) -> list[Launch]:
     tile = min(shape.inner, max(64, min(fitting, MAXIMUM_TILE)))
     tiles = -(-shape.inner // tile)
     if (
-        (fitting
-        and shape.groups * tiles >= _FEW_GROUPS)
-        or shape.rows * shape.inner * shape.element_bytes <= _BLOCK_BYTES
-    ):
+        fitting and shape.groups * tiles >= _FEW_GROUPS
+    ) or shape.rows * shape.inner * shape.element_bytes <= _BLOCK_BYTES:
         numbers = _Numbers(tile, tiles, shape.rows, shape.rows, 1, shape.rows)
         return [
             _launch(

@@ -143,7 +143,18 @@ class Memory:
         self.address = int(pointer)
         check(driver.cuMemsetD8Async(pointer, 0, size, owner.stream), "clearing memory")
         owner.synchronize(owner.stream)
-        weakref.finalize(self, _free, owner, pointer)
+        weakref.finalize(self, _free, owner, pointer).atexit = False
+
+    def write(self, source: int, size: int) -> None:
+        """Copies `size` bytes from an address in host memory, and waits."""
+        self.device.activate()
+        check(driver_module().cuMemcpyHtoD(self.address, source, size), "copying to the device")
+
+    def read(self, target: int, size: int) -> None:
+        """Copies `size` bytes to an address in host memory, after all work on the device."""
+        self.device.activate()
+        check(driver_module().cuCtxSynchronize(), "running a kernel")
+        check(driver_module().cuMemcpyDtoH(target, self.address, size), "copying from the device")
 
 
 def _free(owner: CudaDevice, pointer: Any) -> None:

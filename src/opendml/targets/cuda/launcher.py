@@ -83,7 +83,7 @@ class Recording:
         self._instances = tuple(instances)
         check(driver.cuGraphDestroy(graph), "preparing a recording")
         check(driver.cuStreamDestroy(stream), "preparing a recording")
-        weakref.finalize(self, driver.cuGraphExecDestroy, self._graph)
+        weakref.finalize(self, driver.cuGraphExecDestroy, self._graph).atexit = False
         self._launch = driver.cuGraphLaunch
 
     def replay(self, stream: Any) -> None:

@@ -75,7 +75,8 @@ DEVICE void copy_words(char* to, const T (&from)[V]) {
 template <typename T, int V>
 DEVICE void load(Vector<T, V>& to, const char* from) {
     constexpr int bytes = V * sizeof(T);
-    if constexpr (bytes >= 16) copy_words<uint4>(to.data, from);
+    if constexpr (V == 1) to.data[0] = *reinterpret_cast<const T*>(from);
+    else if constexpr (bytes >= 16) copy_words<uint4>(to.data, from);
     else if constexpr (bytes == 8) copy_words<uint2>(to.data, from);
     else if constexpr (bytes == 4) copy_words<unsigned>(to.data, from);
     else copy_words<T>(to.data, from);
@@ -84,7 +85,8 @@ DEVICE void load(Vector<T, V>& to, const char* from) {
 template <typename T, int V>
 DEVICE void store(char* to, const Vector<T, V>& from) {
     constexpr int bytes = V * sizeof(T);
-    if constexpr (bytes >= 16) copy_words<uint4>(to, from.data);
+    if constexpr (V == 1) *reinterpret_cast<T*>(to) = from.data[0];
+    else if constexpr (bytes >= 16) copy_words<uint4>(to, from.data);
     else if constexpr (bytes == 8) copy_words<uint2>(to, from.data);
     else if constexpr (bytes == 4) copy_words<unsigned>(to, from.data);
     else copy_words<T>(to, from.data);

@@ -1,0 +1,184 @@
+"""Programs for the checks of the CUDA target: every operator, layout and schedule, with random inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import opendml as dml
+from opendml.program.program import Layout, Program
+from opendml.runtime.program import program_of
+from opendml.spec import descs
+from opendml.spec.enums import TensorDataType
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.tensor_desc import TensorDesc
+
+FLOATS = (dml.FLOAT32, dml.FLOAT16)
+
+ACTIVATIONS: dict[str, dict[str, float]] = {
+    "celu": {"alpha": 0.7},
+    "elu": {"alpha": 1.3},
+    "gelu": {},
+    "hard_sigmoid": {"alpha": 0.2, "beta": 0.5},
+    "identity": {},
+    "leaky_relu": {"alpha": 0.01},
+    "linear": {"alpha": 0.5, "beta": 1.0},
+    "parametric_softplus": {"alpha": 0.5, "beta": 2.0},
+    "relu": {},
+    "scaled_elu": {"alpha": 1.67, "gamma": 1.05},
+    "scaled_tanh": {"alpha": 1.5, "beta": 0.5},
+    "shrink": {"bias": 0.5, "threshold": 0.6},
+    "sigmoid": {},
+    "softplus": {"steepness": 1.5},
+    "softsign": {},
+    "tanh": {},
+    "thresholded_relu": {"alpha": 0.3},
+}
+"""All activations that may be fused, by their names in Python, with attributes."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program; `offset` elements lie before each tensor, so that addresses may be misaligned."""
+
+    name: str
+    program: Program
+    offset: int = 0
+    mean: float = 0.0
+    deviation: float = 2.0
+
+
+def activation_desc(name: str, input: TensorDesc, output: TensorDesc, **attributes: float) -> OperatorDesc:
+    """The desc of an activation by its name in Python."""
+    camel = "".join(part.capitalize() for part in name.split("_"))
+    result: OperatorDesc = getattr(descs, f"Activation{camel}")(input, output, **attributes)
+    return result
+
+
+def normalization_desc(
+    data_type: TensorDataType,
+    sizes: Sequence[int],
+    axes: Sequence[int],
+    *,
+    parameter_axes: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    normalize_variance: bool = True,
+    epsilon: float = 1e-5,
+    fused: OperatorDesc | None = None,
+) -> OperatorDesc:
+    """MEAN_VARIANCE_NORMALIZATION1 with a scale and a bias that vary along `parameter_axes` (None: without them)."""
+    input = TensorDesc(data_type, sizes, strides)
+    parameters = None
+    if parameter_axes is not None:
+        kept = [size if axis in parameter_axes else 1 for axis, size in enumerate(sizes)]
+        parameters = TensorDesc(data_type, kept)
+    return descs.MeanVarianceNormalization1(
+        input,
+        parameters,
+        parameters,
+        TensorDesc(data_type, sizes),
+        axes=axes,
+        normalize_variance=normalize_variance,
+        epsilon=epsilon,
+        fused_activation=fused,
+    )
+
+
+def all_cases() -> Iterator[Case]:
+    """Small cases of everything."""
+    yield from activation_cases()
+    yield from layout_cases()
+    yield from normalization_cases()
+
+
+def activation_cases() -> Iterator[Case]:
+    """Each activation alone, on an odd number of elements."""
+    for data_type in FLOATS:
+        for name, attributes in ACTIVATIONS.items():
+            tensor = TensorDesc(data_type, (1, 3, 7, 1003))
+            desc = activation_desc(name, tensor, tensor, **attributes)
+            yield Case(f"{name} {data_type.name}", program_of(desc))
+
+
+def layout_cases() -> Iterator[Case]:
+    """Two activations on strided, broadcast, transposed, misaligned tensors."""
+    sizes = (2, 40, 30, 72)
+    nchw = tuple(math.prod(sizes[i + 1 :]) for i in range(4))
+    layouts: dict[str, tuple[int, ...]] = {
+        "padded": (40 * 30 * 80, 30 * 80, 80, 1),
+        "padded odd": (40 * 30 * 73, 30 * 73, 73, 1),
+        "broadcast channels": (30 * 72, 0, 72, 1),
+        "broadcast columns": (40 * 30, 30, 1, 0),
+        "NHWC": (30 * 72 * 40, 1, 72 * 40, 40),
+        "every second": tuple(2 * stride for stride in nchw),
+    }
+    for data_type in FLOATS:
+        for layout, strides in layouts.items():
+            for name in ("celu", "hard_sigmoid"):
+                input, output = TensorDesc(data_type, sizes, strides), TensorDesc(data_type, sizes)
+                attributes = ACTIVATIONS[name]
+                forth = program_of(activation_desc(name, input, output, **attributes))
+                yield Case(f"{name} {data_type.name} from {layout}", forth)
+                if "broadcast" not in layout:
+                    back = program_of(activation_desc(name, output, input, **attributes))
+                    yield Case(f"{name} {data_type.name} to {layout}", back, offset=3)
+        for offset in (1, 2, 4):
+            tensor = TensorDesc(data_type, (5, 1001))
+            program = program_of(activation_desc("celu", tensor, tensor, alpha=1.0))
+            yield Case(f"celu {data_type.name} offset {offset}", program, offset=offset)
+
+
+NORMALIZED = (
+    ((4, 16, 14, 28), ((2, 3), (0, 2, 3), (1, 2, 3), (3,), (1,), (0,), (0, 1, 2, 3), (1, 3), (2,))),
+    ((6, 32, 7, 7), ((2, 3), (0, 2, 3), (1, 2, 3), (3,), (1,), (0, 1))),
+    ((3, 8, 56, 112), ((2, 3), (0, 2, 3), (1, 2, 3), (0, 1, 2, 3))),
+    ((2, 3, 224, 224), ((2, 3), (1, 2, 3), (1,), (0, 2, 3))),
+    ((40, 1, 1, 8192), ((3,), (0, 2, 3), (0,))),
+    ((2, 1500, 1, 64), ((1,), (2, 3), (1, 2, 3))),
+    ((1, 70000, 1, 9), ((1,), (1, 3), (3,))),
+    ((12, 6, 160, 160), ((2, 3),)),
+    ((12, 1, 480, 512), ((2, 3),)),
+    ((8, 2000, 1, 256), ((1,),)),
+    ((16, 800, 1, 129), ((1,),)),
+    ((5, 3, 33, 31), ((2, 3), (0, 2, 3), (1,), (3,))),
+)
+"""Sizes, and the axes that are normalized in them."""
+
+
+def normalization_cases() -> Iterator[Case]:
+    """Normalizations over all kinds of groups."""
+    relu = descs.ActivationRelu()
+    for data_type in FLOATS:
+        for sizes, many_axes in NORMALIZED:
+            for axes in many_axes:
+                parameter_axes = (3,) if axes == (3,) else (1,)
+                desc = normalization_desc(data_type, sizes, axes, parameter_axes=parameter_axes, fused=relu)
+                yield Case(f"normalization {data_type.name} {sizes} {axes}", program_of(desc))
+        plain = normalization_desc(data_type, (4, 8, 16, 33), (2, 3), normalize_variance=False)
+        yield Case(f"centering {data_type.name}", program_of(plain))
+        full = normalization_desc(data_type, (4, 8, 16, 32), (1, 3), parameter_axes=(0, 1, 2, 3))
+        yield Case(f"normalization {data_type.name} with full scale", program_of(full), offset=1)
+        padded = (8 * 16 * 40, 16 * 40, 40, 1)
+        strided = normalization_desc(data_type, (4, 8, 16, 33), (2, 3), strides=padded)
+        yield Case(f"normalization {data_type.name} of padded rows", program_of(strided))
+        channels_last = (8 * 16 * 32, 1, 32 * 8, 8)
+        strided = normalization_desc(data_type, (4, 8, 16, 32), (2, 3), strides=channels_last)
+        yield Case(f"normalization {data_type.name} of NHWC", program_of(strided))
+    for sizes, axes in (
+        ((8, 16, 56, 56), (2, 3)),
+        ((8, 16, 56, 56), (0, 2, 3)),
+        ((8, 64, 56, 56), (1,)),
+        ((1, 1, 1024, 2048), (2, 3)),
+    ):
+        desc = normalization_desc(dml.FLOAT32, sizes, axes, epsilon=1e-12)
+        yield Case(f"normalization far from zero {sizes} {axes}", program_of(desc), mean=1e4, deviation=1.0)
+
+
+def random_input(layout: Layout, generator: np.random.Generator, case: Case) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    """Random bytes for a tensor from its first element on, with `case.offset` elements before it."""
+    count = layout.span[1] // layout.type.bytes + case.offset
+    values = generator.normal(case.mean, case.deviation, count).astype(layout.type.numpy)
+    return values.view(np.uint8)

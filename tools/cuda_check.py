@@ -1,0 +1,93 @@
+"""Checks the CUDA target on a device: every case of `cuda_cases` against the reference. Timings are in `benchmarks/cuda.py`.
+
+python tools/cuda_check.py [WORD ...]    only cases whose name has all the words
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+import numpy as np
+
+from cuda_cases import Case, all_cases, random_input
+from opendml.program.program import Layout
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cuda.driver import device
+from opendml.targets.cuda.executable import CudaExecutable
+from opendml.targets.reference.executable import ReferenceExecutable
+
+Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
+
+
+def results(case: Case) -> tuple[list[Bytes], list[Bytes], list[str]]:
+    """What the device and the reference write to the outputs, and the modes of the kernels that ran."""
+    generator = np.random.default_rng(abs(hash(case.name)) % 2**32)
+    layouts = (*case.program.inputs, *case.program.outputs)
+    inputs = [random_input(layout, generator, case) for layout in case.program.inputs]
+    poison = [
+        np.full(layout.span[1] + case.offset * layout.type.bytes, 0xFF, np.uint8) for layout in case.program.outputs
+    ]
+    host = [array.copy() for array in (*inputs, *poison)]
+    reference = ReferenceExecutable(case.program).instantiate()
+    executable = CudaExecutable(case.program)
+    instance = executable.instantiate()
+    memory = []
+    for number, (array, layout) in enumerate(zip(host, layouts, strict=True)):
+        offset = case.offset * layout.type.bytes
+        reference.bind(number, array.ctypes.data + offset)
+        memory.append(device().allocate(array.nbytes))
+        memory[-1].write(array.ctypes.data, array.nbytes)
+        instance.bind(number, memory[-1].address + offset)
+    reference.dispatch()
+    instance.dispatch()
+    instance.dispatch()
+    first = len(inputs)
+    received = []
+    for array, room in zip(poison, memory[first:], strict=True):
+        room.read(array.ctypes.data, array.nbytes)
+        received.append(array)
+    modes = [prepared.launch.pattern.mode.value for prepared in executable._prepared.values()]
+    return received, host[first:], modes
+
+
+def worst_error(received: Bytes, expected: Bytes, layout: Layout, is_normalization: bool) -> float:
+    """The greatest error as a multiple of what is allowed: 4 ULP, or for normalizations 4e-6 of the deviation in FLOAT32."""
+    type = layout.type.numpy
+    a, b = received.view(type).astype(np.float64), expected.view(type).astype(np.float64)
+    if np.any(np.isnan(a) != np.isnan(b)):
+        return float("inf")
+    finite = np.isfinite(b)
+    if np.any(a[~finite & ~np.isnan(b)] != b[~finite & ~np.isnan(b)]):
+        return float("inf")
+    half = layout.type is ScalarType.FLOAT16
+    unit = np.spacing(np.abs(b[finite]).astype(type)).astype(np.float64)
+    allowed = unit * (1.01 if half else 4) + is_normalization * (1e-6 if half else 4e-6)
+    return float(np.max(np.abs(a[finite] - b[finite]) / allowed, initial=0.0))
+
+
+def main() -> int:
+    """Runs the cases; 1 if any fails."""
+    words = sys.argv[1:]
+    modes: Counter[str] = Counter()
+    failed, worst = [], {"pointwise": 0.0, "normalization": 0.0}
+    for case in all_cases():
+        if not all(word in case.name for word in words):
+            continue
+        received, expected, used = results(case)
+        modes.update(used)
+        kind = "normalization" if "normalization" in case.name or "centering" in case.name else "pointwise"
+        errors = [
+            worst_error(a, b, layout, kind == "normalization")
+            for a, b, layout in zip(received, expected, case.program.outputs, strict=True)
+        ]
+        worst[kind] = max(worst[kind], *(error for error in errors if error < 1e30), 0)
+        if not max(errors) <= 1:
+            failed.append(case.name)
+            print(f"FAILED {case.name}: {used} error {max(errors):.3g} of what is allowed", flush=True)
+    print(f"{sum(modes.values())} kernels {dict(modes)}; worst {worst}; {len(failed)} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
