@@ -191,8 +191,10 @@ class _Groups:
     def _resident(self, held: _Block) -> int:
         """Blocks that a multiprocessor should run at a time."""
         lanes = self.vector if self.columns else 0
-        registers = min(255, self.registers * held.keep + 40 + lanes * 8)
-        return max(1, min(2048 // held.threads, _REGISTERS // (held.threads * registers), 32))
+        registers = -(-min(248, self.registers * held.keep + 44 + lanes * 8) // 8) * 8
+        # A multiprocessor has four parts with registers of their own.
+        warps = 4 * (_REGISTERS // 4 // (32 * registers))
+        return max(1, min(32 * min(warps, 64) // held.threads, 32))
 
     def team(self) -> Launch:
         """Groups that teams of blocks read twice."""

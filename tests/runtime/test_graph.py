@@ -1,0 +1,274 @@
+"""Graphs: the same values as one operator after the other, and what is refused in which words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendml as dml
+from opendml import FLOAT16, FLOAT32, Device, Graph, GraphTensor, InvalidArgument, Model
+from opendml.runtime.host_array import Array
+from tests.operators.normalizing import random_values
+from tests.running import same_bits
+
+SIZES = [2, 3, 8, 9]
+Step = Callable[[Any], Any]
+
+STEPS: dict[str, list[Step]] = {
+    "one": [dml.activation_relu],
+    "none": [],
+    "identity": [dml.activation_identity],
+    "chain of five": [
+        dml.activation_leaky_relu,
+        lambda x: dml.activation_linear(x, alpha=0.5, beta=-0.25),
+        dml.activation_celu,
+        lambda x: dml.activation_hard_sigmoid(x, alpha=0.3, beta=0.4),
+        dml.activation_softsign,
+    ],
+    "normalization": [lambda x: dml.mean_variance_normalization1(x, axes=[2, 3])],
+    "between activations": [
+        lambda x: dml.activation_linear(x, alpha=3.0, beta=1.0),
+        lambda x: dml.mean_variance_normalization1(x, axes=[1]),
+        dml.activation_tanh,
+    ],
+    "two normalizations": [
+        lambda x: dml.mean_variance_normalization1(x, axes=[2, 3]),
+        lambda x: dml.mean_variance_normalization1(x, axes=[1], epsilon=0.1),
+    ],
+    "the same axes twice": [
+        lambda x: dml.mean_variance_normalization1(x, axes=[3], epsilon=0.5),
+        lambda x: dml.mean_variance_normalization1(x, axes=[3], epsilon=0.1),
+    ],
+    "five normalizations": [
+        lambda x, axis=axis: dml.mean_variance_normalization1(  # type: ignore[misc]
+            x, axes=[axis % 4], epsilon=0.01, fused_activation=dml.descs.ActivationElu(alpha=0.5)
+        )
+        for axis in range(5)
+    ],
+}
+
+
+def through(value: Any, steps: Sequence[Step]) -> Any:
+    for step in steps:
+        value = step(value)
+    return value
+
+
+def compiled(build: Callable[[GraphTensor], GraphTensor], device: Device, type: Any = FLOAT32) -> Model:
+    graph = Graph()
+    return graph.compile({"y": build(graph.input("x", type, SIZES))}, device)
+
+
+@pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
+def test_a_graph_computes_what_its_operators_compute_one_by_one(steps: list[Step], device: Device) -> None:
+    x = random_values(0, SIZES, np.float32, 0.5)
+    result = compiled(lambda tensor: through(tensor, steps), device)(x=x)["y"]
+    np.testing.assert_allclose(result, through(x, steps), rtol=3e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
+def test_a_graph_of_float16_is_no_less_exact_than_its_operators(steps: list[Step], device: Device) -> None:
+    x = random_values(0, SIZES, np.float16, 0.5)
+    result = compiled(lambda tensor: through(tensor, steps), device, FLOAT16)(x=x)["y"]
+    exact = through(x.astype(np.float32), steps)
+    np.testing.assert_allclose(result.astype(np.float32), exact, rtol=2e-2, atol=1e-2)
+
+
+def test_all_outputs_are_computed_also_those_that_others_need(device: Device) -> None:
+    graph = Graph()
+    x = graph.input("x", FLOAT32, SIZES)
+    a = dml.activation_tanh(x)
+    b = dml.mean_variance_normalization1(a, axes=[1])
+    outputs = {"b": b, "a": a, "x": x, "c": dml.activation_relu(b), "again": a}
+    values = random_values(0, SIZES, np.float32)
+    results = graph.compile(outputs, device)(x=values)
+    assert list(results) == list(outputs)
+    tanh = dml.activation_tanh(values)
+    normalized = dml.mean_variance_normalization1(tanh, axes=[1])
+    assert same_bits(results["a"], tanh)
+    assert same_bits(results["again"], tanh)
+    assert same_bits(results["x"], values)
+    np.testing.assert_allclose(results["b"], normalized, rtol=2e-6, atol=1e-6)
+    assert same_bits(results["c"], np.maximum(results["b"], 0))
+
+
+def test_one_tensor_may_be_used_for_several_inputs(device: Device) -> None:
+    x = random_values(0, SIZES, np.float32)
+    model = compiled(lambda t: dml.mean_variance_normalization1(t, t, t, axes=[2]), device)
+    assert same_bits(model(x=x)["y"], dml.mean_variance_normalization1(x, x.copy(), x.copy(), axes=[2]))
+
+
+def test_constants_are_tensors_of_any_layout(device: Device) -> None:
+    x = random_values(0, SIZES, np.float32)
+    scale = random_values(1, [1, 3, 1, 1], np.float32)
+    bias = random_values(2, SIZES[::-1], np.float32).T
+    graph = Graph()
+    tensors = [graph.input("x", FLOAT32, SIZES), graph.constant(scale), graph.constant(bias)]
+    model = graph.compile({"y": dml.mean_variance_normalization1(*tensors, axes=[0, 2, 3])}, device)
+    assert model.input_names == ("x",)
+    assert same_bits(model(x=x)["y"], dml.mean_variance_normalization1(x, scale, bias, axes=[0, 2, 3]))
+
+
+def test_a_scale_may_come_from_another_normalization(device: Device) -> None:
+    graph = Graph()
+    x, s = graph.input("x", FLOAT32, SIZES), graph.input("s", FLOAT32, [1, 3, 8, 1])
+    scale = dml.mean_variance_normalization1(s, axes=[2], fused_activation=dml.descs.ActivationSigmoid())
+    y = dml.mean_variance_normalization1(x, scale, scale, axes=[1, 3])
+    model = graph.compile({"y": y, "scale": scale}, device)
+    values, factors = random_values(0, SIZES, np.float32), random_values(1, [1, 3, 8, 1], np.float32)
+    results = model(x=values, s=factors)
+    alone = dml.mean_variance_normalization1(factors, axes=[2], fused_activation=dml.descs.ActivationSigmoid())
+    np.testing.assert_allclose(results["scale"], alone, rtol=1e-6)
+    expected = dml.mean_variance_normalization1(values, alone, alone, axes=[1, 3])
+    np.testing.assert_allclose(results["y"], expected, rtol=3e-6, atol=1e-6)
+
+
+def test_the_reference_runs_graphs_too() -> None:
+    x = random_values(0, SIZES, np.float32)
+    steps = STEPS["five normalizations"]
+    results = [compiled(lambda t: through(t, steps), Device(kind))(x=x)["y"] for kind in ("cpu", "reference")]
+    # One of the axes has two elements: where they are close, their rounding errors are divided by a small deviation.
+    np.testing.assert_allclose(*results, rtol=3e-6, atol=1e-5)
+
+
+def test_large_graphs_give_the_same_bits_on_any_number_of_threads() -> None:
+    graph = Graph()
+    x = graph.input("x", FLOAT32, [6, 5, 100, 170])
+    y = through(x, STEPS["five normalizations"])
+    values = random_values(0, x.sizes, np.float32)
+    devices = [Device("cpu", threads=threads) for threads in (1, 2, 3, 8)]
+    results = [graph.compile({"y": y}, device)(x=values)["y"] for device in devices]
+    assert all(same_bits(result, results[0]) for result in results[1:])
+
+
+def test_inputs_have_the_strides_that_they_were_declared_with(device: Device) -> None:
+    graph = Graph()
+    tensor = graph.input("x", FLOAT32, [4, 6], strides=[1, 4])
+    model = graph.compile({"y": dml.activation_relu(tensor)}, device)
+    x = random_values(0, [6, 4], np.float32).T
+    assert same_bits(model(x=x)["y"], np.ascontiguousarray(np.maximum(x, 0)))
+    with pytest.raises(InvalidArgument, match=r"x: strides \[24, 4\] bytes; the graph was compiled for \[4, 16\]"):
+        model(x=np.ascontiguousarray(x))
+
+
+def test_a_bound_model_runs_again_on_what_its_arrays_hold(device: Device) -> None:
+    model = compiled(lambda t: through(t, STEPS["two normalizations"]), device)
+    x, y = random_values(0, SIZES, np.float32), np.zeros(SIZES, np.float32)
+    bound = model.bind({"x": x}, {"y": y})
+    for seed in (1, 2):
+        x[...] = random_values(seed, SIZES, np.float32)
+        bound.dispatch()
+        assert same_bits(y, model(x=x)["y"])
+
+
+def test_results_of_one_call_are_not_changed_by_the_next(device: Device) -> None:
+    model = compiled(dml.activation_relu, device)
+    first = model(x=np.ones(SIZES, np.float32))["y"]
+    model(x=np.zeros(SIZES, np.float32))
+    assert (first == 1).all()
+
+
+def two_inputs() -> Model:
+    graph = Graph()
+    a, b = graph.input("a", FLOAT32, [3, 4]), graph.input("b", FLOAT32, [3, 4])
+    return graph.compile({"y": dml.mean_variance_normalization1(a, b, axes=[1]), "z": dml.activation_relu(a)})
+
+
+def ones(*sizes: int, type: Any = np.float32) -> Array:
+    return np.ones(sizes or (3, 4), type)
+
+
+def read_only() -> Array:
+    result = ones()
+    result.flags.writeable = False
+    return result
+
+
+INPUTS = {"a": ones(), "b": ones()}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({"a": ones()}, "arrays for a; needed: a, b"),
+        ({}, "arrays for nothing; needed: a, b"),
+        (INPUTS | {"c": ones()}, "arrays for a, b, c; needed: a, b"),
+        (INPUTS | {"a": ones(4, 3)}, "a: sizes [4, 3]; [3, 4] are needed"),
+        (INPUTS | {"b": ones(type=np.float16)}, "b: FLOAT16; FLOAT32 is needed"),
+        (INPUTS | {"b": [1.0]}, "b: list; a NumPy array is needed"),
+        (INPUTS | {"b": ones(6, 4)[::2]}, "b: strides [32, 4] bytes; the graph was compiled for [16, 4]"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused_and_nothing_written(inputs: dict[str, Any], message: str) -> None:
+    outputs = {"y": ones(), "z": ones()}
+    with pytest.raises(InvalidArgument) as error:
+        two_inputs().run(inputs, outputs)
+    assert message in str(error.value)
+    assert all((array == 1).all() for array in outputs.values())
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        ({"y": ones()}, "arrays for y; needed: y, z"),
+        ({"y": ones(), "z": read_only()}, "graph.z: a read-only array"),
+        ({"y": ones(), "z": ones(4, 3)}, "z: sizes [4, 3]; [3, 4] are needed"),
+        ({"y": ones(), "z": ones(4, 3).T}, "z: strides [4, 12] bytes; the graph was compiled for [16, 4]"),
+    ],
+)
+def test_outputs_that_do_not_fit_are_refused_and_nothing_written(outputs: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgument) as error:
+        two_inputs().run(INPUTS, outputs)
+    assert message in str(error.value)
+    assert all((array == 1).all() for array in outputs.values())
+
+
+def test_outputs_must_not_share_memory_with_anything() -> None:
+    model = two_inputs()
+    a, b, y, z = (ones() for _ in range(4))
+    for inputs, outputs, message in [
+        ({"a": a, "b": b}, {"y": a, "z": z}, "graph.y: shares memory with a"),
+        ({"a": a, "b": b}, {"y": y, "z": y}, "graph.z: overlaps y; outputs must not share memory"),
+    ]:
+        with pytest.raises(InvalidArgument) as error:
+            model.run(inputs, outputs)
+        assert message in str(error.value)
+    assert all((array == 1).all() for array in (a, b, y, z))
+
+
+def test_a_graph_refuses_what_does_not_belong_to_it() -> None:
+    graph, other = Graph(), Graph()
+    x, foreign = graph.input("x", FLOAT32, [4]), other.input("x", FLOAT32, [4])
+    array = np.ones(4, np.float32)
+    normalize = dml.mean_variance_normalization1
+    for build, message in [
+        (lambda: graph.input("x", FLOAT32, [4]), "graph input 'x': already exists"),
+        (lambda: graph.input(3, FLOAT32, [4]), "graph input 3: not a name"),  # type: ignore[arg-type]
+        (lambda: graph.input("y", FLOAT32, []), "InputTensor"),
+        (lambda: graph.input("y", FLOAT32, [2] * 9), "9 dimensions"),
+        (lambda: graph.constant([1.0]), "graph constant: list; a NumPy array is needed"),  # type: ignore[arg-type]
+        (lambda: graph.constant(np.array(["a"])), "graph constant: elements of"),
+        (lambda: graph.compile({}), "outputs: none; a model computes at least one tensor"),
+        (lambda: graph.compile({"y": foreign}), "outputs['y']: not a tensor of this graph"),
+        (lambda: graph.compile({"y": array}), "outputs['y']: not a tensor of this graph"),  # type: ignore[dict-item]
+        (lambda: graph.compile({"y": x}, "gpu"), "device: 'gpu'"),
+        (lambda: normalize(x, foreign, axes=[0]), "ScaleTensor: not a tensor of this graph"),
+        (lambda: normalize(x, array, axes=[0]), "make arrays constants of the graph"),  # type: ignore[misc]
+        (lambda: dml.activation_relu(x, out=x), "out and device belong to the compiled graph"),
+        (lambda: dml.activation_relu(x, device="cpu"), "out and device belong to the compiled graph"),
+        (lambda: normalize(x, axes=[1]), "MEAN_VARIANCE_NORMALIZATION1.Axes"),
+    ]:
+        with pytest.raises(InvalidArgument) as error:
+            build()
+        assert message in str(error.value)
+
+
+def test_operators_of_a_graph_are_checked_at_its_level() -> None:
+    graph = Graph(feature_level="2_0")
+    x = graph.input("x", FLOAT32, [1, 1, 2, 2])
+    with pytest.raises(InvalidArgument, match="ACTIVATION_CELU"):
+        dml.activation_celu(x)
+    assert dml.activation_relu(x).sizes == (1, 1, 2, 2)
