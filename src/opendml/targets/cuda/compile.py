@@ -37,7 +37,15 @@ def compile_source(source: str, architecture: str) -> bytes:
     except ImportError as error:
         raise Unsupported(f"cuda: {error}; `pip install opendml[cuda]` installs what is needed") from error
     options = ProgramOptions(
-        std="c++17", arch=architecture, fma=False, ftz=False, prec_div=True, prec_sqrt=True, disable_warnings=True
+        std="c++17",
+        arch=architecture,
+        fma=False,
+        ftz=False,
+        prec_div=True,
+        prec_sqrt=True,
+        # Lambdas say nothing of where they run.
+        device_as_default_execution_space=True,
+        disable_warnings=True,
     )
     return bytes(Program(source, "c++", options).compile("cubin").code)
 
