@@ -115,7 +115,9 @@ def test_overlap_that_directml_forbids_writes_nothing(path: Path, model: dict[st
     path.write_text(json.dumps(model))
     result = _run(path)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("Error: $.commands[0].bindings: ACTIVATION_RELU.OutputTensor: overlaps InputTensor")
+    assert result.stderr.startswith(
+        "Error: $.commands[0].bindings: ACTIVATION_RELU.OutputTensor: overlaps InputTensor"
+    )
     assert list(path.parent.iterdir()) == [path]
 
 

@@ -78,7 +78,11 @@ CASES: dict[str, tuple[Attributes, ...]] = {
         {"alpha": 1.7159, "beta": 0.6667},
         {"alpha": -0.7, "beta": 2.0},
     ),
-    "ACTIVATION_SHRINK": ({"bias": 0.0, "threshold": 0.5}, {"bias": 0.7, "threshold": 0.3}, {"bias": -1.0, "threshold": 2.0}),
+    "ACTIVATION_SHRINK": (
+        {"bias": 0.0, "threshold": 0.5},
+        {"bias": 0.7, "threshold": 0.3},
+        {"bias": -1.0, "threshold": 2.0},
+    ),
     "ACTIVATION_SIGMOID": ({},),
     "ACTIVATION_SOFTPLUS": tuple({"steepness": steepness} for steepness in (1.0, 2.0, 1.7, 20.0)),
     "ACTIVATION_SOFTSIGN": ({},),
@@ -99,7 +103,9 @@ class Worst(NamedTuple):
 def activation(name: str, attributes: Attributes, type: ScalarType, count: int) -> OperatorDesc:
     """The desc of an activation over `count` elements."""
     tensor = TensorDesc(TensorDataType[type.name], [count])
-    return desc_class(name)(tensor, tensor, **attributes)
+    make: Any = desc_class(name)
+    made: OperatorDesc = make(tensor, tensor, **attributes)
+    return made
 
 
 def computed(desc: OperatorDesc, x: Array, device: Device | str = "cpu") -> Array:
@@ -112,7 +118,7 @@ def computed(desc: OperatorDesc, x: Array, device: Device | str = "cpu") -> Arra
 
 def exact(desc: OperatorDesc, x: Array) -> Array:
     """The activation of `x` in float64, not rounded."""
-    node = source(0, ScalarType.of(desc.input_tensor.data_type), x.shape)
+    node = source(0, ScalarType[x.dtype.name.upper()], x.shape)
     return evaluate(define(desc, [node], [ScalarType.FLOAT64]), [x])[0]
 
 
@@ -143,7 +149,11 @@ def float32_values(step: int) -> Array:
     """Every `step`th float32 by its bits: both signs, all exponents, denormals, and NaN among them; the ends
     of the ranges too."""
     bits = np.arange(0, 1 << 32, step, dtype=np.uint64).astype(np.uint32)
-    ends = [sign | end for sign in (0, 1 << 31) for end in (0, 1, 0x7FFFFF, 0x800000, 0x7F7FFFFF, 0x7F800000, 0x7FC00000)]
+    ends = [
+        sign | end
+        for sign in (0, 1 << 31)
+        for end in (0, 1, 0x7FFFFF, 0x800000, 0x7F7FFFFF, 0x7F800000, 0x7FC00000)
+    ]
     return np.concatenate([bits, np.array(ends, np.uint32)]).view(np.float32)
 
 
@@ -188,7 +198,9 @@ def main(names: Sequence[str]) -> int:
             exceeds = found.distance > row["ulp"]
             failed |= exceeds
             where = f"{found.input!r} {dict(found.attributes) or ''}"
-            print(f"{name:32} {type.name} {found.distance:9.5f} of {row['ulp']:<5} at {where} {'EXCEEDED' if exceeds else ''}")
+            print(
+                f"{name:32} {type.name} {found.distance:9.5f} of {row['ulp']:<5} at {where} {'EXCEEDED' if exceeds else ''}"
+            )
     TABLE.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
     return int(failed)
 

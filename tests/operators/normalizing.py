@@ -69,7 +69,9 @@ def assert_close(result: Array, expected: Expected) -> None:
     excess = np.abs(result.astype(np.float64)[finite] - values[finite]) - errors[finite]
     if excess.size:
         worst = int(np.argmax(excess))
-        assert excess[worst] <= 0, f"{result[finite][worst]} for {values[finite][worst]}, off by {excess[worst]:.3g} too much"
+        assert excess[worst] <= 0, (
+            f"{result[finite][worst]} for {values[finite][worst]}, off by {excess[worst]:.3g} too much"
+        )
 
 
 def modes(desc: OperatorDesc) -> list[Mode]:
@@ -77,7 +79,9 @@ def modes(desc: OperatorDesc) -> list[Mode]:
     return [launch.pattern.mode for launch in launches(desc)]
 
 
-def random_values(seed: int, sizes: Sequence[int], type: Any, mean: float = 0.0, deviation: float = 1.0) -> Array:
+def random_values(
+    seed: int, sizes: Sequence[int], type: Any, mean: float = 0.0, deviation: float = 1.0
+) -> Array:
     """Normally distributed values."""
     values = np.random.default_rng(seed).standard_normal(math.prod(sizes), np.float32) * deviation + mean
     return values.astype(type).reshape(sizes)

@@ -31,7 +31,10 @@ F16, F32 = ScalarType.FLOAT16, ScalarType.FLOAT32
 BOUNDS = read_table()
 NAMES = list(CASES)
 PAIRS = [(name, attributes) for name, cases in CASES.items() for attributes in cases]
-IDS = [f"{name.removeprefix('ACTIVATION_')}-{'-'.join(f'{v:.3g}' for v in case.values())}" for name, case in PAIRS]
+IDS = [
+    f"{name.removeprefix('ACTIVATION_')}-{'-'.join(f'{v:.3g}' for v in case.values())}"
+    for name, case in PAIRS
+]
 
 every_activation = pytest.mark.parametrize("name", NAMES)
 every_case = pytest.mark.parametrize(("name", "attributes"), PAIRS, ids=IDS)
@@ -110,7 +113,9 @@ def test_the_definition_is_the_documented_formula(name: str, attributes: Attribu
 
 
 @every_case
-def test_float16_is_within_its_bound_for_every_input(name: str, attributes: Attributes, device: Device) -> None:
+def test_float16_is_within_its_bound_for_every_input(
+    name: str, attributes: Attributes, device: Device
+) -> None:
     x = every_float16()
     desc = activation(name, attributes, F16, x.size)
     distances = ulp_distance(computed(desc, x, device), exact(desc, x))
@@ -118,7 +123,9 @@ def test_float16_is_within_its_bound_for_every_input(name: str, attributes: Attr
 
 
 @every_case
-def test_float32_is_within_its_bound_over_the_whole_range(name: str, attributes: Attributes, device: Device) -> None:
+def test_float32_is_within_its_bound_over_the_whole_range(
+    name: str, attributes: Attributes, device: Device
+) -> None:
     x = sampled_float32()
     desc = activation(name, attributes, F32, x.size)
     result, expected = computed(desc, x, device), exact(desc, x)
@@ -139,7 +146,9 @@ def test_measured_accuracies_are_within_the_bounds(name: str, type: ScalarType) 
 
 @every_case
 @pytest.mark.parametrize("type", [F16, F32])
-def test_not_a_number_stays_not_a_number(name: str, attributes: Attributes, type: ScalarType, device: Device) -> None:
+def test_not_a_number_stays_not_a_number(
+    name: str, attributes: Attributes, type: ScalarType, device: Device
+) -> None:
     x = np.full(40, math.nan, type.numpy)
     assert np.isnan(computed(activation(name, attributes, type, x.size), x, device)).all()
 
@@ -190,7 +199,9 @@ def test_infinities_follow_the_formula(
         ("TANH", {}),
     ],
 )
-def test_functions_through_the_origin_keep_the_sign_of_zero(name: str, attributes: Attributes, device: Device) -> None:
+def test_functions_through_the_origin_keep_the_sign_of_zero(
+    name: str, attributes: Attributes, device: Device
+) -> None:
     results = [one_value(device, f"ACTIVATION_{name}", x, **attributes) for x in (-0.0, 0.0)]
     assert [math.copysign(1.0, result) for result in results] == [-1.0, 1.0]
     assert results == [0.0, 0.0]

@@ -77,7 +77,9 @@ ONNX: list[tuple[str, Attributes, str, Attributes]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "attributes", "peer", "peer_attributes"), ONNX, ids=[case[0] for case in ONNX])
+@pytest.mark.parametrize(
+    ("name", "attributes", "peer", "peer_attributes"), ONNX, ids=[case[0] for case in ONNX]
+)
 def test_activations_agree_with_the_onnx_reference(
     name: str, attributes: Attributes, peer: str, peer_attributes: Attributes, device: Device
 ) -> None:

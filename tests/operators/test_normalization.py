@@ -61,9 +61,13 @@ def test_any_rank_sizes_and_axes(
     checked(device, data_type, sizes, axes, normalize_variance=False)
 
 
-@pytest.mark.parametrize("axes", [axes for n in range(16) for axes in [[a for a in range(4) if n >> a & 1]]], ids=str)
+@pytest.mark.parametrize(
+    "axes", [axes for n in range(16) for axes in [[a for a in range(4) if n >> a & 1]]], ids=str
+)
 @pytest.mark.parametrize("data_type", FLOATS)
-def test_every_set_of_axes_of_four_dimensions(axes: list[int], data_type: TensorDataType, device: Device) -> None:
+def test_every_set_of_axes_of_four_dimensions(
+    axes: list[int], data_type: TensorDataType, device: Device
+) -> None:
     checked(device, data_type, [3, 5, 7, 19], axes)
     checked(device, data_type, [3, 5, 7, 19], axes, [1, 5, 1, 1], [1, 5, 1, 1])
     checked(device, data_type, [3, 5, 7, 19], axes[::-1], normalize_variance=False, epsilon=0.5)
@@ -71,7 +75,9 @@ def test_every_set_of_axes_of_four_dimensions(axes: list[int], data_type: Tensor
 
 @pytest.mark.parametrize("axes", [[2, 3], [0, 2, 3], [1], [3]], ids=str)
 @pytest.mark.parametrize("pattern", list(product([False, True], repeat=4)))
-def test_scale_and_bias_broadcast_along_any_dimensions(pattern: tuple[bool, ...], axes: list[int], device: Device) -> None:
+def test_scale_and_bias_broadcast_along_any_dimensions(
+    pattern: tuple[bool, ...], axes: list[int], device: Device
+) -> None:
     sizes = [2, 3, 5, 17]
     some = [size if full else 1 for size, full in zip(sizes, pattern, strict=True)]
     others = [1 if full else size for size, full in zip(sizes, pattern, strict=True)]
@@ -125,7 +131,9 @@ def test_the_error_is_small_against_the_deviation_for_any_mean(
         assert_close(run(desc, [x, None, None], device), normalized(desc, x, None, None))
 
 
-@pytest.mark.parametrize(("sizes", "axes"), [([10_000_000], [0]), ([100_000, 100], [0, 1]), ([5_000_000, 2], [0])], ids=str)
+@pytest.mark.parametrize(
+    ("sizes", "axes"), [([10_000_000], [0]), ([100_000, 100], [0, 1]), ([5_000_000, 2], [0])], ids=str
+)
 @pytest.mark.parametrize(("mean", "deviation"), [(0.0, 1.0), (1e4, 1.0)])
 def test_groups_of_ten_million_elements_are_exact(
     sizes: list[int], axes: list[int], mean: float, deviation: float, device: Device
@@ -146,7 +154,9 @@ SHAPES = [([6, 50], [1]), ([50, 6], [0]), ([4, 3, 20000], [0, 2]), ([9000, 40], 
 
 @pytest.mark.parametrize(("sizes", "axes"), SHAPES, ids=str)
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e4 / 3, 1e30])
-def test_a_constant_group_becomes_the_bias(sizes: list[int], axes: list[int], value: float, device: Device) -> None:
+def test_a_constant_group_becomes_the_bias(
+    sizes: list[int], axes: list[int], value: float, device: Device
+) -> None:
     x = np.full(sizes, value, F32)
     bias = random_values(2, sizes, F32)
     result = run(desc_of(FLOAT32, sizes, axes, sizes, sizes), [x, np.ones(sizes, F32), bias], device)
@@ -155,7 +165,9 @@ def test_a_constant_group_becomes_the_bias(sizes: list[int], axes: list[int], va
 
 
 @pytest.mark.parametrize(("sizes", "axes"), SHAPES, ids=str)
-def test_a_constant_group_without_epsilon_is_not_a_number(sizes: list[int], axes: list[int], device: Device) -> None:
+def test_a_constant_group_without_epsilon_is_not_a_number(
+    sizes: list[int], axes: list[int], device: Device
+) -> None:
     result = run(desc_of(FLOAT32, sizes, axes, epsilon=0.0), [np.full(sizes, 2.0, F32), None, None], device)
     assert np.isnan(result).all()
 
@@ -163,14 +175,15 @@ def test_a_constant_group_without_epsilon_is_not_a_number(sizes: list[int], axes
 @pytest.mark.parametrize(("sizes", "axes"), SHAPES, ids=str)
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
 @pytest.mark.parametrize("normalize_variance", [True, False])
+@pytest.mark.parametrize("place", ["first", "middle", "last"])
 def test_what_is_not_finite_affects_only_its_group(
-    sizes: list[int], axes: list[int], value: float, normalize_variance: bool, device: Device
+    sizes: list[int], axes: list[int], value: float, normalize_variance: bool, place: str, device: Device
 ) -> None:
     desc = desc_of(FLOAT32, sizes, axes, normalize_variance=normalize_variance)
     x = random_values(4, sizes, F32)
     before = run(desc, [x, None, None], device)
     spoiled = x.copy()
-    at = tuple(size // 2 for size in sizes)
+    at = tuple({"first": 0, "middle": size // 2, "last": size - 1}[place] for size in sizes)
     spoiled[at] = value
     result = run(desc, [spoiled, None, None], device)
     group = tuple(slice(None) if axis in axes else index for axis, index in enumerate(at))
@@ -182,7 +195,9 @@ def test_what_is_not_finite_affects_only_its_group(
 
 @pytest.mark.parametrize("axes", [[], [1], [1, 3]], ids=str)
 @pytest.mark.parametrize("normalize_variance", [True, False])
-def test_a_group_of_one_element_becomes_the_bias(axes: list[int], normalize_variance: bool, device: Device) -> None:
+def test_a_group_of_one_element_becomes_the_bias(
+    axes: list[int], normalize_variance: bool, device: Device
+) -> None:
     sizes = [3, 1, 40, 1]
     desc = desc_of(FLOAT32, sizes, axes, sizes, sizes, normalize_variance=normalize_variance)
     x, scale, bias = (random_values(seed, sizes, F32) for seed in range(3))
@@ -193,7 +208,17 @@ def test_a_group_of_one_element_becomes_the_bias(axes: list[int], normalize_vari
     assert same_bits(run(desc, [x, scale, bias], device), expected)
 
 
-CONTINUED = {"CELU", "ELU", "GELU", "PARAMETRIC_SOFTPLUS", "SCALED_ELU", "SCALED_TANH", "SIGMOID", "SOFTPLUS", "TANH"}
+CONTINUED = {
+    "CELU",
+    "ELU",
+    "GELU",
+    "PARAMETRIC_SOFTPLUS",
+    "SCALED_ELU",
+    "SCALED_TANH",
+    "SIGMOID",
+    "SOFTPLUS",
+    "TANH",
+}
 """Transcendental activations, which fused may see more of their argument than a FLOAT32 holds."""
 
 
@@ -205,7 +230,9 @@ def test_fused_equals_separate(name: str, sizes: list[int], axes: list[int], dev
     plain = run(desc_of(FLOAT32, sizes, axes, sizes, sizes), [x, scale, bias], device)
     tensor = TensorDesc(FLOAT32, sizes)
     separate = run(desc_class(name)(tensor, tensor, **CASES[name][0]), [plain], device)
-    fused = run(desc_of(FLOAT32, sizes, axes, sizes, sizes, fused_activation=activation), [x, scale, bias], device)
+    fused = run(
+        desc_of(FLOAT32, sizes, axes, sizes, sizes, fused_activation=activation), [x, scale, bias], device
+    )
     if name.removeprefix("ACTIVATION_") in CONTINUED:
         np.testing.assert_allclose(fused, separate, rtol=1e-6, atol=1e-7)
     else:
@@ -219,7 +246,9 @@ def test_fused_float16_is_rounded_once(name: str, device: Device) -> None:
     x = random_values(0, sizes, np.float16)
     desc = desc_of(FLOAT16, sizes, [2], fused_activation=activation)
     result = run(desc, [x, None, None], device)
-    wide = run(desc_of(FLOAT32, sizes, [2], fused_activation=activation), [x.astype(F32), None, None], "reference")
+    wide = run(
+        desc_of(FLOAT32, sizes, [2], fused_activation=activation), [x.astype(F32), None, None], "reference"
+    )
     # An ULP of FLOAT16 at most: that of a jump's input does not reach these values.
     np.testing.assert_allclose(result.astype(F32), wide, rtol=2.0**-10, atol=2.0**-14)
 

@@ -41,19 +41,29 @@ WALKS: list[tuple[list[int], list[int], set[Mode]]] = [
     ([300, 3, 90, 20], [0, 2], SPLIT_COLUMNS),
 ]
 
-every_walk = pytest.mark.parametrize(("sizes", "axes", "expected_modes"), WALKS, ids=[f"{s}-{a}" for s, a, _ in WALKS])
+every_walk = pytest.mark.parametrize(
+    ("sizes", "axes", "expected_modes"), WALKS, ids=[f"{s}-{a}" for s, a, _ in WALKS]
+)
 
 
 @every_walk
 @pytest.mark.parametrize("data_type", FLOATS)
 def test_every_walk_is_exact(
-    sizes: Sequence[int], axes: Sequence[int], expected_modes: set[Mode], data_type: TensorDataType, device: Device
+    sizes: Sequence[int],
+    axes: Sequence[int],
+    expected_modes: set[Mode],
+    data_type: TensorDataType,
+    device: Device,
 ) -> None:
     if data_type is FLOAT32:
         assert set(modes(desc_of(data_type, sizes, axes))) == expected_modes
     some = [size if axis in axes else 1 for axis, size in enumerate(sizes)]
     others = [1 if axis in axes else size for axis, size in enumerate(sizes)]
-    shapes: list[tuple[Sequence[int] | None, Sequence[int] | None]] = [(None, None), (some, others), (others, sizes)]
+    shapes: list[tuple[Sequence[int] | None, Sequence[int] | None]] = [
+        (None, None),
+        (some, others),
+        (others, sizes),
+    ]
     for scale, bias in shapes:
         desc = desc_of(data_type, sizes, axes, scale, bias)
         type = numpy_type(desc.input_tensor)
@@ -105,4 +115,4 @@ def test_float16_of_these_sizes_is_split_too() -> None:
 
 def test_all_modes_of_normalization_are_reached() -> None:
     pointwise = {Mode.POINTWISE, Mode.TRANSPOSED}
-    assert ROWS | COLUMNS | SPLIT_ROWS | SPLIT_COLUMNS == set(Mode) - pointwise
+    assert set(Mode) - pointwise == ROWS | COLUMNS | SPLIT_ROWS | SPLIT_COLUMNS

@@ -28,7 +28,11 @@ def ours(device: Device, axes: list[int], x: Array, scale: Array, bias: Array) -
 
 def tensors(sizes: list[int], parameters: list[int]) -> tuple[Array, Array, Array]:
     """Values, a scale and a bias."""
-    return random_values(0, sizes, np.float32, 2.0), random_values(1, parameters, np.float32), random_values(2, parameters, np.float32)
+    return (
+        random_values(0, sizes, np.float32, 2.0),
+        random_values(1, parameters, np.float32),
+        random_values(2, parameters, np.float32),
+    )
 
 
 def assert_equal_to(theirs: Any, result: Array) -> None:
@@ -37,21 +41,27 @@ def assert_equal_to(theirs: Any, result: Array) -> None:
 
 def test_axes_of_the_picture_are_pytorchs_instance_norm(torch: Any, device: Device) -> None:
     x, scale, bias = tensors(SIZES, [1, 6, 1, 1])
-    wide, weight, shift = (torch.from_numpy(array.astype(np.float64)) for array in (x, scale.reshape(6), bias.reshape(6)))
+    wide, weight, shift = (
+        torch.from_numpy(array.astype(np.float64)) for array in (x, scale.reshape(6), bias.reshape(6))
+    )
     theirs = torch.nn.functional.instance_norm(wide, weight=weight, bias=shift, eps=EPSILON)
     assert_equal_to(theirs, ours(device, [2, 3], x, scale, bias))
 
 
 def test_the_last_axes_are_pytorchs_layer_norm(torch: Any, device: Device) -> None:
     x, scale, bias = tensors(SIZES, [1, 1, 5, 7])
-    wide, weight, shift = (torch.from_numpy(array.astype(np.float64)) for array in (x, scale[0, 0], bias[0, 0]))
+    wide, weight, shift = (
+        torch.from_numpy(array.astype(np.float64)) for array in (x, scale[0, 0], bias[0, 0])
+    )
     theirs = torch.nn.functional.layer_norm(wide, [5, 7], weight, shift, EPSILON)
     assert_equal_to(theirs, ours(device, [2, 3], x, scale, bias))
 
 
 def test_split_channels_are_pytorchs_group_norm(torch: Any, device: Device) -> None:
     x, scale, bias = tensors(SIZES, [1, 6, 1, 1])
-    wide, weight, shift = (torch.from_numpy(array.astype(np.float64)) for array in (x, scale.reshape(6), bias.reshape(6)))
+    wide, weight, shift = (
+        torch.from_numpy(array.astype(np.float64)) for array in (x, scale.reshape(6), bias.reshape(6))
+    )
     theirs = torch.nn.functional.group_norm(wide, 3, weight, shift, EPSILON)
     split = (array.reshape(array.shape[0], 3, -1, *array.shape[2:]) for array in (x, scale, bias))
     assert_equal_to(theirs, ours(device, [2, 3, 4], *split).reshape(SIZES))
@@ -59,7 +69,9 @@ def test_split_channels_are_pytorchs_group_norm(torch: Any, device: Device) -> N
 
 def test_all_axes_but_the_channels_are_pytorchs_batch_norm_of_a_batch(torch: Any, device: Device) -> None:
     x, scale, bias = tensors(SIZES, [1, 6, 1, 1])
-    wide, weight, shift = (torch.from_numpy(array.astype(np.float64)) for array in (x, scale.reshape(6), bias.reshape(6)))
+    wide, weight, shift = (
+        torch.from_numpy(array.astype(np.float64)) for array in (x, scale.reshape(6), bias.reshape(6))
+    )
     theirs = torch.nn.functional.batch_norm(wide, None, None, weight, shift, training=True, eps=EPSILON)
     assert_equal_to(theirs, ours(device, [0, 2, 3], x, scale, bias))
 

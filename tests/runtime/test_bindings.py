@@ -19,13 +19,20 @@ PACKED = TensorDesc(FLOAT32, SIZES)
 SEVEN = 7.0
 
 
-def compiled_celu(input: TensorDesc = PACKED, output: TensorDesc = PACKED, kind: str = "cpu") -> CompiledOperator:
+def compiled_celu(
+    input: TensorDesc = PACKED, output: TensorDesc = PACKED, kind: str = "cpu"
+) -> CompiledOperator:
     device = Device(kind)
     return device.compile_operator(device.create_operator(descs.ActivationCelu(input, output)))
 
 
 def compiled_normalization(**tensors: TensorDesc | None) -> CompiledOperator:
-    given: dict[str, Any] = {"input_tensor": PACKED, "scale_tensor": PACKED, "bias_tensor": PACKED, "output_tensor": PACKED}
+    given: dict[str, Any] = {
+        "input_tensor": PACKED,
+        "scale_tensor": PACKED,
+        "bias_tensor": PACKED,
+        "output_tensor": PACKED,
+    }
     device = Device("cpu")
     desc = descs.MeanVarianceNormalization1(**(given | tensors), axes=[2])
     return device.compile_operator(device.create_operator(desc))
@@ -38,7 +45,7 @@ def array(count: int = 24, type: Any = np.float32) -> Any:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Device("gpu"), "device: 'gpu'; opendml knows cpu, reference"),
+        (lambda: Device("gpu"), "device: 'gpu'; opendml knows cpu, cuda, reference"),
         (lambda: Device("cpu", threads=0), "threads: 0; 1 to 1024, or None for all"),
         (lambda: Device("cpu", threads=1025), "threads: 1025; 1 to 1024, or None for all"),
         (lambda: Device("cpu", threads=2.5), "threads: 2.5; 1 to 1024, or None for all"),  # type: ignore[arg-type]
@@ -111,7 +118,10 @@ REFUSED: list[tuple[Callable[[], tuple[list[Any], list[Any]]], str]] = [
     (lambda: ([array()], [None]), "ACTIVATION_CELU.OutputTensor: nothing is bound"),
     (lambda: ([array(23)], [array()]), "ACTIVATION_CELU.InputTensor: 92 bytes; the tensor needs 96"),
     (lambda: ([array()], [array(23)]), "ACTIVATION_CELU.OutputTensor: 92 bytes; the tensor needs 96"),
-    (lambda: ([array()], [array(24, np.float16)]), "ACTIVATION_CELU.OutputTensor: 48 bytes; the tensor needs 96"),
+    (
+        lambda: ([array()], [array(24, np.float16)]),
+        "ACTIVATION_CELU.OutputTensor: 48 bytes; the tensor needs 96",
+    ),
     (lambda: ([misaligned()], [array()]), "FLOAT32 needs a multiple of 4"),
     (lambda: ([array()], [misaligned()]), "FLOAT32 needs a multiple of 4"),
     (lambda: ([array(48)[::2]], [array()]), "ACTIVATION_CELU.InputTensor: an array that is not contiguous"),
@@ -124,7 +134,9 @@ REFUSED: list[tuple[Callable[[], tuple[list[Any], list[Any]]], str]] = [
 
 @pytest.mark.parametrize(("make", "message"), REFUSED, ids=[message for _, message in REFUSED])
 @pytest.mark.parametrize("kind", ["cpu", "reference"])
-def test_bindings_that_do_not_fit_are_refused(kind: str, make: Callable[[], tuple[list[Any], list[Any]]], message: str) -> None:
+def test_bindings_that_do_not_fit_are_refused(
+    kind: str, make: Callable[[], tuple[list[Any], list[Any]]], message: str
+) -> None:
     inputs, outputs = make()
     with pytest.raises(InvalidArgument) as error:
         compiled_celu(kind=kind).bind(inputs, outputs)

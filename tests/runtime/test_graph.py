@@ -120,7 +120,9 @@ def test_a_scale_may_come_from_another_normalization(device: Device) -> None:
     model = graph.compile({"y": y, "scale": scale}, device)
     values, factors = random_values(0, SIZES, np.float32), random_values(1, [1, 3, 8, 1], np.float32)
     results = model(x=values, s=factors)
-    alone = dml.mean_variance_normalization1(factors, axes=[2], fused_activation=dml.descs.ActivationSigmoid())
+    alone = dml.mean_variance_normalization1(
+        factors, axes=[2], fused_activation=dml.descs.ActivationSigmoid()
+    )
     np.testing.assert_allclose(results["scale"], alone, rtol=1e-6)
     expected = dml.mean_variance_normalization1(values, alone, alone, axes=[1, 3])
     np.testing.assert_allclose(results["y"], expected, rtol=3e-6, atol=1e-6)
@@ -150,7 +152,9 @@ def test_inputs_have_the_strides_that_they_were_declared_with(device: Device) ->
     model = graph.compile({"y": dml.activation_relu(tensor)}, device)
     x = random_values(0, [6, 4], np.float32).T
     assert same_bits(model(x=x)["y"], np.ascontiguousarray(np.maximum(x, 0)))
-    with pytest.raises(InvalidArgument, match=r"x: strides \[24, 4\] bytes; the graph was compiled for \[4, 16\]"):
+    with pytest.raises(
+        InvalidArgument, match=r"x: strides \[24, 4\] bytes; the graph was compiled for \[4, 16\]"
+    ):
         model(x=np.ascontiguousarray(x))
 
 
@@ -219,7 +223,9 @@ def test_inputs_that_do_not_fit_are_refused_and_nothing_written(inputs: dict[str
         ({"y": ones(), "z": ones(4, 3).T}, "z: strides [4, 12] bytes; the graph was compiled for [16, 4]"),
     ],
 )
-def test_outputs_that_do_not_fit_are_refused_and_nothing_written(outputs: dict[str, Any], message: str) -> None:
+def test_outputs_that_do_not_fit_are_refused_and_nothing_written(
+    outputs: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InvalidArgument) as error:
         two_inputs().run(INPUTS, outputs)
     assert message in str(error.value)

@@ -110,7 +110,7 @@ def interleaved_with_one_in_common() -> tuple[Array, Array, Array]:
     "make", [overlapping_views, reversed_views, transposed_views, interleaved_with_one_in_common]
 )
 def test_views_that_overlap_in_part_are_refused_and_nothing_written(
-    make: Callable[[], tuple[Array, Array, Array]]
+    make: Callable[[], tuple[Array, Array, Array]],
 ) -> None:
     memory, x, out = make()
     before = memory.copy()

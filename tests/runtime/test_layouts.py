@@ -15,6 +15,7 @@ from opendml import FLOAT32, Device, TensorDataType, TensorDesc, descs
 from opendml.runtime.host_array import Array
 from opendml.targets.cpu import schedule
 from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.pattern import Mode
 from tests.running import FLOATS, elements, laid_out, launches, memory_for, numpy_type, run, same_bits
 
 TYPES = [np.float32, np.float16]
@@ -84,12 +85,18 @@ WRITABLE: dict[str, View] = {
     "transposed": transposed,
     "channels-last": channels_last,
 }
-READABLE = WRITABLE | {"first-repeated": first_repeated, "last-repeated": last_repeated, "all-repeated": all_repeated}
+READABLE = WRITABLE | {
+    "first-repeated": first_repeated,
+    "last-repeated": last_repeated,
+    "all-repeated": all_repeated,
+}
 
 SIZES = [[2, 3, 5, 7], [1, 4, 9, 33], [3, 64, 17, 19], [2, 2, 2, 130]]
 
 
-def checked(x: Array, out_memory: Array, out: Array, function: Callable[..., Any], **attributes: float) -> None:
+def checked(
+    x: Array, out_memory: Array, out: Array, function: Callable[..., Any], **attributes: float
+) -> None:
     """Runs `function` from x to out and compares all of `out_memory` with what must be there then."""
     packed = function(np.ascontiguousarray(x), **attributes)
     out_memory[:] = GUARD
@@ -117,7 +124,9 @@ def test_any_view_gives_the_same_bits_as_packed(read: str, written: str, sizes: 
 
 
 @pytest.mark.parametrize("type", TYPES)
-@pytest.mark.parametrize("count", [*range(1, 41), 63, 64, 65, 127, 129, 4095, 4096, 4097, 8191, 8192, 8193, 16383, 16385, 100_003])
+@pytest.mark.parametrize(
+    "count", [*range(1, 41), 63, 64, 65, 127, 129, 4095, 4096, 4097, 8191, 8192, 8193, 16383, 16385, 100_003]
+)
 def test_any_length_and_offset_writes_exactly_its_elements(count: int, type: Any) -> None:
     for offset in (0, 1, 3, 8):
         source = random_memory(count + 40, type)
@@ -175,14 +184,19 @@ def test_a_stride_of_zero_repeats_the_input(repeated: list[int], device: Device)
     assert same_bits(result, run(descs.ActivationCelu(packed, packed), [logical], device))
 
 
-@pytest.mark.parametrize("sizes", [[2, 64, 33, 35], [1, 3, 130, 70]], ids=str)
+@pytest.mark.parametrize(
+    ("sizes", "mode"), [([2, 64, 33, 35], Mode.TRANSPOSED), ([1, 3, 130, 70], Mode.POINTWISE)]
+)
 @pytest.mark.parametrize("data_type", FLOATS)
-def test_channels_first_to_channels_last_and_back(sizes: list[int], data_type: TensorDataType, device: Device) -> None:
-    n, c, h, w = sizes
+def test_channels_first_to_channels_last_and_back(
+    sizes: list[int], mode: Mode, data_type: TensorDataType, device: Device
+) -> None:
+    _, c, h, w = sizes
     first = TensorDesc(data_type, sizes)
     last = TensorDesc(data_type, sizes, [h * w * c, 1, w * c, c])
     values = random_memory(math.prod(sizes), numpy_type(first)).reshape(sizes)
     plain = run(descs.ActivationSigmoid(first, first), [values], device)
+    assert launches(descs.ActivationSigmoid(first, last))[0].pattern.mode is mode
     to_last = run(descs.ActivationSigmoid(first, last), [values], device)
     to_first = run(descs.ActivationSigmoid(last, first), [laid_out(values, last)], device)
     assert same_bits(to_last, plain)

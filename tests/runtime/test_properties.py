@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 import opendml as dml
@@ -44,7 +44,9 @@ examples = settings(
 usual_types = st.sampled_from([TensorDataType.FLOAT32, TensorDataType.FLOAT16])
 all_types = st.sampled_from(TensorDataType)
 attributes = st.one_of(
-    st.floats(-4, 4, width=32), st.sampled_from([0.0, -0.0, 1.0, math.inf, math.nan, 1e-40, 3e38]), st.integers(-2, 2)
+    st.floats(-4, 4, width=32),
+    st.sampled_from([0.0, -0.0, 1.0, math.inf, math.nan, 1e-40, 3e38]),
+    st.integers(-2, 2),
 )
 
 
@@ -67,7 +69,11 @@ def strides(draw: st.DrawFn, of_sizes: list[int], *, input: bool) -> list[int] |
     if kind < 4:
         return None
     if kind == 9:
-        return draw(st.lists(st.integers(0, 40), min_size=max(rank - (draw(st.integers(0, 5)) == 0), 0), max_size=rank))
+        return draw(
+            st.lists(
+                st.integers(0, 40), min_size=max(rank - (draw(st.integers(0, 5)) == 0), 0), max_size=rank
+            )
+        )
     result = [0] * rank
     step = draw(st.integers(1, 3))
     for dimension in draw(st.permutations(range(rank))):
@@ -79,7 +85,9 @@ def strides(draw: st.DrawFn, of_sizes: list[int], *, input: bool) -> list[int] |
 
 
 @st.composite
-def tensors(draw: st.DrawFn, of_sizes: list[int], data_type: TensorDataType, *, input: bool = True) -> TensorDesc:
+def tensors(
+    draw: st.DrawFn, of_sizes: list[int], data_type: TensorDataType, *, input: bool = True
+) -> TensorDesc:
     """A tensor, mostly of the given sizes and type."""
     own_sizes = list(of_sizes)
     if own_sizes and draw(st.integers(0, 29)) == 0:
@@ -90,9 +98,12 @@ def tensors(draw: st.DrawFn, of_sizes: list[int], data_type: TensorDataType, *, 
 
 @st.composite
 def values_of(draw: st.DrawFn, operator: str) -> dict[str, float]:
-    """Attributes of an activation, any numbers."""
+    """Attributes of an activation: any numbers, but no divisor of zero, whose infinities mean nothing."""
     names = [name for name in desc_class(operator).__slots__ if not name.endswith("_tensor")]
-    return {name: draw(attributes) for name in names}
+    values = {name: draw(attributes) for name in names}
+    if operator in ("ACTIVATION_CELU", "ACTIVATION_SOFTPLUS"):
+        assume(all(value != 0 for value in values.values()))
+    return values
 
 
 @st.composite
@@ -118,7 +129,9 @@ def normalizations(draw: st.DrawFn) -> OperatorDesc:
         draw(tensors(of_sizes, data_type)),
         *parameters,
         draw(tensors(of_sizes, data_type, input=False)),
-        axes=draw(st.lists(st.integers(0, max(len(of_sizes), 1)), max_size=4, unique=draw(st.integers(0, 9)) > 0)),
+        axes=draw(
+            st.lists(st.integers(0, max(len(of_sizes), 1)), max_size=4, unique=draw(st.integers(0, 9)) > 0)
+        ),
         normalize_variance=draw(st.booleans()),
         epsilon=draw(st.sampled_from([0.0, 1e-5, 0.5, -1.0, math.inf])),
         fused_activation=fused,
@@ -173,7 +186,9 @@ def check(desc: OperatorDesc, seed: int) -> None:
             Device("cpu").create_operator(desc)
         assert list(error.value.failures) == messages
         return
-    inputs = [None if t is None else filled(t, seed + i) for i, t in enumerate(tensors_of(desc, "INPUT_TENSOR"))]
+    inputs = [
+        None if t is None else filled(t, seed + i) for i, t in enumerate(tensors_of(desc, "INPUT_TENSOR"))
+    ]
     try:
         result = run_guarded(desc, inputs, "cpu")
     except Unsupported:

@@ -11,7 +11,7 @@ from typing import Any
 
 from opendml.errors import InvalidArgument
 from opendml.runtime.buffers import Range, buffer_range, check_overlap
-from opendml.runtime.program import DEVICE_KINDS, compile_program, layout_of, program_of, tensors_of
+from opendml.runtime.program import compile_program, cuda_index, layout_of, program_of, tensors_of
 from opendml.spec.enums import ExecutionFlags, FeatureLevel
 from opendml.spec.feature_level import as_feature_level
 from opendml.spec.operator_desc import OperatorDesc
@@ -24,13 +24,15 @@ class Device:
     """Where operators are checked, compiled and run.
 
     Args:
-        kind: "cpu" (machine code for this processor) or "reference" (NumPy in float64).
+        kind: "cpu" (machine code for this processor), "cuda" or "cuda:1" (a CUDA device, to which host memory
+            is copied and back), or "reference" (NumPy in float64).
         feature_level: what operators are checked against: "2_0", a `FeatureLevel`, or None for the newest.
         threads: how many threads may share a dispatch on the CPU; None: all that the process may use. Results
         do not depend on it.
 
     Raises:
-        InvalidArgument: no such kind or level, or a number of threads below 1.
+        InvalidArgument: no such kind, device or level, or a number of threads below 1.
+        Unsupported: CUDA is not available; the message says what is missing.
     """
 
     def __init__(
@@ -40,8 +42,11 @@ class Device:
         feature_level: FeatureLevel | str | None = None,
         threads: int | None = None,
     ) -> None:
-        if kind not in DEVICE_KINDS:
-            raise InvalidArgument(f"device: {kind!r}; opendml knows {', '.join(DEVICE_KINDS)}")
+        index = cuda_index(kind)
+        if index is not None:
+            from opendml.targets.cuda.driver import device
+
+            device(index)
         if threads is not None and (not isinstance(threads, int) or not 1 <= threads <= 1024):
             raise InvalidArgument(f"threads: {threads!r}; 1 to 1024, or None for all")
         self.kind = kind

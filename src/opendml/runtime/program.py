@@ -12,7 +12,19 @@ from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.executable import Executable
 
-DEVICE_KINDS = ("cpu", "reference")
+DEVICE_KINDS = ("cpu", "cuda", "reference")
+
+
+def cuda_index(kind: str) -> int | None:
+    """The number of the CUDA device that a kind names ("cuda" is the first, "cuda:1" the second), else None.
+
+    Raises:
+        InvalidArgument: no kind of device.
+    """
+    name, colon, number = kind.partition(":") if isinstance(kind, str) else ("", "", "")
+    if name not in DEVICE_KINDS or (colon and not (name == "cuda" and number.isdecimal())):
+        raise InvalidArgument(f"device: {kind!r}; opendml knows {', '.join(DEVICE_KINDS)}")
+    return int(number or 0) if name == "cuda" else None
 
 
 def tensors_of(desc: OperatorDesc, kind: str) -> list[TensorDesc | None]:
@@ -47,18 +59,22 @@ def program_of(desc: OperatorDesc) -> Program:
 
 
 def compile_program(program: Program, kind: str, threads: int | None = None) -> Executable:
-    """The program ready to run on a kind of device ("cpu" or "reference").
+    """The program ready to run over host memory on a kind of device ("cpu", "cuda", "cuda:1", "reference").
 
     Raises:
-        InvalidArgument: no such kind.
+        InvalidArgument: no such kind or device.
+        Unsupported: CUDA is not available.
     """
+    index = cuda_index(kind)
     # Targets are imported when first used: LLVM alone takes longer to load than all of opendml.
     if kind == "cpu":
         from opendml.targets.cpu.executable import CpuExecutable
 
         return CpuExecutable(program, threads)
-    if kind == "reference":
-        from opendml.targets.reference.executable import ReferenceExecutable
+    if index is not None:
+        from opendml.targets.cuda.hosted import HostedExecutable
 
-        return ReferenceExecutable(program)
-    raise InvalidArgument(f"device: {kind!r}; opendml knows {', '.join(DEVICE_KINDS)}")
+        return HostedExecutable(program, index)
+    from opendml.targets.reference.executable import ReferenceExecutable
+
+    return ReferenceExecutable(program)

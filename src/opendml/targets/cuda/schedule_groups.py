@@ -151,6 +151,7 @@ class _Groups:
             "TX": held.across,
             "KEEP": held.keep,
             "CLUSTER": held.cluster,
+            "AHEAD": self._ahead(held),
         }
         values = {"items": items, "tiles": tiles, "columns": self.row_units}
         return self._launch(
@@ -195,6 +196,11 @@ class _Groups:
         # A multiprocessor has four parts with registers of their own.
         warps = 4 * (_REGISTERS // 4 // (32 * registers))
         return max(1, min(32 * min(warps, 64) // held.threads, 32))
+
+    def _ahead(self, held: _Block) -> int:
+        """How many tiles run at a time, if one prefetches another that far behind it; small blocks overlap anyway."""
+        resident = self._resident(held) * self.machine.multiprocessors // held.cluster
+        return max(1, resident) if held.cluster > 1 or self._resident(held) <= 2 else 0
 
     def team(self) -> Launch:
         """Groups that teams of blocks read twice."""

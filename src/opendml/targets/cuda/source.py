@@ -16,10 +16,10 @@ from opendml.targets.cuda.pattern import AccessPattern, Level, Mode, Pattern, St
 _FILES = {
     Mode.POINTWISE: ("common", None, "pointwise"),
     Mode.TRANSPOSED: ("common", None, "transposed"),
-    Mode.WARPS: ("common", "moments", None, "warps"),
-    Mode.STAGED: ("common", "moments", None, "staged"),
-    Mode.TILE: ("common", "moments", "cluster", None, "block", "tile"),
-    Mode.TEAM: ("common", "moments", None, "block", "team"),
+    Mode.WARPS: ("common", None, "moments", "warps"),
+    Mode.STAGED: ("common", None, "moments", "staged"),
+    Mode.TILE: ("common", None, "moments", "cluster", "block", "tile"),
+    Mode.TEAM: ("common", None, "moments", "block", "team"),
 }
 """The files of each mode; None stands for what is printed."""
 
@@ -124,6 +124,9 @@ class _Printer:
         found |= {id(root): root for root in roots}
         return [node for key, node in found.items() if self.levels[key] in levels]
 
+    def _held_patterns(self) -> list[AccessPattern]:
+        return [self.pattern.loads[number] for number in self.held]
+
     # Positions
 
     def _constants(self) -> str:
@@ -134,6 +137,7 @@ class _Printer:
             "COLUMNS": int(self.pattern.columns),
             "REDUCED": len(self.reduced),
             "REDUCED_NEEDS_GIVEN": int(needs_given),
+            "NARROW": int(all(load.type is ScalarType.FLOAT16 for load in self._held_patterns())),
             **dict(self.pattern.constants),
         }
         lines = [f"typedef {'long long' if self.pattern.wide else 'int'} Index;"]
@@ -211,7 +215,9 @@ class _Printer:
             return [self._load(number, f"to.l{number}") for number in numbers]
 
         arguments = "const Parameters& p, const Offsets& at"
+        prefetches = [f"prefetch({self._address(number)});" for number in self.held]
         functions = [
+            _function(f"void prefetch_held({arguments})", prefetches),
             _template(f"void load_held(Held<V>& to, {arguments})", lines(self.held)),
             _template(f"void load_late(Late<V>& to, {arguments})", lines(self.late)),
         ]

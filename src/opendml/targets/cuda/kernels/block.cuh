@@ -42,8 +42,18 @@ DEVICE Tile tile_of(const Parameters& p, Index item) {
         tile.finishes = tile.finishes && own < (Index)p.columns * VECTOR;
         tile.group = in_row<1>(p, tile.group, tile.finishes ? own : 0);
     }
-    if (tile.finishes) load_given(tile.given, p, tile.group);
     return tile;
+}
+
+// Asks for units of a later tile: they are in the L2 cache when their turn comes, and the memory never rests.
+DEVICE void prefetch_units(const Parameters& p, Index item, Index first, Index end) {
+    if (item >= (Index)p.items) return;
+    const Tile tile = tile_of(p, item);
+#pragma unroll
+    for (int k = 0; k < KEEP; k++) {
+        const Index unit = first + k * TY + tile.ty;
+        if (tile.there && unit < end) prefetch_held(p, in_group<VECTOR>(p, tile.column, unit));
+    }
 }
 
 DEVICE void load_units(

@@ -102,6 +102,11 @@ DEVICE void store(char* to, const T& from) {
     *reinterpret_cast<T*>(to) = from;
 }
 
+// Asks for the memory around an address, if it is the first of a sector.
+DEVICE void prefetch(const char* from) {
+    if (((unsigned long long)from & 31) == 0) asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+}
+
 // Elements that are `step` bytes apart.
 template <typename T, int V>
 DEVICE void gather(Vector<T, V>& to, const char* from, long long step) {
@@ -126,6 +131,10 @@ DEVICE int divide(int index, const Divisor& by) {
 }
 
 DEVICE long long divide(long long index, const Divisor& by) { return index / by.count; }
+
+struct Statistics {
+    double mean, variance;
+};
 
 // A number that the compiler knows, as an argument.
 template <int N>

@@ -20,9 +20,35 @@ DEVICE bool out_of_range(float squares, float center) {
     return !(squares <= 1e37f) || (squares < 1e-30f && (squares > 0 || center != 0));
 }
 
+// As `accumulate`, in one pass over the elements: enough for FLOAT16, whose squares cannot leave the range either.
+template <int FROM, int TO, int UNITS, typename Value>
+DEVICE void accumulate_narrow(Moments& moments, const bool (&inside)[UNITS], double shift, Value value) {
+    float pivot = inside[0] ? value(0, FROM) : 0;
+    pivot = is_finite(pivot) ? pivot : 0;
+    float sum = 0, squares = 0;
+    int count = 0;
+#pragma unroll
+    for (int k = 0; k < UNITS; k++) {
+        if (!inside[k]) continue;
+        float part = 0, part_squares = 0;
+#pragma unroll
+        for (int lane = FROM; lane < TO; lane++) {
+            const float distance = value(k, lane) - pivot;
+            part += distance;
+            part_squares = multiply_add(distance, distance, part_squares);
+        }
+        sum += part;
+        squares += part_squares;
+        count += TO - FROM;
+    }
+    const double origin = double(pivot) - shift;
+    add(moments, double(sum) + count * origin, double(squares) + origin * (2 * double(sum) + count * origin));
+}
+
 // Adds `value(k, lane)` for the units k of a thread that are `inside`, and for lanes FROM..TO, to the moments about `shift`.
 template <typename T, int FROM, int TO, int UNITS, typename Value>
 DEVICE void accumulate(Moments& moments, const bool (&inside)[UNITS], double shift, Value value) {
+    if constexpr (NARROW) return accumulate_narrow<FROM, TO>(moments, inside, shift, value);
     T pivot = inside[0] ? value(0, FROM) : T(0);
     pivot = is_finite(pivot) ? pivot : T(0);
     T sum = 0;
@@ -69,10 +95,6 @@ DEVICE void add_lanes(Moments& moments) {
         add(moments, __shfl_xor_sync(~0u, moments.sum, distance), __shfl_xor_sync(~0u, moments.squares, distance));
     }
 }
-
-struct Statistics {
-    double mean, variance;
-};
 
 DEVICE Statistics statistics(const Moments& moments, double shift, double share) {
     const double average = moments.sum * share;

@@ -28,9 +28,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     const Index begin = rank * (Index)p.slice;
     const Index end = begin + (Index)p.slice < (Index)p.units ? begin + (Index)p.slice : (Index)p.units;
     constexpr int STRIDE = KEEP * TY, PAGE = REDUCED * WIDTH * 2;
+    const Index last = end > begin ? begin + (end - begin - 1) / STRIDE * STRIDE : begin - 1;
     unsigned round = 0;
     for (Index item = team; item < (Index)p.items; item += teams, round++) {
-        const Tile tile = tile_of(p, item);
+        Tile tile = tile_of(p, item);
+        if (tile.finishes) load_given(tile.given, p, tile.group);
         Held<VECTOR> held[KEEP];
         Given given[LANES];
         bool inside[KEEP];
@@ -43,6 +45,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
             load_units(held, inside, p, tile, first, end);
             each<REDUCED>([&](auto j) { add_units(moments[j], j, held, inside, given, shift[j]); });
         }
+        prefetch_units(p, item + teams, begin, end);
         each<REDUCED>([&](auto j) { share_moments(shared, j, tile, moments[j]); });
         share_shifts(shared, tile, shift);
         __syncthreads();
@@ -64,12 +67,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         });
         if (takes_sums()) finish_tile(shared, p, tile, sums, rank == 0);
         __syncthreads();
-        // Backwards: what was read last is most likely still in the cache.
-        const Index steps = end > begin ? (end - begin + STRIDE - 1) / STRIDE : 0;
-        for (Index step = steps - 1; step >= 0; step--) {
-            const Index first = begin + step * STRIDE;
-            load_units(held, inside, p, tile, first, end);
-            store_units(shared, p, tile, first, held, inside);
+        // Backwards: what was read last is still in registers, and what was read before that most likely in the cache.
+        for (Index at = last; at >= begin; at -= STRIDE) {
+            if (at != last) load_units(held, inside, p, tile, at, end);
+            store_units(shared, p, tile, at, held, inside);
         }
     }
     if (threadIdx.x == 0 && atomicInc(counters + 1, size - 1) == size - 1) atomicExch(counters, 0u);

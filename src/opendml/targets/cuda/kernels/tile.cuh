@@ -3,7 +3,8 @@
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
     __shared__ Shared shared;
     const int rank = blockIdx.x % CLUSTER;
-    const Tile tile = tile_of(p, blockIdx.x / CLUSTER);
+    const Index item = blockIdx.x / CLUSTER;
+    Tile tile = tile_of(p, item);
     const Index first = rank * (KEEP * TY);
     Held<VECTOR> held[KEEP], origin;
     Given given[LANES];
@@ -11,6 +12,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     load_held<VECTOR>(origin, p, in_group<VECTOR>(p, tile.column, 0));
     load_units(held, inside, p, tile, first, (Index)p.units);
     load_columns(given, p, tile);
+    if (tile.finishes) load_given(tile.given, p, tile.group);
+    if constexpr (AHEAD > 0) prefetch_units(p, item + AHEAD, first, (Index)p.units);
     double column_shift[REDUCED][LANES];
     each<REDUCED>([&](auto j) {
         Moments moments[LANES] = {};
