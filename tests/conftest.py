@@ -1,5 +1,4 @@
-"""What all tests share: the devices that operators run on, and the folder of foreign test data beside the
-repository."""
+"""What all tests share: the devices that operators run on, and the folder of foreign test data."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ def device(request: pytest.FixtureRequest) -> Device:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of test data that the repository must not contain; tests that need it are skipped without
-    it."""
+    """Test data that the repository must not contain, in a folder beside it; without it tests are skipped."""
     if not SHARED.is_dir():
         pytest.skip("the folder ../shared is not here")
     return SHARED

@@ -3,14 +3,11 @@
     python tools/measure_accuracy.py                          all activations
     python tools/measure_accuracy.py ACTIVATION_CELU ...      some of them
 
-An accuracy is the greatest distance of a result from the exact one in units of the last place (ULP): |result
-- exact| over the
-distance of neighbouring numbers of the result's type around the exact result, which comes from the same
-definition in float64. Every
-float16 is measured; of the float32 values, evenly over their bits, every `STEP`th, and every `DENSE_STEP`th
-in `DENSE_RANGE`, where
-most functions bend. The table's bounds ("ulp") are set by hand and not changed here; a measured value above
-its bound is an error.
+An accuracy is the greatest distance of a result from the exact one in units of the last place (ULP):
+|result - exact| over the distance of neighbouring numbers of the result's type around the exact result, which
+comes from the same definition in float64. Every float16 is measured; of the float32 values, evenly over their
+bits, every `STEP`th, and every `DENSE_STEP`th in `DENSE_RANGE`, where most functions bend. The table's bounds
+("ulp") are set by hand and not changed here; a measured value above its bound is an error.
 """
 
 from __future__ import annotations
@@ -123,11 +120,9 @@ def exact(desc: OperatorDesc, x: Array) -> Array:
 
 
 def ulp_distance(result: Array, expected: Array) -> Array:
-    """The distance of each float16 or float32 from its float64 expectation, in ULP at the latter; infinity
-    where only one is NaN.
+    """The distance of each float16 or float32 from its float64 expectation, in ULP at the latter.
 
-    Infinity counts as the first power of two that the type does not have: half an ULP above its greatest
-    number, all is infinity.
+    Infinite where only one is NaN. An infinity counts as the first power of two that the type does not have.
     """
     limits = np.finfo(result.dtype)
     beyond = 2.0**limits.maxexp
@@ -146,8 +141,7 @@ def every_float16() -> Array:
 
 
 def float32_values(step: int) -> Array:
-    """Every `step`th float32 by its bits: both signs, all exponents, denormals, and NaN among them; the ends
-    of the ranges too."""
+    """Every `step`th float32 by its bits (both signs, denormals and NaN too), and the ends of the ranges."""
     bits = np.arange(0, 1 << 32, step, dtype=np.uint64).astype(np.uint32)
     ends = [
         sign | end
@@ -197,10 +191,8 @@ def main(names: Sequence[str]) -> int:
             row["measured_over"] = _described(type, inputs.size, CASES[name])
             exceeds = found.distance > row["ulp"]
             failed |= exceeds
-            where = f"{found.input!r} {dict(found.attributes) or ''}"
-            print(
-                f"{name:32} {type.name} {found.distance:9.5f} of {row['ulp']:<5} at {where} {'EXCEEDED' if exceeds else ''}"
-            )
+            where = f"{found.input!r} {dict(found.attributes) or ''}{' EXCEEDED' if exceeds else ''}"
+            print(f"{name:32} {type.name} {found.distance:9.5f} of {row['ulp']:<5} at {where}")
     TABLE.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
     return int(failed)
 

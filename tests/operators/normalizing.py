@@ -15,8 +15,9 @@ from opendml.targets.cpu.pattern import Mode
 from tests.running import launches
 
 DEVIATIONS = 1e-6
-"""The greatest error of a FLOAT32 result, in deviations of its group, up to five deviations from the mean; further out the rounding
-of the result itself comes to more, and the error may be that fraction of a fifth of the distance."""
+"""The greatest error of a FLOAT32 result, in deviations of its group, up to five deviations from the mean.
+
+Further out the rounding of the result itself comes to more: the error may grow with the distance."""
 
 ROUNDING = {np.dtype(np.float32): 0.0, np.dtype(np.float16): 0.501}
 """What rounding the result may add, in ULP: that of FLOAT32 is part of the error above."""
@@ -56,7 +57,7 @@ def normalized(desc: OperatorDesc, x: Array, scale: Array | None, bias: Array | 
         errors = DEVIATIONS * np.maximum(1.0, distances / 5) * np.abs(gain) * unit
         values = values * gain if bias is None else values * gain + bias
         spacing = np.spacing(np.abs(values).astype(x.dtype)).astype(np.float64)
-        # A bias far greater than the group's deviation leaves that little room: half an ULP of the sum is lost.
+        # The sum with a bias is rounded, however small the deviation is against the bias.
         sum_error = ROUNDING[x.dtype] or (0.501 if bias is not None else 0.0)
         return Expected(values, np.broadcast_to(errors + sum_error * spacing, values.shape))
 

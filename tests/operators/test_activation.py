@@ -1,4 +1,4 @@
-"""Activations: the definitions against the formulas of DirectML's pages, the devices against the definitions."""
+"""Activations: definitions against the formulas of DirectML's pages, devices against definitions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ every_activation = pytest.mark.parametrize("name", NAMES)
 every_case = pytest.mark.parametrize(("name", "attributes"), PAIRS, ids=IDS)
 
 SIGN_OF_ZERO_IS_OPEN = {"ACTIVATION_GELU", "ACTIVATION_HARD_SIGMOID", "ACTIVATION_RELU"}
-"""Made of a minimum or a maximum with zero: of two zeros it may be either. GELU's tail ends in a positive zero."""
+"""Of two zeros, a minimum or a maximum is either one. GELU's tail ends in a positive zero."""
 
 Formula = Callable[..., Array]
 

@@ -1,4 +1,4 @@
-"""Activations against systems that others wrote: PyTorch, the ONNX reference, and the conformance cases of WebNN."""
+"""Activations against systems that others wrote: PyTorch, the ONNX reference, WebNN's conformance cases."""
 
 from __future__ import annotations
 

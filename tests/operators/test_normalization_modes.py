@@ -10,7 +10,7 @@ import pytest
 from opendml import FLOAT16, FLOAT32, Device, TensorDataType, TensorDesc, descs
 from opendml.targets.cpu.pattern import Mode
 from tests.operators.normalizing import assert_close, desc_of, modes, normalized, random_values
-from tests.running import FLOATS, numpy_type, run, same_bits
+from tests.running import FLOATS, laid_out, numpy_type, run, same_bits
 
 ROWS = {Mode.ROWS}
 COLUMNS = {Mode.COLUMNS}
@@ -88,23 +88,21 @@ def test_every_walk_reads_permuted_and_writes_padded_memory(
     sizes: Sequence[int], axes: Sequence[int], expected_modes: set[Mode], device: Device
 ) -> None:
     x = random_values(1, sizes, np.float32, 5.0, 2.0)
-    tensor = TensorDesc(FLOAT32, sizes, _strides_of(sizes, range(len(sizes))))
-    padded = TensorDesc(FLOAT32, sizes, _strides_of(sizes, reversed(range(len(sizes)))))
-    desc = desc_of(FLOAT32, sizes, axes).replace(input_tensor=tensor, output_tensor=padded)
-    memory = np.ascontiguousarray(x.transpose()) if x.ndim > 1 else x
-    strided = tuple(stride * 4 for stride in tensor.strides or ())
-    assert np.array_equal(np.lib.stride_tricks.as_strided(memory, sizes, strided), x)
-    assert_close(run(desc, [memory, None, None], device), normalized(desc, x, None, None))
+    dimensions = range(len(sizes))
+    permuted = TensorDesc(FLOAT32, sizes, _strides_of(sizes, dimensions, 0))
+    padded = TensorDesc(FLOAT32, sizes, _strides_of(sizes, dimensions[::-1], 3))
+    desc = desc_of(FLOAT32, sizes, axes).replace(input_tensor=permuted, output_tensor=padded)
+    result = run(desc, [laid_out(x, permuted), None, None], device)
+    assert_close(result, normalized(desc, x, None, None))
 
 
-def _strides_of(sizes: Sequence[int], inner_to_outer: object) -> list[int]:
-    """Strides with the first of the dimensions innermost; rows are padded when the last dimension is innermost."""
-    order = list(inner_to_outer)  # type: ignore[call-overload]
+def _strides_of(sizes: Sequence[int], inner_to_outer: Sequence[int], padding: int) -> list[int]:
+    """Strides with the dimensions in that order, and `padding` elements between rows."""
     strides = [0] * len(sizes)
     step = 1
-    for position, dimension in enumerate(order):
+    for position, dimension in enumerate(inner_to_outer):
         strides[dimension] = step
-        step *= sizes[dimension] + (3 if position == 0 and order[0] != 0 else 0)
+        step *= sizes[dimension] + (padding if position == 0 else 0)
     return strides
 
 

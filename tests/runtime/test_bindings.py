@@ -1,4 +1,4 @@
-"""Devices, compilation and binding: what is accepted, and what is refused in which words before anything is written."""
+"""Devices, compilation and binding: what is refused, in which words, before anything is written."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def test_the_reference_runs_graphs_too() -> None:
     x = random_values(0, SIZES, np.float32)
     steps = STEPS["five normalizations"]
     results = [compiled(lambda t: through(t, steps), Device(kind))(x=x)["y"] for kind in ("cpu", "reference")]
-    # One of the axes has two elements: where they are close, their rounding errors are divided by a small deviation.
+    # One axis has two elements: where they are close, their rounding errors are divided by little.
     np.testing.assert_allclose(*results, rtol=3e-6, atol=1e-5)
 
 

@@ -1,7 +1,7 @@
 """Random descs of every operator that runs, valid or not, on arrays of random layout.
 
-What the validator accepts, runs, and the CPU agrees with the reference; what it refuses, no call computes. The number of examples
-is small by default; OPENDML_EXAMPLES sets it.
+What the validator accepts, runs, and the CPU agrees with the reference; what it refuses, no call computes.
+The examples are few and always the same by default; OPENDML_EXAMPLES asks for that many new ones.
 """
 
 from __future__ import annotations
@@ -167,7 +167,8 @@ def run_guarded(desc: OperatorDesc, inputs: list[Array | None], kind: str) -> Ar
 def assert_agree(result: Array, reference: Array, inputs: list[Array | None]) -> None:
     """Both are special where either is; other results differ by rounding only.
 
-    Here attributes are any numbers: rounding errors that they magnify, and overflow near the end of the range, are allowed for.
+    Attributes are any numbers here: rounding errors that they magnify are allowed for, and overflow near the
+    end of the range.
     """
     half = result.dtype == np.float16
     limit = float(np.finfo(result.dtype).max)
@@ -212,7 +213,7 @@ def test_random_normalizations_run_alike_or_are_refused(desc: OperatorDesc, seed
 @examples
 @given(st.data())
 def test_random_views_as_inputs_and_outputs_give_the_packed_result_or_nothing(data: st.DataObject) -> None:
-    """Two views of one memory: the call works as if it had copied its input, or refuses and writes nothing."""
+    """On two views of one memory: as if the input had been copied, or refused and nothing written."""
     memory = np.linspace(-3, 3, 600, dtype=np.float32)
     shape = data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=3))
 

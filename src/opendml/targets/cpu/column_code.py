@@ -10,7 +10,7 @@ from llvmlite import ir
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64
-from opendml.targets.cpu.expression import llvm_type, number, scalar_llvm_type, splat
+from opendml.targets.cpu.expression import number, scalar_llvm_type, splat
 from opendml.targets.cpu.kernel_code import F64, KernelCode, Pointers, Values
 from opendml.targets.cpu.pattern import Level, Mode
 
@@ -79,7 +79,6 @@ class ColumnCode(KernelCode):
         ]
         outer = [self.evaluate(Level.ROW, 1, row, {}, only=needed) for row in rows]
         first_row = self.evaluate(Level.ROW, 1, pointers, {}, only=needed) if fresh else {}
-        vector = llvm_type(F64, self.lanes)
 
         def element(row: Pointers, known: Values, index: ir.Value, mask: ir.Value | None) -> ir.Value:
             values = self.evaluate(Level.GROUP, self.lanes, row, known, index, mask, needed)
@@ -89,7 +88,7 @@ class ColumnCode(KernelCode):
         def add(index: ir.Value, mask: ir.Value | None) -> None:
             slots = [self._at(room, F64, index) for room in (tile.shifts, tile.totals, tile.squares)]
             if fresh:
-                shift = self.builder.fpext(element(pointers, first_row, index, mask), vector)
+                shift = self.shift_from(element(pointers, first_row, index, mask), self.lanes)
                 total = squares = number(F64, self.lanes, 0.0)
                 self.builder.store(shift, slots[0], align=F64.bytes)
             else:
@@ -187,9 +186,8 @@ class SplitColumnCode(ColumnCode):
         self.code.vector_loop(self.start, self.stop, write)
 
     def _read_partials(self, tile: _Tile, group: ir.Value, index: int) -> None:
-        """The sums of all chunks of a tile, added in their order. (The one row that set the shifts added
-        nothing: its distances
-        are zero.)"""
+        """The sums of all chunks of a tile, added in their order. (The one row that set the shifts added zero,
+        or what is not finite, which the sums are then anyway.)"""
         with self.code.loop(I64(0), self.chunks) as chunk:
 
             def add(column: ir.Value, mask: ir.Value | None) -> None:

@@ -19,7 +19,7 @@ from llvmlite import ir
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
-from opendml.targets.cpu.expression import emit, intrinsic, number, splat
+from opendml.targets.cpu.expression import emit, intrinsic, llvm_type, number, splat
 from opendml.targets.cpu.pattern import AccessPattern, Level, Parameters, Pattern, Step
 
 F64 = ScalarType.FLOAT64
@@ -292,6 +292,14 @@ class KernelCode:
         return self.builder.add(start, head)
 
     # Moments: what the means and variances of a value are made of
+
+    def shift_from(self, first: ir.Value, lanes: int) -> ir.Value:
+        """What distances in a group are measured from, in FLOAT64: its first element; zero where that is not
+        finite, as the distance from it would say nothing of the others."""
+        wide = self.builder.fpext(first, llvm_type(F64, lanes))
+        zero = number(F64, lanes, 0.0)
+        finite = self.builder.fcmp_ordered("==", self.builder.fsub(wide, wide), zero)
+        return self.builder.select(finite, wide, zero)
 
     def distance(self, node: Node, value: ir.Value, shift: ir.Value, mask: ir.Value | None) -> ir.Value:
         """value - shift in FLOAT64, zero outside the mask; `value` is `node`, `shift` another value of it."""

@@ -110,7 +110,7 @@ class RowCode(KernelCode):
         values: Values = {}
         for level in (Level.GROUP, Level.ROW, Level.ELEMENT):
             values = self.evaluate(level, 1, pointers, values, only=needed)
-        shift = self.builder.fpext(self.value(value, 1, values), ir.DoubleType())
+        shift = self.shift_from(self.value(value, 1, values), 1)
         totals, squares = (
             [
                 self.code.local(llvm_type(F64, self.lanes), number(F64, self.lanes, 0.0))
