@@ -98,8 +98,14 @@ def test_activations_agree_with_the_onnx_reference(
     np.testing.assert_allclose(result, expected, rtol=2e-5, atol=5e-7)
 
 
-WEBNN = {"leaky_relu": 0.01, "linear": 1.0, "relu": 0.0, "sigmoid": 0.0, "tanh": 0.0}
-"""The files of conformance cases that activations answer, with WebNN's default of alpha."""
+WEBNN = {
+    "leaky_relu": {"alpha": 0.01},
+    "linear": {"alpha": 1.0, "beta": 0.0},
+    "relu": {},
+    "sigmoid": {},
+    "tanh": {},
+}
+"""The files of conformance cases that activations answer, with WebNN's defaults."""
 
 
 @pytest.mark.parametrize("name", WEBNN)
@@ -128,8 +134,7 @@ def _attributes(name: str, graph: dict[str, Any]) -> dict[str, float]:
     options: dict[str, float] = {}
     for argument in graph["operators"][0]["arguments"]:
         options |= argument.get("options", {})
-    defaults = {"leaky_relu": {"alpha": 0.01}, "linear": {"alpha": 1.0, "beta": 0.0}}.get(name, {})
-    return {key: options.get(key, value) for key, value in defaults.items()}
+    return {key: options.get(key, value) for key, value in WEBNN[name].items()}
 
 
 def test_the_inputs_of_these_tests_reach_all_branches() -> None:

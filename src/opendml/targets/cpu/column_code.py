@@ -186,7 +186,8 @@ class SplitColumnCode(ColumnCode):
         self.code.vector_loop(self.start, self.stop, write)
 
     def _read_partials(self, tile: _Tile, group: ir.Value, index: int) -> None:
-        """The sums of all chunks of a tile, added in their order. (The one row that set the shifts added zero,
+        """The sums of all chunks of a tile, added in their order. (The one row that set the shifts added
+        zero,
         or what is not finite, which the sums are then anyway.)"""
         with self.code.loop(I64(0), self.chunks) as chunk:
 

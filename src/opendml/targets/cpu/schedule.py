@@ -29,6 +29,8 @@ _CROSSED_BLOCK = 256
 level 1 cache."""
 _SHORTEST_CROSSED = 8
 """Steps that both loops of such a kernel have at least."""
+_LEAST_TILE = 64
+"""Groups in a tile of columns, at least: some cache lines of each row."""
 _FEW_GROUPS = 16
 """Below this many groups, large ones are split between threads."""
 
@@ -90,8 +92,8 @@ def _pointwise(kernel: Kernel, nest: LoopNest) -> Launch:
 
 def _crossed(kernel: Kernel, nest: LoopNest) -> LoopNest | None:
     """The nest with the loop innermost along which the results are contiguous, and as its one row loop the
-    other one along which
-    operands are; None where there are no two such loops, or they are too short to be worth it."""
+    one
+    along which operands are; None where there are no two such loops, or they are too short to be worth it."""
     loops = (*nest.groups, nest.inner)
     accesses = (*kernel.loads, *kernel.stores)
     contiguous = [
@@ -141,28 +143,18 @@ def _rows(kernel: Kernel, nest: LoopNest) -> list[Launch]:
 
 def _columns(kernel: Kernel, nest: LoopNest) -> list[Launch]:
     shape = _shape(kernel, nest)
-    fitting = machine().l2_bytes // 2 // (shape.rows * shape.element_bytes) // 64 * 64
-    tile = min(shape.inner, max(64, min(fitting, MAXIMUM_TILE)))
+    group_bytes = shape.rows * shape.inner * shape.element_bytes
+    fitting = machine().l2_bytes // 2 // (shape.rows * shape.element_bytes) // _LEAST_TILE * _LEAST_TILE
+    tile = min(shape.inner, max(_LEAST_TILE, min(fitting, MAXIMUM_TILE)))
     tiles = -(-shape.inner // tile)
-    if (
-        fitting and shape.groups * tiles >= _FEW_GROUPS
-    ) or shape.rows * shape.inner * shape.element_bytes <= _BLOCK_BYTES:
+    items = shape.groups * tiles
+    if group_bytes <= _BLOCK_BYTES or (fitting and items >= _FEW_GROUPS):
         numbers = _Numbers(tile, tiles, shape.rows, shape.rows, 1, shape.rows)
-        return [
-            _launch(
-                kernel,
-                nest,
-                Mode.COLUMNS,
-                numbers,
-                shape.groups * tiles,
-                shape.rows * tile * shape.step_bytes,
-            )
-        ]
+        return [_launch(kernel, nest, Mode.COLUMNS, numbers, items, shape.rows * tile * shape.step_bytes)]
     tile = min(shape.inner, MAXIMUM_TILE)
     tiles = -(-shape.inner // tile)
     chunk = max(1, _BLOCK_BYTES * 4 // (tile * shape.element_bytes))
     numbers = _Numbers(tile, tiles, shape.rows, chunk, -(-shape.rows // chunk), shape.rows)
-    group_bytes = shape.rows * shape.inner * shape.element_bytes
     modes = (Mode.COLUMNS_PARTIAL, Mode.COLUMNS_MAP)
     return _split(kernel, nest, modes, numbers, shape.groups, group_bytes, 16 * shape.inner)
 

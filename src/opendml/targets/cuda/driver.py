@@ -121,6 +121,15 @@ class CudaDevice:
                 self._functions[cubin] = function
             return function
 
+    def resident_clusters(self, function: Any, block: int, shared_bytes: int, cluster: int) -> int:
+        """How many clusters (of one block: blocks) of a function run at a time."""
+        driver = driver_module()
+        if cluster == 1:
+            count = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, block, shared_bytes)
+            return int(check(count, "counting resident blocks")) * self.machine.multiprocessors
+        config = launch_config(cluster, block, shared_bytes, cluster)
+        return int(check(driver.cuOccupancyMaxActiveClusters(function, config), "counting resident clusters"))
+
     def allocate(self, size: int) -> Memory:
         """Fresh device memory, zeroed, ready for all streams."""
         return Memory(self, size)
@@ -128,6 +137,29 @@ class CudaDevice:
     def synchronize(self, stream: Any) -> None:
         """Waits until all work on a stream is done."""
         check(driver_module().cuStreamSynchronize(stream), "running a kernel")
+
+
+def launch_config(grid: int, block: int, shared_bytes: int, cluster: int = 1, cooperative: bool = False) -> Any:
+    """The driver's description of a launch, without its stream."""
+    driver = driver_module()
+    config = driver.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = grid, 1, 1
+    config.blockDimX, config.blockDimY, config.blockDimZ = block, 1, 1
+    config.sharedMemBytes = shared_bytes
+    attributes = []
+    if cluster > 1:
+        attribute = driver.CUlaunchAttribute()
+        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        dimension = attribute.value.clusterDim
+        dimension.x, dimension.y, dimension.z = cluster, 1, 1
+        attributes.append(attribute)
+    if cooperative:
+        attribute = driver.CUlaunchAttribute()
+        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+        attribute.value.cooperative = 1
+        attributes.append(attribute)
+    config.attrs, config.numAttrs = attributes, len(attributes)
+    return config
 
 
 class Memory:

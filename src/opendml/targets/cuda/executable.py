@@ -66,6 +66,10 @@ class PreparedLaunch:
         self.launch = launch
         owner.activate()
         self.function = owner.function(cubin_of(launch.pattern, owner.machine.architecture), launch.cluster)
+        self.grid = launch.grid
+        if launch.resident:
+            clusters = owner.resident_clusters(self.function, launch.block, launch.shared_bytes, launch.cluster)
+            self.grid = min(launch.grid, max(1, clusters) * launch.cluster)
         self.parameters = Parameters(launch.pattern)
         self.content = self.parameters.pack(launch.values, launch.share)
 
@@ -144,7 +148,7 @@ class _Binding:
             self._memory = self._room(prepared)
         # The addresses of the accesses are the first words.
         struct.pack_into(f"<{len(bases)}q", self._content, 0, *bases)
-        return launcher(prepared.function, prepared.launch, self._content, stream)
+        return launcher(prepared.function, prepared.launch, prepared.grid, self._content, stream)
 
     def _room(self, prepared: PreparedLaunch) -> Memory | None:
         """Memory for a launch's counters, then its scratch."""

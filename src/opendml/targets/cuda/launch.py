@@ -18,8 +18,9 @@ VECTOR_BYTES = 16
 class Launch:
     """`grid` blocks of `block` threads, in clusters of `cluster` blocks.
 
-    `values` are parameters by name, without addresses; `share` is one over the elements of a group. A cooperative launch gets
-    `counters_bytes` of memory that is zero between launches, and `scratch_bytes` more.
+    `values` are parameters by name, without addresses; `share` is one over the elements of a group. A `resident` launch has no
+    more blocks than run at a time. A cooperative launch gets `counters_bytes` of memory that is zero between launches, and
+    `scratch_bytes` more.
     """
 
     pattern: Pattern
@@ -29,6 +30,7 @@ class Launch:
     share: float = 1.0
     cluster: int = 1
     shared_bytes: int = 0
+    resident: bool = False
     cooperative: bool = False
     counters_bytes: int = 0
     scratch_bytes: int = 0

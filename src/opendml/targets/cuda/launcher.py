@@ -7,19 +7,20 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from opendml.targets.cuda.driver import check, driver_module
+from opendml.targets.cuda.driver import check, driver_module, launch_config
 from opendml.targets.cuda.launch import Launch
 
 if TYPE_CHECKING:
     from opendml.targets.cuda.executable import CudaInstance
 
 
-def launcher(function: Any, launch: Launch, content: Any, stream: int) -> Callable[[], None]:
+def launcher(function: Any, launch: Launch, grid: int, content: Any, stream: int) -> Callable[[], None]:
     """A function that adds a launch to a stream.
 
     Args:
         function: the driver's handle of the kernel.
-        launch: its grid.
+        launch: how it is launched.
+        grid: with how many blocks.
         content: the bytes of its parameter, which the driver reads at every launch.
         stream: the driver's handle.
     """
@@ -27,13 +28,8 @@ def launcher(function: Any, launch: Launch, content: Any, stream: int) -> Callab
     pointers = (ctypes.c_void_p * 1)(ctypes.addressof(content))
     pointers.content = content
     address = ctypes.addressof(pointers)
-    config = driver.CUlaunchConfig()
-    config.gridDimX, config.gridDimY, config.gridDimZ = launch.grid, 1, 1
-    config.blockDimX, config.blockDimY, config.blockDimZ = launch.block, 1, 1
-    config.sharedMemBytes = launch.shared_bytes
+    config = launch_config(grid, launch.block, launch.shared_bytes, launch.cluster, launch.cooperative)
     config.hStream = driver.CUstream(stream)
-    attributes = _attributes(launch)
-    config.attrs, config.numAttrs = attributes, len(attributes)
     add = driver.cuLaunchKernelEx
 
     def run(kept: Any = pointers) -> None:
@@ -42,23 +38,6 @@ def launcher(function: Any, launch: Launch, content: Any, stream: int) -> Callab
             check(result, "launching a kernel")
 
     return run
-
-
-def _attributes(launch: Launch) -> list[Any]:
-    driver = driver_module()
-    result = []
-    if launch.cluster > 1:
-        attribute = driver.CUlaunchAttribute()
-        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-        dimension = attribute.value.clusterDim
-        dimension.x, dimension.y, dimension.z = launch.cluster, 1, 1
-        result.append(attribute)
-    if launch.cooperative:
-        attribute = driver.CUlaunchAttribute()
-        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-        attribute.value.cooperative = 1
-        result.append(attribute)
-    return result
 
 
 class Recording:

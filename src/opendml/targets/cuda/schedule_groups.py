@@ -151,11 +151,17 @@ class _Groups:
             "TX": held.across,
             "KEEP": held.keep,
             "CLUSTER": held.cluster,
-            "AHEAD": self._ahead(held),
+            "PREFETCH": int(held.cluster > 1 or self._resident(held) <= 2),
         }
         values = {"items": items, "tiles": tiles, "columns": self.row_units}
         return self._launch(
-            Mode.TILE, constants, items * held.cluster, held.threads, values, cluster=held.cluster
+            Mode.TILE,
+            constants,
+            items * held.cluster,
+            held.threads,
+            values,
+            cluster=held.cluster,
+            resident=True,
         )
 
     def _block(self) -> _Block | None:
@@ -192,26 +198,21 @@ class _Groups:
     def _resident(self, held: _Block) -> int:
         """Blocks that a multiprocessor should run at a time."""
         lanes = self.vector if self.columns else 0
-        registers = -(-min(248, self.registers * held.keep + 44 + lanes * 8) // 8) * 8
+        registers = -(-min(248, self.registers * held.keep + 32 + lanes * 8) // 8) * 8
         # A multiprocessor has four parts with registers of their own.
         warps = 4 * (_REGISTERS // 4 // (32 * registers))
         return max(1, min(32 * min(warps, 64) // held.threads, 32))
 
-    def _ahead(self, held: _Block) -> int:
-        """How many tiles run at a time, if one prefetches another that far behind it; small blocks overlap anyway."""
-        resident = self._resident(held) * self.machine.multiprocessors // held.cluster
-        return max(1, resident) if held.cluster > 1 or self._resident(held) <= 2 else 0
-
     def team(self) -> Launch:
         """Groups that teams of blocks read twice."""
         across = self._across()
-        keep = min(_MOST_UNITS, max(1, _HELD_REGISTERS // 2 // self.registers))
+        keep = min(_MOST_UNITS, max(1, _HELD_REGISTERS // self.registers))
         deep = _MOST_THREADS // across
         tiles = -(-self.row_units // across) if self.columns else 1
         items = self.nest.group_count * tiles
         resident = _TEAM_BLOCKS * self.machine.multiprocessors
-        fitting = self.machine.l2_bytes // 2 // (self.units * self.unit_bytes * across)
-        size = min(resident // max(1, min(fitting, items)), -(-self.units // (keep * deep)))
+        # Groups that the registers of all blocks hold are read only once.
+        size = min(resident, -(-self.units // (keep * deep)))
         teams = min(resident // size, items)
         width = across * (self.vector if self.columns else 1)
         constants = {"THREADS": _MOST_THREADS, "BLOCKS": _TEAM_BLOCKS, "TX": across, "KEEP": keep}
@@ -243,6 +244,7 @@ class _Groups:
         *,
         cluster: int = 1,
         shared_bytes: int = 0,
+        resident: bool = False,
         cooperative: bool = False,
         counters_bytes: int = 0,
         scratch_bytes: int = 0,
@@ -270,6 +272,7 @@ class _Groups:
             1.0 / self.elements,
             cluster,
             shared_bytes,
+            resident,
             cooperative,
             counters_bytes,
             scratch_bytes,

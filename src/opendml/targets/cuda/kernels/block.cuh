@@ -74,44 +74,31 @@ DEVICE void load_columns(Given (&given)[LANES], const Parameters& p, const Tile&
     }
 }
 
-// The value at the group's first element, to which all threads of all blocks refer.
+// The value at the first element of a column's group, to which all threads of all blocks refer.
 template <typename J>
-DEVICE void find_shifts(
-    double (&shift)[LANES], J j, const Held<VECTOR>& first, const Given (&given)[LANES]) {
-#pragma unroll
-    for (int lane = 0; lane < LANES; lane++) {
-        shift[lane] = finite_or_zero(double(reduced<VECTOR>(j, first, given[lane], lane)));
-    }
+DEVICE double shift_of(J j, int lane, const Held<VECTOR>& first, const Given (&given)[LANES]) {
+    return finite_or_zero(double(reduced<VECTOR>(j, first, given[lane], lane)));
 }
 
-template <typename J>
+// Adds a thread's units to the moments of one of its columns.
+template <typename J, typename Lane>
 DEVICE void add_units(
-    Moments (&moments)[LANES], J j, const Held<VECTOR> (&held)[KEEP], const bool (&inside)[KEEP],
-    const Given (&given)[LANES], const double (&shift)[LANES]) {
+    Moments& moments, J j, Lane, const Held<VECTOR> (&held)[KEEP], const bool (&inside)[KEEP],
+    const Given (&given)[LANES], double shift) {
+    constexpr int from = COLUMNS ? Lane::value : 0, to = COLUMNS ? Lane::value + 1 : VECTOR;
     auto value = [&](int k, int lane) { return reduced<VECTOR>(j, held[k], given[COLUMNS ? lane : 0], lane); };
-    using T = decltype(value(0, 0));
-    if constexpr (COLUMNS) {
-        each<LANES>([&](auto number) {
-            constexpr int lane = decltype(number)::value;
-            accumulate<T, lane, lane + 1>(moments[lane], inside, shift[lane], value);
-        });
-    } else {
-        accumulate<T, 0, VECTOR>(moments[0], inside, shift[0], value);
-    }
+    accumulate<decltype(value(0, 0)), from, to>(moments, inside, shift, value);
 }
 
-// Adds the moments of the block's threads; after the next barrier `sum_of_parts` gives them to the threads that finish.
-DEVICE void share_moments(Shared& shared, int j, const Tile& tile, Moments (&moments)[LANES]) {
-    const int part = TX <= 32 ? threadIdx.x / 32 : tile.ty;
-#pragma unroll
-    for (int lane = 0; lane < LANES; lane++) {
-        if constexpr (TX < 32) add_lanes<TX, 32>(moments[lane]);
-        if (TX > 32 || threadIdx.x % 32 < TX) {
-            double* slot = shared.partial[j][part][tile.tx * LANES + lane];
-            slot[0] = moments[lane].sum;
-            slot[1] = moments[lane].squares;
-        }
+// Adds the moments of a column over the block's threads; after the next barrier `sum_of_parts` gives them to those that finish.
+DEVICE void share_moments(Shared& shared, int j, int lane, const Tile& tile, Moments& moments, double shift) {
+    const int part = TX <= 32 ? threadIdx.x / 32 : tile.ty, column = tile.tx * LANES + lane;
+    if constexpr (TX < 32) add_lanes<TX, 32>(moments);
+    if (TX > 32 || threadIdx.x % 32 < TX) {
+        shared.partial[j][part][column][0] = moments.sum;
+        shared.partial[j][part][column][1] = moments.squares;
     }
+    if (tile.ty == 0) shared.shift[j][column] = shift;
 }
 
 // The sum of `count` moments that are `step` doubles apart, read by `read`, for a thread that finishes.
@@ -129,16 +116,6 @@ DEVICE Moments sum_of(int count, Read read) {
 
 DEVICE Moments sum_of_parts(const Shared& shared, int j) {
     return sum_of(PARTS, [&](int i, int which) { return shared.partial[j][i][finished_column()][which]; });
-}
-
-// For the threads that finish; needs a barrier before.
-DEVICE void share_shifts(Shared& shared, const Tile& tile, const double (&shift)[REDUCED][LANES]) {
-    if (tile.ty != 0) return;
-#pragma unroll
-    for (int j = 0; j < REDUCED; j++) {
-#pragma unroll
-        for (int lane = 0; lane < LANES; lane++) shared.shift[j][tile.tx * LANES + lane] = shift[j][lane];
-    }
 }
 
 // Needs a barrier before `store_units`.

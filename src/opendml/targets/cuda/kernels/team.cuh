@@ -40,14 +40,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         Moments moments[REDUCED][LANES] = {};
         load_held<VECTOR>(held[0], p, in_group<VECTOR>(p, tile.column, 0));
         load_columns(given, p, tile);
-        each<REDUCED>([&](auto j) { find_shifts(shift[j], j, held[0], given); });
+        each<REDUCED>([&](auto j) {
+            each<LANES>([&](auto lane) { shift[j][lane] = shift_of(j, lane, held[0], given); });
+        });
         for (Index first = begin; first < end; first += STRIDE) {
             load_units(held, inside, p, tile, first, end);
-            each<REDUCED>([&](auto j) { add_units(moments[j], j, held, inside, given, shift[j]); });
+            each<REDUCED>([&](auto j) {
+                each<LANES>([&](auto lane) {
+                    add_units(moments[j][lane], j, lane, held, inside, given, shift[j][lane]);
+                });
+            });
         }
         prefetch_units(p, item + teams, begin, end);
-        each<REDUCED>([&](auto j) { share_moments(shared, j, tile, moments[j]); });
-        share_shifts(shared, tile, shift);
+        each<REDUCED>([&](auto j) {
+            each<LANES>([&](auto lane) {
+                share_moments(shared, j, lane, tile, moments[j][lane], shift[j][lane]);
+            });
+        });
         __syncthreads();
         double* page = (double*)p.scratch + ((long long)(round % 2) * gridDim.x + blockIdx.x - rank) * PAGE;
         each<REDUCED>([&](auto j) {
