@@ -26,16 +26,17 @@ class Pool:
         self.dispatch_alone = _Dispatch(addresses["dispatch_alone"])
         self.dispatch_shared = _DispatchShared(addresses["dispatch_shared"])
         self._work = _Work(addresses["work"])
-        self._lock = threading.Lock()
-        self._reset()
-
-    def _reset(self) -> None:
-        """An empty pool. After a fork the child has none of the workers, and its copy of the state may be
-        mid-job."""
         self._state = np.zeros(POOL_WORDS + 8, np.int64)
         # Aligned to a cache line, so that the words that threads contend for lie on lines of their own.
         self.address = -(-self._state.ctypes.data // 64) * 64
+        self.reset()
+
+    def reset(self) -> None:
+        """Makes the pool empty. After a fork the child has none of the workers, and its copy of the state may be
+        mid-job; instances hold the address, so that it stays."""
+        self._state[:] = 0
         self._workers = 0
+        self._lock = threading.Lock()
 
     def start(self, workers: int) -> None:
         """Makes sure that so many workers run."""
@@ -51,5 +52,5 @@ def pool() -> Pool:
     """The pool of this process."""
     result = Pool()
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=result._reset)
+        os.register_at_fork(after_in_child=result.reset)
     return result

@@ -198,7 +198,8 @@ class _Groups:
     def _resident(self, held: _Block) -> int:
         """Blocks that a multiprocessor should run at a time."""
         lanes = self.vector if self.columns else 0
-        registers = -(-min(248, self.registers * held.keep + 32 + lanes * 8) // 8) * 8
+        scalars = held.keep if self.vector == 1 else 0
+        registers = -(-min(248, self.registers * held.keep + 32 + lanes * 8 + scalars) // 8) * 8
         # A multiprocessor has four parts with registers of their own.
         warps = 4 * (_REGISTERS // 4 // (32 * registers))
         return max(1, min(32 * min(warps, 64) // held.threads, 32))
