@@ -32,7 +32,8 @@ class Pool:
         self.reset()
 
     def reset(self) -> None:
-        """Makes the pool empty. After a fork the child has none of the workers, and its copy of the state may be
+        """Makes the pool empty. After a fork the child has none of the workers, and its copy of the state may
+        be
         mid-job; instances hold the address, so that it stays."""
         self._state[:] = 0
         self._workers = 0
