@@ -33,6 +33,8 @@ def multiply_add(a: Node | Number, b: Node | Number, c: Node | Number) -> Node:
 
 def scaled(x: Node, factor: float) -> Node:
     """x times a factor that the type of x need not hold: in two parts, so that only the result is rounded."""
+    if abs(factor) > float(np.finfo(np.float32).max):
+        return (x * (factor * 2.0**-64)) * 2.0**64
     high = float(np.float32(factor))
     return x * high if high == factor else multiply_add(x, high, x * (factor - high))
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 import threading
 from functools import cache
 from pathlib import Path
 
 import llvmlite
 import llvmlite.binding as llvm
-import platformdirs
 from llvmlite import ir
 
 from opendml.program import vector_math
@@ -19,9 +16,9 @@ from opendml.targets.cpu.emit_kernel import emit_kernel
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.native import runtime_assembly
 from opendml.targets.cpu.pattern import Pattern
+from opendml.targets.object_cache import read_object, write_object
 
 _SYMBOL = "kernel"
-_DIGEST_BYTES = 32
 
 _addresses: dict[str, int] = {}
 _libraries: list[llvm.ResourceTracker] = []
@@ -35,10 +32,10 @@ def kernel_address(pattern: Pattern) -> int:
         address = _addresses.get(text)
         if address is None:
             key = hashlib.sha256(f"{_environment()}\n{text}".encode()).hexdigest()
-            code = _read(key)
+            code = read_object(key)
             if code is None:
                 code = compile_object(kernel_assembly(pattern))
-                _write(key, code)
+                write_object(key, code)
             address = _addresses[text] = load_object(code, (_SYMBOL,))[_SYMBOL]
         return address
 
@@ -48,10 +45,10 @@ def runtime_addresses() -> dict[str, int]:
     """The addresses of the native runtime's functions."""
     assembly = runtime_assembly(machine().triple)
     key = hashlib.sha256(f"{_environment()}\n{assembly}".encode()).hexdigest()
-    code = _read(key)
+    code = read_object(key)
     if code is None:
         code = compile_object(assembly)
-        _write(key, code)
+        write_object(key, code)
     return load_object(code, ("dispatch_alone", "dispatch_shared", "work"))
 
 
@@ -87,11 +84,6 @@ def load_object(code: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
     return {symbol: int(library[symbol]) for symbol in symbols}
 
 
-def cache_directory() -> Path:
-    """Where compiled objects are kept: OPENDML_CACHE_DIRECTORY, or the user's cache directory."""
-    return Path(os.environ.get("OPENDML_CACHE_DIRECTORY") or platformdirs.user_cache_dir("opendml"))
-
-
 @cache
 def _target_machine() -> llvm.TargetMachine:
     llvm.initialize_native_target()
@@ -121,27 +113,3 @@ def _environment() -> str:
     compiler = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     versions = f"llvmlite {llvmlite.__version__} {llvm.llvm_version_info}"
     return f"{host.triple} {host.name} {host.features} {versions} {compiler}"
-
-
-def _read(key: str) -> bytes | None:
-    """The cached object, or None where there is none or it is damaged."""
-    try:
-        content = (cache_directory() / f"{key}.o").read_bytes()
-    except OSError:
-        return None
-    digest, code = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
-    return code if hashlib.sha256(code).digest() == digest else None
-
-
-def _write(key: str, code: bytes) -> None:
-    """Stores an object so that other processes see all of it or nothing; a directory that cannot be written
-    is no error."""
-    directory = cache_directory()
-    try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, name = tempfile.mkstemp(dir=directory, suffix=".tmp")
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(code).digest() + code)
-        Path(name).replace(directory / f"{key}.o")
-    except OSError:
-        return

@@ -151,7 +151,7 @@ class _Groups:
             "TX": held.across,
             "KEEP": held.keep,
             "CLUSTER": held.cluster,
-            "PREFETCH": int(held.cluster > 1 or self._resident(held) <= 2),
+            "PREFETCH": int(held.cluster > 1),
         }
         values = {"items": items, "tiles": tiles, "columns": self.row_units}
         return self._launch(
@@ -161,7 +161,7 @@ class _Groups:
             held.threads,
             values,
             cluster=held.cluster,
-            resident=True,
+            resident=held.cluster > 1,
         )
 
     def _block(self) -> _Block | None:
