@@ -160,7 +160,7 @@ def median_seconds(calls: Sequence[Call], repeats: int = 9) -> float:
             calls[number % len(calls)]()
         last.record()
         last.synchronize()
-        times.append(first.elapsed_time(last) / 1e3 / count)
+        times.append(float(first.elapsed_time(last)) / 1e3 / count)
     return statistics.median(times)
 
 

@@ -144,7 +144,8 @@ def test_module_is_the_command(path: Path) -> None:
 def test_help_loads_neither_llvm_nor_rich() -> None:
     code = (
         "import sys, opendml.cli; "
-        "heavy = {'rich', 'llvmlite', 'opendml.frontends', 'opendml.spec.descs.activation'} & set(sys.modules); "
+        "heavy = {'rich', 'llvmlite', 'opendml.frontends', 'opendml.spec.descs.activation'}; "
+        "heavy &= set(sys.modules); "
         "sys.exit(str(heavy) if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,6 +1,6 @@
 """Checks the CUDA target on a device: every case of `cuda_cases` against the reference. Timings are in `benchmarks/cuda.py`.
 
-python tools/cuda_check.py [WORD ...]    only cases whose name has all the words
+python -m tools.cuda_check [WORD ...]    only cases whose name has all the words
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections import Counter
 
 import numpy as np
 
-from cuda_cases import Case, all_cases, random_input
 from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.driver import device
 from opendml.targets.cuda.executable import CudaExecutable
 from opendml.targets.reference.executable import ReferenceExecutable
+from tools.cuda_cases import Case, all_cases, random_input
 
 Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from opendml.errors import Unsupported
-from opendml.targets.cuda.source import kernel_source
 from opendml.targets.cuda.pattern import Pattern
+from opendml.targets.cuda.source import kernel_source
 from opendml.targets.object_cache import read_object, write_object
 
 

@@ -26,13 +26,12 @@ def launcher(function: Any, launch: Launch, grid: int, content: Any, stream: int
     """
     driver = driver_module()
     pointers = (ctypes.c_void_p * 1)(ctypes.addressof(content))
-    pointers.content = content
     address = ctypes.addressof(pointers)
     config = launch_config(grid, launch.block, launch.shared_bytes, launch.cluster, launch.cooperative)
     config.hStream = driver.CUstream(stream)
     add = driver.cuLaunchKernelEx
 
-    def run(kept: Any = pointers) -> None:
+    def run(kept: Any = (pointers, content)) -> None:
         result = add(config, function, address, 0)
         if result[0]:
             check(result, "launching a kernel")

@@ -77,4 +77,5 @@ def magic(count: int) -> int:
     if count >= 2**31:
         return 0
     shift = 31 + (count - 1).bit_length()
-    return -(-(2**shift) // count) | shift << 32
+    multiplier: int = -(-(2**shift) // count)
+    return multiplier | shift << 32
