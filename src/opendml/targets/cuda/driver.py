@@ -13,6 +13,8 @@ from opendml.targets.cuda.machine import Machine
 
 LEAST_CAPABILITY = 80
 """Asynchronous copies, and minima that keep NaN."""
+DEFAULT_SHARED_BYTES = 48 * 1024
+"""That a block may use without asking."""
 
 
 @cache
@@ -88,7 +90,9 @@ class CudaDevice:
             raise Unsupported(f"cuda: {self.name} has compute capability {major}.{minor}; 8.0 is needed")
         _check_driver_version()
         self.machine = Machine(
-            capability, self._attribute("MULTIPROCESSOR_COUNT"), self._attribute("L2_CACHE_SIZE")
+            capability,
+            self._attribute("MULTIPROCESSOR_COUNT"),
+            self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
         )
         self._context = check(driver.cuDevicePrimaryCtxRetain(self._handle), "opening a context")
         self._functions: dict[bytes, Any] = {}
@@ -107,17 +111,21 @@ class CudaDevice:
         """Makes the context current in the calling thread."""
         check(driver_module().cuCtxSetCurrent(self._context), "entering the context")
 
-    def function(self, cubin: bytes, cluster: int) -> Any:
-        """The function `kernel` of some machine code, loaded once."""
+    def function(self, cubin: bytes, cluster: int, shared_bytes: int) -> Any:
+        """The function `kernel` of some machine code, loaded once, for launches with such clusters and shared memory."""
         driver = driver_module()
         with self._lock:
             function = self._functions.get(cubin)
             if function is None:
                 module = check(driver.cuModuleLoadData(cubin), "loading a kernel")
                 function = check(driver.cuModuleGetFunction(module, b"kernel"), "finding a kernel")
+                attributes = driver.CUfunction_attribute
                 if cluster > 8:
-                    allowed = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+                    allowed = attributes.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
                     check(driver.cuFuncSetAttribute(function, allowed, 1), "allowing large clusters")
+                if shared_bytes > DEFAULT_SHARED_BYTES:
+                    most = attributes.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                    check(driver.cuFuncSetAttribute(function, most, shared_bytes), "allowing shared memory")
                 self._functions[cubin] = function
             return function
 

@@ -65,7 +65,8 @@ class PreparedLaunch:
     def __init__(self, launch: Launch, owner: CudaDevice) -> None:
         self.launch = launch
         owner.activate()
-        self.function = owner.function(cubin_of(launch.pattern, owner.machine.architecture), launch.cluster)
+        code = cubin_of(launch.pattern, owner.machine.architecture)
+        self.function = owner.function(code, launch.cluster, launch.shared_bytes)
         self.grid = launch.grid
         if launch.resident:
             clusters = owner.resident_clusters(self.function, launch.block, launch.shared_bytes, launch.cluster)

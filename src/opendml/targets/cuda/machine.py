@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The facts that schedules depend on: compute capability (90 for 9.0), multiprocessors, and bytes of L2 cache."""
+    """The facts that schedules depend on: compute capability (90 for 9.0), multiprocessors, and the bytes of shared memory
+    that blocks on one of them may use together."""
 
     capability: int
     multiprocessors: int
-    l2_bytes: int
+    shared_bytes: int
 
     @property
     def architecture(self) -> str:

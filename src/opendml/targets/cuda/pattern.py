@@ -22,7 +22,11 @@ class Mode(Enum):
     STAGED = "staged"
     """Small groups through shared memory."""
     TILE = "tile"
-    """Groups held by a block or a cluster."""
+    """Groups held by a block."""
+    CLUSTER = "cluster"
+    """Groups held by a cluster of blocks."""
+    SPREAD = "spread"
+    """Groups held by blocks that meet in global memory."""
     TEAM = "team"
     """Groups that are read twice, by several blocks each."""
 

@@ -15,9 +15,9 @@ from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step, reduced
 
 _THREADS = 256
-"""Of a block of independent groups."""
+"""Of a block of independent groups, and of one that shares a group with others."""
 _MOST_THREADS = 512
-"""Of a block that shares a group."""
+"""Of a block."""
 _HELD_REGISTERS = 32
 """In which a thread holds elements."""
 _MOST_UNITS = 16
@@ -30,10 +30,16 @@ _STAGE_BYTES = 16 * 1024
 """Of shared memory for them, about."""
 _TILE_COLUMNS = 64
 """Groups side by side in one tile."""
-_CLUSTER_BYTES = 1024 * 1024
-"""Up to this size, a group is held by a cluster."""
+_TILE_BYTES = 64 * 1024
+"""Of a group that one block holds."""
+_COLUMN_TILE_BYTES = 16 * 1024
+"""The same for groups side by side."""
+_PIPELINES = ((256, 8, 2), (512, 8, 1), (512, 12, 1))
+"""Threads, 16-byte units of each, and blocks on a multiprocessor, of blocks that share groups: the first way that is enough."""
+_MOST_STAGES = 4
+"""Tiles that such a block has in registers or under way."""
 _TEAM_BLOCKS = 2
-"""Blocks of teams on one multiprocessor."""
+"""Blocks on one multiprocessor, where groups are read twice."""
 _REGISTERS = 65536
 """Of a multiprocessor."""
 
@@ -41,16 +47,16 @@ _REGISTERS = 65536
 def schedule_groups(nest: Nest, machine: Machine, alignments: Sequence[int]) -> Launch:
     """The launch of a kernel that reduces; the arguments are those of `schedule`."""
     groups = _Groups(nest, machine, alignments)
-    if nest.inner_reduced:
-        return groups.warps() or groups.staged() or groups.tile() or groups.team()
-    return groups.tile() or groups.team()
+    if nest.inner_reduced and (small := groups.warps() or groups.staged()):
+        return small
+    return groups.tile() or groups.pipeline() or groups.team()
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """How a tile is held: `cluster` blocks of `threads` threads, `across` of them side by side, `keep` units each."""
+    """How a tile is shared: by `size` blocks of `threads` threads, `across` of them side by side, `keep` units each."""
 
-    cluster: int
+    size: int
     threads: int
     across: int
     keep: int
@@ -136,48 +142,94 @@ class _Groups:
         return nest.accesses[numbers[0]].type.bytes == nest.accesses[numbers[1]].type.bytes
 
     def tile(self) -> Launch | None:
-        """Groups in the registers of a block or a cluster, if they fit."""
-        held = self._block()
-        if held is None:
+        """Groups in the registers of a block, if they fit."""
+        across = self._across()
+        limit = _COLUMN_TILE_BYTES if self.columns else _TILE_BYTES
+        if self.units * self.unit_bytes * across > limit:
             return None
-        tiles = -(-self.row_units // held.across) if self.columns else 1
-        items = self.nest.group_count * tiles
-        # Few groups leave most of the device idle, unless all of it shares each.
-        if items * held.cluster * 2 < self.machine.multiprocessors and held.cluster * held.threads > _MOST_THREADS:
+        most = self._most_units()
+        for keep in dict.fromkeys((max(1, most // 2), most)):
+            threads = self._threads(across, -(-self.units // keep))
+            if threads <= _MOST_THREADS:
+                break
+        else:
             return None
+        tiles, items = self._tiles(across)
         constants = {
-            "THREADS": held.threads,
-            "BLOCKS": self._resident(held),
-            "TX": held.across,
-            "KEEP": held.keep,
-            "CLUSTER": held.cluster,
-            "PREFETCH": int(held.cluster > 1),
+            "THREADS": threads, "BLOCKS": self._resident(threads, keep), "TX": across, "KEEP": keep
         }
         values = {"items": items, "tiles": tiles, "columns": self.row_units}
+        return self._launch(Mode.TILE, constants, items, threads, values)
+
+    def _most_units(self) -> int:
+        return min(_MOST_UNITS, max(1, _HELD_REGISTERS // self.registers))
+
+    def _tiles(self, across: int) -> tuple[int, int]:
+        """Tiles side by side, and all tiles."""
+        tiles = -(-self.row_units // across) if self.columns else 1
+        return tiles, self.nest.group_count * tiles
+
+    def pipeline(self) -> Launch | None:
+        """Groups in the registers of several blocks, if they fit."""
+        if not self._copyable():
+            return None
+        across = self._across()
+        for threads, units, blocks in _PIPELINES:
+            keep = max(1, min(units * VECTOR_BYTES // self.unit_bytes, 2 * _MOST_UNITS))
+            size = -(-self.units // (keep * (threads // across)))
+            if size <= blocks * self.machine.multiprocessors:
+                cluster = 1 << (size - 1).bit_length()
+                if cluster <= self.machine.cluster_blocks:
+                    size = cluster
+                threads = self._threads(across, -(-self.units // (keep * size)))
+                return self._pipeline(_Block(size, threads, across, keep), blocks)
+        return None
+
+    def _pipeline(self, held: _Block, blocks: int) -> Launch:
+        tiles, items = self._tiles(held.across)
+        width = held.across * (self.vector if self.columns else 1)
+        # What all threads share: sums of the parts of the block, and what results need of each group.
+        shared = self.reduced * width * (16 * (held.threads // 32 + 1) + 8) + 64 * width
+        stage_bytes = held.threads * held.keep * self.unit_bytes
+        stages = min(_MOST_STAGES, (self.machine.shared_bytes // blocks - 1024 - shared) // stage_bytes)
+        constants = {
+            "THREADS": held.threads,
+            "BLOCKS": blocks,
+            "TX": held.across,
+            "KEEP": held.keep,
+            "STAGES": max(2, stages),
+            "UNIT_BYTES": self.unit_bytes,
+        }
+        values = {"items": items, "tiles": tiles, "columns": self.row_units, "team": held.size}
+        shared_bytes = max(2, stages) * stage_bytes
+        if held.size <= self.machine.cluster_blocks:
+            constants["CLUSTER"] = held.size
+            return self._launch(
+                Mode.CLUSTER,
+                constants,
+                items * held.size,
+                held.threads,
+                values,
+                cluster=held.size,
+                shared_bytes=shared_bytes,
+                resident=True,
+            )
+        teams = min(blocks * self.machine.multiprocessors // held.size, items)
         return self._launch(
-            Mode.TILE,
+            Mode.SPREAD,
             constants,
-            items * held.cluster,
+            teams * held.size,
             held.threads,
             values,
-            cluster=held.cluster,
-            resident=held.cluster > 1,
+            shared_bytes=shared_bytes,
+            cooperative=True,
+            counters_bytes=8 * teams,
+            scratch_bytes=32 * teams * held.size * self.reduced * width,
         )
 
-    def _block(self) -> _Block | None:
-        across = self._across()
-        if self.units * self.unit_bytes * across > _CLUSTER_BYTES * (1 if across == 1 else 2):
-            return None
-        cluster = 1
-        while cluster <= self.machine.cluster_blocks:
-            most = min(_MOST_UNITS, max(1, _HELD_REGISTERS // self.registers))
-            for keep in dict.fromkeys((max(1, most // 2), most)):
-                deep = -(-self.units // (keep * cluster))
-                threads = self._threads(across, deep)
-                if threads <= _MOST_THREADS:
-                    return _Block(cluster, threads, across, keep)
-            cluster *= 2
-        return None
+    def _copyable(self) -> bool:
+        """Whether the elements that are reduced can be copied to shared memory while others are worked on."""
+        return all(a.step is Step.CONTIGUOUS and a.type.bytes * self.vector >= 4 for a in self._held())
 
     def _across(self) -> int:
         """Threads side by side in a tile."""
@@ -195,26 +247,24 @@ class _Groups:
         step = max(1, 32 // across)
         return -(-deep // step) * step * across
 
-    def _resident(self, held: _Block) -> int:
+    def _resident(self, threads: int, keep: int) -> int:
         """Blocks that a multiprocessor should run at a time."""
         lanes = self.vector if self.columns else 0
-        scalars = held.keep if self.vector == 1 else 0
-        registers = -(-min(248, self.registers * held.keep + 32 + lanes * 8 + scalars) // 8) * 8
+        scalars = keep if self.vector == 1 else 0
+        registers = -(-min(248, self.registers * keep + 32 + lanes * 8 + scalars) // 8) * 8
         # A multiprocessor has four parts with registers of their own.
         warps = 4 * (_REGISTERS // 4 // (32 * registers))
-        return max(1, min(32 * min(warps, 64) // held.threads, 32))
+        return max(1, min(32 * min(warps, 64) // threads, 32))
 
     def team(self) -> Launch:
         """Groups that teams of blocks read twice."""
         across = self._across()
-        keep = min(_MOST_UNITS, max(1, _HELD_REGISTERS // self.registers))
-        deep = _MOST_THREADS // across
-        tiles = -(-self.row_units // across) if self.columns else 1
-        items = self.nest.group_count * tiles
-        resident = _TEAM_BLOCKS * self.machine.multiprocessors
-        # Groups that the registers of all blocks hold are read only once.
-        size = min(resident, -(-self.units // (keep * deep)))
-        teams = min(resident // size, items)
+        keep = self._most_units()
+        tiles, items = self._tiles(across)
+        size = min(
+            _TEAM_BLOCKS * self.machine.multiprocessors, -(-self.units // (keep * (_MOST_THREADS // across)))
+        )
+        teams = min(_TEAM_BLOCKS * self.machine.multiprocessors // size, items)
         width = across * (self.vector if self.columns else 1)
         constants = {"THREADS": _MOST_THREADS, "BLOCKS": _TEAM_BLOCKS, "TX": across, "KEEP": keep}
         values = {

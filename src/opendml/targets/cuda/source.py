@@ -18,8 +18,10 @@ _FILES = {
     Mode.TRANSPOSED: ("common", None, "transposed"),
     Mode.WARPS: ("common", None, "moments", "warps"),
     Mode.STAGED: ("common", None, "moments", "staged"),
-    Mode.TILE: ("common", None, "moments", "cluster", "block", "tile"),
-    Mode.TEAM: ("common", None, "moments", "block", "team"),
+    Mode.TILE: ("common", None, "moments", "block", "tile"),
+    Mode.CLUSTER: ("common", None, "moments", "block", "cluster", "pipeline"),
+    Mode.SPREAD: ("common", None, "moments", "block", "meeting", "pipeline"),
+    Mode.TEAM: ("common", None, "moments", "block", "meeting", "team"),
 }
 """The files of each mode; None stands for what is printed."""
 
@@ -215,19 +217,29 @@ class _Printer:
             return [self._load(number, f"to.l{number}") for number in numbers]
 
         arguments = "const Parameters& p, const Offsets& at"
-        prefetches = [f"prefetch({self._address(number)});" for number in self.held]
         functions = [
-            _function(f"void prefetch_held({arguments})", prefetches),
             _template(f"void load_held(Held<V>& to, {arguments})", lines(self.held)),
             _template(f"void load_late(Late<V>& to, {arguments})", lines(self.late)),
         ]
         if self.pattern.mode is Mode.STAGED:
             (held,) = self.held
-            functions += [
-                _function(f"const char* held_address({arguments})", [f"return {self._address(held)};"]),
-                _template("void take_held(Held<V>& to, const char* from)", [f"load(to.l{held}, from);"]),
-            ]
+            functions.append(_function(f"const char* held_address({arguments})", [f"return {self._address(held)};"]))
+        if self.pattern.mode in (Mode.STAGED, Mode.CLUSTER, Mode.SPREAD):
+            functions += self._copying(arguments)
         return functions
+
+    def _copying(self, arguments: str) -> list[str]:
+        """Held elements on their way through shared memory: one unit of each load after the other."""
+        copies, takes, offset = [], [], 0
+        for number in self.held:
+            unit = self.pattern.loads[number].type.bytes * self.pattern.vector
+            copies.append(f"copy_async<{unit}>(to + {offset}, {self._address(number)});")
+            takes.append(f"load(to.l{number}, from + {offset});")
+            offset += unit
+        return [
+            _function(f"void copy_held(char* to, {arguments})", copies),
+            _template("void take_held(Held<V>& to, const char* from)", takes),
+        ]
 
     def _storing(self) -> list[str]:
         arguments = "const Parameters& p, const Offsets& at"

@@ -45,17 +45,6 @@ DEVICE Tile tile_of(const Parameters& p, Index item) {
     return tile;
 }
 
-// Asks for units of a later tile: they are in the L2 cache when their turn comes, and the memory never rests.
-DEVICE void prefetch_units(const Parameters& p, Index item, Index first, Index end) {
-    if (item >= (Index)p.items) return;
-    const Tile tile = tile_of(p, item);
-#pragma unroll
-    for (int k = 0; k < KEEP; k++) {
-        const Index unit = first + k * TY + tile.ty;
-        if (tile.there && unit < end) prefetch_held(p, in_group<VECTOR>(p, tile.column, unit));
-    }
-}
-
 DEVICE void load_units(
     Held<VECTOR> (&held)[KEEP], bool (&inside)[KEEP], const Parameters& p, const Tile& tile, Index first, Index end) {
 #pragma unroll
@@ -99,6 +88,22 @@ DEVICE void share_moments(Shared& shared, int j, int lane, const Tile& tile, Mom
         shared.partial[j][part][column][1] = moments.squares;
     }
     if (tile.ty == 0) shared.shift[j][column] = shift;
+}
+
+// The moments of units that are held, for all columns of the thread.
+DEVICE void share_units(
+    Shared& shared, const Parameters& p, const Tile& tile, const Held<VECTOR> (&held)[KEEP],
+    const bool (&inside)[KEEP], const Held<VECTOR>& origin) {
+    Given given[LANES];
+    load_columns(given, p, tile);
+    each<REDUCED>([&](auto j) {
+        each<LANES>([&](auto lane) {
+            const double shift = shift_of(j, lane, origin, given);
+            Moments moments = {0, 0};
+            add_units(moments, j, lane, held, inside, given, shift);
+            share_moments(shared, j, lane, tile, moments, shift);
+        });
+    });
 }
 
 // The sum of `count` moments that are `step` doubles apart, read by `read`, for a thread that finishes.

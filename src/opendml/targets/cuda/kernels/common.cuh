@@ -1,6 +1,7 @@
 // What all kernels share: element types, vectors, index arithmetic. No header of a CUDA toolkit is needed.
 
 #define DEVICE static __device__ __forceinline__
+#define DEVICE_MEMBER __device__ __forceinline__
 
 struct half {
     unsigned short bits;
@@ -102,9 +103,18 @@ DEVICE void store(char* to, const T& from) {
     *reinterpret_cast<T*>(to) = from;
 }
 
-// Asks for the memory around an address, if it is the first of a sector.
-DEVICE void prefetch(const char* from) {
-    if (((unsigned long long)from & 31) == 0) asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+// Starts a copy to shared memory.
+template <int BYTES>
+DEVICE void copy_async(char* to, const char* from) {
+    const unsigned target = (unsigned)__cvta_generic_to_shared(to);
+    if constexpr (BYTES == 16) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target), "l"(from) : "memory");
+    } else if constexpr (BYTES > 16) {
+        copy_async<16>(to, from);
+        copy_async<BYTES - 16>(to + 16, from + 16);
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(target), "l"(from), "n"(BYTES) : "memory");
+    }
 }
 
 // Elements that are `step` bytes apart.

@@ -1,11 +1,6 @@
 // Small groups that follow each other in memory without being aligned: a block copies BATCH of them to shared memory in units of
 // 16 bytes, gives each to SPAN neighbouring lanes, puts the results in their place, and copies those out.
 
-DEVICE void copy_async(char* to, const char* from) {
-    const unsigned target = (unsigned)__cvta_generic_to_shared(to);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target), "l"(from) : "memory");
-}
-
 DEVICE void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
@@ -16,7 +11,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
     const int units = (int)p.units, group_bytes = units * ELEMENT, bytes = groups * group_bytes;
     const char* source = held_address(p, at_group(p, first));
     char* target = stored_address(p, at_group(p, first));
-    for (int at = threadIdx.x * 16; at + 16 <= bytes; at += THREADS * 16) copy_async(staged + at, source + at);
+    for (int at = threadIdx.x * 16; at + 16 <= bytes; at += THREADS * 16) copy_async<16>(staged + at, source + at);
     for (int at = bytes / 16 * 16 + threadIdx.x; at < bytes; at += THREADS) staged[at] = source[at];
     wait_for_copies();
     __syncthreads();

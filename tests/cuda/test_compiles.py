@@ -1,0 +1,127 @@
+"""Kernels of the CUDA target, without a device: all compile, and their launches keep within the hardware's limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from opendml.compiler.fuse import fuse
+from opendml.compiler.simplify import simplify
+from opendml.errors import Unsupported
+from opendml.program.program import Program
+from opendml.targets.cuda.launch import Launch
+from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.parameters import magic
+from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.schedule import schedule
+from tools.cuda_cases import Case, all_cases
+
+MACHINES = {
+    80: Machine(80, 108, 40 * 2**20),
+    90: Machine(90, 132, 50 * 2**20),
+    100: Machine(100, 148, 126 * 2**20),
+}
+CASES = list(all_cases())
+MOST_PARAMETER_BYTES = 4096
+
+
+def launches(case: Case, machine: Machine) -> Iterator[Launch]:
+    """The launches of a case, for the alignments that its offset leaves."""
+    program = case.program
+    kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results)))
+    for kernel in kernels.kernels:
+        alignments = []
+        for access in (*kernel.loads, *kernel.stores):
+            offset = case.offset * access.type.bytes
+            alignments.append(min(16, offset & -offset) if offset else 16)
+        yield schedule(kernel, machine, alignments)
+
+
+def all_launches(machine: Machine) -> dict[str, Launch]:
+    """One launch of each pattern."""
+    return {launch.pattern.text(): launch for case in CASES for launch in launches(case, machine)}
+
+
+def compiled_per_capability() -> Iterator[tuple[int, Launch]]:
+    """All patterns for one capability; for the others, of each mode, vector and way of lying in memory one."""
+    for capability, machine in MACHINES.items():
+        seen = set()
+        for launch in all_launches(machine).values():
+            pattern = launch.pattern
+            key = (pattern.mode, pattern.vector > 1, pattern.columns, launch.cluster > 1, pattern.loads[0].type)
+            if capability == 90 or key not in seen:
+                seen.add(key)
+                yield capability, launch
+
+
+COMPILED = list(compiled_per_capability())
+
+
+def machine_code(launch: Launch, capability: int) -> bytes:
+    """The launch's kernel; skips where NVRTC is missing."""
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
+    pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC's bindings are not installed")
+    from opendml.targets.cuda.compile import compile_source
+    from opendml.targets.cuda.source import kernel_source
+
+    try:
+        return compile_source(kernel_source(launch.pattern), f"sm_{capability}")
+    except (Unsupported, RuntimeError) as error:
+        if "nvrtc" in str(error).lower() and "found" in str(error):
+            pytest.skip(f"NVRTC is not installed: {error}")
+        raise
+
+
+@pytest.mark.parametrize(
+    ("capability", "launch"),
+    COMPILED,
+    ids=[f"sm_{c}-{n}-{launch.pattern.mode.value}" for n, (c, launch) in enumerate(COMPILED)],
+)
+def test_kernel_compiles(capability: int, launch: Launch) -> None:
+    assert machine_code(launch, capability).startswith(b"\x7fELF")
+
+
+@pytest.mark.parametrize("capability", MACHINES)
+def test_launches_keep_within_limits(capability: int) -> None:
+    machine = MACHINES[capability]
+    for case in CASES:
+        for launch in launches(case, machine):
+            constants = dict(launch.pattern.constants)
+            assert 32 <= launch.block <= 1024
+            assert launch.block % 32 == 0
+            assert launch.block == constants["THREADS"]
+            assert 1 <= launch.grid < 2**31
+            assert launch.grid % launch.cluster == 0
+            assert launch.cluster <= machine.cluster_blocks
+            assert launch.shared_bytes <= 48 * 1024
+            assert constants.get("BLOCKS", 1) * launch.block <= 2048
+            if launch.cooperative:
+                assert launch.grid <= constants["BLOCKS"] * machine.multiprocessors
+                assert launch.grid % launch.values["team"] == 0
+
+
+def test_clusters_need_capability_9() -> None:
+    assert all(launch.cluster == 1 for launch in all_launches(MACHINES[80]).values())
+    assert any(launch.cluster > 8 for launch in all_launches(MACHINES[90]).values())
+
+
+def test_every_schedule_is_covered() -> None:
+    modes = {launch.pattern.mode for launch in all_launches(MACHINES[90]).values()}
+    assert modes == set(Mode)
+
+
+def test_parameters_fit_a_launch() -> None:
+    from opendml.targets.cuda.parameters import Parameters
+
+    for launch in all_launches(MACHINES[90]).values():
+        assert len(Parameters(launch.pattern).pack(launch.values, launch.share)) <= MOST_PARAMETER_BYTES
+
+
+def test_magic_divides_all_indices() -> None:
+    for count in (1, 2, 3, 7, 49, 56, 64, 1000, 12345, 2**20 + 1, 2**30, 2**31 - 1):
+        word = magic(count)
+        multiplier, shift = word & 0xFFFFFFFF, word >> 32
+        for index in (0, 1, count - 1, count, count + 1, 7 * count - 1, 2**31 - 1):
+            if index < 2**31:
+                assert index * multiplier >> shift == index // count
