@@ -1,9 +1,10 @@
-"""Times the CUDA target on a device, side by side with PyTorch (eager and compiled), JAX, and the copy of the same bytes.
+"""Times the CUDA target on a device, side by side with PyTorch (eager and compiled), JAX, and the copy of the
+same bytes.
 
 python -m benchmarks.cuda [--peers] [--words WORD ...] [--out DIRECTORY]
 
-Every figure is the median over several timings by events of a run of calls that go around several sets of tensors, so that no
-call finds its data in the L2 cache. Data is random.
+Every figure is the median over several timings by events of a run of calls that go around several sets of
+tensors, so that no call finds its data in the L2 cache. Data is random.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,13 @@ Call = Callable[[], None]
 SET_BYTES = 256 * 1024 * 1024
 """Together, the sets of tensors that calls go around have at least this many bytes."""
 TYPES = {"float32": (torch.float32, dml.FLOAT32), "float16": (torch.float16, dml.FLOAT16)}
-NORMALIZED_SIZES = ((32, 256, 56, 56), (8, 64, 224, 224), (64, 1024, 1, 1024), (256, 2048, 7, 7), (4096, 1, 1, 8192))
+NORMALIZED_SIZES = (
+    (32, 256, 56, 56),
+    (8, 64, 224, 224),
+    (64, 1024, 1, 1024),
+    (256, 2048, 7, 7),
+    (4096, 1, 1, 8192),
+)
 NORMALIZED_AXES = ((2, 3), (0, 2, 3), (1, 2, 3), (3,), (1,))
 POINTWISE_SIZES = (64, 64, 128, 128)
 ACTIVATIONS: dict[str, tuple[dict[str, float], Callable[[Any], Any]]] = {
@@ -60,7 +68,9 @@ ACTIVATIONS: dict[str, tuple[dict[str, float], Callable[[Any], Any]]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """What is timed: a program on one input (and scale and bias), PyTorch's and JAX's words for it, and the goal."""
+    """What is timed: a program on one input (and scale and bias), PyTorch's and JAX's words for it, and the
+    goal.
+    """
 
     name: str
     program: Program
@@ -79,7 +89,16 @@ def cases() -> Iterator[Case]:
             tensor = TensorDesc(data_type, POINTWISE_SIZES)
             camel = "".join(part.capitalize() for part in name.split("_"))
             program = program_of(getattr(descs, f"Activation{camel}")(tensor, tensor, **attributes))
-            yield Case(f"{name} {dtype}", program, POINTWISE_SIZES, dtype, function, _jax_activation(name), None, 0.97)
+            yield Case(
+                f"{name} {dtype}",
+                program,
+                POINTWISE_SIZES,
+                dtype,
+                function,
+                _jax_activation(name),
+                None,
+                0.97,
+            )
         yield _transposition(dtype, data_type)
         for sizes in NORMALIZED_SIZES:
             for axes in NORMALIZED_AXES:
@@ -97,12 +116,20 @@ def _transposition(dtype: str, data_type: TensorDataType) -> Case:
     return Case(f"relu from NHWC {dtype}", program, POINTWISE_SIZES, dtype, call, None, None, 0.6)
 
 
-def _normalization(dtype: str, data_type: TensorDataType, sizes: tuple[int, ...], axes: tuple[int, ...]) -> Case:
+def _normalization(
+    dtype: str, data_type: TensorDataType, sizes: tuple[int, ...], axes: tuple[int, ...]
+) -> Case:
     axis = 3 if axes == (3,) else 1
     parameter_sizes = tuple(size if i == axis else 1 for i, size in enumerate(sizes))
     tensor, parameter = TensorDesc(data_type, sizes), TensorDesc(data_type, parameter_sizes)
     desc = descs.MeanVarianceNormalization1(
-        tensor, parameter, parameter, tensor, axes=axes, normalize_variance=True, epsilon=1e-5,
+        tensor,
+        parameter,
+        parameter,
+        tensor,
+        axes=axes,
+        normalize_variance=True,
+        epsilon=1e-5,
         fused_activation=descs.ActivationRelu(),
     )
     group_bytes = tensor_elements([sizes[i] for i in axes]) * (4 if dtype == "float32" else 2)
@@ -119,7 +146,9 @@ def _normalization(dtype: str, data_type: TensorDataType, sizes: tuple[int, ...]
 
         wide = x.astype(jnp.float32)
         mean, variance = wide.mean(axes, keepdims=True), wide.var(axes, keepdims=True)
-        result = (wide - mean) * (variance + 1e-5) ** -0.5 * scale.astype(jnp.float32) + bias.astype(jnp.float32)
+        result = (wide - mean) * (variance + 1e-5) ** -0.5 * scale.astype(jnp.float32) + bias.astype(
+            jnp.float32
+        )
         return jnp.maximum(result, 0).astype(x.dtype)
 
     name = f"normalization {dtype} {sizes} {axes}".replace(" ", "").replace("normalization", "normalization ")
@@ -164,8 +193,11 @@ def median_seconds(calls: Sequence[Call], repeats: int = 9) -> float:
     return statistics.median(times)
 
 
-def opendml_calls(program: Program, tensors: Sequence[Sequence[Any]], outputs: Sequence[Any]) -> tuple[list[Call], float]:
-    """Dispatches over each set of tensors on PyTorch's current stream, and the seconds that compilation took."""
+def opendml_calls(
+    program: Program, tensors: Sequence[Sequence[Any]], outputs: Sequence[Any]
+) -> tuple[list[Call], float]:
+    """Dispatches over each set of tensors on PyTorch's current stream, and the seconds that compilation
+    took."""
     start = time.perf_counter()
     executable = CudaExecutable(program)
     seconds = time.perf_counter() - start
@@ -190,9 +222,7 @@ def time_case(case: Case, peers: bool) -> dict[str, Any]:
             tensors += [torch.randn(case.parameter_sizes, device="cuda").to(dtype) for _ in range(2)]
     outputs = [torch.empty_like(tensors[0]).fill_(float("nan")) for tensors in inputs]
     calls, compilation = opendml_calls(case.program, inputs, outputs)
-    copies: list[Call] = [
-        lambda a=a[0], b=b: b.copy_(a) for a, b in zip(inputs, outputs, strict=True)  # type: ignore[misc]
-    ]
+    copies: list[Call] = [partial(b.copy_, a[0]) for a, b in zip(inputs, outputs, strict=True)]
     copy_seconds = [median_seconds(copies)]
     seconds = {"opendml": median_seconds(calls)}
     expected = case.torch_call(*inputs[0])
@@ -232,7 +262,9 @@ def peer_seconds(case: Case, inputs: Sequence[Sequence[Any]]) -> dict[str, float
 
 
 def jax_seconds(call: Callable[[int], Any]) -> float:
-    """JAX has streams of its own: the wall clock over a run of calls, less than a microsecond of it unshared by each."""
+    """JAX has streams of its own: the wall clock over a run of calls, less than a microsecond of it unshared
+    by each.
+    """
     for number in range(4):
         call(number).block_until_ready()
     times = []
@@ -246,7 +278,9 @@ def jax_seconds(call: Callable[[int], Any]) -> float:
 
 
 def host_costs() -> dict[str, float]:
-    """Microseconds of the host: a dispatch of a bound operator, a replay of ten, a compilation, one from the cache."""
+    """Microseconds of the host: a dispatch of a bound operator, a replay of ten, a compilation, one from the
+    cache.
+    """
     tensor = TensorDesc(dml.FLOAT32, (1024,))
     program = program_of(descs.ActivationCelu(tensor, tensor, alpha=1.0))
     data = torch.randn(1024, device="cuda")
@@ -290,7 +324,8 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         best = max((speeds[w] for w in who[2:] if w in speeds), default=0)
         missed = row["of_copy"] < row["goal"] or speeds["opendml"] < best
         lines.append(
-            f"| {row['name']} | {row['goal']} | {row['of_copy']:.2f} | {cells} | {'below' if missed else ''} |"
+            f"| {row['name']} | {row['goal']} | {row['of_copy']:.2f} | {cells} "
+            f"| {'below' if missed else ''} |"
         )
     return "\n".join(lines)
 
@@ -318,7 +353,10 @@ def main() -> int:
     if arguments.out:
         arguments.out.mkdir(parents=True, exist_ok=True)
         facts = {
-            "device": torch.cuda.get_device_name(), "torch": torch.__version__, "host": costs, "rows": rows
+            "device": torch.cuda.get_device_name(),
+            "torch": torch.__version__,
+            "host": costs,
+            "rows": rows,
         }
         (arguments.out / "cuda.json").write_text(json.dumps(facts, indent=1))
         (arguments.out / "cuda.md").write_text(table(rows) + "\n")

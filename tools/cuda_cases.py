@@ -69,7 +69,9 @@ def normalization_desc(
     epsilon: float = 1e-5,
     fused: OperatorDesc | None = None,
 ) -> OperatorDesc:
-    """MEAN_VARIANCE_NORMALIZATION1 with a scale and a bias that vary along `parameter_axes` (None: without them)."""
+    """MEAN_VARIANCE_NORMALIZATION1 with a scale and a bias that vary along `parameter_axes` (None: without
+    them).
+    """
     input = TensorDesc(data_type, sizes, strides)
     parameters = None
     if parameter_axes is not None:
@@ -177,7 +179,9 @@ def normalization_cases() -> Iterator[Case]:
         yield Case(f"normalization far from zero {sizes} {axes}", program_of(desc), mean=1e4, deviation=1.0)
 
 
-def random_input(layout: Layout, generator: np.random.Generator, case: Case) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+def random_input(
+    layout: Layout, generator: np.random.Generator, case: Case
+) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
     """Random bytes for a tensor from its first element on, with `case.offset` elements before it."""
     count = layout.span[1] // layout.type.bytes + case.offset
     values = generator.normal(case.mean, case.deviation, count).astype(layout.type.numpy)

@@ -1,4 +1,5 @@
-"""Checks the CUDA target on a device: every case of `cuda_cases` against the reference. Timings are in `benchmarks/cuda.py`.
+"""Checks the CUDA target on a device: every case of `cuda_cases` against the reference. Timings are in
+`benchmarks/cuda.py`.
 
 python -m tools.cuda_check [WORD ...]    only cases whose name has all the words
 """
@@ -26,7 +27,8 @@ def results(case: Case) -> tuple[list[Bytes], list[Bytes], list[str]]:
     layouts = (*case.program.inputs, *case.program.outputs)
     inputs = [random_input(layout, generator, case) for layout in case.program.inputs]
     poison = [
-        np.full(layout.span[1] + case.offset * layout.type.bytes, 0xFF, np.uint8) for layout in case.program.outputs
+        np.full(layout.span[1] + case.offset * layout.type.bytes, 0xFF, np.uint8)
+        for layout in case.program.outputs
     ]
     host = [array.copy() for array in (*inputs, *poison)]
     reference = ReferenceExecutable(case.program).instantiate()
@@ -52,7 +54,9 @@ def results(case: Case) -> tuple[list[Bytes], list[Bytes], list[str]]:
 
 
 def worst_error(received: Bytes, expected: Bytes, layout: Layout, is_normalization: bool) -> float:
-    """The greatest error as a multiple of what is allowed: 4 ULP, or for normalizations 4e-6 of the deviation in FLOAT32."""
+    """The greatest error as a multiple of what is allowed: 4 ULP, or for normalizations 4e-6 of the deviation
+    in FLOAT32.
+    """
     type = layout.type.numpy
     a, b = received.view(type).astype(np.float64), expected.view(type).astype(np.float64)
     if np.any(np.isnan(a) != np.isnan(b)):

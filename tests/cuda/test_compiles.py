@@ -1,4 +1,6 @@
-"""Kernels of the CUDA target, without a device: all compile, and their launches keep within the hardware's limits."""
+"""Kernels of the CUDA target, without a device: all compile, and their launches keep within the hardware's
+limits.
+"""
 
 from __future__ import annotations
 
@@ -44,12 +46,19 @@ def all_launches(machine: Machine) -> dict[str, Launch]:
 
 
 def compiled_per_capability() -> Iterator[tuple[int, Launch]]:
-    """All patterns for one capability; for the others, of each mode, vector and way of lying in memory one."""
+    """All patterns for one capability; for the others, of each mode, vector and way of lying in memory
+    one."""
     for capability, machine in MACHINES.items():
         seen = set()
         for launch in all_launches(machine).values():
             pattern = launch.pattern
-            key = (pattern.mode, pattern.vector > 1, pattern.columns, launch.cluster > 1, pattern.loads[0].type)
+            key = (
+                pattern.mode,
+                pattern.vector > 1,
+                pattern.columns,
+                launch.cluster > 1,
+                pattern.loads[0].type,
+            )
             if capability == 90 or key not in seen:
                 seen.add(key)
                 yield capability, launch

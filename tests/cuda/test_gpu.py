@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -68,7 +70,7 @@ def test_recording_runs_all_dispatches(gpu: CudaDevice) -> None:
     executable, values = relu(), random_array()
     arrays = [upload(values, gpu) for _ in range(4)]
     instances: list[CudaInstance] = []
-    for source, target in zip(arrays, arrays[1:], strict=False):
+    for source, target in pairwise(arrays):
         instance = executable.instantiate()
         instance.bind(0, source.memory.address)
         instance.bind(1, target.memory.address)
@@ -108,5 +110,11 @@ def test_foreign_arrays_are_used_in_place(gpu: CudaDevice, library: str) -> None
     instance.enqueue(stream_of(source, gpu))
     result = as_kind(source, target)
     assert type(result).__module__.partition(".")[0] == type(source).__module__.partition(".")[0]
-    received = result.cpu().numpy() if library == "torch" else result.get() if library == "cupy" else np.asarray(result)
+    received = (
+        result.cpu().numpy()
+        if library == "torch"
+        else result.get()
+        if library == "cupy"
+        else np.asarray(result)
+    )
     np.testing.assert_array_equal(received, np.maximum(values, 0))

@@ -1,4 +1,6 @@
-"""Arrays in device memory, of any library: where they lie, on which stream they are ready, and new ones of the same kind."""
+"""Arrays in device memory, of any library: where they lie, on which stream they are ready, and new ones of
+the same kind.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ def stream_of(value: Any, device: CudaDevice) -> int:
 
 
 def empty_like(kind: Any, sizes: Sequence[int], element: ScalarType, device: CudaDevice) -> Any:
-    """A new array that `as_kind` makes one of the library that `kind` is from; its memory can be viewed and written."""
+    """A new array that `as_kind` makes one of the library that `kind` is from; its memory can be viewed and
+    written.
+    """
     library = _library(kind)
     if library == "torch":
         torch = importlib.import_module("torch")
@@ -89,7 +93,9 @@ def empty_like(kind: Any, sizes: Sequence[int], element: ScalarType, device: Cud
 
 
 def as_kind(kind: Any, array: Any) -> Any:
-    """What `empty_like` made, after it was written on the stream of `stream_of`, as an array of the library of `kind`."""
+    """What `empty_like` made, after it was written on the stream of `stream_of`, as an array of the library
+    of `kind`.
+    """
     if not isinstance(array, DeviceArray) or isinstance(kind, DeviceArray):
         return array
     library = importlib.import_module(_library(kind).removesuffix("lib"))

@@ -27,7 +27,8 @@ def cubin_of(pattern: Pattern, architecture: str) -> bytes:
 
 
 def compile_source(source: str, architecture: str) -> bytes:
-    """The machine code of CUDA C++. Division and square root are IEEE's, denormals stay, and nothing is contracted.
+    """The machine code of CUDA C++. Division and square root are IEEE's, denormals stay, and nothing is
+    contracted.
 
     Raises:
         Unsupported: cuda-core or NVRTC is not installed.
@@ -52,14 +53,19 @@ def compile_source(source: str, architecture: str) -> bytes:
 
 @cache
 def _environment() -> str:
-    """All that the code depends on apart from pattern and architecture: NVRTC, and the version of this printer."""
+    """All that the code depends on apart from pattern and architecture: NVRTC, and the version of this
+    printer.
+    """
     from cuda.bindings import nvrtc
 
     from opendml.program import vector_math
 
     sources = sorted(
-        [*Path(__file__).parent.rglob("*.py"), *Path(__file__).parent.rglob("*.cuh")]
-        + [*Path(vector_math.__file__).parent.glob("*_math.py")]
+        [
+            *Path(__file__).parent.rglob("*.py"),
+            *Path(__file__).parent.rglob("*.cuh"),
+            *Path(vector_math.__file__).parent.glob("*_math.py"),
+        ]
     )
     printer = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     _, major, minor = nvrtc.nvrtcVersion()

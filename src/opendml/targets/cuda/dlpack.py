@@ -1,4 +1,5 @@
-"""An array in device memory of opendml's own, which other libraries take over through DLPack without a copy."""
+"""An array in device memory of opendml's own, which other libraries take over through DLPack without a
+copy."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ class DeviceArray:
         return _CUDA, self.device.index
 
     def __dlpack__(self, *, stream: int | None = None, **_: Any) -> Any:
-        """A capsule with the array, ready on the consumer's `stream` (None: the default one; -1: nothing to wait for)."""
+        """A capsule with the array, ready on the consumer's `stream` (None: the default one; -1: nothing to
+        wait for).
+        """
         if stream != -1:
             self._order(stream or 0)
         return _capsule(self)
@@ -88,7 +91,9 @@ _tensor_deleter, _capsule_deleter = _DELETER(_delete), _DELETER(_delete_capsule)
 _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
     ("PyCapsule_New", ctypes.pythonapi)
 )
-_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_IsValid", ctypes.pythonapi)
+)
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )

@@ -83,8 +83,13 @@ class CudaDevice:
             raise InvalidArgument(f"cuda: device {index}; there are {count}, the first is 0")
         self.index = index
         self._handle = check(driver.cuDeviceGet(index), "opening the device")
-        self.name = check(driver.cuDeviceGetName(128, self._handle), "reading the name").split(b"\0")[0].decode()
-        major, minor = self._attribute("COMPUTE_CAPABILITY_MAJOR"), self._attribute("COMPUTE_CAPABILITY_MINOR")
+        self.name = (
+            check(driver.cuDeviceGetName(128, self._handle), "reading the name").split(b"\0")[0].decode()
+        )
+        major, minor = (
+            self._attribute("COMPUTE_CAPABILITY_MAJOR"),
+            self._attribute("COMPUTE_CAPABILITY_MINOR"),
+        )
         capability = 10 * major + minor
         if capability < LEAST_CAPABILITY:
             raise Unsupported(f"cuda: {self.name} has compute capability {major}.{minor}; 8.0 is needed")
@@ -112,7 +117,9 @@ class CudaDevice:
         check(driver_module().cuCtxSetCurrent(self._context), "entering the context")
 
     def function(self, cubin: bytes, cluster: int, shared_bytes: int) -> Any:
-        """The function `kernel` of some machine code, loaded once, for launches with such clusters and shared memory."""
+        """The function `kernel` of some machine code, loaded once, for launches with such clusters and shared
+        memory.
+        """
         driver = driver_module()
         with self._lock:
             function = self._functions.get(cubin)
@@ -147,7 +154,9 @@ class CudaDevice:
         check(driver_module().cuStreamSynchronize(stream), "running a kernel")
 
 
-def launch_config(grid: int, block: int, shared_bytes: int, cluster: int = 1, cooperative: bool = False) -> Any:
+def launch_config(
+    grid: int, block: int, shared_bytes: int, cluster: int = 1, cooperative: bool = False
+) -> Any:
     """The driver's description of a launch, without its stream."""
     driver = driver_module()
     config = driver.CUlaunchConfig()
@@ -171,7 +180,9 @@ def launch_config(grid: int, block: int, shared_bytes: int, cluster: int = 1, co
 
 
 class Memory:
-    """Some bytes on a device, stream-ordered; freed with the object, after the work that was enqueued by then."""
+    """Some bytes on a device, stream-ordered; freed with the object, after the work that was enqueued by
+    then.
+    """
 
     def __init__(self, owner: CudaDevice, size: int) -> None:
         driver = driver_module()
@@ -212,4 +223,6 @@ def _check_driver_version() -> None:
     major, minor = nvrtc.nvrtcVersion()[1:]
     if version // 1000 < major:
         given = f"{version // 1000}.{version % 1000 // 10}"
-        raise Unsupported(f"cuda: the driver supports CUDA {given}; NVRTC {major}.{minor} needs CUDA {major}.0")
+        raise Unsupported(
+            f"cuda: the driver supports CUDA {given}; NVRTC {major}.{minor} needs CUDA {major}.0"
+        )

@@ -23,7 +23,8 @@ _WORD = struct.calcsize("<q")
 
 
 class CudaExecutable:
-    """A program for the device `device_index`. Kernels are compiled when first needed, for the alignment of what is bound.
+    """A program for the device `device_index`. Kernels are compiled when first needed, for the alignment of
+    what is bound.
 
     Raises:
         InvalidArgument: no such device.
@@ -36,7 +37,8 @@ class CudaExecutable:
         self.kernels, self.arena, self.arena_bytes = kernels.kernels, kernels.arena, kernels.arena_bytes
         self._prepared: dict[tuple[int, tuple[int, ...]], PreparedLaunch] = {}
         self._lock = threading.Lock()
-        # What packed and aligned tensors need is compiled now: errors come early, and the first dispatch is fast.
+        # What packed and aligned tensors need is compiled now: errors come early, and the first dispatch is
+        # fast.
         for number, kernel in enumerate(self.kernels):
             self.prepare(number, (VECTOR_BYTES,) * (len(kernel.loads) + len(kernel.stores)))
 
@@ -69,7 +71,9 @@ class PreparedLaunch:
         self.function = owner.function(code, launch.cluster, launch.shared_bytes)
         self.grid = launch.grid
         if launch.resident:
-            clusters = owner.resident_clusters(self.function, launch.block, launch.shared_bytes, launch.cluster)
+            clusters = owner.resident_clusters(
+                self.function, launch.block, launch.shared_bytes, launch.cluster
+            )
             self.grid = min(launch.grid, max(1, clusters) * launch.cluster)
         self.parameters = Parameters(launch.pattern)
         self.content = self.parameters.pack(launch.values, launch.share)
@@ -78,8 +82,8 @@ class PreparedLaunch:
 class CudaInstance:
     """A program with its buffers: one dispatch at a time.
 
-    `dispatch` runs on a stream of the device's own and waits; `enqueue` only adds the work to a stream of the caller, in whose
-    order the inputs must be ready.
+    `dispatch` runs on a stream of the device's own and waits; `enqueue` only adds the work to a stream of the
+    caller, in whose order the inputs must be ready.
     """
 
     def __init__(self, executable: CudaExecutable) -> None:
@@ -89,7 +93,9 @@ class CudaInstance:
         self._addresses = [0] * (executable.arena + 1)
         self._arena = self._device.allocate(executable.arena_bytes)
         self._addresses[executable.arena] = self._arena.address
-        self._bindings = [_Binding(executable, number, kernel) for number, kernel in enumerate(executable.kernels)]
+        self._bindings = [
+            _Binding(executable, number, kernel) for number, kernel in enumerate(executable.kernels)
+        ]
         self._launchers: list[Callable[[], None]] = []
         self._stream = 0
         self._kept: object = None
@@ -123,7 +129,8 @@ class CudaInstance:
             launch()
 
     def _resolve(self, stream: int) -> None:
-        """Prepares the launches for the addresses that are bound, and for the stream and the calling thread."""
+        """Prepares the launches for the addresses that are bound, and for the stream and the calling
+        thread."""
         self._device.activate()
         self._thread, self._stream = threading.get_ident(), stream
         self._launchers = [binding.launcher(self._addresses, stream) for binding in self._bindings]

@@ -1,4 +1,5 @@
-"""Programs on a CUDA device over host memory: what is bound is copied there, and the results back, at every dispatch."""
+"""Programs on a CUDA device over host memory: what is bound is copied there, and the results back, at every
+dispatch."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ VECTOR_BYTES = 16
 class Launch:
     """`grid` blocks of `block` threads, in clusters of `cluster` blocks.
 
-    `values` are parameters by name, without addresses; `share` is one over the elements of a group. A `resident` launch has no
-    more blocks than run at a time. A cooperative launch gets `counters_bytes` of memory that is zero between launches, and
-    `scratch_bytes` more.
+    `values` are parameters by name, without addresses; `share` is one over the elements of a group. A
+    `resident` launch has no more blocks than run at a time. A cooperative launch gets `counters_bytes` of
+    memory that is zero between launches, and `scratch_bytes` more.
     """
 
     pattern: Pattern
@@ -83,7 +83,10 @@ class Nest:
     def wide(self, units: int) -> bool:
         """Whether an index or an offset may need more than 31 bits; `units` is the greatest index."""
         reaches = [
-            sum((loop.count - 1) * abs(loop.strides[number]) for loop in (*self.groups, *self.rows, self.inner))
+            sum(
+                (loop.count - 1) * abs(loop.strides[number])
+                for loop in (*self.groups, *self.rows, self.inner)
+            )
             for number in range(len(self.accesses))
         ]
         # A grid may reach a little past the last unit.

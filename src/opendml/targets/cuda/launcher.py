@@ -40,7 +40,8 @@ def launcher(function: Any, launch: Launch, grid: int, content: Any, stream: int
 
 
 class Recording:
-    """Dispatches of bound instances as one CUDA graph: `replay` costs the host one call, however many there are.
+    """Dispatches of bound instances as one CUDA graph: `replay` costs the host one call, however many there
+    are.
 
     The instances must not be bound anew as long as the recording is used.
     """

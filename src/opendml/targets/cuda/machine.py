@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The facts that schedules depend on: compute capability (90 for 9.0), multiprocessors, and the bytes of shared memory
-    that blocks on one of them may use together."""
+    """The facts that schedules depend on: compute capability (90 for 9.0), multiprocessors, and the bytes of
+    shared memory that blocks on one of them may use together."""
 
     capability: int
     multiprocessors: int

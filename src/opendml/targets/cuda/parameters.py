@@ -20,10 +20,10 @@ WORDS = (
     "counters",
     "scratch",
 )
-"""items: groups, or tiles of groups. units: units of a group along its reduced loops; of the whole domain, if element-wise.
-columns: units along the innermost loop, where it is not reduced. full, rest: full units in a row of an element-wise kernel, and
-the elements after them. slice: units of one block of a team. team: blocks in a team. counters, scratch: addresses of a team's
-memory."""
+"""items: groups, or tiles of groups. units: units of a group along its reduced loops; of the whole domain, if
+element-wise. columns: units along the innermost loop, where it is not reduced. full, rest: full units in a
+row of an element-wise kernel, and the elements after them. slice: units of one block of a team. team: blocks
+in a team. counters, scratch: addresses of a team's memory."""
 
 DIVISORS = ("inner", "tiles")
 """inner: units in a row (rows of tiles, if transposed). tiles: tiles side by side."""
@@ -37,7 +37,9 @@ class Parameters:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The plain words: addresses of the accesses, WORDS, strides in bytes of accesses along loops that move them."""
+        """The plain words: addresses of the accesses, WORDS, strides in bytes of accesses along loops that
+        move them.
+        """
         accesses = self.pattern.accesses
         names = [f"base{number}" for number in range(len(accesses))]
         names += WORDS
@@ -73,7 +75,9 @@ class Parameters:
 
 
 def magic(count: int) -> int:
-    """What makes a division by `count` a multiplication, for dividends below 2^31: ceil(2^s / count) and s, 32 bits each."""
+    """What makes a division by `count` a multiplication, for dividends below 2^31: ceil(2^s / count) and s,
+    32 bits each.
+    """
     if count >= 2**31:
         return 0
     shift = 31 + (count - 1).bit_length()

@@ -1,4 +1,6 @@
-"""What of a kernel decides its CUDA code, apart from sizes, strides and addresses, which are parameters at run time."""
+"""What of a kernel decides its CUDA code, apart from sizes, strides and addresses, which are parameters at
+run time.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ class Step(Enum):
 class AccessPattern:
     """One load or store as the code sees it.
 
-    `groups` and `rows` tell for each of those loops whether it moves the access. A `turned` load goes through shared memory.
+    `groups` and `rows` tell for each of those loops whether it moves the access. A `turned` load goes through
+    shared memory.
     """
 
     type: ScalarType
@@ -68,8 +71,9 @@ class AccessPattern:
 class Pattern:
     """Kernels of equal pattern share one function.
 
-    `vector` elements of the innermost loop are one unit. `columns`: that loop is not reduced, its lanes are groups of their own.
-    `wide`: indices and byte offsets take 64 bits. `constants` are names and values that the mode's code uses.
+    `vector` elements of the innermost loop are one unit. `columns`: that loop is not reduced, its lanes are
+    groups of their own. `wide`: indices and byte offsets take 64 bits. `constants` are names and values that
+    the mode's code uses.
     """
 
     mode: Mode
@@ -109,10 +113,10 @@ class Pattern:
 
     def text(self) -> str:
         """A text that is equal for patterns with equal code."""
-        head = f"{self.mode.value} {self.vector} {self.columns} {self.wide} {len(self.loads)} {self.constants}"
-        accesses = [
-            f"{a.type.name} {a.step.name} {a.groups} {a.rows} {a.turned}" for a in self.accesses
-        ]
+        head = (
+            f"{self.mode.value} {self.vector} {self.columns} {self.wide} {len(self.loads)} {self.constants}"
+        )
+        accesses = [f"{a.type.name} {a.step.name} {a.groups} {a.rows} {a.turned}" for a in self.accesses]
         return "\n".join([head, *accesses, fingerprint(self.values)])
 
 

@@ -27,7 +27,8 @@ def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Lau
     Args:
         kernel: what to compute.
         machine: for which device.
-        alignments: of the address of each access's first element (loads, then stores), in bytes; only whether they are
+        alignments: of the address of each access's first element (loads, then stores), in bytes; only whether
+        they are
             multiples of 2, 4, 8, 16 counts.
     """
     nest = nest_of(kernel, loop_nest(kernel))
@@ -47,7 +48,14 @@ def _pointwise(nest: Nest, machine: Machine, alignments: Sequence[int]) -> Launc
         per_thread //= 2
     constants = (("THREADS", _THREADS), ("UNITS", per_thread))
     pattern = Pattern(
-        Mode.POINTWISE, vector, False, nest.wide(units), nest.loads, nest.stores, nest.kernel.values, constants
+        Mode.POINTWISE,
+        vector,
+        False,
+        nest.wide(units),
+        nest.loads,
+        nest.stores,
+        nest.kernel.values,
+        constants,
     )
     values = {
         **nest.strides(),
@@ -60,11 +68,13 @@ def _pointwise(nest: Nest, machine: Machine, alignments: Sequence[int]) -> Launc
 
 
 def _transposed(nest: Nest) -> Launch | None:
-    """A launch in squares, where an operand is contiguous along another loop than the results; None where none is."""
+    """A launch in squares, where an operand is contiguous along another loop than the results; None where
+    none is.
+    """
     if any(access.step is not Step.CONTIGUOUS for access in nest.stores) or nest.inner.count < _LEAST_SIDE:
         return None
     accesses = nest.accesses[: len(nest.loads)]
-    for position, loop in enumerate(nest.groups):
+    for loop in nest.groups:
         turned = [
             access.step is Step.STRIDED and stride == access.type.bytes
             for access, stride in zip(accesses, loop.strides, strict=False)
@@ -73,7 +83,7 @@ def _transposed(nest: Nest) -> Launch | None:
             break
     else:
         return None
-    others = nest.groups[:position] + nest.groups[position + 1 :]
+    others = tuple(other for other in nest.groups if other is not loop)
     square = Nest(nest.kernel, others, (loop,), nest.inner, False)
     loads = tuple(replace(access, turned=turn) for access, turn in zip(square.loads, turned, strict=True))
     held = sum(access.type.bytes for access in loads if access.turned)
@@ -85,6 +95,10 @@ def _transposed(nest: Nest) -> Launch | None:
         Mode.TRANSPOSED, 1, False, square.wide(tiles), loads, square.stores, nest.kernel.values, constants
     )
     values = {
-        **square.strides(), "columns": nest.inner.count, "units": loop.count, "tiles": across, "inner": down
+        **square.strides(),
+        "columns": nest.inner.count,
+        "units": loop.count,
+        "tiles": across,
+        "inner": down,
     }
     return Launch(pattern, tiles, _THREADS, values)

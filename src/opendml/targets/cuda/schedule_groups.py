@@ -1,7 +1,7 @@
 """Decides how kernels that reduce are launched: which threads hold a group, and how much of it each.
 
-What fits the registers of a block, or of a cluster of blocks, is read once; larger groups are read twice, by as many groups at a
-time as the L2 cache holds.
+What fits the registers of a block, or of a cluster of blocks, is read once; larger groups are read twice, by
+as many groups at a time as the L2 cache holds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _TILE_BYTES = 64 * 1024
 _COLUMN_TILE_BYTES = 16 * 1024
 """The same for groups side by side."""
 _PIPELINES = ((256, 8, 2), (512, 8, 1), (512, 12, 1))
-"""Threads, 16-byte units of each, and blocks on a multiprocessor, of blocks that share groups: the first way that is enough."""
+"""Threads, 16-byte units of each, and blocks on a multiprocessor, of blocks that share groups: the first way
+that is enough.
+"""
 _MOST_STAGES = 4
 """Tiles that such a block has in registers or under way."""
 _TEAM_BLOCKS = 2
@@ -54,7 +56,9 @@ def schedule_groups(nest: Nest, machine: Machine, alignments: Sequence[int]) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """How a tile is shared: by `size` blocks of `threads` threads, `across` of them side by side, `keep` units each."""
+    """How a tile is shared: by `size` blocks of `threads` threads, `across` of them side by side, `keep`
+    units each.
+    """
 
     size: int
     threads: int
@@ -73,10 +77,12 @@ class _Groups:
         self.units = nest.row_count * (1 if self.columns else self.row_units)
         self.elements = nest.row_count * (1 if self.columns else nest.inner.count)
         held = list(self._held())
-        self.unit_bytes = max(1, sum(a.type.bytes * (1 if a.step is Step.NONE else self.vector) for a in held))
-        self.registers = sum(
-            -(-a.type.bytes * (1 if a.step is Step.NONE else self.vector) // 4) for a in held
-        ) or 1
+        self.unit_bytes = max(
+            1, sum(a.type.bytes * (1 if a.step is Step.NONE else self.vector) for a in held)
+        )
+        self.registers = (
+            sum(-(-a.type.bytes * (1 if a.step is Step.NONE else self.vector) // 4) for a in held) or 1
+        )
         self.reduced = len(reduced(nest.kernel.values))
 
     def _held(self) -> Iterator[AccessPattern]:
@@ -155,9 +161,7 @@ class _Groups:
         else:
             return None
         tiles, items = self._tiles(across)
-        constants = {
-            "THREADS": threads, "BLOCKS": self._resident(threads, keep), "TX": across, "KEEP": keep
-        }
+        constants = {"THREADS": threads, "BLOCKS": self._resident(threads, keep), "TX": across, "KEEP": keep}
         values = {"items": items, "tiles": tiles, "columns": self.row_units}
         return self._launch(Mode.TILE, constants, items, threads, values)
 
@@ -312,9 +316,7 @@ class _Groups:
             nest.kernel.values,
             tuple(constants.items()),
         )
-        values = {
-            **nest.strides(), "units": self.units, "inner": nest.inner.count // self.vector, **values
-        }
+        values = {**nest.strides(), "units": self.units, "inner": nest.inner.count // self.vector, **values}
         return Launch(
             pattern,
             grid,

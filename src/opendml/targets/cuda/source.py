@@ -40,15 +40,17 @@ def _file(name: str) -> str:
 class _Printer:
     """Prints structures and functions that the code of all modes is written in.
 
-    Held are the elements that reductions need, Late those that only results need; Given is what is known of a group at first,
-    Kept what the results need of it.
+    Held are the elements that reductions need, Late those that only results need; Given is what is known of a
+    group at first, Kept what the results need of it.
     """
 
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
         narrow = all(store.type is ScalarType.FLOAT16 for store in pattern.stores)
         expand = half_math.expand if narrow else vector_math.expand
-        self.values = rebuild(pattern.values, lambda node: expand(node) if node.operation in FUNCTIONS else node)
+        self.values = rebuild(
+            pattern.values, lambda node: expand(node) if node.operation in FUNCTIONS else node
+        )
         self.reduced = reduced(self.values)
         self.nodes = list(ordered(self.values))
         self.names = {id(node): f"v{number}" for number, node in enumerate(self.nodes)}
@@ -65,7 +67,11 @@ class _Printer:
         parts = [self._constants(), Parameters(self.pattern).declaration(), *self._positions()]
         parts += [self._structures(), *self._loading(), *self._storing(), self._evaluation()]
         if self.reduced:
-            parts += [self._given_values(), self._finish(), *map(self._reduced_value, range(len(self.reduced)))]
+            parts += [
+                self._given_values(),
+                self._finish(),
+                *map(self._reduced_value, range(len(self.reduced))),
+            ]
         return "\n\n".join(parts)
 
     # What is needed where
@@ -119,7 +125,9 @@ class _Printer:
         given = self._crossing(users, (Level.GIVEN,), [*kept, *self.reduced])
         return given, kept
 
-    def _crossing(self, users: Sequence[Node], levels: tuple[Level, ...], roots: Sequence[Node]) -> list[Node]:
+    def _crossing(
+        self, users: Sequence[Node], levels: tuple[Level, ...], roots: Sequence[Node]
+    ) -> list[Node]:
         """Nodes of `levels` that nodes of higher levels among `users` need, or that are roots themselves."""
         highest = max(levels)
         found = {id(o): o for node in users if self.levels[id(node)] > highest for o in node.operands}
@@ -165,10 +173,14 @@ class _Printer:
             in_group = ["return in_row<V>(p, to, unit);"]
         return [
             f"// Bytes from the first element of each access.\nstruct Offsets {{{offsets} }};",
-            _function("Offsets at_group(const Parameters& p, Index at)",
-                      ["Offsets to = {};", *self._loops("group", self.pattern.group_loops), "return to;"]),
-            _function("Offsets at_row(const Parameters& p, Offsets to, Index at)",
-                      [*self._loops("row", self.pattern.row_loops), "return to;"]),
+            _function(
+                "Offsets at_group(const Parameters& p, Index at)",
+                ["Offsets to = {};", *self._loops("group", self.pattern.group_loops), "return to;"],
+            ),
+            _function(
+                "Offsets at_row(const Parameters& p, Offsets to, Index at)",
+                [*self._loops("row", self.pattern.row_loops), "return to;"],
+            ),
             _template("Offsets in_row(const Parameters& p, Offsets to, Index at)", [*in_row, "return to;"]),
             _template("Offsets in_group(const Parameters& p, Offsets to, Index unit)", in_group),
         ]
@@ -223,7 +235,9 @@ class _Printer:
         ]
         if self.pattern.mode is Mode.STAGED:
             (held,) = self.held
-            functions.append(_function(f"const char* held_address({arguments})", [f"return {self._address(held)};"]))
+            functions.append(
+                _function(f"const char* held_address({arguments})", [f"return {self._address(held)};"])
+            )
         if self.pattern.mode in (Mode.STAGED, Mode.CLUSTER, Mode.SPREAD):
             functions += self._copying(arguments)
         return functions
@@ -254,7 +268,9 @@ class _Printer:
             ((number, _, _),) = self._element_stores()
             functions += [
                 _function(f"char* stored_address({arguments})", [f"return {self._address(number)};"]),
-                _template("void put_outputs(char* to, const Outputs<V>& from)", [f"store(to, from.s{number});"]),
+                _template(
+                    "void put_outputs(char* to, const Outputs<V>& from)", [f"store(to, from.s{number});"]
+                ),
             ]
         return functions
 
@@ -277,9 +293,8 @@ class _Printer:
         for number, access, root in self._element_stores():
             target = f"to.s{number}" if access.step is Step.NONE else f"to.s{number}.data[lane]"
             lines.append(f"{target} = {name(root)};")
-        signature = (
-            "void evaluate(Outputs<V>& to, const Held<V>& held, const Late<V>& late, const Kept& kept, int lane)"
-        )
+        arguments = "Outputs<V>& to, const Held<V>& held, const Late<V>& late, const Kept& kept, int lane"
+        signature = f"void evaluate({arguments})"
         return _template(signature, lines)
 
     def _reduced_value(self, number: int) -> str:
@@ -310,7 +325,8 @@ class _Printer:
             "void finish(Kept& to, const Given& given, const Statistics (&found)[REDUCED])", lines
         )
         stores = [
-            f"store({self._address(number)}, kept.{self.names[id(root)]});" for number, _, root in self._group_stores()
+            f"store({self._address(number)}, kept.{self.names[id(root)]});"
+            for number, _, root in self._group_stores()
         ]
         signature = "void store_groups(const Parameters& p, const Offsets& at, const Kept& kept)"
         return f"{finish}\n\n{_function(signature, stores)}"
