@@ -196,8 +196,7 @@ def median_seconds(calls: Sequence[Call], repeats: int = 9) -> float:
 def opendml_calls(
     program: Program, tensors: Sequence[Sequence[Any]], outputs: Sequence[Any]
 ) -> tuple[list[Call], float]:
-    """Dispatches over each set of tensors on PyTorch's current stream, and the seconds that compilation
-    took."""
+    """Dispatches over each set of tensors on PyTorch's current stream, and the seconds of compilation."""
     start = time.perf_counter()
     executable = CudaExecutable(program)
     seconds = time.perf_counter() - start
