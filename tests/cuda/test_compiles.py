@@ -22,9 +22,9 @@ from tools.cuda_cases import Case, all_cases
 # What a block may ask for at most, in dynamic shared memory.
 SHARED_BYTES = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 MACHINES = {
-    80: Machine(80, 108, 40 * 2**20),
-    90: Machine(90, 132, 50 * 2**20),
-    100: Machine(100, 148, 126 * 2**20),
+    80: Machine(80, 108, 164 * 1024),
+    90: Machine(90, 132, 228 * 1024),
+    100: Machine(100, 148, 228 * 1024),
 }
 CASES = list(all_cases())
 MOST_PARAMETER_BYTES = 4096

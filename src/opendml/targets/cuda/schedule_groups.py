@@ -28,6 +28,8 @@ _STAGED_BYTES = 2048
 """Up to this size, groups that are not aligned go through shared memory."""
 _STAGE_BYTES = 16 * 1024
 """Of shared memory for them, about."""
+_RESERVED_BYTES = 1024
+"""Of shared memory, for the system, per block."""
 _TILE_COLUMNS = 64
 """Groups side by side in one tile."""
 _TILE_BYTES = 64 * 1024
@@ -186,7 +188,10 @@ class _Groups:
                 if cluster <= self.machine.cluster_blocks:
                     size = cluster
                 threads = self._threads(across, -(-self.units // (keep * size)))
-                return self._pipeline(_Block(size, threads, across, keep), blocks)
+                launch = self._pipeline(_Block(size, threads, across, keep), blocks)
+                # Two stages must fit; where they do not, groups are read twice instead.
+                if launch.shared_bytes <= self.machine.shared_bytes // blocks - _RESERVED_BYTES:
+                    return launch
         return None
 
     def _pipeline(self, held: _Block, blocks: int) -> Launch:
@@ -195,7 +200,9 @@ class _Groups:
         # What all threads share: sums of the parts of the block, and what results need of each group.
         shared = self.reduced * width * (16 * (held.threads // 32 + 1) + 8) + 64 * width
         stage_bytes = held.threads * held.keep * self.unit_bytes
-        stages = min(_MOST_STAGES, (self.machine.shared_bytes // blocks - 1024 - shared) // stage_bytes)
+        stages = min(
+            _MOST_STAGES, (self.machine.shared_bytes // blocks - _RESERVED_BYTES - shared) // stage_bytes
+        )
         constants = {
             "THREADS": held.threads,
             "BLOCKS": blocks,
