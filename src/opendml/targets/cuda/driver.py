@@ -200,6 +200,8 @@ class Memory:
         """Copies `size` bytes from an address in host memory, and waits."""
         self.device.activate()
         check(driver_module().cuMemcpyHtoD(self.address, source, size), "copying to the device")
+        # A small copy returns once it is staged; other streams would not wait for its arrival.
+        check(driver_module().cuCtxSynchronize(), "copying to the device")
 
     def read(self, target: int, size: int) -> None:
         """Copies `size` bytes to an address in host memory, after all work on the device."""
