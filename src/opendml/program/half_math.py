@@ -21,6 +21,9 @@ from opendml.program.node import Node, Operation, apply, bitcast
 from opendml.program.scalar_type import ScalarType
 
 
+Function = Callable[[Node], Node]
+
+
 def expand(node: Node) -> Node:
     """The function `node` (one of FUNCTIONS, FLOAT32) in basic operations."""
     expansion = _EXPANSIONS.get(node.operation)
@@ -49,15 +52,15 @@ def hyperbolic_tangent(x: Node) -> Node:
     return growth / (growth + 2.0)
 
 
-def logarithm_one_plus_exponential(x: Node) -> Node:
-    """log(1 + exp(x)) for x that is not above zero"""
+def logarithm_one_plus_exponential(x: Node, exponential: Function = exponential) -> Node:
+    """log(1 + exp(x)) for x that is not above zero, with a target's own exponential if it has one"""
     power = exponential(x)
     return power * _polynomial(_SOFTPLUS, power)
 
 
-def gaussian_error_linear_unit(x: Node) -> Node:
+def gaussian_error_linear_unit(x: Node, exponential: Function = exponential) -> Node:
     """max(x, 0) less |x| times the probability above |x|, which is exp(-x^2 / 2) times a slow function of
-    k / (|x| + k)"""
+    k / (|x| + k); with a target's own exponential if it has one"""
     magnitude = abs(x)
     magnitude = select(magnitude > _TAIL_END, _TAIL_END, magnitude)
     share = _TAIL_SCALE / (magnitude + _TAIL_SCALE)
@@ -105,7 +108,7 @@ _TAIL = (0.41155526, 0.130046859, -0.0381255373, -0.0117883934, 0.0106111271, -0
 """exp(x^2 / 2) times the probability above x, over s, as a function of 2 s - 1 for s = k / (x + k); up to
 x = 6, from where on x times the probability is zero in FLOAT16."""
 
-_EXPANSIONS: dict[Operation, Callable[[Node], Node]] = {
+_EXPANSIONS: dict[Operation, Function] = {
     Operation.EXPONENTIAL: exponential,
     Operation.EXPONENTIAL_MINUS_ONE: exponential_minus_one,
     Operation.HYPERBOLIC_TANGENT: hyperbolic_tangent,

@@ -28,7 +28,6 @@ _OPERATORS = {
     Operation.ADD: "+",
     Operation.SUBTRACT: "-",
     Operation.MULTIPLY: "*",
-    Operation.DIVIDE: "/",
     Operation.AND: "&",
     Operation.OR: "|",
     Operation.SHIFT_LEFT: "<<",
@@ -47,6 +46,8 @@ _WRAPPING = {
 }
 
 _FUNCTIONS = {
+    Operation.DIVIDE: "quotient",
+    Operation.EXPONENTIAL: "exponential",
     Operation.MULTIPLY_ADD: "multiply_add",
     Operation.MINIMUM: "minimum",
     Operation.MAXIMUM: "maximum",
@@ -54,7 +55,7 @@ _FUNCTIONS = {
     Operation.SQUARE_ROOT: "square_root",
     Operation.ROUND_EVEN: "round_even",
 }
-"""Of floats; kernels/common.cuh has them."""
+"""Of floats; kernels/common.cuh, exact.cuh and narrow.cuh have them."""
 
 _BITCASTS = {
     (ScalarType.FLOAT32, ScalarType.INT32): "__float_as_int",

@@ -16,11 +16,11 @@ VECTOR_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """`grid` blocks of `block` threads, in clusters of `cluster` blocks.
+    """`grid` blocks of `block` threads.
 
     `values` are parameters by name, without addresses; `share` is one over the elements of a group. A
-    `resident` launch has no more blocks than run at a time. A cooperative launch gets `counters_bytes` of
-    memory that is zero between launches, and `scratch_bytes` more.
+    cooperative launch gets `counters_bytes` of memory that is zero between launches, and `scratch_bytes`
+    more.
     """
 
     pattern: Pattern
@@ -29,8 +29,8 @@ class Launch:
     values: Mapping[str, int]
     share: float = 1.0
     cluster: int = 1
-    shared_bytes: int = 0
     resident: bool = False
+    shared_bytes: int = 0
     cooperative: bool = False
     counters_bytes: int = 0
     scratch_bytes: int = 0

@@ -12,11 +12,13 @@ from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import Mode, Pattern, Step
 from opendml.targets.cuda.schedule_groups import schedule_groups
 
-_THREADS = 256
-_UNITS = 4
+_THREADS = 128
+_UNITS = 2
 """Vectors that one thread loads before it computes."""
 _SCALAR_UNITS = 8
 """The same for units of less than 8 bytes."""
+_SQUARE_THREADS = 256
+"""Of a block that transposes."""
 _LEAST_SIDE = 16
 """Steps of both loops from which on a transposition goes through shared memory."""
 
@@ -90,7 +92,7 @@ def _transposed(nest: Nest) -> Launch | None:
     side = 32 if held > 8 else 64
     across, down = -(-nest.inner.count // side), -(-loop.count // side)
     tiles = square.group_count * across * down
-    constants = (("THREADS", _THREADS), ("SIDE", side))
+    constants = (("THREADS", _SQUARE_THREADS), ("SIDE", side))
     pattern = Pattern(
         Mode.TRANSPOSED, 1, False, square.wide(tiles), loads, square.stores, nest.kernel.values, constants
     )
@@ -101,4 +103,4 @@ def _transposed(nest: Nest) -> Launch | None:
         "tiles": across,
         "inner": down,
     }
-    return Launch(pattern, tiles, _THREADS, values)
+    return Launch(pattern, tiles, _SQUARE_THREADS, values)

@@ -1,7 +1,11 @@
 """Decides how kernels that reduce are launched: which threads hold a group, and how much of it each.
 
-What fits the registers of a block, or of a cluster of blocks, is read once; larger groups are read twice, by
-as many groups at a time as the L2 cache holds.
+What fits the registers or the shared memory of a block, or of the whole device, is read once; larger groups
+are read twice, backwards the second time, as the L2 cache holds what was read last.
+
+Blocks that share a group meet in global memory. Thread-block clusters that add up through distributed shared
+memory were slower for every group of 200 KB and more that was measured (0.67 to 0.78 of the copy; teams 0.75
+to 0.87), since a cluster starts only when there is room for all of its blocks.
 """
 
 from __future__ import annotations
@@ -26,26 +30,34 @@ _WARP_UNITS = 256
 """Units up to which a group is held by one warp."""
 _STAGED_BYTES = 2048
 """Up to this size, groups that are not aligned go through shared memory."""
+_STAGED_UNITS = 32
+"""Elements of a thread there, about: what is computed once for a group is computed by all its threads."""
 _STAGE_BYTES = 16 * 1024
 """Of shared memory for them, about."""
 _RESERVED_BYTES = 1024
 """Of shared memory, for the system, per block."""
-_TILE_COLUMNS = 64
-"""Groups side by side in one tile."""
+_LEAST_COLUMN_BYTES, _MOST_COLUMN_BYTES = 64, 256
+"""Of groups side by side in one tile, in each row."""
+_COLUMN_TILE_BYTES = 8 * 1024
+"""Of a tile of groups side by side, about."""
 _TILE_BYTES = 64 * 1024
-"""Of a group that one block holds."""
-_COLUMN_TILE_BYTES = 16 * 1024
-"""The same for groups side by side."""
-_PIPELINES = ((256, 8, 2), (512, 8, 1), (512, 12, 1))
-"""Threads, 16-byte units of each, and blocks on a multiprocessor, of blocks that share groups: the first way
-that is enough.
-"""
-_MOST_STAGES = 4
-"""Tiles that such a block has in registers or under way."""
+"""Of a tile that the registers of a block hold."""
+_HELD_THREADS = 1024
+"""On one multiprocessor, of blocks that hold groups in shared memory."""
+_HELD_BLOCKS = 2
+"""On a multiprocessor, of those that hold whole groups in shared memory."""
+_SPREAD_BLOCKS = 4
+"""The same for those that hold parts of groups."""
+_LEAST_HELD_UNITS, _MOST_HELD_UNITS = 4, 32
+"""That a thread holds in shared memory."""
 _TEAM_BLOCKS = 2
 """Blocks on one multiprocessor, where groups are read twice."""
+_TEAM_UNITS = 4
+"""That a thread loads at a time there."""
 _REGISTERS = 65536
 """Of a multiprocessor."""
+_LANE_REGISTERS = 4
+"""Of a thread, for each column."""
 
 
 def schedule_groups(nest: Nest, machine: Machine, alignments: Sequence[int]) -> Launch:
@@ -53,7 +65,7 @@ def schedule_groups(nest: Nest, machine: Machine, alignments: Sequence[int]) -> 
     groups = _Groups(nest, machine, alignments)
     if nest.inner_reduced and (small := groups.warps() or groups.staged()):
         return small
-    return groups.tile() or groups.pipeline() or groups.team()
+    return groups.tile() or groups.held() or groups.team()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +78,10 @@ class _Block:
     threads: int
     across: int
     keep: int
+
+    def constants(self, blocks: int) -> dict[str, int]:
+        """Those that the code of all blocks needs, where a multiprocessor runs so many blocks."""
+        return {"THREADS": self.threads, "BLOCKS": blocks, "TX": self.across, "KEEP": self.keep}
 
 
 class _Groups:
@@ -116,13 +132,19 @@ class _Groups:
             return None
         self.vector, self.units = 1, self.elements
         span = 1
-        while span < 32 and span * 8 < self.units:
+        while span < 32 and span * _STAGED_UNITS < self.units:
             span *= 2
         element = self.nest.loads[self._held_number()].type.bytes
         step = _THREADS // span
         batch = step * max(1, _STAGE_BYTES // (step * self.units * element))
         groups = self.nest.group_count
-        constants = {"THREADS": _THREADS, "SPAN": span, "KEEP": 8, "BATCH": batch, "ELEMENT": element}
+        constants = {
+            "THREADS": _THREADS,
+            "SPAN": span,
+            "KEEP": -(-self.units // span),
+            "BATCH": batch,
+            "ELEMENT": element,
+        }
         shared = batch * self.units * element
         return self._launch(
             Mode.STAGED, constants, -(-groups // batch), _THREADS, {"items": groups}, shared_bytes=shared
@@ -152,11 +174,12 @@ class _Groups:
     def tile(self) -> Launch | None:
         """Groups in the registers of a block, if they fit."""
         across = self._across()
-        limit = _COLUMN_TILE_BYTES if self.columns else _TILE_BYTES
-        if self.units * self.unit_bytes * across > limit:
+        if self.units * self.unit_bytes * across > _TILE_BYTES:
             return None
         most = self._most_units()
-        for keep in dict.fromkeys((max(1, most // 2), most)):
+        # Columns of FLOAT16 cost each thread much beside its elements.
+        least = most if self.columns and self.vector * self.registers >= 32 else max(1, most // 2)
+        for keep in dict.fromkeys((least, most)):
             threads = self._threads(across, -(-self.units // keep))
             if threads <= _MOST_THREADS:
                 break
@@ -175,67 +198,60 @@ class _Groups:
         tiles = -(-self.row_units // across) if self.columns else 1
         return tiles, self.nest.group_count * tiles
 
-    def pipeline(self) -> Launch | None:
-        """Groups in the registers of several blocks, if they fit."""
+    def held(self) -> Launch | None:
+        """Groups in the shared memory of one block, or of several, if they fit."""
         if not self._copyable():
             return None
-        across = self._across()
-        for threads, units, blocks in _PIPELINES:
-            keep = max(1, min(units * VECTOR_BYTES // self.unit_bytes, 2 * _MOST_UNITS))
-            size = -(-self.units // (keep * (threads // across)))
-            if size <= blocks * self.machine.multiprocessors:
-                cluster = 1 << (size - 1).bit_length()
-                if cluster <= self.machine.cluster_blocks:
-                    size = cluster
-                threads = self._threads(across, -(-self.units // (keep * size)))
-                launch = self._pipeline(_Block(size, threads, across, keep), blocks)
-                # Two stages must fit; where they do not, groups are read twice instead.
-                if launch.shared_bytes <= self.machine.shared_bytes // blocks - _RESERVED_BYTES:
-                    return launch
-        return None
+        block = self._held_block(_HELD_BLOCKS)
+        if block and block.size == 1:
+            tiles, items = self._tiles(block.across)
+            constants = {**block.constants(_HELD_BLOCKS), "UNIT_BYTES": self.unit_bytes}
+            values = {"items": items, "tiles": tiles, "columns": self.row_units}
+            shared_bytes = block.threads * block.keep * self.unit_bytes
+            return self._launch(Mode.HELD, constants, items, block.threads, values, shared_bytes=shared_bytes)
+        block = self._held_block(_SPREAD_BLOCKS)
+        blocks = _SPREAD_BLOCKS * self.machine.multiprocessors
+        return self._spread(block, blocks) if block and block.size <= blocks else None
 
-    def _pipeline(self, held: _Block, blocks: int) -> Launch:
-        tiles, items = self._tiles(held.across)
-        width = held.across * (self.vector if self.columns else 1)
+    def _held_block(self, blocks: int) -> _Block | None:
+        """The smallest number of blocks that hold a tile, where a multiprocessor runs so many of them."""
+        across = self._across()
+        threads = _HELD_THREADS // blocks
+        width = across * (self.vector if self.columns else 1)
         # What all threads share: sums of the parts of the block, and what results need of each group.
-        shared = self.reduced * width * (16 * (held.threads // 32 + 1) + 8) + 64 * width
-        stage_bytes = held.threads * held.keep * self.unit_bytes
-        stages = min(
-            _MOST_STAGES, (self.machine.shared_bytes // blocks - _RESERVED_BYTES - shared) // stage_bytes
+        shared = self.reduced * width * (16 * (threads // 32 + 1) + 8) + 64 * width
+        room = self.machine.shared_bytes // blocks - _RESERVED_BYTES - shared
+        most = min(_MOST_HELD_UNITS, room // (threads * self.unit_bytes))
+        if most < 1:
+            return None
+        deep = threads // across
+        return self._shared_by(-(-self.units // (most * deep)), threads, across)
+
+    def _shared_by(self, size: int, threads: int, across: int) -> _Block:
+        """A tile in even parts."""
+        keep = max(
+            -(-self.units // (size * (threads // across))), min(_LEAST_HELD_UNITS, -(-self.units // size))
         )
-        constants = {
-            "THREADS": held.threads,
-            "BLOCKS": blocks,
-            "TX": held.across,
-            "KEEP": held.keep,
-            "STAGES": max(2, stages),
-            "UNIT_BYTES": self.unit_bytes,
-        }
-        values = {"items": items, "tiles": tiles, "columns": self.row_units, "team": held.size}
-        shared_bytes = max(2, stages) * stage_bytes
-        if held.size <= self.machine.cluster_blocks:
-            constants["CLUSTER"] = held.size
-            return self._launch(
-                Mode.CLUSTER,
-                constants,
-                items * held.size,
-                held.threads,
-                values,
-                cluster=held.size,
-                shared_bytes=shared_bytes,
-                resident=True,
-            )
-        teams = min(blocks * self.machine.multiprocessors // held.size, items)
+        return _Block(size, self._threads(across, -(-self.units // (keep * size))), across, keep)
+
+    def _spread(self, block: _Block, blocks: int) -> Launch:
+        """Groups in the shared memory of several blocks each, on `blocks` that run at the same time."""
+        tiles, items = self._tiles(block.across)
+        teams = min(blocks // block.size, items)
+        block = self._shared_by(blocks // teams, block.threads, block.across)
+        width = block.across * (self.vector if self.columns else 1)
+        constants = {**block.constants(_SPREAD_BLOCKS), "UNIT_BYTES": self.unit_bytes}
+        values = {"items": items, "tiles": tiles, "columns": self.row_units, "team": block.size}
         return self._launch(
             Mode.SPREAD,
             constants,
-            teams * held.size,
-            held.threads,
+            teams * block.size,
+            block.threads,
             values,
-            shared_bytes=shared_bytes,
+            shared_bytes=block.threads * block.keep * self.unit_bytes,
             cooperative=True,
             counters_bytes=8 * teams,
-            scratch_bytes=32 * teams * held.size * self.reduced * width,
+            scratch_bytes=32 * teams * block.size * self.reduced * width,
         )
 
     def _copyable(self) -> bool:
@@ -244,10 +260,17 @@ class _Groups:
 
     def _across(self) -> int:
         """Threads side by side in a tile."""
-        across = 1
-        while self.columns and across * self.vector < _TILE_COLUMNS and across < self.row_units:
+        if not self.columns:
+            return 1
+        across = max(1, _LEAST_COLUMN_BYTES // self.unit_bytes)
+        most = _MOST_COLUMN_BYTES // self.unit_bytes
+        while (
+            across < most
+            and across < self.row_units
+            and 2 * across * self.units * self.unit_bytes <= _COLUMN_TILE_BYTES
+        ):
             across *= 2
-        return across
+        return min(across, 1 << (self.row_units - 1).bit_length())
 
     def _threads(self, across: int, deep: int) -> int:
         """Threads of a block, `across` of them side by side and at least `deep` in depth, in whole warps."""
@@ -262,7 +285,7 @@ class _Groups:
         """Blocks that a multiprocessor should run at a time."""
         lanes = self.vector if self.columns else 0
         scalars = keep if self.vector == 1 else 0
-        registers = -(-min(248, self.registers * keep + 32 + lanes * 8 + scalars) // 8) * 8
+        registers = -(-min(248, self.registers * keep + 32 + lanes * _LANE_REGISTERS + scalars) // 8) * 8
         # A multiprocessor has four parts with registers of their own.
         warps = 4 * (_REGISTERS // 4 // (32 * registers))
         return max(1, min(32 * min(warps, 64) // threads, 32))
@@ -270,12 +293,12 @@ class _Groups:
     def team(self) -> Launch:
         """Groups that teams of blocks read twice."""
         across = self._across()
-        keep = self._most_units()
+        keep = min(_TEAM_UNITS, self._most_units())
         tiles, items = self._tiles(across)
-        size = min(
-            _TEAM_BLOCKS * self.machine.multiprocessors, -(-self.units // (keep * (_MOST_THREADS // across)))
-        )
-        teams = min(_TEAM_BLOCKS * self.machine.multiprocessors // size, items)
+        blocks = _TEAM_BLOCKS * self.machine.multiprocessors
+        # Two teams at least, if there is work for them: while one meets, the other reads or writes.
+        size = min(blocks // min(2, items), -(-self.units // (keep * (_MOST_THREADS // across))))
+        teams = min(blocks // size, items)
         width = across * (self.vector if self.columns else 1)
         constants = {"THREADS": _MOST_THREADS, "BLOCKS": _TEAM_BLOCKS, "TX": across, "KEEP": keep}
         values = {
@@ -304,9 +327,7 @@ class _Groups:
         block: int,
         values: dict[str, int],
         *,
-        cluster: int = 1,
         shared_bytes: int = 0,
-        resident: bool = False,
         cooperative: bool = False,
         counters_bytes: int = 0,
         scratch_bytes: int = 0,
@@ -330,10 +351,8 @@ class _Groups:
             block,
             values,
             1.0 / self.elements,
-            cluster,
-            shared_bytes,
-            resident,
-            cooperative,
-            counters_bytes,
-            scratch_bytes,
+            shared_bytes=shared_bytes,
+            cooperative=cooperative,
+            counters_bytes=counters_bytes,
+            scratch_bytes=scratch_bytes,
         )

@@ -6,30 +6,32 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-from opendml.program import half_math, vector_math
+from opendml.program import vector_math
 from opendml.program.node import FUNCTIONS, REDUCTIONS, Node, Operation, ordered, rebuild
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cuda import narrow_math
 from opendml.targets.cuda.expression import TYPES, expression, literal
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import AccessPattern, Level, Mode, Pattern, Step, reduced
 
 _FILES = {
-    Mode.POINTWISE: ("common", None, "pointwise"),
-    Mode.TRANSPOSED: ("common", None, "transposed"),
-    Mode.WARPS: ("common", None, "moments", "warps"),
-    Mode.STAGED: ("common", None, "moments", "staged"),
-    Mode.TILE: ("common", None, "moments", "block", "tile"),
-    Mode.CLUSTER: ("common", None, "moments", "block", "cluster", "pipeline"),
-    Mode.SPREAD: ("common", None, "moments", "block", "meeting", "pipeline"),
-    Mode.TEAM: ("common", None, "moments", "block", "meeting", "team"),
+    Mode.POINTWISE: ("pointwise",),
+    Mode.TRANSPOSED: ("transposed",),
+    Mode.WARPS: ("moments", "warps"),
+    Mode.STAGED: ("moments", "staged"),
+    Mode.TILE: ("moments", "block", "tile"),
+    Mode.HELD: ("moments", "block", "alone", "held"),
+    Mode.SPREAD: ("moments", "block", "meeting", "held"),
+    Mode.TEAM: ("moments", "block", "meeting", "team"),
 }
-"""The files of each mode; None stands for what is printed."""
+"""The files of each mode, after those that all have and what is printed."""
 
 
 def kernel_source(pattern: Pattern) -> str:
     """The whole source; its function is `kernel`."""
-    printed = _Printer(pattern).text()
-    return "\n".join(printed if name is None else _file(name) for name in _FILES[pattern.mode])
+    printer = _Printer(pattern)
+    names = ("common", "narrow" if printer.narrow else "exact", None, *_FILES[pattern.mode])
+    return "\n".join(printer.text() if name is None else _file(name) for name in names)
 
 
 @cache
@@ -46,8 +48,8 @@ class _Printer:
 
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
-        narrow = all(store.type is ScalarType.FLOAT16 for store in pattern.stores)
-        expand = half_math.expand if narrow else vector_math.expand
+        self.narrow = all(store.type is ScalarType.FLOAT16 for store in pattern.stores)
+        expand = narrow_math.expand if self.narrow else vector_math.expand
         self.values = rebuild(
             pattern.values, lambda node: expand(node) if node.operation in FUNCTIONS else node
         )
@@ -134,23 +136,22 @@ class _Printer:
         found |= {id(root): root for root in roots}
         return [node for key, node in found.items() if self.levels[key] in levels]
 
-    def _held_patterns(self) -> list[AccessPattern]:
-        return [self.pattern.loads[number] for number in self.held]
-
     # Positions
 
     def _constants(self) -> str:
         needs_given = any(self.levels[id(n)] is Level.GIVEN for n in self._needed(self.reduced))
+        quick = all(node.type is ScalarType.FLOAT32 for node in self.reduced)
         constants = {
             "VECTOR": self.pattern.vector,
             "GROUPS": self.pattern.group_loops,
             "COLUMNS": int(self.pattern.columns),
             "REDUCED": len(self.reduced),
             "REDUCED_NEEDS_GIVEN": int(needs_given),
-            "NARROW": int(all(load.type is ScalarType.FLOAT16 for load in self._held_patterns())),
+            "FIRST_ATTEMPT": int(not quick),
             **dict(self.pattern.constants),
         }
         lines = [f"typedef {'long long' if self.pattern.wide else 'int'} Index;"]
+        lines.append(f"typedef {'float' if quick else 'double'} Quick;  // in which sums are taken first")
         lines += [f"constexpr int {name} = {value};" for name, value in constants.items()]
         return "\n".join(lines)
 
@@ -238,7 +239,7 @@ class _Printer:
             functions.append(
                 _function(f"const char* held_address({arguments})", [f"return {self._address(held)};"])
             )
-        if self.pattern.mode in (Mode.STAGED, Mode.CLUSTER, Mode.SPREAD):
+        if self.pattern.mode in (Mode.STAGED, Mode.HELD, Mode.SPREAD):
             functions += self._copying(arguments)
         return functions
 
@@ -345,6 +346,9 @@ class _Printer:
         for node in ordered(roots, known):
             if node.operation is Operation.SOURCE:
                 lines.append(f"const {_declared(node, self.names)} = {load(_index(node))};")
+            elif _is_reciprocal_root(node):
+                root = name(node.operands[1].operands[0])
+                lines.append(f"const {_declared(node, self.names)} = reciprocal_root({root});")
             elif node.operation is not Operation.CONSTANT:
                 operands = [name(operand) for operand in node.operands]
                 lines.append(f"const {_declared(node, self.names)} = {expression(node, operands)};")
@@ -356,6 +360,16 @@ class _Printer:
 
     def _group_load(self, number: int) -> str:
         return f"*(const {TYPES[self.pattern.loads[number].type]}*)({self._address(number)})"
+
+
+def _is_reciprocal_root(node: Node) -> bool:
+    """Whether a node is 1 / sqrt(x) in FLOAT64, as groups need it."""
+    if node.operation is not Operation.DIVIDE or node.type is not ScalarType.FLOAT64:
+        return False
+    one, root = node.operands
+    return (
+        one.operation is Operation.CONSTANT and one.attribute == 1 and root.operation is Operation.SQUARE_ROOT
+    )
 
 
 def _declared(node: Node, names: dict[int, str]) -> str:

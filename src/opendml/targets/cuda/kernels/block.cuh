@@ -3,9 +3,10 @@
 constexpr int LANES = COLUMNS ? VECTOR : 1, TY = THREADS / TX, WARPS = THREADS / 32, WIDTH = TX * LANES;
 constexpr int PARTS = TX <= 32 ? WARPS : TY;
 
+constexpr int NEAR = TX <= 32 ? TX : 32;  // lanes of a warp that are this far apart share a column
+
 struct Shared {
     double partial[REDUCED][PARTS][WIDTH][2];
-    double total[REDUCED][WIDTH][2];
     double shift[REDUCED][WIDTH];
     Kept kept[WIDTH];
 };
@@ -45,13 +46,13 @@ DEVICE Tile tile_of(const Parameters& p, Index item) {
     return tile;
 }
 
-DEVICE void load_units(
-    Held<VECTOR> (&held)[KEEP], bool (&inside)[KEEP], const Parameters& p, const Tile& tile, Index first, Index end) {
+// Whether the thread has the unit that is the k-th of its own from `first` on, where the units end at `end`.
+DEVICE bool is_inside(const Tile& tile, Index first, Index end, int k) { return tile.there && first + k * TY + tile.ty < end; }
+
+DEVICE void load_units(Held<VECTOR> (&held)[KEEP], const Parameters& p, const Tile& tile, Index first, Index end) {
 #pragma unroll
     for (int k = 0; k < KEEP; k++) {
-        const Index unit = first + k * TY + tile.ty;
-        inside[k] = tile.there && unit < end;
-        if (inside[k]) load_held<VECTOR>(held[k], p, in_group<VECTOR>(p, tile.column, unit));
+        if (is_inside(tile, first, end, k)) load_held<VECTOR>(held[k], p, in_group<VECTOR>(p, tile.column, first + k * TY + tile.ty));
     }
 }
 
@@ -65,94 +66,157 @@ DEVICE void load_columns(Given (&given)[LANES], const Parameters& p, const Tile&
 
 // The value at the first element of a column's group, to which all threads of all blocks refer.
 template <typename J>
-DEVICE double shift_of(J j, int lane, const Held<VECTOR>& first, const Given (&given)[LANES]) {
-    return finite_or_zero(double(reduced<VECTOR>(j, first, given[lane], lane)));
+DEVICE Quick shift_of(J j, int lane, const Held<VECTOR>& first, const Given (&given)[LANES]) {
+    const Quick value = reduced<VECTOR>(j, first, given[lane], lane);
+    return is_finite(value) ? value : 0;
 }
 
-// Adds a thread's units to the moments of one of its columns.
-template <typename J, typename Lane>
-DEVICE void add_units(
-    Moments& moments, J j, Lane, const Held<VECTOR> (&held)[KEEP], const bool (&inside)[KEEP],
-    const Given (&given)[LANES], double shift) {
-    constexpr int from = COLUMNS ? Lane::value : 0, to = COLUMNS ? Lane::value + 1 : VECTOR;
-    auto value = [&](int k, int lane) { return reduced<VECTOR>(j, held[k], given[COLUMNS ? lane : 0], lane); };
-    accumulate<decltype(value(0, 0)), from, to>(moments, inside, shift, value);
-}
-
-// Adds the moments of a column over the block's threads; after the next barrier `sum_of_parts` gives them to those that finish.
-DEVICE void share_moments(Shared& shared, int j, int lane, const Tile& tile, Moments& moments, double shift) {
-    const int part = TX <= 32 ? threadIdx.x / 32 : tile.ty, column = tile.tx * LANES + lane;
-    if constexpr (TX < 32) add_lanes<TX, 32>(moments);
-    if (TX > 32 || threadIdx.x % 32 < TX) {
-        shared.partial[j][part][column][0] = moments.sum;
-        shared.partial[j][part][column][1] = moments.squares;
+// Adds each of COUNT values over the lanes of a warp that share columns, those up to DISTANCE apart, and calls `take` with its
+// number and sum, in one lane or more. Half of the values change hands at every step, so that few do.
+template <int DISTANCE, int COUNT, typename T, typename Take>
+DEVICE void add_over_lanes(const T (&values)[COUNT], int first, Take take) {
+    if constexpr (DISTANCE < NEAR) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) take(first + i, values[i]);
+    } else if constexpr (COUNT == 1) {
+        const T sums[1] = {values[0] + __shfl_xor_sync(~0u, values[0], DISTANCE)};
+        add_over_lanes<DISTANCE / 2>(sums, first, take);
+    } else {
+        constexpr int HALF = COUNT / 2;
+        const bool upper = threadIdx.x & DISTANCE;
+        T sums[HALF];
+#pragma unroll
+        for (int i = 0; i < HALF; i++) {
+            const T given = upper ? values[i] : values[HALF + i], kept = upper ? values[HALF + i] : values[i];
+            sums[i] = kept + __shfl_xor_sync(~0u, given, DISTANCE);
+        }
+        add_over_lanes<DISTANCE / 2>(sums, first + (upper ? HALF : 0), take);
     }
-    if (tile.ty == 0) shared.shift[j][column] = shift;
 }
 
-// The moments of units that are held, for all columns of the thread.
-DEVICE void share_units(
-    Shared& shared, const Parameters& p, const Tile& tile, const Held<VECTOR> (&held)[KEEP],
-    const bool (&inside)[KEEP], const Held<VECTOR>& origin) {
-    Given given[LANES];
-    load_columns(given, p, tile);
+// Sums up the thread's units, in each of its columns, to where `sum_of_parts` finds the sums after the next barrier; `visit` calls its argument with some units at a time, and with what tells
+// which of them are inside.
+template <typename T, typename Visit>
+DEVICE void share_visited(
+    Shared& shared, const Tile& tile, const Given (&given)[LANES], const Held<VECTOR>& origin, int attempt, Visit visit) {
+    T sums[REDUCED][2 * LANES] = {};  // the sums of all columns, then those of the squares
+    T shift[REDUCED][LANES];
     each<REDUCED>([&](auto j) {
         each<LANES>([&](auto lane) {
-            const double shift = shift_of(j, lane, origin, given);
-            Moments moments = {0, 0};
-            add_units(moments, j, lane, held, inside, given, shift);
-            share_moments(shared, j, lane, tile, moments, shift);
+            double& common = shared.shift[j][tile.tx * LANES + lane];
+            if (attempt == FIRST_ATTEMPT) {
+                shift[j][lane] = T(shift_of(j, lane, origin, given));
+                if (tile.ty == 0) common = shift[j][lane];
+            } else {
+                shift[j][lane] = T(common);
+            }
+        });
+    });
+    visit([&](const auto& held, auto inside) {
+        constexpr int units = sizeof(held) / sizeof(held[0]);
+        each<REDUCED>([&](auto j) {
+            each<LANES>([&](auto lane) {
+                constexpr int from = COLUMNS ? decltype(lane)::value : 0, to = COLUMNS ? decltype(lane)::value + 1 : VECTOR;
+                add_units<units, from, to>(sums[j][lane], sums[j][LANES + lane], inside, shift[j][lane], [&](int k, int at) {
+                    return reduced<VECTOR>(j, held[k], given[COLUMNS ? at : 0], at);
+                });
+            });
+        });
+    });
+    const int part = TX <= 32 ? threadIdx.x / 32 : tile.ty;
+    each<REDUCED>([&](auto j) {
+        add_over_lanes<16>(sums[j], 0, [&](int number, T sum) {
+            shared.partial[j][part][tile.tx * LANES + number % LANES][number / LANES] = sum;
         });
     });
 }
 
-// The sum of `count` moments that are `step` doubles apart, read by `read`, for a thread that finishes.
-template <typename Read>
+// The same in the type of the attempt: about the group's first element at first, later about what the last one left as shift.
+template <typename Visit>
+DEVICE void share_units(
+    Shared& shared, const Tile& tile, const Given (&given)[LANES], const Held<VECTOR>& origin, int attempt, Visit visit) {
+    if (attempt < EXACT) share_visited<Quick>(shared, tile, given, origin, attempt, visit);
+    else share_visited<double>(shared, tile, given, origin, attempt, visit);
+}
+
+constexpr int lanes_for(int count) { return count <= 1 ? 1 : 2 * lanes_for((count + 1) / 2); }
+
+// The sum of COUNT moments, or of `count` where that is known only now (COUNT is 32), for a thread that takes sums.
+template <int COUNT, typename Read>
 DEVICE Moments sum_of(int count, Read read) {
     Moments moments = {0, 0};
     if constexpr (COLUMNS) {
         for (int i = 0; i < count; i++) add(moments, read(i, 0), read(i, 1));
     } else {
-        for (int i = threadIdx.x; i < count; i += 32) add(moments, read(i, 0), read(i, 1));
-        add_lanes<1, 32>(moments);
+        constexpr int lanes = lanes_for(COUNT);
+        for (int i = threadIdx.x % lanes; i < count; i += lanes) add(moments, read(i, 0), read(i, 1));
+        moments = {add_lanes<1, lanes>(moments.sum), add_lanes<1, lanes>(moments.squares)};
     }
     return moments;
 }
 
 DEVICE Moments sum_of_parts(const Shared& shared, int j) {
-    return sum_of(PARTS, [&](int i, int which) { return shared.partial[j][i][finished_column()][which]; });
+    return sum_of<PARTS>(PARTS, [&](int i, int which) { return shared.partial[j][i][finished_column()][which]; });
 }
 
-// Needs a barrier before `store_units`.
-DEVICE void finish_tile(
-    Shared& shared, const Parameters& p, const Tile& tile, const Moments (&sums)[REDUCED], bool stores) {
-    if (!tile.finishes) return;
+// Computes what belongs to a group, for the threads that take sums. Returns whether the sums must be taken again, about a better
+// shift. Needs a barrier before `share_units` and `store_units`.
+DEVICE bool finish_tile(
+    Shared& shared, const Parameters& p, const Tile& tile, const Moments (&sums)[REDUCED], int attempt, bool stores) {
+    if (!tile.finishes) return false;
+    bool again = false;
     Statistics found[REDUCED];
 #pragma unroll
-    for (int j = 0; j < REDUCED; j++) found[j] = statistics(sums[j], shared.shift[j][finished_column()], p.share);
+    for (int j = 0; j < REDUCED; j++) {
+        double& shift = shared.shift[j][finished_column()];
+        found[j] = statistics(sums[j], shift, p.share);
+        again = again || (attempt < EXACT && !trusted(sums[j], p.share));
+    }
+    if (again) {
+        if constexpr (!COLUMNS) __syncwarp();  // all lanes have read the shift
+#pragma unroll
+        for (int j = 0; j < REDUCED; j++) {
+            shared.shift[j][finished_column()] = finite_or_zero(double(Quick(found[j].mean)));
+        }
+        return true;
+    }
     Kept kept;
     finish(kept, tile.given, found);
     shared.kept[finished_column()] = kept;
     if (stores && (COLUMNS || threadIdx.x == 0)) store_groups(p, tile.group, kept);
+    return false;
 }
 
-DEVICE void store_units(
-    const Shared& shared, const Parameters& p, const Tile& tile, Index first, const Held<VECTOR> (&held)[KEEP],
-    const bool (&inside)[KEEP]) {
-    Kept kept[LANES];
+// What the results of the thread's columns need of their groups.
+DEVICE void load_kept(Kept (&kept)[LANES], const Shared& shared, const Tile& tile) {
 #pragma unroll
     for (int lane = 0; lane < LANES; lane++) kept[lane] = shared.kept[tile.tx * LANES + lane];
+}
+
+// Stores the results of units, a few at a time, so that the loads for several are under way.
+template <int UNITS>
+DEVICE void store_units(
+    const Kept (&kept)[LANES], const Parameters& p, const Tile& tile, Index first, Index end, const Held<VECTOR> (&held)[UNITS]) {
+    constexpr int FEW = sizeof(Late<VECTOR>) <= 16 ? 4 : 2;
 #pragma unroll
-    for (int k = 0; k < KEEP; k++) {
-        if (!inside[k]) continue;
-        const Offsets here = in_group<VECTOR>(p, tile.column, first + k * TY + tile.ty);
-        Late<VECTOR> late;
-        Outputs<VECTOR> result;
-        load_late<VECTOR>(late, p, here);
+    for (int from = 0; from < UNITS; from += FEW) {
+        Offsets at[FEW];
+        Late<VECTOR> late[FEW];
 #pragma unroll
-        for (int lane = 0; lane < VECTOR; lane++) {
-            evaluate<VECTOR>(result, held[k], late, kept[COLUMNS ? lane : 0], lane);
+        for (int k = from; k < from + FEW && k < UNITS; k++) {
+            if (!is_inside(tile, first, end, k)) continue;
+            at[k - from] = in_group<VECTOR>(p, tile.column, first + k * TY + tile.ty);
+            load_late<VECTOR>(late[k - from], p, at[k - from]);
         }
-        store_outputs<VECTOR>(p, here, result);
+#pragma unroll
+        for (int k = from; k < from + FEW && k < UNITS; k++) {
+            if (!is_inside(tile, first, end, k)) continue;
+            Outputs<VECTOR> result;
+#pragma unroll
+            for (int lane = 0; lane < VECTOR; lane++) {
+                evaluate<VECTOR>(result, held[k], late[k - from], kept[COLUMNS ? lane : 0], lane);
+            }
+            store_outputs<VECTOR>(p, at[k - from], result);
+        }
     }
 }

@@ -7,9 +7,10 @@ struct half {
     unsigned short bits;
 };
 
+// Volatile, so that elements which are used again later stay in half the registers meanwhile.
 DEVICE float to_float(half value) {
     float result;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
+    asm volatile("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
     return result;
 }
 
@@ -44,6 +45,16 @@ DEVICE float absolute(float x) { return fabsf(x); }
 DEVICE double absolute(double x) { return fabs(x); }
 DEVICE float square_root(float x) { return __fsqrt_rn(x); }
 DEVICE double square_root(double x) { return __dsqrt_rn(x); }
+
+// 1 / sqrt(x) but for the last bits, from the approximation in FLOAT32.
+DEVICE double reciprocal_root(double x) {
+    if (!(x >= 1e-36 && x <= 1e36)) return 1 / sqrt(x);
+    double root = rsqrtf(float(x));
+#pragma unroll
+    for (int step = 0; step < 2; step++) root = __fma_rn(root * 0.5, __fma_rn(-x * root, root, 1), root);
+    return root;
+}
+
 DEVICE float round_even(float x) { return rintf(x); }
 DEVICE double round_even(double x) { return rint(x); }
 DEVICE float multiply_add(float a, float b, float c) { return __fmaf_rn(a, b, c); }

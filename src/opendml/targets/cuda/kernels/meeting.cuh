@@ -3,15 +3,15 @@
 // launches.
 
 struct Exchange {
-    int rank, blocks, teams, team;
+    int rank, blocks, teams, team, round;
 
     DEVICE_MEMBER Exchange(const Parameters& p)
         : rank(blockIdx.x % (int)p.team), blocks((int)p.team), teams(gridDim.x / (int)p.team),
-          team(blockIdx.x / (int)p.team) {}
+          team(blockIdx.x / (int)p.team), round(0) {}
 
-    // The sums of all blocks, for the threads that take them. `round` counts the tiles of this block; two rounds have rooms of
-    // their own, as a block may be one round ahead.
-    DEVICE_MEMBER void add(Moments (&sums)[REDUCED], Shared&, const Parameters& p, int round) const {
+    // The sums of all blocks, for the threads that take them. Every second round has a page of its own, as a block may be one
+    // ahead.
+    DEVICE_MEMBER void add(Moments (&sums)[REDUCED], const Parameters& p) {
         constexpr int page = REDUCED * WIDTH * 2;
         double* pages = (double*)p.scratch + ((long long)(round % 2) * gridDim.x + team * blocks) * page;
         if (takes_sums()) {
@@ -24,14 +24,13 @@ struct Exchange {
         meet((unsigned*)p.counters + 2 * team, (unsigned)(round + 1) * blocks);
         if (takes_sums()) {
             each<REDUCED>([&](auto j) {
-                sums[j] = sum_of(blocks, [&](int block, int which) {
+                sums[j] = sum_of<32>(blocks, [&](int block, int which) {
                     return load_uncached(pages + block * page + (j * WIDTH + finished_column()) * 2 + which);
                 });
             });
         }
+        round++;
     }
-
-    DEVICE_MEMBER void leave() const {}
 
     DEVICE_MEMBER void end(const Parameters& p) const {
         unsigned* counters = (unsigned*)p.counters + 2 * team;

@@ -30,18 +30,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
                 return reduced<1>(j, held, given, 0);
             };
             const double shift = finite_or_zero(there ? double(value(0)) : 0);
-            Moments moments = {0, 0};
-            if (there) {
-                for (int unit = lane; unit < units; unit += KEEP * SPAN) {
-                    bool inside[KEEP];
-#pragma unroll
-                    for (int k = 0; k < KEEP; k++) inside[k] = unit + k * SPAN < units;
-                    accumulate<decltype(value(0)), 0, 1>(
-                        moments, inside, shift, [&](int k, int) { return value(unit + k * SPAN); });
-                }
-            }
-            add_lanes<1, SPAN>(moments);
-            found[j] = statistics(moments, shift, p.share);
+            auto inside = [&](int k) { return there && k * SPAN + lane < units; };
+            found[j] = warp_statistics<KEEP, 1, SPAN>(
+                inside, shift, p.share, [&](int k, int) { return value(k * SPAN + lane); });
         });
         __syncwarp();
         Kept kept;

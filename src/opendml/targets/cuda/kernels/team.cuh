@@ -4,47 +4,40 @@
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
     __shared__ Shared shared;
     constexpr int STRIDE = KEEP * TY;
-    const Exchange exchange(p);
+    Exchange exchange(p);
     const Index begin = exchange.rank * (Index)p.slice;
     const Index end = begin + (Index)p.slice < (Index)p.units ? begin + (Index)p.slice : (Index)p.units;
     const Index last = end > begin ? begin + (end - begin - 1) / STRIDE * STRIDE : begin - 1;
-    int round = 0;
-    for (Index item = exchange.team; item < (Index)p.items; item += exchange.teams, round++) {
+    for (Index item = exchange.team; item < (Index)p.items; item += exchange.teams) {
         Tile tile = tile_of(p, item);
         if (tile.finishes) load_given(tile.given, p, tile.group);
-        Held<VECTOR> held[KEEP];
+        Held<VECTOR> origin;
         Given given[LANES];
-        bool inside[KEEP];
-        double shift[REDUCED][LANES];
-        Moments moments[REDUCED][LANES] = {};
-        load_held<VECTOR>(held[0], p, in_group<VECTOR>(p, tile.column, 0));
+        load_held<VECTOR>(origin, p, in_group<VECTOR>(p, tile.column, 0));
         load_columns(given, p, tile);
-        each<REDUCED>([&](auto j) {
-            each<LANES>([&](auto lane) { shift[j][lane] = shift_of(j, lane, held[0], given); });
-        });
-        for (Index first = begin; first < end; first += STRIDE) {
-            load_units(held, inside, p, tile, first, end);
-            each<REDUCED>([&](auto j) {
-                each<LANES>([&](auto lane) {
-                    add_units(moments[j][lane], j, lane, held, inside, given, shift[j][lane]);
-                });
+        for (int attempt = FIRST_ATTEMPT;; attempt++) {
+            share_units(shared, tile, given, origin, attempt, [&](auto add) {
+                for (Index at = begin; at < end; at += STRIDE) {
+                    Held<VECTOR> held[KEEP];
+                    load_units(held, p, tile, at, end);
+                    add(held, [&](int k) { return is_inside(tile, at, end, k); });
+                }
             });
+            __syncthreads();
+            Moments sums[REDUCED];
+            if (takes_sums()) each<REDUCED>([&](auto j) { sums[j] = sum_of_parts(shared, j); });
+            exchange.add(sums, p);
+            bool again = false;
+            if (takes_sums()) again = finish_tile(shared, p, tile, sums, attempt, exchange.rank == 0);
+            if (!__syncthreads_or(again)) break;
         }
-        each<REDUCED>([&](auto j) {
-            each<LANES>([&](auto lane) {
-                share_moments(shared, j, lane, tile, moments[j][lane], shift[j][lane]);
-            });
-        });
-        __syncthreads();
-        Moments sums[REDUCED];
-        if (takes_sums()) each<REDUCED>([&](auto j) { sums[j] = sum_of_parts(shared, j); });
-        exchange.add(sums, shared, p, round);
-        if (takes_sums()) finish_tile(shared, p, tile, sums, exchange.rank == 0);
-        __syncthreads();
-        // Backwards: what was read last is still in registers, and what was read before that most likely in the cache.
+        Kept kept[LANES];
+        load_kept(kept, shared, tile);
+        // Backwards: what was read last is most likely in the cache.
         for (Index at = last; at >= begin; at -= STRIDE) {
-            if (at != last) load_units(held, inside, p, tile, at, end);
-            store_units(shared, p, tile, at, held, inside);
+            Held<VECTOR> held[KEEP];
+            load_units(held, p, tile, at, end);
+            store_units(kept, p, tile, at, end, held);
         }
     }
     exchange.end(p);

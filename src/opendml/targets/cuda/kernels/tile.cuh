@@ -4,17 +4,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     __shared__ Shared shared;
     Tile tile = tile_of(p, blockIdx.x);
     Held<VECTOR> held[KEEP], origin;
-    bool inside[KEEP];
+    Given given[LANES];
+    const Index units = p.units;
     load_held<VECTOR>(origin, p, in_group<VECTOR>(p, tile.column, 0));
-    load_units(held, inside, p, tile, 0, (Index)p.units);
+    load_units(held, p, tile, 0, units);
+    load_columns(given, p, tile);
     if (tile.finishes) load_given(tile.given, p, tile.group);
-    share_units(shared, p, tile, held, inside, origin);
-    __syncthreads();
-    if (takes_sums()) {
-        Moments sums[REDUCED];
-        each<REDUCED>([&](auto j) { sums[j] = sum_of_parts(shared, j); });
-        finish_tile(shared, p, tile, sums, true);
+    for (int attempt = FIRST_ATTEMPT;; attempt++) {
+        share_units(shared, tile, given, origin, attempt, [&](auto add) {
+            add(held, [&](int k) { return is_inside(tile, 0, units, k); });
+        });
+        __syncthreads();
+        bool again = false;
+        if (takes_sums()) {
+            Moments sums[REDUCED];
+            each<REDUCED>([&](auto j) { sums[j] = sum_of_parts(shared, j); });
+            again = finish_tile(shared, p, tile, sums, attempt, true);
+        }
+        if (!__syncthreads_or(again)) break;
     }
-    __syncthreads();
-    store_units(shared, p, tile, 0, held, inside);
+    Kept kept[LANES];
+    load_kept(kept, shared, tile);
+    store_units(kept, p, tile, 0, units, held);
 }

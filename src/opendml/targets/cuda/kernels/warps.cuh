@@ -6,31 +6,26 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
     const Offsets at = at_group(p, there ? group : 0);
     const int lane_of_group = threadIdx.x % SPAN;
     Held<VECTOR> held[KEEP];
-    bool inside[KEEP];
+    const Index units = there ? (Index)p.units : 0;
+    auto inside = [&](int k) { return k * SPAN + lane_of_group < units; };
 #pragma unroll
     for (int k = 0; k < KEEP; k++) {
-        const Index unit = k * SPAN + lane_of_group;
-        inside[k] = there && unit < (Index)p.units;
-        if (inside[k]) load_held<VECTOR>(held[k], p, in_group<VECTOR>(p, at, unit));
+        if (inside(k)) load_held<VECTOR>(held[k], p, in_group<VECTOR>(p, at, k * SPAN + lane_of_group));
     }
     Given given;
     load_given(given, p, at);
     Statistics found[REDUCED];
     each<REDUCED>([&](auto j) {
         auto value = [&](int k, int lane) { return reduced<VECTOR>(j, held[k], given, lane); };
-        using T = decltype(value(0, 0));
-        const double shift = finite_or_zero(__shfl_sync(~0u, inside[0] ? double(value(0, 0)) : 0.0, 0, SPAN));
-        Moments moments = {0, 0};
-        accumulate<T, 0, VECTOR>(moments, inside, shift, value);
-        add_lanes<1, SPAN>(moments);
-        found[j] = statistics(moments, shift, p.share);
+        const double shift = finite_or_zero(__shfl_sync(~0u, inside(0) ? double(value(0, 0)) : 0.0, 0, SPAN));
+        found[j] = warp_statistics<KEEP, VECTOR, SPAN>(inside, shift, p.share, value);
     });
     Kept kept;
     finish(kept, given, found);
     if (there && lane_of_group == 0) store_groups(p, at, kept);
 #pragma unroll
     for (int k = 0; k < KEEP; k++) {
-        if (!inside[k]) continue;
+        if (!inside(k)) continue;
         const Offsets here = in_group<VECTOR>(p, at, k * SPAN + lane_of_group);
         Late<VECTOR> late;
         Outputs<VECTOR> result;

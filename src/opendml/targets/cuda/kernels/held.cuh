@@ -1,0 +1,74 @@
+// Groups that one or more blocks hold in their shared memory: read once, written once. Several blocks on each multiprocessor
+// overlap their loads, sums and stores. A thread copies what it will use itself, so that it waits for nobody.
+
+constexpr int CHUNK = KEEP < 4 ? KEEP : 4, CHUNKS = (KEEP + CHUNK - 1) / CHUNK;
+
+template <int REST>
+DEVICE void wait_for_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(REST) : "memory");
+}
+
+DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+DEVICE char* slot_of(char* room, int k) { return room + (k * THREADS + threadIdx.x) * UNIT_BYTES; }
+
+DEVICE void copy_units(char* room, const Parameters& p, const Tile& tile, Index first, Index end) {
+#pragma unroll
+    for (int k = 0; k < CHUNKS * CHUNK; k++) {
+        if (k < KEEP && is_inside(tile, first, end, k)) {
+            copy_held(slot_of(room, k), p, in_group<VECTOR>(p, tile.column, first + k * TY + tile.ty));
+        }
+        if (k % CHUNK == CHUNK - 1) commit_copies();
+    }
+}
+
+DEVICE void take_units(Held<VECTOR> (&held)[CHUNK], char* room, const Tile& tile, Index first, Index end, int k) {
+#pragma unroll
+    for (int i = 0; i < CHUNK; i++) {
+        if (k + i < KEEP && is_inside(tile, first, end, k + i)) take_held<VECTOR>(held[i], slot_of(room, k + i));
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
+    __shared__ Shared shared;
+    extern __shared__ uint4 memory[];
+    char* room = reinterpret_cast<char*>(memory);
+    Exchange exchange(p);
+    const Index first = exchange.rank * (KEEP * TY);
+    const Index end = first + KEEP * TY < (Index)p.units ? first + KEEP * TY : (Index)p.units;
+    for (Index item = exchange.team; item < (Index)p.items; item += exchange.teams) {
+        Tile tile = tile_of(p, item);
+        copy_units(room, p, tile, first, end);
+        Held<VECTOR> held[CHUNK], origin;
+        Given given[LANES];
+        load_held<VECTOR>(origin, p, in_group<VECTOR>(p, tile.column, 0));
+        load_columns(given, p, tile);
+        if (tile.finishes) load_given(tile.given, p, tile.group);
+        for (int attempt = FIRST_ATTEMPT;; attempt++) {
+            share_units(shared, tile, given, origin, attempt, [&](auto add) {
+                each<CHUNKS>([&](auto chunk) {
+                    wait_for_copies<CHUNKS - 1 - decltype(chunk)::value>();
+                    take_units(held, room, tile, first, end, chunk * CHUNK);
+                    add(held, [&](int i) {
+                        return chunk * CHUNK + i < KEEP && is_inside(tile, first, end, chunk * CHUNK + i);
+                    });
+                });
+            });
+            __syncthreads();
+            Moments sums[REDUCED];
+            if (takes_sums()) each<REDUCED>([&](auto j) { sums[j] = sum_of_parts(shared, j); });
+            exchange.add(sums, p);
+            bool again = false;
+            if (takes_sums()) again = finish_tile(shared, p, tile, sums, attempt, exchange.rank == 0);
+            if (!__syncthreads_or(again)) break;
+        }
+        Kept kept[LANES];
+        load_kept(kept, shared, tile);
+#pragma unroll
+        for (int k = 0; k < KEEP; k += CHUNK) {
+            take_units(held, room, tile, first, end, k);
+            store_units(kept, p, tile, first + k * TY, end, held);
+        }
+    }
+    exchange.end(p);
+}

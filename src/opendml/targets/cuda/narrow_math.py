@@ -1,0 +1,53 @@
+"""Transcendental functions in FLOAT32 for results that are stored as FLOAT16, out of CUDA's own exponential.
+
+EXPONENTIAL stays: `kernels/narrow.cuh` has it. Relative errors are at most 2^-15, as in `program.half_math`,
+where more is said.
+"""
+
+from __future__ import annotations
+
+from opendml.program import half_math
+from opendml.program.functions import exp, minimum, multiply_add, select
+from opendml.program.node import Node, Operation
+
+_SMALL = 2.0**-4
+"""Below this, the first terms of a series are exact enough; above, differences of exponentials are."""
+
+
+def expand(node: Node) -> Node:
+    """The function `node` (one of FUNCTIONS, FLOAT32) in basic operations and EXPONENTIAL."""
+    if node.operation is Operation.EXPONENTIAL:
+        return node
+    expansion = _EXPANSIONS.get(node.operation)
+    return expansion(node.operands[0]) if expansion else half_math.expand(node)
+
+
+def exponential_minus_one(x: Node) -> Node:
+    """exp(x) - 1"""
+    series = multiply_add(multiply_add(x, 1 / 6, 0.5), x * x, x)
+    return select(abs(x) < _SMALL, series, exp(x) - 1.0)
+
+
+def hyperbolic_tangent(x: Node) -> Node:
+    """tanh(x) = (t - 1) / (t + 1) for t = exp(2 x)"""
+    growth = exp(minimum(x + x, 40.0))
+    series = multiply_add(x * x, x * (-1 / 3), x)
+    return select(abs(x) < _SMALL, series, (growth - 1.0) / (growth + 1.0))
+
+
+def logarithm_one_plus_exponential(x: Node) -> Node:
+    """log(1 + exp(x)) for x that is not above zero"""
+    return half_math.logarithm_one_plus_exponential(x, exp)
+
+
+def gaussian_error_linear_unit(x: Node) -> Node:
+    """x (1 + erf(x / sqrt 2)) / 2"""
+    return half_math.gaussian_error_linear_unit(x, exp)
+
+
+_EXPANSIONS = {
+    Operation.EXPONENTIAL_MINUS_ONE: exponential_minus_one,
+    Operation.HYPERBOLIC_TANGENT: hyperbolic_tangent,
+    Operation.LOGARITHM_ONE_PLUS_EXPONENTIAL: logarithm_one_plus_exponential,
+    Operation.GAUSSIAN_ERROR_LINEAR_UNIT: gaussian_error_linear_unit,
+}
