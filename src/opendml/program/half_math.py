@@ -20,7 +20,6 @@ from opendml.program.functions import multiply_add, select
 from opendml.program.node import Node, Operation, apply, bitcast
 from opendml.program.scalar_type import ScalarType
 
-
 Function = Callable[[Node], Node]
 
 
