@@ -217,15 +217,17 @@ class _Groups:
         """The smallest number of blocks that hold a tile, where a multiprocessor runs so many of them."""
         across = self._across()
         threads = _HELD_THREADS // blocks
-        width = across * (self.vector if self.columns else 1)
-        # What all threads share: sums of the parts of the block, and what results need of each group.
-        shared = self.reduced * width * (16 * (threads // 32 + 1) + 8) + 64 * width
-        room = self.machine.shared_bytes // blocks - _RESERVED_BYTES - shared
+        room = self.machine.shared_bytes // blocks - _RESERVED_BYTES - self._shared_bytes(threads, across)
         most = min(_MOST_HELD_UNITS, room // (threads * self.unit_bytes))
         if most < 1:
             return None
         deep = threads // across
         return self._shared_by(-(-self.units // (most * deep)), threads, across)
+
+    def _shared_bytes(self, threads: int, across: int) -> int:
+        """What all threads of a block share: sums of its parts, and what results need of each group."""
+        width = across * (self.vector if self.columns else 1)
+        return self.reduced * width * (16 * (threads // 32 + 1) + 8) + 64 * width
 
     def _shared_by(self, size: int, threads: int, across: int) -> _Block:
         """A tile in even parts."""
@@ -255,8 +257,10 @@ class _Groups:
         )
 
     def _copyable(self) -> bool:
-        """Whether the elements that are reduced can be copied to shared memory while others are worked on."""
-        return all(a.step is Step.CONTIGUOUS and a.type.bytes * self.vector >= 4 for a in self._held())
+        """Whether what is reduced can be copied to shared memory: aligned, in at least 4 bytes."""
+        held = list(self._held())
+        sizes = {a.type.bytes * self.vector for a in held}
+        return len(sizes) == 1 and min(sizes) >= 4 and all(a.step is Step.CONTIGUOUS for a in held)
 
     def _across(self) -> int:
         """Threads side by side in a tile."""
@@ -288,7 +292,9 @@ class _Groups:
         registers = -(-min(248, self.registers * keep + 32 + lanes * _LANE_REGISTERS + scalars) // 8) * 8
         # A multiprocessor has four parts with registers of their own.
         warps = 4 * (_REGISTERS // 4 // (32 * registers))
-        return max(1, min(32 * min(warps, 64) // threads, 32))
+        # For columns, the next block is worth some registers in local memory.
+        spare = threads // 2 if self.columns else 0
+        return max(1, min((32 * min(warps, 64) + spare) // threads, 32))
 
     def team(self) -> Launch:
         """Groups that teams of blocks read twice."""
@@ -300,7 +306,7 @@ class _Groups:
         size = min(blocks // min(2, items), -(-self.units // (keep * (_MOST_THREADS // across))))
         teams = min(blocks // size, items)
         width = across * (self.vector if self.columns else 1)
-        constants = {"THREADS": _MOST_THREADS, "BLOCKS": _TEAM_BLOCKS, "TX": across, "KEEP": keep}
+        constants = _Block(size, _MOST_THREADS, across, keep).constants(_TEAM_BLOCKS)
         values = {
             "items": items,
             "tiles": tiles,

@@ -16,6 +16,7 @@ struct Tile {
     int tx, ty;
     bool there;     // the thread has a column
     bool finishes;  // the thread computes what belongs to a group: to column threadIdx.x, or, without columns, to the only one
+    bool finished;  // and has done so
     Given given;    // of that group
 };
 
@@ -36,6 +37,7 @@ DEVICE Tile tile_of(const Parameters& p, Index item) {
     tile.group = tile.column = at_group(p, group);
     tile.there = true;
     tile.finishes = takes_sums();
+    tile.finished = false;
     if constexpr (COLUMNS) {
         tile.there = first + tile.tx < (Index)p.columns;
         tile.column = in_row<VECTOR>(p, tile.group, tile.there ? first + tile.tx : 0);
@@ -64,11 +66,22 @@ DEVICE void load_columns(Given (&given)[LANES], const Parameters& p, const Tile&
     }
 }
 
-// The value at the first element of a column's group, to which all threads of all blocks refer.
+// The units of a thread's columns that the first shift is taken from.
+constexpr int ORIGINS = COLUMNS && !NARROW ? 4 : 1;
+
+DEVICE void load_origins(Held<VECTOR> (&origins)[ORIGINS], const Parameters& p, const Tile& tile) {
+#pragma unroll
+    for (int i = 0; i < ORIGINS; i++) {
+        load_held<VECTOR>(origins[i], p, in_group<VECTOR>(p, tile.column, i < (Index)p.units ? i : 0));
+    }
+}
+
+// The first shift of a column's group, the same for all threads of all blocks.
 template <typename J>
-DEVICE Quick shift_of(J j, int lane, const Held<VECTOR>& first, const Given (&given)[LANES]) {
-    const Quick value = reduced<VECTOR>(j, first, given[lane], lane);
-    return is_finite(value) ? value : 0;
+DEVICE Quick shift_of(J j, int lane, const Held<VECTOR> (&origins)[ORIGINS], const Given (&given)[LANES]) {
+    return shift_from<COLUMNS ? ORIGINS : VECTOR>([&](int i) {
+        return reduced<VECTOR>(j, origins[COLUMNS ? i : 0], given[lane], COLUMNS ? lane : i);
+    });
 }
 
 // Adds each of COUNT values over the lanes of a warp that share columns, those up to DISTANCE apart, and calls `take` with its
@@ -98,14 +111,14 @@ DEVICE void add_over_lanes(const T (&values)[COUNT], int first, Take take) {
 // which of them are inside.
 template <typename T, typename Visit>
 DEVICE void share_visited(
-    Shared& shared, const Tile& tile, const Given (&given)[LANES], const Held<VECTOR>& origin, int attempt, Visit visit) {
+    Shared& shared, const Tile& tile, const Given (&given)[LANES], const Held<VECTOR> (&origins)[ORIGINS], int attempt, Visit visit) {
     T sums[REDUCED][2 * LANES] = {};  // the sums of all columns, then those of the squares
     T shift[REDUCED][LANES];
     each<REDUCED>([&](auto j) {
         each<LANES>([&](auto lane) {
             double& common = shared.shift[j][tile.tx * LANES + lane];
             if (attempt == FIRST_ATTEMPT) {
-                shift[j][lane] = T(shift_of(j, lane, origin, given));
+                shift[j][lane] = T(shift_of(j, lane, origins, given));
                 if (tile.ty == 0) common = shift[j][lane];
             } else {
                 shift[j][lane] = T(common);
@@ -131,12 +144,12 @@ DEVICE void share_visited(
     });
 }
 
-// The same in the type of the attempt: about the group's first element at first, later about what the last one left as shift.
+// The same in the type of the attempt: about the first shift, later about what the last attempt left.
 template <typename Visit>
 DEVICE void share_units(
-    Shared& shared, const Tile& tile, const Given (&given)[LANES], const Held<VECTOR>& origin, int attempt, Visit visit) {
-    if (attempt < EXACT) share_visited<Quick>(shared, tile, given, origin, attempt, visit);
-    else share_visited<double>(shared, tile, given, origin, attempt, visit);
+    Shared& shared, const Tile& tile, const Given (&given)[LANES], const Held<VECTOR> (&origins)[ORIGINS], int attempt, Visit visit) {
+    if (attempt < EXACT) share_visited<Quick>(shared, tile, given, origins, attempt, visit);
+    else share_visited<double>(shared, tile, given, origins, attempt, visit);
 }
 
 constexpr int lanes_for(int count) { return count <= 1 ? 1 : 2 * lanes_for((count + 1) / 2); }
@@ -162,8 +175,8 @@ DEVICE Moments sum_of_parts(const Shared& shared, int j) {
 // Computes what belongs to a group, for the threads that take sums. Returns whether the sums must be taken again, about a better
 // shift. Needs a barrier before `share_units` and `store_units`.
 DEVICE bool finish_tile(
-    Shared& shared, const Parameters& p, const Tile& tile, const Moments (&sums)[REDUCED], int attempt, bool stores) {
-    if (!tile.finishes) return false;
+    Shared& shared, const Parameters& p, Tile& tile, const Moments (&sums)[REDUCED], int attempt, bool stores) {
+    if (!tile.finishes || tile.finished) return false;
     bool again = false;
     Statistics found[REDUCED];
 #pragma unroll
@@ -183,6 +196,7 @@ DEVICE bool finish_tile(
     Kept kept;
     finish(kept, tile.given, found);
     shared.kept[finished_column()] = kept;
+    tile.finished = true;
     if (stores && (COLUMNS || threadIdx.x == 0)) store_groups(p, tile.group, kept);
     return false;
 }
