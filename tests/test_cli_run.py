@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from opendml import Device
 from opendml.cli import main
 
 MILLISECONDS = r"\d+\.\d{4} ms"
@@ -56,6 +57,12 @@ def test_prints_and_files(path: Path) -> None:
     assert result.exit_code == 0
     assert result.stdout == f"Resource 'x': 0, 2, 0, 4\nResource 'x' written to '{target}'\n"
     assert np.load(target).tolist() == [[0, 2], [0, 4]]
+
+
+def test_every_device_prints_the_same(path: Path, device: Device) -> None:
+    result = CliRunner().invoke(main, ["run", "--device", device.kind, str(path)])
+    assert result.exit_code == 0
+    assert result.stdout == _run(path).stdout
 
 
 def test_output_directory(path: Path, tmp_path: Path) -> None:

@@ -30,7 +30,8 @@ def main() -> None:
     metavar="KIND",
     default="cpu",
     show_default=True,
-    help="Where the operators run: cpu, or reference (NumPy in float64).",
+    help="Where the operators run: cpu, cuda (an NVIDIA GPU; cuda:1 is the second), or reference (NumPy in "
+    "float64).",
 )
 @_feature_level
 @click.option(
@@ -58,8 +59,9 @@ def run(
 ) -> None:
     """Run MODEL, a JSON model of Microsoft's DxDispatch tool.
 
-    The whole model is read, checked and compiled before the first command runs. Exit status: 2 when the
-    model is wrong (each line on standard error names the field by its JSON path), 1 when it is right but
+    The whole model is read, checked and compiled before the first command runs. Resources are in host memory:
+    on cuda every dispatch copies them to the device and back, which its timing contains. Exit status: 2 when
+    the model is wrong (each line on standard error names the field by its JSON path), 1 when it is right but
     cannot be run here.
     """
     from opendml.cli.run_command import run_model
