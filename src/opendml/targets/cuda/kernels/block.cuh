@@ -66,21 +66,11 @@ DEVICE void load_columns(Given (&given)[LANES], const Parameters& p, const Tile&
     }
 }
 
-// The units of a thread's columns that the first shift is taken from.
-constexpr int ORIGINS = COLUMNS && !NARROW ? 4 : 1;
-
-DEVICE void load_origins(Held<VECTOR> (&origins)[ORIGINS], const Parameters& p, const Tile& tile) {
-#pragma unroll
-    for (int i = 0; i < ORIGINS; i++) {
-        load_held<VECTOR>(origins[i], p, in_group<VECTOR>(p, tile.column, i < (Index)p.units ? i : 0));
-    }
-}
-
-// The first shift of a column's group, the same for all threads of all blocks.
+// The first shift of a column's group, from its first unit: the same for all threads of all blocks.
 template <typename J>
-DEVICE Quick shift_of(J j, int lane, const Held<VECTOR> (&origins)[ORIGINS], const Given (&given)[LANES]) {
-    return shift_from<COLUMNS ? ORIGINS : VECTOR>([&](int i) {
-        return reduced<VECTOR>(j, origins[COLUMNS ? i : 0], given[lane], COLUMNS ? lane : i);
+DEVICE Quick shift_of(J j, int lane, const Held<VECTOR>& origin, const Given (&given)[LANES]) {
+    return shift_from<COLUMNS ? 1 : VECTOR>([&](int i) {
+        return reduced<VECTOR>(j, origin, given[lane], COLUMNS ? lane : i);
     });
 }
 
@@ -107,18 +97,30 @@ DEVICE void add_over_lanes(const T (&values)[COUNT], int first, Take take) {
     }
 }
 
+// What a thread's units are added up in: FLOAT64, where they are many.
+template <typename T, bool WIDE = LONG>
+struct Total {
+    typedef T Type;
+};
+
+template <typename T>
+struct Total<T, true> {
+    typedef double Type;
+};
+
 // Sums up the thread's units, in each of its columns, to where `sum_of_parts` finds the sums after the next barrier; `visit` calls its argument with some units at a time, and with what tells
 // which of them are inside.
 template <typename T, typename Visit>
 DEVICE void share_visited(
-    Shared& shared, const Tile& tile, const Given (&given)[LANES], const Held<VECTOR> (&origins)[ORIGINS], int attempt, Visit visit) {
-    T sums[REDUCED][2 * LANES] = {};  // the sums of all columns, then those of the squares
+    Shared& shared, const Tile& tile, const Given (&given)[LANES], const Held<VECTOR>& origin, int attempt, Visit visit) {
+    typedef typename Total<T>::Type S;
+    S sums[REDUCED][2 * LANES] = {};  // the sums of all columns, then those of the squares
     T shift[REDUCED][LANES];
     each<REDUCED>([&](auto j) {
         each<LANES>([&](auto lane) {
             double& common = shared.shift[j][tile.tx * LANES + lane];
             if (attempt == FIRST_ATTEMPT) {
-                shift[j][lane] = T(shift_of(j, lane, origins, given));
+                shift[j][lane] = T(shift_of(j, lane, origin, given));
                 if (tile.ty == 0) common = shift[j][lane];
             } else {
                 shift[j][lane] = T(common);
@@ -130,15 +132,19 @@ DEVICE void share_visited(
         each<REDUCED>([&](auto j) {
             each<LANES>([&](auto lane) {
                 constexpr int from = COLUMNS ? decltype(lane)::value : 0, to = COLUMNS ? decltype(lane)::value + 1 : VECTOR;
-                add_units<units, from, to>(sums[j][lane], sums[j][LANES + lane], inside, shift[j][lane], [&](int k, int at) {
+                T sum = sums[j][lane], squares = sums[j][LANES + lane];
+                if constexpr (LONG) sum = squares = 0;
+                add_units<units, from, to>(sum, squares, inside, shift[j][lane], [&](int k, int at) {
                     return reduced<VECTOR>(j, held[k], given[COLUMNS ? at : 0], at);
                 });
+                sums[j][lane] = LONG ? sums[j][lane] + sum : S(sum);
+                sums[j][LANES + lane] = LONG ? sums[j][LANES + lane] + squares : S(squares);
             });
         });
     });
     const int part = TX <= 32 ? threadIdx.x / 32 : tile.ty;
     each<REDUCED>([&](auto j) {
-        add_over_lanes<16>(sums[j], 0, [&](int number, T sum) {
+        add_over_lanes<16>(sums[j], 0, [&](int number, S sum) {
             shared.partial[j][part][tile.tx * LANES + number % LANES][number / LANES] = sum;
         });
     });
@@ -147,9 +153,9 @@ DEVICE void share_visited(
 // The same in the type of the attempt: about the first shift, later about what the last attempt left.
 template <typename Visit>
 DEVICE void share_units(
-    Shared& shared, const Tile& tile, const Given (&given)[LANES], const Held<VECTOR> (&origins)[ORIGINS], int attempt, Visit visit) {
-    if (attempt < EXACT) share_visited<Quick>(shared, tile, given, origins, attempt, visit);
-    else share_visited<double>(shared, tile, given, origins, attempt, visit);
+    Shared& shared, const Tile& tile, const Given (&given)[LANES], const Held<VECTOR>& origin, int attempt, Visit visit) {
+    if (attempt < EXACT) share_visited<Quick>(shared, tile, given, origin, attempt, visit);
+    else share_visited<double>(shared, tile, given, origin, attempt, visit);
 }
 
 constexpr int lanes_for(int count) { return count <= 1 ? 1 : 2 * lanes_for((count + 1) / 2); }

@@ -39,13 +39,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     for (Index item = exchange.team; item < (Index)p.items; item += exchange.teams) {
         Tile tile = tile_of(p, item);
         copy_units(room, p, tile, first, end);
-        Held<VECTOR> held[CHUNK], origins[ORIGINS];
+        Held<VECTOR> held[CHUNK], origin;
         Given given[LANES];
-        load_origins(origins, p, tile);
+        load_held<VECTOR>(origin, p, in_group<VECTOR>(p, tile.column, 0));
         load_columns(given, p, tile);
         if (tile.finishes) load_given(tile.given, p, tile.group);
         for (int attempt = FIRST_ATTEMPT;; attempt++) {
-            share_units(shared, tile, given, origins, attempt, [&](auto add) {
+            share_units(shared, tile, given, origin, attempt, [&](auto add) {
                 each<CHUNKS>([&](auto chunk) {
                     wait_for_copies<CHUNKS - 1 - decltype(chunk)::value>();
                     take_units(held, room, tile, first, end, chunk * CHUNK);

@@ -11,12 +11,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     for (Index item = exchange.team; item < (Index)p.items; item += exchange.teams) {
         Tile tile = tile_of(p, item);
         if (tile.finishes) load_given(tile.given, p, tile.group);
-        Held<VECTOR> origins[ORIGINS];
+        Held<VECTOR> origin;
         Given given[LANES];
-        load_origins(origins, p, tile);
+        load_held<VECTOR>(origin, p, in_group<VECTOR>(p, tile.column, 0));
         load_columns(given, p, tile);
         for (int attempt = FIRST_ATTEMPT;; attempt++) {
-            share_units(shared, tile, given, origins, attempt, [&](auto add) {
+            share_units(shared, tile, given, origin, attempt, [&](auto add) {
                 for (Index at = begin; at < end; at += STRIDE) {
                     Held<VECTOR> held[KEEP];
                     load_units(held, p, tile, at, end);

@@ -3,15 +3,15 @@
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
     __shared__ Shared shared;
     Tile tile = tile_of(p, blockIdx.x);
-    Held<VECTOR> held[KEEP], origins[ORIGINS];
+    Held<VECTOR> held[KEEP], origin;
     Given given[LANES];
     const Index units = p.units;
-    load_origins(origins, p, tile);
+    load_held<VECTOR>(origin, p, in_group<VECTOR>(p, tile.column, 0));
     load_units(held, p, tile, 0, units);
     load_columns(given, p, tile);
     if (tile.finishes) load_given(tile.given, p, tile.group);
     for (int attempt = FIRST_ATTEMPT;; attempt++) {
-        share_units(shared, tile, given, origins, attempt, [&](auto add) {
+        share_units(shared, tile, given, origin, attempt, [&](auto add) {
             add(held, [&](int k) { return is_inside(tile, 0, units, k); });
         });
         __syncthreads();
