@@ -46,8 +46,9 @@ _HELD_THREADS = 1024
 """On one multiprocessor, of blocks that hold groups in shared memory."""
 _HELD_BLOCKS = 2
 """On a multiprocessor, of those that hold whole groups in shared memory."""
-_SPREAD_BLOCKS = 4
-"""The same for those that hold parts of groups."""
+_SPREAD_BLOCKS, _FEW_SPREAD_BLOCKS = 4, 2
+"""The same for those that hold parts of groups; few, if else less than _FEW_TEAMS groups were held at a time."""
+_FEW_TEAMS = 7
 _LEAST_HELD_UNITS, _MOST_HELD_UNITS = 4, 32
 """That a thread holds in shared memory."""
 _TEAM_BLOCKS = 2
@@ -209,9 +210,7 @@ class _Groups:
             values = {"items": items, "tiles": tiles, "columns": self.row_units}
             shared_bytes = block.threads * block.keep * self.unit_bytes
             return self._launch(Mode.HELD, constants, items, block.threads, values, shared_bytes=shared_bytes)
-        block = self._held_block(_SPREAD_BLOCKS)
-        blocks = _SPREAD_BLOCKS * self.machine.multiprocessors
-        return self._spread(block, blocks) if block and block.size <= blocks else None
+        return self._spread(_SPREAD_BLOCKS, _FEW_TEAMS) or self._spread(_FEW_SPREAD_BLOCKS, 1)
 
     def _held_block(self, blocks: int) -> _Block | None:
         """The smallest number of blocks that hold a tile, where a multiprocessor runs so many of them."""
@@ -236,13 +235,21 @@ class _Groups:
         )
         return _Block(size, self._threads(across, -(-self.units // (keep * size))), across, keep)
 
-    def _spread(self, block: _Block, blocks: int) -> Launch:
-        """Groups in the shared memory of several blocks each, on `blocks` that run at the same time."""
+    def _spread(self, resident: int, least: int) -> Launch | None:
+        """Groups in the shared memory of several blocks each, `resident` of them on a multiprocessor; None if
+        less than `least` groups, and not all of them, were held at a time.
+        """
+        blocks = resident * self.machine.multiprocessors
+        block = self._held_block(resident)
+        if block is None:
+            return None
         tiles, items = self._tiles(block.across)
         teams = min(blocks // block.size, items)
+        if teams < min(least, items):
+            return None
         block = self._shared_by(blocks // teams, block.threads, block.across)
         width = block.across * (self.vector if self.columns else 1)
-        constants = {**block.constants(_SPREAD_BLOCKS), "UNIT_BYTES": self.unit_bytes}
+        constants = {**block.constants(resident), "UNIT_BYTES": self.unit_bytes}
         values = {"items": items, "tiles": tiles, "columns": self.row_units, "team": block.size}
         return self._launch(
             Mode.SPREAD,
