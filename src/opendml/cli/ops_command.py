@@ -38,7 +38,7 @@ def describe_operator(name: str, feature_level: str | None) -> None:
     page = operator_page(find_operator(name), feature_level)
     subtitle, *lead = page.lead
     out = console()
-    out.print(Text(page.title, style="bold"), subtitle)
+    out.print(Text(page.title, style="bold"), f"({subtitle})")
     for paragraph in lead:
         out.print(paragraph)
     for section in page.sections:

@@ -1,1 +1,1 @@
-"""The operator reference as content without a form: the `opendml ops` command and the documentation print it."""
+"""The operator reference as content without a form, which `opendml ops` and the documentation print."""

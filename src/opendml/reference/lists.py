@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from opendml.reference.content import Table
 from opendml.reference.operator_page import runs_on
 from opendml.spec.enums import FeatureLevel
-from opendml.spec.facts import enum_facts
+from opendml.spec.facts import accuracy_facts, enum_facts
 from opendml.spec.feature_level import as_feature_level, short_name
 from opendml.spec.schema import Operator, operators
 
@@ -98,3 +98,13 @@ def _values(level: FeatureLevel) -> list[str]:
         for value, since in values.items()
         if since == short_name(level)
     ]
+
+
+def accuracy_table() -> Table:
+    """A row for each operator and type whose accuracy was measured."""
+    rows = tuple(
+        (name, type, f"{fact['ulp']:g}", f"{fact['measured']:g}")
+        for name, facts in sorted(accuracy_facts().items())
+        for type, fact in facts.items()
+    )
+    return Table(("Operator", "Type", "At most", "Measured"), rows)

@@ -51,7 +51,7 @@ def operator_page(operator: Operator, feature_level: str | None = None) -> Page:
     }
     return Page(
         title=operator.name,
-        lead=(f"({operator.family}, from {full_name(operator.introduced)})", operator.summary),
+        lead=(f"{operator.family}, from {full_name(operator.introduced)}", operator.summary),
         sections=tuple(Section(title, blocks) for title, blocks in sections.items() if blocks),
     )
 
