@@ -1,9 +1,9 @@
-"""The code blocks of the pages are tests: Python blocks run, in order, and console blocks print what they show."""
+"""The code blocks of the pages are tests: Python blocks run in order, console blocks print what they show."""
 
 from __future__ import annotations
 
 import shlex
-from doctest import ELLIPSIS
+from doctest import ELLIPSIS, OutputChecker
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from opendml.cli import main
 
 
 class ConsoleBlockParser(CodeBlockParser):  # type: ignore[misc]  # sybil is not read by mypy
-    """Blocks of the language "console": a command after each "$ ", and what it prints."""
+    """Blocks of the language "console": a command after each "$ ", and what it prints; "..." is any text."""
 
     language = "console"
 
@@ -26,7 +26,8 @@ class ConsoleBlockParser(CodeBlockParser):  # type: ignore[misc]  # sybil is not
             f"$ {command}\n{_output(command)}".strip()
             for command in (line[2:] for line in shown.splitlines() if line.startswith("$ "))
         )
-        return None if printed == shown else f"expected:\n{shown}\n\nprinted:\n{printed}"
+        same = OutputChecker().check_output(shown, printed, ELLIPSIS)
+        return None if same else f"expected:\n{shown}\n\nprinted:\n{printed}"
 
 
 def _output(command: str) -> str:

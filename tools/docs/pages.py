@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from dataclasses import replace
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import opendml
+from opendml import functions
 from opendml.reference.content import Code, Page, Section, Table
-from opendml.reference.lists import accuracy_table, coverage_table, families, family_table, level_table
+from opendml.reference.lists import (
+    accuracy_table,
+    coverage_table,
+    enumeration_tables,
+    families,
+    family_table,
+    level_table,
+)
 from opendml.reference.operator_page import operator_page
 from opendml.spec.schema import Operator, operators
 from tools.docs.markdown import document, page, path_of, table
@@ -28,6 +38,8 @@ def generated_pages() -> dict[str, str]:
     pages["operators/index.md"] = _index()
     pages["operators/feature_levels.md"] = _listing("Feature levels", _LEVELS, level_table())
     pages["operators/accuracy.md"] = _listing("Accuracy", _ACCURACY, accuracy_table())
+    pages["reference/python.md"] = _python()
+    pages["reference/enumerations.md"] = _enumerations()
     pages["benchmarks/index.md"] = _benchmarks()
     return pages
 
@@ -71,13 +83,22 @@ def evaluate(code: str) -> Any:
         raise ExampleError(f"{code}\n{type(error).__name__}: {error}") from error
 
 
+_PYTHON = """\
+All names of `opendml` (as `dml`, by custom) except for the immediate functions and the description classes in
+`dml.descs`, which are on the pages of the [operators](../operators/index.md), and the
+[enumerations](enumerations.md)."""
+
+_ENUMERATIONS = """\
+The members have DirectML's names without the enumeration's own in front, and DirectML's values. All are in
+`opendml.spec.enums`."""
+
 _INDEX = """\
-Every operator of DirectML has a page: what it computes, its fields, the types and dimensions that each feature level
-allows, how exact it is. `opendml ops NAME` prints the same page in a terminal."""
+Every operator of DirectML has a page: what it computes, its fields, the types and dimensions that each
+feature level allows, how exact it is. `opendml ops NAME` prints the same page in a terminal."""
 
 _LEVELS = """\
-A device has a feature level, and its operators are checked against what DirectML allows at that level. A row lists
-what is new there; all that an older level allows stays allowed."""
+A device has a feature level, and its operators are checked against what DirectML allows at that level. A row
+lists what is new there; all that an older level allows stays allowed."""
 
 _ACCURACY = """\
 The greatest distance of a result from the exact one, in units in the last place of the type (0.5 is correct
@@ -106,6 +127,29 @@ def _listing(title: str, introduction: str, content: Table) -> str:
 def _benchmarks() -> str:
     names = sorted((path.stem for path in RESULTS.glob("*.md")), reverse=True)
     return document(["# Benchmarks", "Measured by `make bench`, newest first.", _contents(names)])
+
+
+def _python() -> str:
+    """The public classes and functions, but for the operators, which have pages of their own."""
+    names = [name for name in opendml.__all__ if name not in functions.__all__]
+    classes = [name for name in names if isinstance(getattr(opendml, name), type) and not _is_enum(name)]
+    others = [name for name in names if inspect.isfunction(getattr(opendml, name))]
+    directives = [
+        f".. autoclass:: opendml.{name}\n   :members:\n   :special-members: __call__\n" for name in classes
+    ]
+    directives += [f".. autofunction:: opendml.{name}\n" for name in others]
+    return document(["# Python", _PYTHON, "```{eval-rst}\n" + "\n".join(directives) + "```"])
+
+
+def _is_enum(name: str) -> bool:
+    return issubclass(getattr(opendml, name), Enum)
+
+
+def _enumerations() -> str:
+    parts = ["# Enumerations", _ENUMERATIONS]
+    for name, content in enumeration_tables().items():
+        parts += [f"## {name}", table(content)]
+    return document(parts)
 
 
 def _contents(names: list[str]) -> str:

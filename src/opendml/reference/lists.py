@@ -9,7 +9,8 @@ from opendml.reference.operator_page import runs_on
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import accuracy_facts, enum_facts
 from opendml.spec.feature_level import as_feature_level, short_name
-from opendml.spec.schema import Operator, operators
+from opendml.spec.naming import camel_case
+from opendml.spec.schema import Operator, operators, value_since
 
 
 def operators_at(feature_level: str | None = None) -> list[Operator]:
@@ -108,3 +109,21 @@ def accuracy_table() -> Table:
         for type, fact in facts.items()
     )
     return Table(("Operator", "Type", "At most", "Measured"), rows)
+
+
+def enumeration_tables() -> dict[str, Table]:
+    """A table for each enumeration, by the name of its Python class: values, and first levels."""
+    return {
+        camel_case(name): Table(
+            ("Member", "Value", "Since"),
+            tuple(
+                (member, f"{value:#x}" if name == "FEATURE_LEVEL" else str(value), _since(name, member))
+                for member, value in members.items()
+            ),
+        )
+        for name, members in enum_facts()["enums"].items()
+    }
+
+
+def _since(enum: str, member: str) -> str:
+    return short_name(value_since(enum, member))
