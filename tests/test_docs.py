@@ -133,6 +133,21 @@ def test_the_page_of_an_operator_shows_what_its_example_gives() -> None:
     assert example.blocks[-1] == Code("array([0. , 0. , 0. , 0.5, 3. ], dtype=float32)")
 
 
+def test_the_page_shows_formula_and_decisions_of_the_definition() -> None:
+    page = operator_page(operator("ACTIVATION_CELU"))
+    (definition,) = (section for section in page.sections if section.title == "Definition")
+    formula, decision = definition.blocks
+    assert isinstance(formula, Code)
+    assert formula.text.startswith("max(0, x) + min(0, alpha * (exp(x / alpha) - 1))")
+    assert str(decision).startswith("So near to zero")
+
+
+def test_the_page_of_a_fusing_operator_lists_activations_with_their_levels() -> None:
+    page = operator_page(operator("MEAN_VARIANCE_NORMALIZATION1"))
+    (fusion,) = (section for section in page.sections if section.title == "Fusion")
+    assert "ACTIVATION_ELU, ACTIVATION_CELU (from 3_0)" in str(fusion.blocks[0])
+
+
 def test_the_formula_has_a_line_for_each_statement() -> None:
     (formula, *_) = operator_page(operator("MEAN_VARIANCE_NORMALIZATION1")).sections[0].blocks
     assert isinstance(formula, Code)
@@ -144,13 +159,14 @@ def test_the_definition_in_the_guide_is_the_real_one() -> None:
     assert inspect.getsource(celu) in guide
 
 
-def test_markdown_shows_texts_as_they_read_and_links_operators() -> None:
+def test_markdown_shows_texts_as_they_read_and_links_operators_and_enumerations() -> None:
     assert markdown.text("a*b_c < [d] | `e`") == r"a\*b\_c \< \[d\] \| \`e\`"
     assert markdown.text("- 3") == r"\- 3"
     assert markdown.text("2. two") == r"\2. two"
     link = r"[ACTIVATION\_ELU](/operators/activation/activation_elu.md)"
     assert markdown.text("see ACTIVATION_ELU.") == f"see {link}."
     assert markdown.text("see ACTIVATION_ELU.", "ACTIVATION_ELU") == r"see ACTIVATION\_ELU."
+    assert markdown.text("PADDING_MODE") == r"[PADDING\_MODE](/reference/enumerations.md#paddingmode)"
 
 
 def test_markdown_has_a_form_for_every_block() -> None:

@@ -65,7 +65,7 @@ def test_every_operator_that_runs_stands_in_the_status_of_the_readme() -> None:
     assert listed == set(implemented())
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "bench", "lint", "format", "generate", "lock"])
+@pytest.mark.parametrize("target", ["demo", "test", "docs", "bench", "lint", "format", "generate", "lock"])
 def test_every_make_target_of_the_readme_exists(target: str) -> None:
     assert f"make {target}" in README.read_text(encoding="utf-8")
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)

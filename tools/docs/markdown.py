@@ -1,4 +1,4 @@
-"""The reference's content as Markdown. Names of operators become links to their pages."""
+"""The reference's content as Markdown. Names of operators and enumerations become links."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 
 from opendml.reference.content import Block, Code, Items, Page, Section, Table
+from opendml.spec.facts import enum_facts
+from opendml.spec.naming import camel_case
 from opendml.spec.schema import operators
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|$~&@^])")
@@ -67,8 +69,11 @@ def path_of(name: str) -> str:
 
 
 def _linked(name: str, own: str) -> str:
-    known = name in operators() and name != own
-    return f"[{_escaped(name)}](/{path_of(name)})" if known else _escaped(name)
+    if name in operators() and name != own:
+        return f"[{_escaped(name)}](/{path_of(name)})"
+    if name in enum_facts()["enums"]:
+        return f"[{_escaped(name)}](/reference/enumerations.md#{camel_case(name).lower()})"
+    return _escaped(name)
 
 
 def _row(cells: Iterable[str], own: str) -> str:
