@@ -9,10 +9,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 import opendml
 from opendml import functions
+from opendml.cli import main
 from opendml.reference.content import Code, Page, Section, Table
 from opendml.reference.lists import (
     accuracy_table,
@@ -24,9 +26,10 @@ from opendml.reference.lists import (
 )
 from opendml.reference.operator_page import operator_page
 from opendml.spec.schema import Operator, operators
-from tools.docs.markdown import document, page, path_of, table
+from tools.docs.markdown import block, document, page, path_of, table
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
+_HELP: dict[str, Any] = {**main.context_settings, "terminal_width": 100}
 _IMPORTS = "import numpy as np\nimport opendml as dml\n\n"
 
 
@@ -40,6 +43,7 @@ def generated_pages() -> dict[str, str]:
     pages["operators/accuracy.md"] = _listing("Accuracy", _ACCURACY, accuracy_table())
     pages["reference/python.md"] = _python()
     pages["reference/enumerations.md"] = _enumerations()
+    pages["reference/command_line.md"] = _command_line()
     pages["benchmarks/index.md"] = _benchmarks()
     return pages
 
@@ -149,6 +153,16 @@ def _enumerations() -> str:
     parts = ["# Enumerations", _ENUMERATIONS]
     for name, content in enumeration_tables().items():
         parts += [f"## {name}", table(content)]
+    return document(parts)
+
+
+def _command_line() -> str:
+    """What `--help` prints, for the command and for each of its commands."""
+    context = click.Context(main, info_name="opendml", **_HELP)
+    parts = ["# Options of the command line", block(Code(context.get_help()))]
+    for name, command in main.commands.items():
+        inner = click.Context(command, context, info_name=name, **_HELP)
+        parts += [f"## opendml {name}", block(Code(inner.get_help()))]
     return document(parts)
 
 
