@@ -17,6 +17,7 @@ from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import accuracy_facts
 from opendml.spec.feature_level import as_feature_level, full_name, short_name
 from opendml.spec.fused_activation import fusable_since, fused_activations
+from opendml.spec.generate.prose import meaning
 from opendml.spec.schema import Field, Operator, Support
 from opendml.spec.wording import ranks
 
@@ -108,7 +109,7 @@ def _example(operator: Operator) -> tuple[Block, ...]:
 
 
 def _fields(operator: Operator) -> Table:
-    rows = tuple((field.name, _kind(field), _default(field), field.description) for field in operator.fields)
+    rows = tuple((field.name, _kind(field), _default(field), meaning(field)) for field in operator.fields)
     return Table(("Field", "Kind", "Default", "Meaning"), rows)
 
 

@@ -12,6 +12,10 @@ from opendml.spec.generate.text import first_lines, wrap
 from opendml.spec.schema import Field, Operator
 from opendml.spec.wording import ranks
 
+_SAID_ELSEWHERE = re.compile(
+    r"^(optional\b[;.,:]? ?)?((BOOL|FLOAT|UINT|INT|SCALAR_UNION|DML_SCALAR_UNION)[;,]? )?"
+)
+
 
 def types_since(operator: Operator, tensor: str) -> str:
     """The types of a tensor at the newest level, each group with the level that added it."""
@@ -63,15 +67,9 @@ def docstring_head(operator: Operator) -> Iterator[str]:
     yield ""
 
 
-def attribute_text(field: Field) -> str:
-    """Meaning of an attribute, without its type, which stands beside it."""
-    return sentence(
-        re.sub(
-            r"^(optional )?((BOOL|FLOAT|UINT|INT|SCALAR_UNION|DML_SCALAR_UNION)[;,]? )?",
-            "",
-            field.description,
-        )
-    )
+def meaning(field: Field) -> str:
+    """What a field means, without its type and without "optional", which stand beside it."""
+    return sentence(_SAID_ELSEWHERE.sub("", field.description))
 
 
 def tensor_line(operator: Operator, field: Field) -> str:
@@ -81,8 +79,7 @@ def tensor_line(operator: Operator, field: Field) -> str:
     kind = "input" if field.kind == "INPUT_TENSOR" else "output"
     plural = "s" if field.type == "TENSOR_DESC_ARRAY" else ""
     facts = f"{types_since(operator, field.name)}; {ranks_since(operator, field.name)}"
-    meaning = sentence(re.sub(r"^optional\b[;.,:]? ?", "", field.description))
-    return f"{kind}{plural}, {optional}{facts}. {meaning}".rstrip()
+    return f"{kind}{plural}, {optional}{facts}. {meaning(field)}".rstrip()
 
 
 def sentence(text: str) -> str:
