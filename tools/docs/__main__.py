@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
 def write_sources(folder: Path) -> None:
     """What Sphinx reads: the written pages, the generated ones, and the results of benchmarks."""
     shutil.copytree(DOCS, folder, ignore=shutil.ignore_patterns("__pycache__", "conftest.py"))
-    shutil.copytree(RESULTS, folder / "benchmarks")
+    shutil.copytree(RESULTS, folder / "benchmarks", ignore=shutil.ignore_patterns("*.json"))
     for path, text in generated_pages().items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
