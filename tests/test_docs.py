@@ -24,7 +24,7 @@ from opendml.spec.schema import operator, operators
 from tests.test_project import LOCAL_PATH, ROOT
 from tools.docs import markdown
 from tools.docs.__main__ import DOCS, external_links
-from tools.docs.pages import ExampleError, evaluate, with_result
+from tools.docs.examples import ExampleError, evaluate, with_result
 
 SOURCES = ROOT / "src"
 WITH_DOCTESTS = [path for path in sorted(SOURCES.rglob("*.py")) if ">>> " in path.read_text("utf-8")]
@@ -90,7 +90,7 @@ def test_no_page_names_a_path_of_one_machine(site: Path) -> None:
 
 def test_external_links_are_listed_and_encrypted(site: Path) -> None:
     links = (site / "external_links.txt").read_text("utf-8").split()
-    assert links == external_links(DOCS.rglob("*.md"))
+    assert {*external_links(DOCS.rglob("*.md"))} <= {*links}
     assert links
     assert all(link.startswith("https://") for link in links)
 

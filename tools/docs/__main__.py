@@ -10,11 +10,13 @@ from pathlib import Path
 
 from sphinx.cmd.build import build_main
 
-from tools.docs.pages import RESULTS, generated_pages
+from tools.docs.pages import generated_pages, generated_parts
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+RESULTS = ROOT / "benchmarks" / "results"
 _EXTERNAL = re.compile(r"https?://[^\s)>\]\"'`]+")
+_GENERATED = re.compile(r"<!-- generated: (\w+) -->")
 
 
 def main(arguments: list[str]) -> int:
@@ -30,13 +32,18 @@ def main(arguments: list[str]) -> int:
 
 
 def write_sources(folder: Path) -> None:
-    """What Sphinx reads: the written pages, the generated ones, and the results of benchmarks."""
+    """What Sphinx reads: the written pages, filled in; the generated ones; the results of benchmarks."""
     shutil.copytree(DOCS, folder, ignore=shutil.ignore_patterns("__pycache__", "conftest.py"))
-    shutil.copytree(RESULTS, folder / "benchmarks", ignore=shutil.ignore_patterns("*.json"))
+    parts = generated_parts()
+    for file in folder.rglob("*.md"):
+        filled = _GENERATED.sub(lambda mark: parts[mark[1]], file.read_text("utf-8"))
+        file.write_text(filled, "utf-8")
     for path, text in generated_pages().items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
+    ignored = shutil.ignore_patterns("*.json")
+    shutil.copytree(RESULTS, folder / "benchmarks", ignore=ignored, dirs_exist_ok=True)
 
 
 def external_links(files: Iterable[Path]) -> list[str]:

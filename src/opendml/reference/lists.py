@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from opendml.reference.content import Table
+from opendml.reference.definitions import definition_text
 from opendml.reference.operator_page import runs_on
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import accuracy_facts, enum_facts
@@ -109,6 +110,15 @@ def accuracy_table() -> Table:
         for type, fact in facts.items()
     )
     return Table(("Operator", "Type", "At most", "Measured"), rows)
+
+
+def decision_table() -> Table:
+    """A row for each decision where DirectML's page of an operator is silent or contradicts itself."""
+    rows: list[tuple[str, str]] = []
+    for operator in operators().values():
+        rows += [(operator.name, text) for text in definition_text(operator)[1:]]
+        rows += [(operator.name, f"{item['what']}: {item['why']}") for item in operator.corrections]
+    return Table(("Operator", "Decision"), tuple(rows))
 
 
 def enumeration_tables() -> dict[str, Table]:

@@ -3,14 +3,13 @@ definition."""
 
 from __future__ import annotations
 
-import inspect
-import re
 import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from opendml.operators.registry import definition_of, implemented
+from opendml.operators.registry import implemented
 from opendml.reference.content import Block, Code, Items, Page, Section, Table
+from opendml.reference.definitions import definition_text
 from opendml.reference.examples import call_of, worked_examples
 from opendml.runtime.program import DEVICE_KINDS
 from opendml.spec.enums import FeatureLevel
@@ -85,12 +84,8 @@ def _wrapped(line: str) -> str:
 
 
 def _definition(operator: Operator) -> tuple[Block, ...]:
-    """What the definition says of itself: its formula, then the decisions that it takes."""
-    text = inspect.getdoc(definition_of(operator.name)) if operator.name in implemented() else None
-    if not text:
-        return ()
-    formula, *decisions = (" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", text))
-    return (Code(_wrapped(formula)), *decisions)
+    formula, *decisions = definition_text(operator) or [""]
+    return (Code(_wrapped(formula)), *decisions) if formula else ()
 
 
 def _python(operator: Operator) -> tuple[Block, ...]:
