@@ -18,6 +18,8 @@ autodoc_member_order = "bysource"
 
 html_theme = "furo"
 html_title = "opendml"
+html_static_path = ["_static"]
+html_css_files = ["opendml.css"]
 html_show_copyright = False
 html_show_sphinx = False
 html_show_sourcelink = False

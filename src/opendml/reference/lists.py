@@ -65,18 +65,18 @@ def coverage_table(members: Iterable[Operator]) -> Table:
 
 
 def level_table() -> Table:
-    """A row for each feature level, newest first: its new operators, those that take more types or
-    dimensions, and new values of enumerations."""
-    rows = tuple(
-        (
-            short_name(level),
-            ", ".join(_introduced(level)),
-            ", ".join(_widened(level)),
-            ", ".join(_values(level)),
-        )
-        for level in sorted(FeatureLevel, reverse=True)
-    )
-    return Table(("Level", "New operators", "More types or dimensions", "New values"), rows)
+    """Up to three rows for each feature level, newest first: its new operators, older ones that take more
+    types or dimensions, and new values of enumerations."""
+    rows: list[tuple[str, str, str]] = []
+    for level in sorted(FeatureLevel, reverse=True):
+        news = {
+            "new operators": _introduced(level),
+            "more types or dimensions": _widened(level),
+            "new values": _values(level),
+        }
+        found = [(what, ", ".join(names)) for what, names in news.items() if names]
+        rows += [("" if index else short_name(level), *row) for index, row in enumerate(found)]
+    return Table(("Level", "Brought", ""), tuple(rows))
 
 
 def _introduced(level: FeatureLevel) -> list[str]:

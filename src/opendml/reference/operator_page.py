@@ -21,7 +21,7 @@ from opendml.spec.schema import Field, Operator, Support
 from opendml.spec.wording import ranks
 
 _KINDS = {"INPUT_TENSOR": "input", "OUTPUT_TENSOR": "output"}
-_FORMULA_WIDTH = 100
+_FORMULA_WIDTH = 92
 
 
 def operator_page(operator: Operator, feature_level: str | None = None) -> Page:
@@ -89,8 +89,11 @@ def _definition(operator: Operator) -> tuple[Block, ...]:
 
 
 def _python(operator: Operator) -> tuple[Block, ...]:
-    described = f"dml.descs.{operator.class_name}"
-    return (f"{described}, dml.{operator.function_name}" if runs_on(operator) else described,)
+    names = [
+        f"dml.descs.{operator.class_name}",
+        *([f"dml.{operator.function_name}"] if runs_on(operator) else []),
+    ]
+    return (Code("\n".join(names), "python"),)
 
 
 def _runs(operator: Operator) -> str:
