@@ -41,7 +41,7 @@ class Device:
             there are used in place, host memory is copied there and back), or "reference" (NumPy in float64).
         feature_level: what operators are checked against: "2_0", a `FeatureLevel`, or None for the newest.
         threads: how many threads may share a dispatch on the CPU; None: all that the process may use. Results
-        do not depend on it.
+            do not depend on it.
 
     Raises:
         InvalidArgument: no such kind, device or level, or a number of threads below 1.
