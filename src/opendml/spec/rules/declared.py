@@ -1,0 +1,86 @@
+"""Rules of particular operators, written as functions of the fields that they read.
+
+A function's parameters are fields by their Python names. A parameter with a default may be absent, from the
+desc or from the operator; where another one is None, the rule does not apply. The function yields
+(parameter, message) for everything that breaks the rule. It can rely on what the fields must be by
+themselves and on the basic rules: types, ranges, the ranks of the tables and of `same`, array lengths, axes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.rules.rule import Rule
+from opendml.spec.schema import Field, Operator
+
+Broken = Iterator[tuple[str, str]]
+"""What breaks a rule: the parameter to blame, and a message that continues the field's name."""
+
+Function = TypeVar("Function", bound=Callable[..., Broken])
+
+
+class _Declaration(NamedTuple):
+    function: Callable[..., Broken]
+    bound: dict[str, str | int]
+    basic: bool
+
+
+_declarations: dict[str, list[_Declaration]] = {}
+
+
+def rule(*operators: str, basic: bool = False, **bound: str | int) -> Callable[[Function], Function]:
+    """Registers a rule for operators.
+
+    Args:
+        operators: their names.
+        basic: see `Rule`.
+        bound: for a parameter that no field is named after, the field that it is (a DirectML name), or its
+            value.
+    """
+
+    def register(function: Function) -> Function:
+        for operator in operators:
+            _declarations.setdefault(operator, []).append(_Declaration(function, bound, basic))
+        return function
+
+    return register
+
+
+def declared_rules(operator: Operator) -> list[Rule]:
+    """The rules that were registered for the operator.
+
+    Raises:
+        TypeError: a rule has a parameter without default that is no field of the operator.
+    """
+    return [_rule(operator, declaration) for declaration in _declarations.get(operator.name, ())]
+
+
+def _rule(operator: Operator, declaration: _Declaration) -> Rule:
+    function, bound, basic = declaration
+    by_name = {field.name: field for field in operator.fields}
+    by_name |= {field.python_name: field for field in operator.fields if not field.is_count}
+    constants = {name: value for name, value in bound.items() if isinstance(value, int)}
+    parameters: dict[str, Field] = {}
+    required: list[str] = []
+    for parameter in inspect.signature(function).parameters.values():
+        field = by_name.get(str(bound.get(parameter.name, parameter.name)))
+        if field is not None:
+            parameters[parameter.name] = field
+            if parameter.default is inspect.Parameter.empty:
+                required.append(parameter.name)
+        elif parameter.default is inspect.Parameter.empty and parameter.name not in constants:
+            raise TypeError(f"{operator.name}: {function.__name__} reads {parameter.name}, which is no field")
+    names = [(parameter, field.python_name) for parameter, field in parameters.items()]
+
+    def check(desc: OperatorDesc) -> Iterator[tuple[Field, str]]:
+        values: dict[str, Any] = {parameter: getattr(desc, name) for parameter, name in names}
+        for parameter in required:
+            if values[parameter] is None:
+                return
+        for parameter, message in function(**values, **constants):
+            yield parameters[parameter], message
+
+    return Rule(function.__name__, tuple(parameters.values()), check, basic)
