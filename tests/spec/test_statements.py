@@ -69,7 +69,7 @@ def rules(name: str) -> list[Rule]:
 
 
 def verified(statement: Statement, name: str) -> bool:
-    """Whether what is named beside a statement exists for its operator and, but for counts, reads its field."""
+    """Whether what is named beside a statement exists for its operator and reads its field."""
     if name in CHECKS:
         return CHECKS[name](statement.operator, statement.field)
     field = statement.field

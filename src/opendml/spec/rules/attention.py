@@ -142,7 +142,7 @@ def attention_sizes(
         expected["mask_tensor"] = _mask(mask_type, batch, heads, queries, total)
     for name, tensor in given.items():
         sizes = right_aligned(expected[name], len(tensor.sizes))
-        yield from expect(name, tensor, sizes, "the query, key, value and head counts given")
+        yield from expect(name, tensor, sizes, "the query, key, value, heads and mask type given")
 
 
 def _mask(kind: MaskType, batch: int, heads: int, queries: int, total: int | None) -> tuple[Size, ...]:

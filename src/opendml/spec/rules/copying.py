@@ -25,7 +25,8 @@ def sliced_sizes(
     for i, (size, offset, count, stride) in enumerate(slices):
         last = offset + (count - 1) * stride
         if last >= size:
-            yield "offsets", f"[{i}]: {offset}; {count} elements from there reach index {last} of {size}"
+            steps = f"the last of {count} elements in steps of {stride}"
+            yield "offsets", f"[{i}]: {offset}; {steps} must be below {size}, not {last}"
 
 
 @rule("SLICE1", input_tensor="InputTensor", output_tensor="OutputTensor")
@@ -38,10 +39,13 @@ def window_within_input(
     input_window_strides: tuple[int, ...],
 ) -> Broken:
     """The window lies within the input, and has an element for each of the output's."""
-    for i, (offset, extent) in enumerate(zip(input_window_offsets, input_window_sizes, strict=True)):
-        if offset + extent > input_tensor.sizes[i]:
-            end = f"a window of {extent} from there ends beyond the {input_tensor.sizes[i]} elements"
-            yield "input_window_offsets", f"[{i}]: {offset}; {end}"
+    windows = zip(input_tensor.sizes, input_window_offsets, input_window_sizes, strict=True)
+    for i, (size, offset, extent) in enumerate(windows):
+        if extent > size:
+            yield "input_window_sizes", f"[{i}]: {extent}; must be at most {size}, what there is"
+        elif offset + extent > size:
+            allowed = f"must be at most {size - extent} for a window of {extent} in {size} elements"
+            yield "input_window_offsets", f"[{i}]: {offset}; {allowed}"
     for i, (extent, stride) in enumerate(zip(input_window_sizes, input_window_strides, strict=True)):
         most = 1 + (extent - 1) // abs(stride)
         if output_tensor.sizes[i] > most:

@@ -22,8 +22,9 @@ def gathered_sizes(
     The page's range excludes the indices' number of dimensions; its first example has it.
     """
     rank = len(input_tensor.sizes)
-    yield from _meaningful("indices_tensor", indices_tensor, "index_dimensions", index_dimensions, 0)
-    if index_dimensions > rank:
+    wrong = list(_meaningful("indices_tensor", indices_tensor, "index_dimensions", index_dimensions, 0))
+    yield from wrong
+    if wrong:
         return
     indices = indices_tensor.sizes[rank - index_dimensions :]
     sizes = (*input_tensor.sizes[:axis], *indices, *input_tensor.sizes[axis + 1 :])
@@ -70,11 +71,8 @@ def indexed_by_tuples(
         yield "batch_dimension_count", f": {batch}; {allowed}, {reads} and {tuples}"
         return
     if batch + length > reads:
-        allowed = f"an index has at most {reads - batch} coordinates in the input's {reads} dimensions"
-        yield (
-            "indices_tensor",
-            f".Sizes[{rank - 1}]: {length}; {allowed}{f' after {batch} of batch' * bool(batch)}",
-        )
+        left = "the input's dimensions" + (" after those of the batch" if batch else "")
+        yield "indices_tensor", f".Sizes[{rank - 1}]: {length}; must be at most {reads - batch}, {left}"
         return
     leading = (*(1,) * (rank - tuples), *data[:batch], *(None,) * (tuples - batch))
     yield from expect("indices_tensor", indices_tensor, leading, "the batch of the input")

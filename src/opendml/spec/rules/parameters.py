@@ -100,17 +100,15 @@ def quantization_tensors(
     """
     needed = 2 if quantization_type is QuantizationType.SCALE_ZERO_POINT else 1
     if len(quantization_tensors) != needed:
-        given = f": {len(quantization_tensors)} tensors"
-        yield "quantization_tensors", f"{given}; must be {needed} for {quantization_type.name}"
+        allowed = f"must be {needed} for {quantization_type.name}"
+        yield "quantization_tensors", f": {len(quantization_tensors)}; {allowed}"
         return
-    types = (real_tensor.data_type, integer_tensor.data_type)
-    for i, (what, data_type, tensor) in enumerate(
-        zip(("scale", "zero point"), types, quantization_tensors, strict=False)
-    ):
-        if tensor.data_type is not data_type:
-            message = f"[{i}]: {tensor.data_type.name}; the {what} must be {data_type.name}"
-            yield "quantization_tensors", f"{message}, the type of what it belongs to"
-        sizes = real_tensor.sizes
-        if any(size % blocks for size, blocks in zip(sizes, tensor.sizes, strict=True)):
-            message = f"[{i}]: sizes {list(tensor.sizes)}; each must divide that of the tensors"
-            yield "quantization_tensors", f"{message}, {list(sizes)}"
+    roles = (("scale", "floating-point", real_tensor), ("zero point", "integer", integer_tensor))
+    for i, (tensor, (role, kind, other)) in enumerate(zip(quantization_tensors, roles, strict=False)):
+        given, needed_type = tensor.data_type, other.data_type
+        if given is not needed_type:
+            allowed = f"the {role} must have the type of the {kind} tensor, {needed_type.name}"
+            yield "quantization_tensors", f"[{i}]: {given.name}; {allowed}"
+        if any(size % blocks for size, blocks in zip(other.sizes, tensor.sizes, strict=True)):
+            allowed = f"each must divide that of the quantized tensor, {list(other.sizes)}"
+            yield "quantization_tensors", f"[{i}]: sizes {list(tensor.sizes)}; {allowed}"
