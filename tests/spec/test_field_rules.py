@@ -9,7 +9,9 @@ import pytest
 from opendml.spec.descs import (
     BatchNormalization,
     ElementWiseClip1,
+    ElementWisePow,
     FillValueConstant,
+    FillValueSequence,
     Gather,
     Join,
     MeanVarianceNormalization1,
@@ -81,6 +83,14 @@ def test_equal_sizes(operator: str, rule: dict[str, Any]) -> None:
         found = failures(with_tensor(desc, name, changed(tensor, sizes=sizes)))
         expected = f"{operator}.{name}: sizes {sizes}; must be those of {first}, {list(tensor.sizes)}"
         assert expected in found
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_exponents_have_the_type_of_the_base_below_3_0(level: FeatureLevel) -> None:
+    base = TensorDesc(F32, [1, 2, 3, 4])
+    desc = ElementWisePow(base, changed(base, data_type=F16), base)
+    expected = "ELEMENT_WISE_POW.ExponentTensor: FLOAT16; must have the data type of InputTensor, FLOAT32"
+    assert failures(desc, level) == ([expected] if level < FeatureLevel.LEVEL_3_0 else [])
 
 
 def test_absent_tensors_are_left_out_of_equality() -> None:
@@ -278,6 +288,16 @@ def test_scalar_outside_its_float_type(data_type: str, value: float) -> None:
 def test_scalar_within_its_type(data_type: str, value: float) -> None:
     kind = TensorDataType[data_type]
     assert failures(FillValueConstant(TensorDesc(kind, [4]), value_data_type=kind, value=value)) == []
+
+
+def test_a_delta_may_count_an_unsigned_type_down() -> None:
+    tensor = TensorDesc(TensorDataType.UINT8, [4])
+    desc = FillValueSequence(tensor, value_data_type=TensorDataType.UINT8, value_start=10, value_delta=-128)
+    assert failures(desc) == []
+    allowed = "must be a whole number from -128 to 255 for UINT8, the ValueDataType"
+    assert failures(desc.replace(value_delta=-129)) == [f"FILL_VALUE_SEQUENCE.ValueDelta: -129; {allowed}"]
+    allowed = "must be a whole number from 0 to 255 for UINT8, the ValueDataType"
+    assert failures(desc.replace(value_start=-1)) == [f"FILL_VALUE_SEQUENCE.ValueStart: -1; {allowed}"]
 
 
 def test_scalar_type_is_the_tensor_s() -> None:

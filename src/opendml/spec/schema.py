@@ -50,6 +50,7 @@ class Field:
         default_source: "page" when Microsoft documents it, "opendml" when the choice is ours.
         count_of: for a count, the arrays whose length it is (such a field is no argument of the desc class).
         data_type_field: for a SCALAR_UNION, the attribute that says its type.
+        wraps: a SCALAR_UNION of an unsigned type may be negative: it is added modulo the type's range.
         owned_by_dml: an input may carry TensorFlags.OWNED_BY_DML.
         axis_of: the tensor whose dimensions this attribute numbers.
         same_type_as: for an attribute that is a data type, the tensor whose type it must be.
@@ -68,6 +69,7 @@ class Field:
     default_source: str | None
     count_of: tuple[str, ...]
     data_type_field: str | None
+    wraps: bool
     optional_since: FeatureLevel | None
     owned_by_dml: bool
     axis_of: str | None
@@ -281,6 +283,7 @@ def _field(facts: Mapping[str, Any], description: str) -> Field:
         default_source=facts.get("default_source"),
         count_of=tuple(facts.get("count_of", ())),
         data_type_field=facts.get("data_type_field"),
+        wraps=facts.get("wraps", False),
         optional_since=_optional_level(facts.get("optional_since")),
         owned_by_dml=facts["kind"] == "INPUT_TENSOR" and facts.get("owned_by_dml", True),
         axis_of=facts.get("axis_of"),
