@@ -23,15 +23,16 @@ __all__ = ["Rule", "rules_of"]
 
 FAMILIES = (
     "attention",
+    "convolution",
     "copying",
     "gathering",
     "matrix",
     "parameters",
+    "pooling",
     "recurrent",
     "reduction",
     "regions",
     "states",
-    "windows",
 )
 
 

@@ -62,25 +62,29 @@ def _rule(operator: Operator, declaration: _Declaration) -> Rule:
     function, bound, basic = declaration
     by_name = {field.name: field for field in operator.fields}
     by_name |= {field.python_name: field for field in operator.fields if not field.is_count}
-    constants = {name: value for name, value in bound.items() if isinstance(value, int)}
-    parameters: dict[str, Field] = {}
-    required: list[str] = []
-    for parameter in inspect.signature(function).parameters.values():
-        field = by_name.get(str(bound.get(parameter.name, parameter.name)))
-        if field is not None:
-            parameters[parameter.name] = field
-            if parameter.default is inspect.Parameter.empty:
-                required.append(parameter.name)
-        elif parameter.default is inspect.Parameter.empty and parameter.name not in constants:
+    arguments: list[Any] = []
+    read: list[tuple[int, str, bool]] = []
+    fields: dict[str, Field] = {}
+    for position, parameter in enumerate(inspect.signature(function).parameters.values()):
+        value = bound.get(parameter.name, parameter.name)
+        required = parameter.default is inspect.Parameter.empty
+        arguments.append(parameter.default)
+        if isinstance(value, int):
+            arguments[position] = value
+        elif value in by_name:
+            fields[parameter.name] = by_name[value]
+            read.append((position, by_name[value].python_name, required))
+        elif required:
             raise TypeError(f"{operator.name}: {function.__name__} reads {parameter.name}, which is no field")
-    names = [(parameter, field.python_name) for parameter, field in parameters.items()]
 
     def check(desc: OperatorDesc) -> Iterator[tuple[Field, str]]:
-        values: dict[str, Any] = {parameter: getattr(desc, name) for parameter, name in names}
-        for parameter in required:
-            if values[parameter] is None:
+        values = arguments.copy()
+        for position, name, required in read:
+            value = getattr(desc, name)
+            if value is None and required:
                 return
-        for parameter, message in function(**values, **constants):
-            yield parameters[parameter], message
+            values[position] = value
+        for parameter, message in function(*values):
+            yield fields[parameter], message
 
-    return Rule(function.__name__, tuple(parameters.values()), check, basic)
+    return Rule(function.__name__, tuple(fields.values()), check, basic)

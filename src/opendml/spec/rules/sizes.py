@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from opendml.spec.rules.declared import Broken
 from opendml.spec.tensor_desc import TensorDesc
 
-Size = int | tuple[int, ...] | None
+Size = int | tuple[int, ...] | range | None
 """What one size must be: that number, one of several, or (None) anything."""
 
 
@@ -29,12 +29,10 @@ def expect(parameter: str, tensor: TensorDesc | None, expected: Sequence[Size], 
 def sizes_message(tensor: TensorDesc, expected: Sequence[Size], reason: str) -> str | None:
     """Why the tensor has not the expected sizes; None when it has them."""
     sizes = tensor.sizes
-    if sizes == tuple(expected):
+    if sizes == tuple(expected) or (len(sizes) == len(expected) and all(map(_fits, sizes, expected))):
         return None
-    if any(isinstance(size, int) and size < 1 for size in expected):
+    if any(size is not None and _most(size) < 1 for size in expected):
         return f": sizes {list(sizes)}; none are right, because {reason} would make them {_listed(expected)}"
-    if len(sizes) == len(expected) and all(map(_fits, sizes, expected)):
-        return None
     return f": sizes {list(sizes)}; must be {_listed(expected)} for {reason}"
 
 
@@ -72,6 +70,10 @@ def _fits(size: int, expected: Size) -> bool:
     return size == expected if isinstance(expected, int) else size in expected
 
 
+def _most(size: int | tuple[int, ...] | range) -> int:
+    return size if isinstance(size, int) else max(size[0], size[-1])
+
+
 def _listed(expected: Sequence[Size]) -> str:
     return f"[{', '.join(map(_shown, expected))}]"
 
@@ -79,4 +81,6 @@ def _listed(expected: Sequence[Size]) -> str:
 def _shown(size: Size) -> str:
     if size is None:
         return "any"
+    if isinstance(size, range) and len(size) > 2:
+        return f"{size.start} to {size.stop - 1}"
     return str(size) if isinstance(size, int) else " or ".join(map(str, dict.fromkeys(size)))
