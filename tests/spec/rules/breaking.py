@@ -24,6 +24,7 @@ class Broken(NamedTuple):
             type; a list of either does so to the tensors of an array.
         messages: all that the validator says, without the operator's name.
         having: a tensor that the desc must have before the change.
+        level: where the rule holds.
     """
 
     rule: str
@@ -31,17 +32,17 @@ class Broken(NamedTuple):
     changes: dict[str, Any]
     messages: list[str]
     having: str | None = None
+    level: FeatureLevel = NEWEST
 
     def __str__(self) -> str:
         return f"{self.rule}-{self.operator}-{'-'.join(self.changes)}"
 
     def check(self) -> None:
         """The desc is valid before the change, and after it only the expected messages come."""
-        before = valid_desc(self.operator, NEWEST, having=self.having)
-        assert failures(before) == []
-        assert failures(with_changes(before, self.changes)) == [
-            self.operator + each for each in self.messages
-        ]
+        before = valid_desc(self.operator, self.level, having=self.having)
+        assert failures(before, self.level) == []
+        found = failures(with_changes(before, self.changes), self.level)
+        assert found == [self.operator + each for each in self.messages]
 
 
 class Valid(NamedTuple):

@@ -14,7 +14,10 @@ TESTED: dict[str, list[Broken]] = {
     family: importlib.import_module(f"tests.spec.rules.test_{family}").BROKEN for family in FAMILIES
 }
 RULES = {
-    (operator.name, rule.name) for operator in operators().values() for rule in rules_of(operator, NEWEST)
+    (operator.name, rule.name)
+    for operator in operators().values()
+    for level in (operator.introduced, NEWEST)
+    for rule in rules_of(operator, level)
 }
 
 # In test_field_rules.py.

@@ -27,6 +27,7 @@ FAMILIES = (
     "copying",
     "gathering",
     "matrix",
+    "normalization",
     "parameters",
     "pooling",
     "recurrent",
@@ -39,7 +40,7 @@ FAMILIES = (
 def rules_of(operator: Operator, level: FeatureLevel) -> list[Rule]:
     """The rules that hold between the operator's fields at that level: of types, basic ones, others."""
     _declare()
-    rules = [*_shared_rules(operator, level), *declared_rules(operator)]
+    rules = [*_shared_rules(operator, level), *declared_rules(operator, level)]
     return [*_rules_of_types(operator, level), *sorted(rules, key=lambda rule: not rule.basic)]
 
 

@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
+from opendml.spec.enums import FeatureLevel
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.rule import Rule
 from opendml.spec.schema import Field, Operator
@@ -26,40 +27,48 @@ class _Declaration(NamedTuple):
     function: Callable[..., Broken]
     bound: dict[str, str | int]
     basic: bool
+    below: FeatureLevel | None
 
 
 _declarations: dict[str, list[_Declaration]] = {}
 
 
-def rule(*operators: str, basic: bool = False, **bound: str | int) -> Callable[[Function], Function]:
+def rule(
+    *operators: str, basic: bool = False, below: FeatureLevel | None = None, **bound: str | int
+) -> Callable[[Function], Function]:
     """Registers a rule for operators.
 
     Args:
         operators: their names.
         basic: see `Rule`.
+        below: the level from which it holds no longer.
         bound: for a parameter that no field is named after, the field that it is (a DirectML name), or its
             value.
     """
 
     def register(function: Function) -> Function:
         for operator in operators:
-            _declarations.setdefault(operator, []).append(_Declaration(function, bound, basic))
+            _declarations.setdefault(operator, []).append(_Declaration(function, bound, basic, below))
         return function
 
     return register
 
 
-def declared_rules(operator: Operator) -> list[Rule]:
-    """The rules that were registered for the operator.
+def declared_rules(operator: Operator, level: FeatureLevel) -> list[Rule]:
+    """The rules that were registered for the operator and hold at that level.
 
     Raises:
         TypeError: a rule has a parameter without default that is no field of the operator.
     """
-    return [_rule(operator, declaration) for declaration in _declarations.get(operator.name, ())]
+    return [
+        _rule(operator, declaration)
+        for declaration in _declarations.get(operator.name, ())
+        if declaration.below is None or level < declaration.below
+    ]
 
 
 def _rule(operator: Operator, declaration: _Declaration) -> Rule:
-    function, bound, basic = declaration
+    function, bound, basic, _ = declaration
     by_name = {field.name: field for field in operator.fields}
     by_name |= {field.python_name: field for field in operator.fields if not field.is_count}
     arguments: list[Any] = []
@@ -74,8 +83,8 @@ def _rule(operator: Operator, declaration: _Declaration) -> Rule:
         elif value in by_name:
             fields[parameter.name] = by_name[value]
             read.append((position, by_name[value].python_name, required))
-        elif required:
-            raise TypeError(f"{operator.name}: {function.__name__} reads {parameter.name}, which is no field")
+        elif required or parameter.name in bound:
+            raise TypeError(f"{operator.name}: {function.__name__} reads {value}, which is no field")
 
     def check(desc: OperatorDesc) -> Iterator[tuple[Field, str]]:
         values = arguments.copy()
