@@ -109,7 +109,7 @@ def _enum_check(name: str, level: FeatureLevel) -> AttributeCheck:
 
 
 def _range_check(check: AttributeCheck, range: Range) -> AttributeCheck:
-    words = _range_words(range)
+    words = range_words(range)
 
     def check_range(value: Any) -> Problems | None:
         problems = check(value)
@@ -132,7 +132,8 @@ def _within(value: Any, range: Range) -> bool:
     )
 
 
-def _range_words(range: Range) -> str:
+def range_words(range: Range) -> str:
+    """What a number must be: "must be finite and at least 0"."""
     limits = [
         "finite" if range.finite else "",
         f"at least {range.minimum}" if range.minimum is not None else "",

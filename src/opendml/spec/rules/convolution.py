@@ -18,7 +18,7 @@ def equal_groups(
     group_count: int,
     direction: ConvolutionDirection = ConvolutionDirection.FORWARD,
 ) -> Broken:
-    """The groups share the input's channels and the filters equally."""
+    """GroupCount divides the input's channels, and forward the number of filters."""
     channels, filters = input_tensor.sizes[1], filter_tensor.sizes[0]
     if channels % group_count:
         yield "group_count", f": {group_count}; must divide InputTensor's {channels} channels"
@@ -61,10 +61,11 @@ def convolved_sizes(
     output_padding: tuple[int, ...] | None = None,
     direction: ConvolutionDirection = ConvolutionDirection.FORWARD,
 ) -> Broken:
-    """Forward an output for each position of the filter, backward one that has the input's size forward.
+    """Forward (size + paddings - span) / stride + 1, rounded down, with span (filter - 1) * dilation + 1.
 
-    The pages give no formula. Backward there are as many such sizes as the stride, and all are accepted:
-    ONNX Runtime chooses among them by the output alone. The output padding is added in both directions.
+    Backward a size that gives the input's forward. The pages have no formula. Backward there are as many
+    such sizes as the stride, and all are accepted: ONNX Runtime chooses among them by the output alone. The
+    output padding is added in both directions.
     """
     batch, _, *image = input_tensor.sizes
     spatial = windows(image, filter_tensor.sizes[2:], strides, dilations, start_padding, end_padding)

@@ -18,7 +18,7 @@ def sliced_sizes(
 ) -> Broken:
     """The output has the slice's sizes, and the slice lies within the input.
 
-    A stride of 0 is refused (a range in the facts), as SLICE1's page does; SLICE's says nothing.
+    A stride of 0 is refused, as SLICE1's page does; SLICE's says nothing.
     """
     yield from expect("output_tensor", output_tensor, sizes, "the Sizes given")
     slices = zip(input_tensor.sizes, offsets, sizes, strides, strict=True)
@@ -56,7 +56,7 @@ def window_within_input(
 @rule("JOIN", parts="InputTensors", whole="OutputTensor")
 @rule("SPLIT", parts="OutputTensors", whole="InputTensor")
 def parts_of_whole(parts: tuple[TensorDesc, ...], whole: TensorDesc, axis: int) -> Broken:
-    """The parts have the whole's sizes but along the axis, where theirs add up to it."""
+    """The parts have the sizes of the whole but along the axis, where they add up to it."""
     expected = replaced(whole.sizes, axis, None)
     for i, part in enumerate(parts):
         message = sizes_message(part, expected, "the other tensor and axis given")
@@ -91,7 +91,7 @@ def tiled_sizes(input_tensor: TensorDesc, output_tensor: TensorDesc, repeats: tu
 
 @rule("UPSAMPLE_2D")
 def upsampled_sizes(input_tensor: TensorDesc, output_tensor: TensorDesc, scale_size: Size2D) -> Broken:
-    """Height and width, the last two sizes, are multiplied."""
+    """ScaleSize multiplies height and width, the last two sizes."""
     *leading, height, width = input_tensor.sizes
     expected = (*leading, height * scale_size.height, width * scale_size.width)
     yield from expect("output_tensor", output_tensor, expected, "the input and ScaleSize given")

@@ -4,6 +4,7 @@ A function's parameters are fields by their Python names. A parameter with a def
 desc or from the operator; where another one is None, the rule does not apply. The function yields
 (parameter, message) for everything that breaks the rule. It can rely on what the fields must be by
 themselves and on the basic rules: types, ranges, the ranks of the tables and of `same`, array lengths, axes.
+Its docstring is shown to users: it says what the rule is, and why where Microsoft's page does not.
 """
 
 from __future__ import annotations
@@ -96,4 +97,5 @@ def _rule(operator: Operator, declaration: _Declaration) -> Rule:
         for parameter, message in function(*values):
             yield fields[parameter], message
 
-    return Rule(function.__name__, tuple(fields.values()), check, basic)
+    text = " ".join((function.__doc__ or "").split())
+    return Rule(function.__name__, tuple(fields.values()), check, basic, text)

@@ -17,7 +17,7 @@ def gathered_sizes(
     axis: int,
     index_dimensions: int,
 ) -> Broken:
-    """The last `index_dimensions` sizes of the indices stand in the output for the input's size at the axis.
+    """The last IndexDimensions sizes of the indices stand in the output for the input's size at the axis.
 
     The page's range excludes the indices' number of dimensions; its first example has it.
     """
@@ -50,11 +50,11 @@ def indexed_by_tuples(
     indices_dimension_count: int,
     batch_dimension_count: int = 0,
 ) -> Broken:
-    """The elements are the indices' sizes but the last, then the input's after batch and index tuple.
+    """The elements have the indices' sizes but for the last, then the input's after batch and index tuple.
 
-    The pages print the input's last sizes, as many as the tuple is long, and count up to the dimensions of
-    the tensors; their own examples leave out the first ones, and the counts include them. Of the input's
-    sizes, batch and tuple cannot be more than there are.
+    The pages print the input's last sizes, as many as the tuple is long, and SCATTER_ND's excludes the
+    tensors' number of dimensions from the counts; their own examples do neither. Batch and tuple together
+    have at most as many dimensions as the input.
     """
     rank, reads, tuples = len(input_tensor.sizes), input_dimension_count, indices_dimension_count
     wrong = [
@@ -90,14 +90,14 @@ def one_for_each_line(whole: TensorDesc, lines: TensorDesc, axis: int) -> Broken
 
 @rule("ONE_HOT")
 def off_and_on(values_tensor: TensorDesc) -> Broken:
-    """The values are two at least."""
+    """ValuesTensor has at least two elements."""
     if prod(values_tensor.sizes) < 2:
         yield "values_tensor", f": sizes {list(values_tensor.sizes)}; must be 2 elements or more, off and on"
 
 
 @rule("TOP_K", "TOP_K1", basic=True)
 def enough_elements(input_tensor: TensorDesc, axis: int, k: int) -> Broken:
-    """No more elements than there are. The page says "less than"; all of them are a sort, which ONNX has."""
+    """K is at most the size of the axis. The page says "less than"; all of them are a sort, as ONNX has it."""
     if k > input_tensor.sizes[axis]:
         yield "k", f": {k}; must be at most {input_tensor.sizes[axis]}, InputTensor's size at axis {axis}"
 
@@ -110,7 +110,7 @@ def top_sizes(
     axis: int,
     k: int,
 ) -> Broken:
-    """The input's sizes with K at the axis."""
+    """Both outputs have the input's sizes, with K at the axis."""
     expected = replaced(input_tensor.sizes, axis, k)
     yield from expect("output_value_tensor", output_value_tensor, expected, "the input, axis and K given")
     yield from expect("output_index_tensor", output_index_tensor, expected, "the input, axis and K given")

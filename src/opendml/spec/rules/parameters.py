@@ -31,7 +31,7 @@ def filter_parameters(
     filter_scale_tensor: TensorDesc | None = None,
     filter_zero_point_tensor: TensorDesc | None = None,
 ) -> Broken:
-    """Parameters of the filter: one, or one for each output channel."""
+    """The filter has one scale and zero point, or one for each output channel."""
     axis, count = 1 - len(filter_tensor.sizes), filter_tensor.sizes[0]
     yield from one_or_each("filter_scale_tensor", filter_scale_tensor, axis, count, "output channel")
     yield from one_or_each(
@@ -47,7 +47,7 @@ def channel_parameters(
     input_zero_point_tensor: TensorDesc | None = None,
     output_zero_point_tensor: TensorDesc | None = None,
 ) -> Broken:
-    """Parameters of input and output: one, or one for each channel."""
+    """Input and output have one scale and zero point, or one for each channel."""
     axis, count = 1 - len(input_tensor.sizes), input_tensor.sizes[1]
     yield from one_or_each("input_scale_tensor", input_scale_tensor, axis, count, "channel")
     yield from one_or_each("input_zero_point_tensor", input_zero_point_tensor, axis, count, "channel")
@@ -66,7 +66,7 @@ def matrix_parameters(
     output_scale_tensor: TensorDesc | None = None,
     output_zero_point_tensor: TensorDesc | None = None,
 ) -> Broken:
-    """Parameters of A and of the output: one, or one for each row; of B: one, or one for each column."""
+    """A and the output have one scale and zero point, or one for each row; B one, or one for each column."""
     rows, columns = a_tensor.sizes[-2], b_tensor.sizes[-1]
     yield from one_or_each("a_scale_tensor", a_scale_tensor, -2, rows, "row")
     yield from one_or_each("a_zero_point_tensor", a_zero_point_tensor, -2, rows, "row")

@@ -23,11 +23,11 @@ def pooled_sizes(
     end_padding: tuple[int, ...],
     dilations: tuple[int, ...] | None = None,
 ) -> Broken:
-    """One output for each position of the window, the last of which may reach beyond the padding.
+    """(size + paddings - span) / stride + 1, rounded down or up, with span (window - 1) * dilation + 1.
 
-    The pages round down. DirectML's authors say (DirectML issue 205) that the output's sizes tell how to
-    round, and ONNX Runtime rounds up for its ceil_mode. The pages also say that gradients have "typically"
-    the sizes of the forward tensors; with others a position would have no window, so they must.
+    The pages round down, and leave the dilation out. DirectML's authors say (DirectML issue 205) that the
+    output's sizes tell how to round, and ONNX Runtime rounds up for its ceil_mode. Gradients have "typically"
+    the sizes of the forward tensors, say the pages; with others a position would have no window: they must.
     """
     batch, channels, *image = input_tensor.sizes
     spatial = windows(image, window_size, strides, dilations, start_padding, end_padding)

@@ -27,7 +27,7 @@ def recurrent_sizes(
     output_single_tensor: TensorDesc | None = None,
     output_cell_single_tensor: TensorDesc | None = None,
 ) -> Broken:
-    """All sizes, from those of the input, the direction and the hidden size (the recurrence's last)."""
+    """All sizes follow from the input's, the hidden size (the last of RecurrenceTensor) and the direction."""
     given = {name: tensor for name, tensor in locals().items() if isinstance(tensor, TensorDesc)}
     _, steps, batch, features = input_tensor.sizes
     hidden, directions = recurrence_tensor.sizes[3], _directions(direction)
@@ -55,7 +55,7 @@ def recurrent_sizes(
 def activations_of_gates(
     each: int, activation_descs: tuple[OperatorDesc, ...], direction: RecurrentNetworkDirection
 ) -> Broken:
-    """So many activations for each direction."""
+    """For each direction RNN has one activation, GRU two, LSTM three."""
     needed = each * _directions(direction)
     if len(activation_descs) != needed:
         yield "activation_descs", f": {len(activation_descs)}; must be {needed} for {direction.name}"
@@ -67,7 +67,7 @@ def some_output(
     output_single_tensor: TensorDesc | None = None,
     output_cell_single_tensor: TensorDesc | None = None,
 ) -> Broken:
-    """At least one output. The pages are silent; ONNX Runtime's DirectML provider refuses none as well."""
+    """There is at least one output. The pages are silent; ONNX Runtime's DirectML provider refuses none as well."""
     if output_sequence_tensor is output_single_tensor is output_cell_single_tensor is None:
         yield "output_sequence_tensor", ": missing; at least one output is required"
 

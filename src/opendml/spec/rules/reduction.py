@@ -12,14 +12,14 @@ _INDICES = (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
 
 @rule("REDUCE", "ARGMIN", "ARGMAX")
 def reduced_sizes(input_tensor: TensorDesc, output_tensor: TensorDesc, axes: tuple[int, ...]) -> Broken:
-    """The input's sizes with 1 at every axis that is reduced."""
+    """The output has the input's sizes, with 1 at every axis that is reduced."""
     expected = tuple(1 if i in axes else size for i, size in enumerate(input_tensor.sizes))
     yield from expect("output_tensor", output_tensor, expected, "the input and axes given")
 
 
 @rule("REDUCE")
 def reduced_type(input_tensor: TensorDesc, output_tensor: TensorDesc, function: ReduceFunction) -> Broken:
-    """The input's type, but for the indices of extremes."""
+    """The output has the input's type, unless it holds indices (ARGMIN, ARGMAX)."""
     given, other = output_tensor.data_type, input_tensor.data_type
     if function not in _INDICES and given is not other:
         yield "output_tensor", f": {given.name}; must have the data type of InputTensor, {other.name}"
@@ -27,7 +27,7 @@ def reduced_type(input_tensor: TensorDesc, output_tensor: TensorDesc, function: 
 
 @rule("ACTIVATION_SOFTMAX", "ACTIVATION_LOG_SOFTMAX", "ACTIVATION_HARDMAX")
 def rows_of_features(input_tensor: TensorDesc) -> Broken:
-    """Two dimensions at most, after leading ones."""
+    """The input has at most two dimensions after leading ones."""
     effective = without_leading_ones(input_tensor.sizes)
     if len(effective) > 2:
         allowed = f"must be 2 dimensions or less after leading ones, not {len(effective)}"
@@ -36,7 +36,7 @@ def rows_of_features(input_tensor: TensorDesc) -> Broken:
 
 @rule("VALUE_SCALE_2D")
 def channel_biases(input_tensor: TensorDesc, bias: tuple[float, ...]) -> Broken:
-    """A bias for each of 1 or 3 channels."""
+    """There is a bias for each channel, of which there are 1 or 3."""
     channels = input_tensor.sizes[1]
     if channels not in (1, 3):
         yield "input_tensor", f".Sizes[1]: {channels}; must be 1 or 3 channels"

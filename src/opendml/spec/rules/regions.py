@@ -51,7 +51,7 @@ def aligned_regions(
 
 @rule("ROI_ALIGN", "ROI_ALIGN1", "ROI_ALIGN_GRAD")
 def ordered_samples(minimum_samples_per_output: int, maximum_samples_per_output: int) -> Broken:
-    """The number of samples is clamped between the two."""
+    """MinimumSamplesPerOutput is at most MaximumSamplesPerOutput."""
     if minimum_samples_per_output > maximum_samples_per_output:
         allowed = f"must be at most MaximumSamplesPerOutput, {maximum_samples_per_output}"
         yield "minimum_samples_per_output", f": {minimum_samples_per_output}; {allowed}"
@@ -64,7 +64,7 @@ def region_gradients(
     output_gradient_tensor: TensorDesc | None = None,
     output_roi_gradient_tensor: TensorDesc | None = None,
 ) -> Broken:
-    """One gradient at least; that of the regions, and of maxima, needs the forward input."""
+    """There is at least one gradient; that of the regions, and that of maxima, need the forward input."""
     if output_gradient_tensor is None and output_roi_gradient_tensor is None:
         yield "output_gradient_tensor", ": missing; required without OutputROIGradientTensor"
     if input_tensor is None:
