@@ -97,7 +97,7 @@ def off_and_on(values_tensor: TensorDesc) -> Broken:
 
 @rule("TOP_K", "TOP_K1", basic=True)
 def enough_elements(input_tensor: TensorDesc, axis: int, k: int) -> Broken:
-    """K is at most the size of the axis. The page says "less than"; all of them are a sort, as ONNX has it."""
+    """K is at most the size of the axis. The page says "less than"; all of them are a sort, as in ONNX."""
     if k > input_tensor.sizes[axis]:
         yield "k", f": {k}; must be at most {input_tensor.sizes[axis]}, InputTensor's size at axis {axis}"
 
