@@ -18,7 +18,7 @@ from opendml.spec.attribute_rules import range_words
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import accuracy_facts
 from opendml.spec.feature_level import as_feature_level, full_name
-from opendml.spec.rules import rules_of
+from opendml.spec.rules import rule_texts
 from opendml.spec.schema import Field, Operator, Support, operators
 
 _KINDS = {"INPUT_TENSOR": "input", "OUTPUT_TENSOR": "output"}
@@ -58,7 +58,7 @@ def describe_operator(name: str, feature_level: str | None) -> None:
     _section("Types and dimensions", [_support(operator, feature_level)])
     _section("In place", [_in_place(operator)])
     _section("Accuracy", _accuracy(operator))
-    _section("Constraints", [*operator.constraints, *_rules(operator, feature_level)])
+    _section("Constraints", [*operator.constraints, *rule_texts(operator, as_feature_level(feature_level))])
     _section("Notes", [operator.notes, *(f"{item['what']}: {item['why']}" for item in operator.corrections)])
 
 
@@ -111,11 +111,6 @@ def _fields(operator: Operator) -> Table:
         )
         table.add_row(field.name, _kind(field), _default(field), meaning)
     return table
-
-
-def _rules(operator: Operator, feature_level: str | None) -> list[str]:
-    """What the validator checks beyond the facts: sizes, and decisions where Microsoft's page is silent."""
-    return [rule.text for rule in rules_of(operator, as_feature_level(feature_level)) if rule.text]
 
 
 def _kind(field: Field) -> str:

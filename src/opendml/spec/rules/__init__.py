@@ -19,7 +19,7 @@ from opendml.spec.rules.rule import Rule
 from opendml.spec.rules.scalars import fitting_scalar, type_of_tensor
 from opendml.spec.schema import Operator
 
-__all__ = ["Rule", "rules_of"]
+__all__ = ["Rule", "rule_texts", "rules_of"]
 
 FAMILIES = (
     "attention",
@@ -42,6 +42,11 @@ def rules_of(operator: Operator, level: FeatureLevel) -> list[Rule]:
     _declare()
     rules = [*_shared_rules(operator, level), *declared_rules(operator, level)]
     return [*_rules_of_types(operator, level), *sorted(rules, key=lambda rule: not rule.basic)]
+
+
+def rule_texts(operator: Operator, level: FeatureLevel) -> list[str]:
+    """What is checked beyond the operator's facts: sizes, and decisions where Microsoft's page is silent."""
+    return [rule.text for rule in rules_of(operator, level) if rule.text]
 
 
 def _rules_of_types(operator: Operator, level: FeatureLevel) -> Iterator[Rule]:
