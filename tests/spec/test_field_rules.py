@@ -11,7 +11,6 @@ from opendml.spec.descs import (
     ElementWiseClip1,
     ElementWisePow,
     FillValueConstant,
-    FillValueSequence,
     Gather,
     Join,
     MeanVarianceNormalization1,
@@ -288,16 +287,6 @@ def test_scalar_outside_its_float_type(data_type: str, value: float) -> None:
 def test_scalar_within_its_type(data_type: str, value: float) -> None:
     kind = TensorDataType[data_type]
     assert failures(FillValueConstant(TensorDesc(kind, [4]), value_data_type=kind, value=value)) == []
-
-
-def test_a_delta_may_count_an_unsigned_type_down() -> None:
-    tensor = TensorDesc(TensorDataType.UINT8, [4])
-    desc = FillValueSequence(tensor, value_data_type=TensorDataType.UINT8, value_start=10, value_delta=-128)
-    assert failures(desc) == []
-    allowed = "must be a whole number from -128 to 255 for UINT8, the ValueDataType"
-    assert failures(desc.replace(value_delta=-129)) == [f"FILL_VALUE_SEQUENCE.ValueDelta: -129; {allowed}"]
-    allowed = "must be a whole number from 0 to 255 for UINT8, the ValueDataType"
-    assert failures(desc.replace(value_start=-1)) == [f"FILL_VALUE_SEQUENCE.ValueStart: -1; {allowed}"]
 
 
 def test_scalar_type_is_the_tensor_s() -> None:

@@ -53,7 +53,6 @@ class Field:
         owned_by_dml: an input may carry TensorFlags.OWNED_BY_DML.
         axis_of: the tensor whose dimensions this attribute numbers.
         same_type_as: for an attribute that is a data type, the tensor whose type it must be.
-        wraps: a SCALAR_UNION of an unsigned type may be negative: it is added modulo the type's range.
         rank_of: for a count, the tensor whose dimensions it counts: all, or from the third on (`spatial`).
         range: the values that a number, or the numbers of an array, may have.
         description: meaning, sizes, ranges.
@@ -73,7 +72,6 @@ class Field:
     owned_by_dml: bool
     axis_of: str | None
     same_type_as: str | None
-    wraps: bool
     rank_of: str | None
     spatial: bool
     range: Range | None
@@ -287,7 +285,6 @@ def _field(facts: Mapping[str, Any], description: str) -> Field:
         owned_by_dml=facts["kind"] == "INPUT_TENSOR" and facts.get("owned_by_dml", True),
         axis_of=facts.get("axis_of"),
         same_type_as=facts.get("same_type_as"),
-        wraps=facts.get("wraps", False),
         rank_of=facts.get("rank_of"),
         spatial=facts.get("spatial", False),
         range=_range(facts["range"]) if "range" in facts else None,

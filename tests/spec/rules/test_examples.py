@@ -26,6 +26,9 @@ EXAMPLES = [
 SLIPS = {
     # One number of dimensions is meant for all tensors (the notes of the facts say how).
     "SCATTER_ND-0": "SCATTER_ND.IndicesTensor: 2 dimensions; must have as many as InputTensor, 1",
+    # As UINT8, -2 is 254, which the sum wraps with.
+    "FILL_VALUE_SEQUENCE-1": "FILL_VALUE_SEQUENCE.ValueDelta: -2; must be a whole number from 0 to 255 "
+    "for UINT8, the ValueDataType",
     # IndexDimensions 1 is meant.
     "GATHER-2": "GATHER.OutputTensor: sizes [3, 2]; must be [3, 1, 2] for the input, indices, axis and "
     "IndexDimensions given",

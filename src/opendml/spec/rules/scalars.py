@@ -44,8 +44,6 @@ def fitting_scalar(operator: Operator, field: Field, type_name: str) -> Rule:
                 yield field, f": {shown(value)}; must fit {data_type.name}, the {type_name}"
         elif data_type in DATA_TYPE_BITS:
             low, high = integer_range(data_type)
-            if field.wraps:
-                low = min(low, -(high + 1) // 2)
             if not isinstance(value, int) or not low <= value <= high:
                 allowed = f"must be a whole number from {low} to {high} for {data_type.name}, the {type_name}"
                 yield field, f": {shown(value)}; {allowed}"
