@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 
 import pytest
 
-from opendml.spec.rules import FAMILIES, rules_of
+from opendml.spec.rules import FAMILIES, declared, rules_of
 from opendml.spec.schema import operators
 from tests.spec.rules.breaking import NEWEST, Broken
 
@@ -42,3 +43,16 @@ def test_every_rule_is_broken_somewhere() -> None:
 def test_the_operators_have_the_rules_that_are_tested_on_them(family: str) -> None:
     for broken in TESTED[family]:
         assert (broken.operator, broken.rule) in RULES
+
+
+def test_every_parameter_of_a_rule_is_a_field_of_some_operator() -> None:
+    """A parameter with a default that no operator has would never be read: a slip of the pen."""
+    read: dict[str, set[str]] = {}
+    every: dict[str, set[str]] = {}
+    for operator, declarations in declared._declarations.items():
+        fields = {field.python_name for field in operators()[operator].fields}
+        for function, bound, *_ in declarations:
+            names = set(inspect.signature(function).parameters)
+            every[function.__name__] = names
+            read.setdefault(function.__name__, set()).update(names & (fields | set(bound)))
+    assert read == every
