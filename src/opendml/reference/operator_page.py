@@ -12,11 +12,13 @@ from opendml.reference.content import Block, Code, Items, Page, Section, Table
 from opendml.reference.definitions import definition_text
 from opendml.reference.examples import call_of, worked_examples
 from opendml.runtime.program import DEVICE_KINDS
+from opendml.spec.attribute_rules import range_words
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import accuracy_facts
 from opendml.spec.feature_level import as_feature_level, full_name, short_name
 from opendml.spec.fused_activation import fusable_since, fused_activations
 from opendml.spec.generate.prose import meaning
+from opendml.spec.rules import rule_texts
 from opendml.spec.schema import Field, Operator, Support
 from opendml.spec.wording import ranks
 
@@ -46,7 +48,7 @@ def operator_page(operator: Operator, feature_level: str | None = None) -> Page:
         "In place": (_in_place(operator),),
         "Fusion": _fusion(operator),
         "Accuracy": _accuracy(operator),
-        "Constraints": (Items(operator.constraints),) if operator.constraints else (),
+        "Constraints": _constraints(operator, feature_level),
         "Notes": _notes(operator),
     }
     return Page(
@@ -106,9 +108,18 @@ def _example(operator: Operator) -> tuple[Block, ...]:
     return (Code(call, "python"),) if call else ()
 
 
+def _constraints(operator: Operator, feature_level: str | None) -> tuple[Block, ...]:
+    texts = (*operator.constraints, *rule_texts(operator, as_feature_level(feature_level)))
+    return (Items(texts),) if texts else ()
+
+
 def _fields(operator: Operator) -> Table:
-    rows = tuple((field.name, _kind(field), _default(field), meaning(field)) for field in operator.fields)
+    rows = tuple((field.name, _kind(field), _default(field), _meaning(field)) for field in operator.fields)
     return Table(("Field", "Kind", "Default", "Meaning"), rows)
+
+
+def _meaning(field: Field) -> str:
+    return "; ".join(filter(None, [meaning(field), range_words(field.range) if field.range else ""]))
 
 
 def _kind(field: Field) -> str:

@@ -47,7 +47,7 @@ _HELD_THREADS = 1024
 _HELD_BLOCKS = 2
 """On a multiprocessor, of those that hold whole groups in shared memory."""
 _SPREAD_BLOCKS, _FEW_SPREAD_BLOCKS = 4, 2
-"""The same for those that hold parts of groups; few, if else less than _FEW_TEAMS groups were held at a time."""
+"""The same for those that hold parts of groups; few, if else fewer than _FEW_TEAMS groups were held."""
 _FEW_TEAMS = 7
 _LEAST_HELD_UNITS, _MOST_HELD_UNITS = 4, 32
 """That a thread holds in shared memory."""
