@@ -11,7 +11,7 @@ import pytest
 
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends import dxdispatch
-from opendml.frontends.dxdispatch import Dispatched, Model, Printed, Program, Written
+from opendml.frontends.dxdispatch import Dispatched, Model, Printed, Program, Repetition, Written
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc
 
@@ -50,7 +50,7 @@ def test_each_dispatch_runs_all_its_iterations(
 ) -> None:
     model["commands"][0]["bindings"]["OutputTensor"] = "x"
     program = dxdispatch.prepare(load(model), device)
-    dispatched = next(program.run(iterations=5))
+    dispatched = next(program.run(Repetition(iterations=5)))
     assert isinstance(dispatched, Dispatched)
     assert len(dispatched.seconds) == 5
     assert program.buffers["x"].view(np.float32).tolist() == [6, 7, 8, 4, 3, 2]

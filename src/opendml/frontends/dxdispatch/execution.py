@@ -23,11 +23,13 @@ from opendml.frontends.dxdispatch.model import (
     WriteFile,
 )
 from opendml.frontends.dxdispatch.node import Failures
+from opendml.frontends.dxdispatch.timing import Repetition, measure
 from opendml.frontends.dxdispatch.values import Bytes, decode
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc
 
 _ALIGNMENT = 64  # a cache line, and the widest vector
+_ONCE = Repetition()
 
 Buffers = Mapping[str, Bytes]
 
@@ -59,7 +61,7 @@ class Device(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Dispatched:
-    """A dispatch command was run: the seconds that each iteration took."""
+    """A dispatch command was run: the seconds that one dispatch took, for each measurement."""
 
     dispatchable: str
     seconds: tuple[float, ...]
@@ -93,12 +95,14 @@ class Program:
     initialization_seconds: Mapping[str, float]
     """Name of a dispatchable to the time that its compilation took."""
 
-    def run(self, iterations: int = 1) -> Iterator[Dispatched | Printed | Written]:
-        """Executes the commands in order, each dispatch `iterations` times; tells after each what it did."""
+    def run(self, repetition: Repetition = _ONCE) -> Iterator[Dispatched | Printed | Written]:
+        """Executes the commands in order, each dispatch as `repetition` says; tells after each what it
+        did."""
         for command in self.model.commands:
             match command:
                 case Dispatch():
-                    yield Dispatched(command.dispatchable, _timed(self.bound[command.path], iterations))
+                    seconds = measure(self.bound[command.path].dispatch, repetition)
+                    yield Dispatched(command.dispatchable, seconds)
                 case Print():
                     yield self._print(command)
                 case WriteFile():
@@ -209,15 +213,6 @@ def _aligned_copy(data: Bytes) -> Bytes:
     copy = _aligned(data.size)
     copy[:] = data
     return copy
-
-
-def _timed(bound: Bound, iterations: int) -> tuple[float, ...]:
-    seconds = []
-    for _ in range(iterations):
-        start = time.perf_counter()
-        bound.dispatch()
-        seconds.append(time.perf_counter() - start)
-    return tuple(seconds)
 
 
 @contextmanager
