@@ -1,11 +1,8 @@
-"""Activations against systems that others wrote: PyTorch, the ONNX reference, WebNN's conformance cases."""
+"""Activations against systems that others wrote: PyTorch and the ONNX reference."""
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,45 +93,6 @@ def test_activations_agree_with_the_onnx_reference(
     result = computed(activation(f"ACTIVATION_{name}", attributes, F32, INPUTS.size), INPUTS, device)
     # The ONNX reference computes in float32 itself, without care for cancellation.
     np.testing.assert_allclose(result, expected, rtol=2e-5, atol=5e-7)
-
-
-WEBNN = {
-    "leaky_relu": {"alpha": 0.01},
-    "linear": {"alpha": 1.0, "beta": 0.0},
-    "relu": {},
-    "sigmoid": {},
-    "tanh": {},
-}
-"""The files of conformance cases that activations answer, with WebNN's defaults."""
-
-
-@pytest.mark.parametrize("name", WEBNN)
-def test_activations_pass_the_conformance_cases_of_webnn(name: str, shared: Path, device: Device) -> None:
-    cases = json.loads((shared / "webnn_conformance" / f"{name}.json").read_text(encoding="utf-8"))["tests"]
-    checked = 0
-    for case in cases:
-        graph = case["graph"]
-        (tensor,) = graph["inputs"].values()
-        (wanted,) = graph["expectedOutputs"].values()
-        type = ScalarType[tensor["descriptor"]["dataType"].upper()]
-        if type not in (ScalarType.FLOAT32, ScalarType.FLOAT16):
-            continue
-        size = math.prod(tensor["descriptor"]["shape"])
-        x = np.resize(np.array(tensor["data"], type.numpy), size)
-        desc = activation(f"ACTIVATION_{name.upper()}", _attributes(name, graph), type, size)
-        expected = np.array(wanted["data"], type.numpy).astype(np.float64)
-        distances = ulp_distance(computed(desc, x, device), expected)
-        # Half an ULP more, as the expectation is rounded itself.
-        assert distances.max() <= BOUNDS[desc.operator][type.name]["ulp"] + 0.5, case["name"]
-        checked += 1
-    assert checked >= 10
-
-
-def _attributes(name: str, graph: dict[str, Any]) -> dict[str, float]:
-    options: dict[str, float] = {}
-    for argument in graph["operators"][0]["arguments"]:
-        options |= argument.get("options", {})
-    return {key: options.get(key, value) for key, value in WEBNN[name].items()}
 
 
 def test_the_inputs_of_these_tests_reach_all_branches() -> None:

@@ -1,0 +1,116 @@
+"""Every conformance case of WebNN, run by DirectML's operators on the devices of the CPU's side.
+
+The cases and their tolerances were made with DirectML in mind: Chromium ran WebNN on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opendml import FLOAT32, Device, Unsupported
+from opendml.runtime.host_array import Array
+from opendml.spec.facts import accuracy_facts
+from tests.conftest import SHARED
+from tools.measure_accuracy import ulp_distance
+
+from .webnn_case import WebnnCase, read_cases
+from .webnn_operators import OPERATORS
+from .webnn_tolerance import tolerances, ulp_steps
+
+FOLDER = SHARED / "webnn_conformance"
+
+
+def _all_cases() -> Iterator[Any]:
+    if not FOLDER.is_dir():
+        skip = pytest.mark.skip(reason="WebNN's conformance cases are not beside the checkout")
+        yield pytest.param(None, marks=skip, id="absent")
+    for path in sorted(FOLDER.glob("*.json")):
+        yield from (pytest.param(case, id=case.name) for case in read_cases(path))
+
+
+@cache
+def _device(kind: str) -> Device:
+    return Device(kind)
+
+
+@pytest.mark.parametrize("kind", ["cpu", "reference"])
+@pytest.mark.parametrize("case", list(_all_cases()))
+def test_case(case: WebnnCase, kind: str) -> None:
+    if case.operator not in OPERATORS:
+        pytest.skip(f"WebNN's {case.operator} maps to no operator of DirectML")
+    call = OPERATORS[case.operator](case)
+    device = _device(kind)
+    operator = device.create_operator(call.desc)
+    try:
+        compiled = device.compile_operator(operator)
+    except Unsupported as error:
+        pytest.skip(str(error))
+    results = [np.empty(prod(each.sizes), each.numpy_type) for each in case.outputs]
+    compiled.bind([each and each.array for each in call.inputs], results).dispatch()
+    table = tolerances(SHARED / "spec" / "webnn_tolerances.json")
+    for result, output in zip(results, case.outputs, strict=True):
+        expected = output.array
+        table.check(case.operator, result, expected, output.data_type, call.lengths)
+        _check_own_promise(call.desc.operator, result, expected)
+
+
+def _check_own_promise(operator: str, result: Array, expected: Array) -> None:
+    """The accuracy that the operator promises, and half an ULP more, as the expectation is rounded itself."""
+    promise = accuracy_facts().get(operator, {}).get(result.dtype.name.upper(), {}).get("ulp")
+    if promise is not None:
+        distances = ulp_distance(result, expected.astype(np.float64))
+        assert distances.max() <= promise + 0.5, f"{distances.max():g} ULP at {distances.argmax()}"
+
+
+def test_every_operator_of_the_cases_is_mapped(shared: Path) -> None:
+    found = {case.operator for path in FOLDER.glob("*.json") for case in read_cases(path)}
+    assert found == set(OPERATORS)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "steps"),
+    [
+        (1.0, 1.0, 0),
+        (1.0, 1.0 + 2**-23, 1),
+        (1.0, 1.0 - 2**-24, 1),
+        (0.0, -0.0, 0),
+        (2**-149, -(2**-149), 2),
+        (-1.0, -1.0 - 2**-23, 1),
+        (np.finfo(np.float32).max, np.inf, 1),
+        (np.nan, np.nan, 0),
+        (np.nan, 1.0, np.inf),
+        (np.inf, np.nan, np.inf),
+    ],
+)
+def test_ulp_steps_count_floats(a: float, b: float, steps: float) -> None:
+    first, second = np.array([a], np.float32), np.array([b], np.float32)
+    assert ulp_steps(first, second) == steps
+    assert ulp_steps(second, first) == steps
+
+
+def test_a_result_that_is_too_far_fails(shared: Path) -> None:
+    table = tolerances(shared / "spec" / "webnn_tolerances.json")
+    one = np.ones(3, np.float32)
+    far = one + np.float32(3 * 2**-23)
+    _check(table, "add", one, one)
+    with pytest.raises(AssertionError, match="3 ULP, 1 allowed"):
+        _check(table, "add", far, one)
+    with pytest.raises(AssertionError, match="3 ULP, 0 allowed"):
+        _check(table, "neg", far, one)
+    _check(table, "reduceSum", far, one, n=3)
+    with pytest.raises(AssertionError, match="3 ULP, 2 allowed"):
+        _check(table, "reduceSum", far, one, n=2)
+    _check(table, "log", far, one)
+    with pytest.raises(AssertionError):
+        _check(table, "log", far + np.float32(0.01), one)
+
+
+def _check(table: Any, operator: str, result: Array, expected: Array, **lengths: int) -> None:
+    table.check(operator, result, expected, FLOAT32, lengths)
