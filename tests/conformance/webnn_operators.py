@@ -53,13 +53,11 @@ def _logical_not(case: WebnnCase) -> Call:
 
 
 def _clamp(case: WebnnCase) -> Call:
-    tensor = case.input()
-    low, high = _range(tensor.data_type)
-    return _clip(
-        case,
-        number(case.option("minValue", low), tensor.data_type),
-        number(case.option("maxValue", high), tensor.data_type),
-    )
+    """For WebNN a bound that is NaN is no bound."""
+    data_type = case.input().data_type
+    given = (case.option("minValue", "NaN"), case.option("maxValue", "NaN"))
+    limits = zip(given, _range(data_type), strict=True)
+    return _clip(case, *(end if bound == "NaN" else number(bound, data_type) for bound, end in limits))
 
 
 def _relu(case: WebnnCase) -> Call:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 import opendml as dml
@@ -37,6 +37,7 @@ examples = settings(
     derandomize="OPENDML_EXAMPLES" not in os.environ,
     database=None,
     deadline=None,
+    phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
 

@@ -145,6 +145,8 @@ BINARY: dict[str, Callable[[Array, Array], Any]] = {
     "ELEMENT_WISE_MAX": np.maximum,
     "ELEMENT_WISE_MEAN": _mean,
     "ELEMENT_WISE_MIN": np.minimum,
+    "ELEMENT_WISE_MODULUS_FLOOR": np.mod,
+    "ELEMENT_WISE_MODULUS_TRUNCATE": np.fmod,
     "ELEMENT_WISE_MULTIPLY": np.multiply,
     "ELEMENT_WISE_POW": np.power,
     "ELEMENT_WISE_SUBTRACT": np.subtract,
