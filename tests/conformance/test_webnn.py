@@ -57,6 +57,8 @@ def test_case(case: WebnnCase, kind: str) -> None:
     table = tolerances(SHARED / "spec" / "webnn_tolerances.json")
     for result, output in zip(results, case.outputs, strict=True):
         expected = output.array
+        if np.array_equal(result, expected):
+            continue
         table.check(case.operator, result, expected, output.data_type, call.lengths)
         _check_own_promise(call.desc.operator, result, expected)
 

@@ -143,3 +143,14 @@ def assert_close(operator: str, result: Array, expected: Array, ulp: float | Non
         f"{result[worst]!r} instead of {expected[worst]!r} at {worst}: "
         f"{distances[worst]:g} ULP, {limit:g} allowed"
     )
+
+
+def assert_near(result: Array, expected: Array, steps: float, scale: Array | float) -> None:
+    """Fails when `result` is further from the float64 expectation than `steps` of the type's precision at
+    `scale`: for results that are small differences of numbers that large."""
+    assert result.shape == expected.shape
+    allowed = steps * float(np.finfo(result.dtype).eps) * np.maximum(np.abs(expected), scale)
+    with np.errstate(all="ignore"):
+        near = (np.abs(exact(result) - expected) <= allowed) & np.isfinite(expected)
+        near |= (result == expected.astype(result.dtype)) | (np.isnan(result) & np.isnan(expected))
+    assert near.all(), f"{result[~near][0]!r} instead of {expected[~near][0]!r}"

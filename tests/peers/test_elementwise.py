@@ -38,6 +38,11 @@ def _away_from_zero(x: Array) -> Any:
     return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
 
+def _power(x: Array, exponent: float) -> Any:
+    """As C's pow, also where NumPy takes the square root for the exponent 1/2, which is NaN at -infinity."""
+    return np.power(x, np.full_like(x, exponent))
+
+
 def _no_nan(operator: str) -> Correction:
     return deviation(operator, "NaN", lambda peer, x: np.where(np.isnan(x), 0.0, peer))
 
@@ -53,10 +58,10 @@ UNARY: dict[str, Unary | list[Unary]] = {
     "ELEMENT_WISE_CEIL": Unary(np.ceil),
     "ELEMENT_WISE_CLIP": Unary(lambda x, min, max: x.clip(min, max), attributes={"min": -2.5, "max": 7.0}),
     "ELEMENT_WISE_CONSTANT_POW": [
-        Unary(lambda x, exponent: x**exponent, 0.0, 50.0, {"exponent": 2.5}),
-        Unary(lambda x, exponent: x**exponent, attributes={"exponent": 3.0}),
-        Unary(lambda x, exponent: x**exponent, attributes={"exponent": -2.0}),
-        Unary(lambda x, exponent: x**exponent, attributes={"exponent": 0.5}),
+        Unary(_power, 0.0, 50.0, {"exponent": 2.5}),
+        Unary(_power, attributes={"exponent": 3.0}),
+        Unary(_power, attributes={"exponent": -2.0}),
+        Unary(_power, attributes={"exponent": 0.5}),
     ],
     "ELEMENT_WISE_COS": Unary(np.cos),
     "ELEMENT_WISE_COSH": Unary(np.cosh, -90, 90),

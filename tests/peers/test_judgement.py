@@ -7,7 +7,7 @@ import pytest
 
 from opendml.runtime.host_array import Array
 
-from .peer import Random, assert_close
+from .peer import Random, assert_close, assert_near
 
 ONE = np.ones((2, 3), np.float32)
 STEP = 2.0**-23
@@ -26,6 +26,18 @@ def test_results_within_the_promise_pass(steps: float) -> None:
 def test_others_fail(expected: Array) -> None:
     with pytest.raises(AssertionError):
         assert_close("ACTIVATION_TANH", ONE, expected.astype(np.float64))
+
+
+@pytest.mark.parametrize("difference", [0.0, STEP, -2 * STEP])
+def test_results_near_to_the_expected_ones_pass(difference: float) -> None:
+    small = np.full((3,), 2.0**-20, np.float32)
+    assert_near(small, small.astype(np.float64) + difference, 2.0, 1.0)
+
+
+@pytest.mark.parametrize("expected", [5 * STEP, np.nan, np.inf, -np.inf])
+def test_results_that_are_not_near_fail(expected: float) -> None:
+    with pytest.raises(AssertionError, match="instead of"):
+        assert_near(np.zeros(3, np.float32), np.full(3, expected), 2.0, 1.0)
 
 
 def test_integers_must_be_equal() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from opendml.runtime.host_array import Array
 
 from .onnx_peer import PEERS, onnx_result
-from .peer import DEVICES, FLOATS, Random, assert_close, computed, exact, examples, seeds
+from .peer import DEVICES, FLOATS, Random, assert_close, assert_near, computed, exact, examples, seeds
 
 TORCH = {"SOFTMAX": "softmax", "LOG_SOFTMAX": "log_softmax"}
 ONNX = {"SOFTMAX": "Softmax", "LOG_SOFTMAX": "LogSoftmax", "HARDMAX": "Hardmax"}
@@ -34,6 +34,15 @@ def _softmax(name: str, rows: Array) -> Array:
     return result
 
 
+def _check(name: str, result: Array, expected: Array) -> None:
+    """Relative to the greatest element each one is rounded: that moves an exponential by as many steps as the
+    difference is large, at most 32 here, and a logarithm by an absolute amount."""
+    if name == "SOFTMAX":
+        assert_close(f"ACTIVATION_{name}", result, expected, ulp=20.0)
+    else:
+        assert_near(result, expected, 2.0, 4.0)
+
+
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", TORCH)
 @given(random=seeds)
@@ -41,11 +50,9 @@ def _softmax(name: str, rows: Array) -> Array:
 def test_softmax_over_any_axes_agrees_with_pytorch(name: str, device: str, random: Random) -> None:
     shape = random.shape()
     axes = random.axes(len(shape))
-    special = bool(random.generator.integers(2))
-    x = random.values(random.of_type(FLOATS), shape, -30, 30, special=special)
+    x = _inputs(random, shape)
     expected = _along(exact(x), axes, lambda rows: _softmax(name, rows))
-    operator = f"ACTIVATION_{name}1"
-    assert_close(operator, computed(operator, x, axes=axes, device=device), expected)
+    _check(name, computed(f"ACTIVATION_{name}1", x, axes=axes, device=device), expected)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -54,10 +61,18 @@ def test_softmax_over_any_axes_agrees_with_pytorch(name: str, device: str, rando
 @examples
 def test_softmax_of_rows_agrees_with_pytorch(name: str, device: str, random: Random) -> None:
     shape = (1,) * int(random.generator.integers(3)) + random.shape(2)
-    x = random.values(random.of_type(FLOATS), shape, -30, 30, special=False)
+    x = _inputs(random, shape)
     expected = _along(exact(x), [len(shape) - 1], lambda rows: _softmax(name, rows))
-    operator = f"ACTIVATION_{name}"
-    assert_close(operator, computed(operator, x, device=device), expected)
+    _check(name, computed(f"ACTIVATION_{name}", x, device=device), expected)
+
+
+def _inputs(random: Random, shape: tuple[int, ...]) -> Array:
+    """Numbers from -16 to 16, in one of two arrays also special ones of every kind."""
+    x = random.values(random.of_type(FLOATS), shape, -16, 16, special=False)
+    if random.generator.integers(2):
+        chosen = random.generator.choice([0.0, -0.0, np.inf, -np.inf, np.nan], shape)
+        x = np.where(random.generator.random(shape) < 0.05, chosen, x).astype(x.dtype)
+    return x
 
 
 @pytest.mark.parametrize("peer", PEERS)
