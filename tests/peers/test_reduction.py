@@ -77,6 +77,31 @@ def test_float_reductions_agree_with_numpy_and_scipy(function: str, device: str,
         assert_close("REDUCE", result, expected)
 
 
+INFINITE = np.array(
+    [
+        [np.inf, 1],
+        [-np.inf, 1],
+        [np.inf, -np.inf],
+        [-np.inf, -np.inf],
+        [np.nan, 1],
+        [np.nan, np.inf],
+        [0, np.inf],
+    ]
+)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", FLOATS)
+@pytest.mark.parametrize("function", FLOAT_FUNCTIONS)
+def test_groups_with_infinities_and_nan_agree_with_numpy(function: str, name: str, device: str) -> None:
+    x = INFINITE.astype(name)
+    with np.errstate(all="ignore"):
+        expected = FLOAT_FUNCTIONS[function](INFINITE, (1,))
+    assert_close(
+        "REDUCE", computed("REDUCE", x, function=ReduceFunction[function], axes=[1], device=device), expected
+    )
+
+
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("function", INTEGER_FUNCTIONS)
 @given(random=seeds)

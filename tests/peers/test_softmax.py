@@ -66,6 +66,15 @@ def test_softmax_of_rows_agrees_with_pytorch(name: str, device: str, random: Ran
     _check(name, computed(f"ACTIVATION_{name}", x, device=device), expected)
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", TORCH)
+def test_rows_with_infinities_and_nan_agree_with_pytorch(name: str, dtype: str, device: str) -> None:
+    rows = np.array([[np.inf, 1], [-np.inf, 1], [np.inf, -np.inf], [-np.inf, -np.inf], [np.nan, 1]])
+    result = computed(f"ACTIVATION_{name}", rows.astype(dtype), device=device)
+    _check(name, result, _softmax(name, rows))
+
+
 def _inputs(random: Random, shape: tuple[int, ...]) -> Array:
     """Numbers from -16 to 16, in one of two arrays also special ones of every kind."""
     x = random.values(random.of_type(FLOATS), shape, -16, 16, special=False)
