@@ -5,7 +5,7 @@ The cases and their tolerances were made with DirectML in mind: Chromium ran Web
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from math import prod
 from pathlib import Path
@@ -14,15 +14,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendml import FLOAT32, Device, Unsupported
+import opendml as dml
+from opendml import FLOAT32, Device, TensorDesc, Unsupported, validate
+from opendml.operators.registry import implemented
 from opendml.runtime.host_array import Array
 from opendml.spec.facts import accuracy_facts
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.schema import operator
 from tests.conftest import SHARED
+from tests.running import elements
 from tools.measure_accuracy import ulp_distance
 
 from .webnn_case import WebnnCase, read_cases
-from .webnn_operators import OPERATORS
+from .webnn_operators import OPERATORS, Call
 from .webnn_tolerance import tolerances, ulp_steps
+
+Run = Callable[[Call, Sequence[Array], str], None]
 
 FOLDER = SHARED / "webnn_conformance"
 
@@ -40,20 +47,55 @@ def _device(kind: str) -> Device:
     return Device(kind)
 
 
-@pytest.mark.parametrize("kind", ["cpu", "reference"])
+def _with_objects(call: Call, outputs: Sequence[Array], kind: str) -> None:
+    """DirectML's way: create, compile, bind, dispatch."""
+    device = _device(kind)
+    compiled = device.compile_operator(device.create_operator(call.desc))
+    compiled.bind([each and each.array for each in call.inputs], outputs).dispatch()
+
+
+def _with_function(call: Call, outputs: Sequence[Array], kind: str) -> None:
+    """The immediate function, on arrays with the strides of the tensors."""
+    validate(call.desc)
+    if call.desc.operator not in implemented():
+        raise Unsupported(
+            f"{call.desc.operator}: cannot be run yet; `opendml ops` lists the operators that can"
+        )
+    facts = operator(call.desc.operator)
+    attributes = {field.python_name: getattr(call.desc, field.python_name) for field in facts.attributes}
+    inputs = _views(call.desc, "INPUT_TENSOR", [each and each.array for each in call.inputs])
+    (out,) = _views(call.desc, "OUTPUT_TENSOR", outputs)
+    getattr(dml, facts.function_name)(*inputs, **attributes, out=out, device=kind)
+
+
+def _views(desc: OperatorDesc, kind: str, buffers: Sequence[Array | None]) -> list[Any]:
+    """The memory of each field as an array with the tensor's strides; a list for an array of tensors."""
+    memory = iter(buffers)
+
+    def view(tensor: TensorDesc | None) -> Array | None:
+        data = next(memory)
+        return None if tensor is None or data is None else elements(data, tensor)
+
+    fields = [field for field in operator(desc.operator).tensors if field.kind == kind]
+    values = [getattr(desc, field.python_name) for field in fields]
+    return [list(map(view, value)) if isinstance(value, tuple) else view(value) for value in values]
+
+
+@pytest.mark.parametrize(
+    ("run", "kind"),
+    [(_with_objects, "cpu"), (_with_objects, "reference"), (_with_function, "reference")],
+    ids=["cpu", "reference", "function"],
+)
 @pytest.mark.parametrize("case", list(_all_cases()))
-def test_case(case: WebnnCase, kind: str) -> None:
+def test_case(case: WebnnCase, run: Run, kind: str) -> None:
     if case.operator not in OPERATORS:
         pytest.skip(f"WebNN's {case.operator} maps to no operator of DirectML")
     call = OPERATORS[case.operator](case)
-    device = _device(kind)
-    operator = device.create_operator(call.desc)
+    results = [np.empty(prod(each.sizes), each.numpy_type) for each in case.outputs]
     try:
-        compiled = device.compile_operator(operator)
+        run(call, results, kind)
     except Unsupported as error:
         pytest.skip(str(error))
-    results = [np.empty(prod(each.sizes), each.numpy_type) for each in case.outputs]
-    compiled.bind([each and each.array for each in call.inputs], results).dispatch()
     table = tolerances(SHARED / "spec" / "webnn_tolerances.json")
     for result, output in zip(results, case.outputs, strict=True):
         expected = output.array
