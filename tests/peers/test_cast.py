@@ -11,6 +11,7 @@ from opendml.operators.registry import implemented
 from opendml.runtime.host_array import Array
 from tests.running import run
 
+from .deviations import deviation
 from .onnx_peer import PEERS, onnx_result
 from .peer import DEVICES, FLOATS, INTEGERS, Random, computed, examples, seeds
 
@@ -43,6 +44,32 @@ def test_casts_agree_with_numpy(target: str, device: str, random: Random) -> Non
         expected = x.astype(target)
     result = computed("CAST", x, out=np.empty(x.shape, target), device=device)
     np.testing.assert_array_equal(result, expected)
+
+
+def _saturated(x: Array, target: str) -> Array:
+    """NaN is 0; beyond the ends of the type are its ends. Python's integers are exact."""
+    limits = np.iinfo(target)
+    whole = [0 if np.isnan(value) else value for value in x.astype(np.float64).reshape(-1).tolist()]
+    bounded = [int(min(max(value, limits.min), limits.max)) for value in whole]
+    result: Array = np.array(bounded, target).reshape(x.shape)
+    return result
+
+
+saturated = deviation("CAST", "floats beyond the integer type, NaN", _saturated)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("target", INTEGERS)
+@given(random=seeds)
+@examples
+def test_floats_beyond_an_integer_type_saturate(target: str, device: str, random: Random) -> None:
+    dtype = random.of_type(ALL_FLOATS)
+    x = random.values(dtype, random.shape(most=60), -1e5, 1e5)
+    if dtype.itemsize > 2:
+        with np.errstate(over="ignore"):
+            x = (x * random.generator.choice([1, 1e5, 1e12, 1e20], x.shape)).astype(dtype)
+    result = computed("CAST", x, out=np.empty(x.shape, target), device=device)
+    np.testing.assert_array_equal(result, saturated(x, target))
 
 
 @pytest.mark.parametrize("peer", PEERS)

@@ -16,6 +16,12 @@ from .deviations import Correction, deviation
 from .onnx_peer import PEERS, onnx_result
 from .peer import DEVICES, FLOATS, INTEGERS, SIGNED, UNSIGNED, Random, assert_close, computed, examples, seeds
 
+
+def _half(total: Array) -> Any:
+    """Halves are rounded toward zero."""
+    return np.sign(total) * (np.abs(total) // 2)
+
+
 BINARY: dict[str, tuple[tuple[str, ...], Callable[[Array, Array], Any]]] = {
     "ELEMENT_WISE_ADD": (INTEGERS, np.add),
     "ELEMENT_WISE_BIT_AND": (INTEGERS, np.bitwise_and),
@@ -26,6 +32,7 @@ BINARY: dict[str, tuple[tuple[str, ...], Callable[[Array, Array], Any]]] = {
     "ELEMENT_WISE_LOGICAL_OR": (("uint8", "uint32"), lambda a, b: ((a != 0) | (b != 0)).astype(a.dtype)),
     "ELEMENT_WISE_LOGICAL_XOR": (("uint8", "uint32"), lambda a, b: ((a != 0) ^ (b != 0)).astype(a.dtype)),
     "ELEMENT_WISE_MAX": (INTEGERS, np.maximum),
+    "ELEMENT_WISE_MEAN": (("int32", "uint32"), lambda a, b: _half(a.astype(np.int64) + b).astype(a.dtype)),
     "ELEMENT_WISE_MIN": (INTEGERS, np.minimum),
     "ELEMENT_WISE_MULTIPLY": (INTEGERS, np.multiply),
     "ELEMENT_WISE_SUBTRACT": (INTEGERS, np.subtract),
@@ -89,9 +96,43 @@ def test_divisions_agree_with_numpy(operator: str, device: str, random: Random) 
 def test_shifts_agree_with_numpy(operator: str, device: str, random: Random) -> None:
     shape, dtype = random.shape(), random.of_type(UNSIGNED)
     a = random.full(dtype, shape)
-    b = random.values(dtype, shape, 0, dtype.itemsize * 8 - 1)
+    b = random.values(dtype, shape, 0, dtype.itemsize * 10)  # from the width on nothing is left
     expected = (np.left_shift if operator.endswith("LEFT") else np.right_shift)(a, b)
     assert_close(operator, computed(operator, a, b, device=device), expected)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@given(random=seeds)
+@examples
+def test_powers_wrap_as_numpy_has_them(device: str, random: Random) -> None:
+    shape, dtype = random.shape(), random.of_type(("int8", "int16", "int32", "uint8", "uint16", "uint32"))
+    x = random.values(dtype, shape, -20, 20)
+    exponent = random.values(dtype, shape, 0, 9)
+    result = computed("ELEMENT_WISE_POW", x, exponent, device=device)
+    assert_close("ELEMENT_WISE_POW", result, np.power(x, exponent))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@given(random=seeds)
+@examples
+def test_bounds_of_floats_are_truncated_for_integers(device: str, random: Random) -> None:
+    x = random.full(random.of_type(("int8", "int16", "int32")), random.shape())
+    result = computed("ELEMENT_WISE_CLIP", x, min=-2.9, max=90.5, device=device)
+    assert_close("ELEMENT_WISE_CLIP", result, x.clip(-2, 90))
+    result = computed("ELEMENT_WISE_THRESHOLD", x, min=-2.9, device=device)
+    assert_close("ELEMENT_WISE_THRESHOLD", result, np.maximum(x, -2))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@given(random=seeds)
+@examples
+def test_slopes_of_integers_wrap(device: str, random: Random) -> None:
+    shape, dtype = random.shape(), random.of_type(("int8", "int16", "int32"))
+    x, slope = (random.full(dtype, shape) for _ in range(2))
+    with np.errstate(all="ignore"):
+        expected = np.where(x >= 0, x, x * slope)
+    result = computed("ACTIVATION_PARAMETERIZED_RELU", x, slope, device=device)
+    assert_close("ACTIVATION_PARAMETERIZED_RELU", result, expected)
 
 
 UNARY: dict[str, tuple[tuple[str, ...], Callable[[Array], Any]]] = {
