@@ -56,6 +56,22 @@ def test_scans_agree_with_numpy(
     assert_close(operator, computed(operator, x, device=device, **attributes), expected)
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("operator", SCANS)
+@pytest.mark.parametrize("sizes", [(1, 3, 1, 1, 2), (1,), (1, 5), (5, 1)])
+def test_scans_along_one_element(sizes: tuple[int, ...], operator: str, exclusive: bool, device: str) -> None:
+    x = Random(0).values(np.dtype("float32"), sizes, 0.5, 1.5, special=False)
+    for axis in [axis for axis, size in enumerate(sizes) if size == 1]:
+        expected = _scanned(operator, x, axis, AxisDirection.INCREASING, exclusive)
+        attributes = {
+            "axis": axis,
+            "axis_direction": AxisDirection.INCREASING,
+            EXCLUSIVE[operator]: exclusive,
+        }
+        np.testing.assert_array_equal(computed(operator, x, device=device, **attributes), expected)
+
+
 @pytest.mark.parametrize("peer", PEERS)
 @given(random=seeds)
 @examples
