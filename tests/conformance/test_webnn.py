@@ -1,4 +1,4 @@
-"""Every conformance case of WebNN, run by DirectML's operators on the devices of the CPU's side.
+"""Every conformance case of WebNN, run by DirectML's operators on every device that is here.
 
 The cases and their tolerances were made with DirectML in mind: Chromium ran WebNN on it.
 """
@@ -22,7 +22,7 @@ from opendml.spec.facts import accuracy_facts
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from tests.conftest import SHARED
-from tests.running import elements
+from tests.running import device_kinds, elements
 from tools.measure_accuracy import ulp_distance
 
 from .webnn_case import WebnnCase, read_cases
@@ -83,8 +83,8 @@ def _views(desc: OperatorDesc, kind: str, buffers: Sequence[Array | None]) -> li
 
 @pytest.mark.parametrize(
     ("run", "kind"),
-    [(_with_objects, "cpu"), (_with_objects, "reference"), (_with_function, "reference")],
-    ids=["cpu", "reference", "function"],
+    [*((_with_objects, kind) for kind in device_kinds()), (_with_function, "reference")],
+    ids=[*device_kinds(), "function"],
 )
 @pytest.mark.parametrize("case", list(_all_cases()))
 def test_case(case: WebnnCase, run: Run, kind: str) -> None:

@@ -19,9 +19,10 @@ from opendml import Unsupported
 from opendml.operators.registry import implemented
 from opendml.runtime.host_array import Array
 from opendml.spec.facts import accuracy_facts
+from tests.running import device_kinds
 from tools.measure_accuracy import ulp_distance
 
-DEVICES = ("cpu", "reference")
+DEVICES = device_kinds()
 FLOATS = ("float32", "float16")
 SIGNED = ("int8", "int16", "int32", "int64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
