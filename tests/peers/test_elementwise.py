@@ -171,6 +171,35 @@ def test_functions_of_two_tensors_agree_with_numpy(operator: str, device: str, r
     assert_close(operator, computed(operator, a, b, device=device), expected)
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("operator", ["ELEMENT_WISE_ADD", "ELEMENT_WISE_MAX", "ELEMENT_WISE_POW"])
+@given(random=seeds)
+@examples
+def test_sizes_are_repeated_as_in_numpy(operator: str, device: str, random: Random) -> None:
+    shape, dtype = random.shape(), random.of_type(FLOATS)
+    a = random.values(dtype, shape, -20, 20)
+    ones = [1 if random.generator.integers(2) else size for size in shape]
+    b = random.values(dtype, ones[int(random.generator.integers(len(shape))) :], -20, 20)
+    with np.errstate(all="ignore"):
+        expected = BINARY[operator](exact(a), exact(b))
+    assert_close(operator, computed(operator, a, b, device=device), expected)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("operator", ["ELEMENT_WISE_SUBTRACT", "ELEMENT_WISE_MIN", "ELEMENT_WISE_DIVIDE"])
+@pytest.mark.parametrize("number", [2.5, -1, 0])
+def test_numbers_have_the_type_of_the_array_beside_them(number: float, operator: str, device: str) -> None:
+    for name in FLOATS:
+        x = Random(0).values(np.dtype(name), (3, 5))
+        with np.errstate(all="ignore"):
+            expected = BINARY[operator](exact(x), np.float64(number))
+            turned = BINARY[operator](np.float64(number), exact(x))
+        result = computed(operator, x, number, device=device)
+        assert result.dtype == x.dtype
+        assert_close(operator, result, expected)
+        assert_close(operator, computed(operator, number, x, device=device), turned)
+
+
 COMPARISONS: dict[str, Callable[[Array, Array], Any]] = {
     "ELEMENT_WISE_LOGICAL_EQUALS": np.equal,
     "ELEMENT_WISE_LOGICAL_GREATER_THAN": np.greater,
