@@ -66,6 +66,22 @@ def test_layouts_of_arrays_do_not_matter(values: Any) -> None:
     assert dml.to_buffer(turned).tolist() == dml.to_buffer(array).tolist()
 
 
+def test_arrays_of_other_libraries_are_copied() -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    assert dml.to_buffer(torch.tensor([1, 258], dtype=torch.int16)).tolist() == [1, 0, 2, 1]
+
+
+def test_what_numpy_cannot_copy_is_refused() -> None:
+    class OnADevice:
+        def __array__(self, *_: Any, **__: Any) -> Any:
+            raise TypeError("not in host memory")
+
+    with pytest.raises(
+        InvalidArgument, match=r"array: OnADevice that NumPy cannot copy \(not in host memory\)"
+    ):
+        dml.to_buffer(OnADevice())
+
+
 def test_strides_of_tensors_count_elements_also_of_4_bits() -> None:
     buffer = dml.to_buffer(np.arange(6).astype(ml_dtypes.uint4))
     transposed = TensorDesc(dml.UINT4, [3, 2], strides=[1, 3])

@@ -23,10 +23,16 @@ def to_buffer(array: Any) -> Bytes:
     >>> to_buffer(np.array([1, -1, 7], ml_dtypes.int4)).tolist()
     [241, 7, 0, 0]
 
+    Args:
+        array: a NumPy array, or an array in host memory that NumPy can copy.
+
     Raises:
-        InvalidArgument: elements of a type that DirectML has not.
+        InvalidArgument: no such array, or elements of a type that DirectML has not.
     """
-    values = np.asarray(array)
+    try:
+        values = np.asarray(array)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidArgument(f"array: {type(array).__name__} that NumPy cannot copy ({error})") from error
     data_type = data_type_of(values, "array")
     if data_type in CARRIERS:
         data = pack(values.astype(CARRIERS[data_type]))
