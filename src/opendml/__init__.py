@@ -12,6 +12,7 @@ from opendml.runtime.bound import BoundModel, BoundOperator, Recording
 from opendml.runtime.device import CompiledOperator, Device, Operator
 from opendml.runtime.graph import Graph, GraphTensor
 from opendml.runtime.model import Model
+from opendml.runtime.packing import from_buffer, to_buffer
 from opendml.spec import descs
 from opendml.spec.enums import ExecutionFlags, FeatureLevel, TensorDataType, TensorFlags
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
@@ -71,6 +72,8 @@ __all__ = [
     "Unsupported",
     "calc_buffer_tensor_size",
     "descs",
+    "from_buffer",
+    "to_buffer",
     "validate",
     *_functions,
 ]

@@ -11,6 +11,7 @@ import numpy as np
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout
 from opendml.runtime.places import cuda_device_of
+from opendml.spec.four_bit import NUMPY_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,10 @@ def _host_bytes(buffer: Any, name: str) -> tuple[Range, bool, bool]:
         raise InvalidArgument(
             f"{name}: {type(buffer).__name__}; a contiguous buffer is needed ({error})"
         ) from error
+    if memory.dtype.name in NUMPY_NAMES:
+        raise InvalidArgument(
+            f"{name}: an array of {memory.dtype}, each in a byte; opendml.to_buffer makes a buffer of it"
+        )
     contiguous = memory.flags.c_contiguous or memory.flags.f_contiguous
     return Range(memory.ctypes.data, memory.nbytes, memory), contiguous, not memory.flags.writeable
 

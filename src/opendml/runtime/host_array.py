@@ -13,6 +13,7 @@ from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.buffers import Range, check_overlap
 from opendml.spec.enums import TensorDataType
+from opendml.spec.four_bit import NUMPY_NAMES
 from opendml.spec.overlap import overlaps
 from opendml.targets.memory import TensorMemory
 
@@ -28,10 +29,11 @@ def data_type_of(array: Array, name: str) -> TensorDataType:
         InvalidArgument: DirectML has no such type (foreign byte orders included), or the memory is not
         aligned to it.
     """
-    data_type = _DATA_TYPES.get(array.dtype)
+    data_type = _DATA_TYPES.get(array.dtype) or NUMPY_NAMES.get(array.dtype.name)
     if data_type is None or not array.dtype.isnative:
         raise InvalidArgument(
-            f"{name}: elements of {array.dtype!r}; DirectML has {', '.join(map(str, _DATA_TYPES))}"
+            f"{name}: elements of {array.dtype!r}; "
+            f"DirectML has {', '.join([*map(str, _DATA_TYPES), *NUMPY_NAMES])}"
         )
     if not array.flags.aligned:
         raise InvalidArgument(f"{name}: memory that is not aligned to {array.dtype}; copy the array first")
