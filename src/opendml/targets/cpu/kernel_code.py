@@ -19,7 +19,8 @@ from llvmlite import ir
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
-from opendml.targets.cpu.expression import emit, intrinsic, llvm_type, number, splat
+from opendml.targets.cpu.expression import emit
+from opendml.targets.cpu.values import Literal, intrinsic, llvm_type, number, splat
 from opendml.targets.cpu.pattern import AccessPattern, Level, Parameters, Pattern, Step
 
 F64 = ScalarType.FLOAT64
@@ -164,6 +165,8 @@ class KernelCode:
         return moved
 
     def _base(self, access: int) -> ir.Value:
+        if self.accesses[access].counter:
+            return Literal(POINTER, "null")
         buffer = self.buffer(self.parameter(self.layout.buffer(access)))
         return self.code.offset(buffer, self.parameter(self.layout.offset(access)))
 
@@ -225,6 +228,8 @@ class KernelCode:
         """What an access reads at an index of the innermost loop; a scalar where it does not move along
         it."""
         type, step = self.accesses[access].type, self.accesses[access].step
+        if self.accesses[access].counter:
+            return self._count(access, lanes, pointers, index)
         if index is None or step is Step.NONE:
             return self.code.load(pointers[access], type, 1)
         address = self.code.offset(pointers[access], self.builder.mul(index, self.steps[access]))
@@ -233,6 +238,18 @@ class KernelCode:
         if step is Step.CONTIGUOUS:
             return self.code.load(address, type, lanes, mask)
         return self.code.gather(address, self.steps[access], type, mask)
+
+    def _count(self, access: int, lanes: int, pointers: Pointers, index: ir.Value | None) -> ir.Value:
+        """The offsets themselves of an access that is a counter."""
+        first = self.builder.ptrtoint(pointers[access], I64)
+        if index is None or self.accesses[access].step is Step.NONE:
+            return first
+        first = self.builder.add(first, self.builder.mul(index, self.steps[access]))
+        if lanes == 1:
+            return first
+        number = ir.Constant(ir.VectorType(I64, lanes), list(range(lanes)))
+        along = self.builder.mul(splat(self.builder, self.steps[access], lanes), number)
+        return self.builder.add(splat(self.builder, first, lanes), along)
 
     def store(
         self, access: int, value: ir.Value, pointers: Pointers, index: ir.Value | None, mask: ir.Value | None
