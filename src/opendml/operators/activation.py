@@ -150,7 +150,8 @@ def softsign(x: Node) -> Node:
 @defines("ACTIVATION_SWISH")
 def swish(x: Node, *, sigmoid_input_scale: float) -> Node:
     """x / (1 + exp(-scale * x)), in a form that cannot overflow; NaN where that is infinity * 0"""
-    return x * sigmoid(sigmoid_input_scale * x)
+    scaled_input = sigmoid_input_scale * x
+    return select(scaled_input > -math.inf, x * sigmoid(scaled_input), 0.0 * x)
 
 
 @defines("ACTIVATION_TANH")

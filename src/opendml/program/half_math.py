@@ -13,9 +13,10 @@ The coefficients come from tools/minimax.py, the constant term first.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from opendml.program import vector_math
+from opendml.program.common_math import polynomial
 from opendml.program.functions import multiply_add, select
 from opendml.program.node import Node, Operation, apply, bitcast
 from opendml.program.scalar_type import ScalarType
@@ -32,7 +33,7 @@ def expand(node: Node) -> Node:
 def exponential(x: Node) -> Node:
     """exp(x)"""
     bits, r = _reduced(x)
-    fraction = _polynomial((1.0, 1.0, *_EXP), r)
+    fraction = polynomial((1.0, 1.0, *_EXP), r)
     return bitcast(
         apply(Operation.SHIFT_LEFT, bits, 23) + bitcast(fraction, ScalarType.INT32), ScalarType.FLOAT32
     )
@@ -42,7 +43,7 @@ def exponential_minus_one(x: Node) -> Node:
     """exp(x) - 1, relative to itself also near zero"""
     bits, r = _reduced(x)
     power = bitcast(apply(Operation.SHIFT_LEFT, bits + _EXPONENT_BIAS, 23), ScalarType.FLOAT32)
-    return multiply_add(power, r * _polynomial((1.0, *_EXPM1), r), power - 1.0)
+    return multiply_add(power, r * polynomial((1.0, *_EXPM1), r), power - 1.0)
 
 
 def hyperbolic_tangent(x: Node) -> Node:
@@ -54,7 +55,7 @@ def hyperbolic_tangent(x: Node) -> Node:
 def logarithm_one_plus_exponential(x: Node, exponential: Function = exponential) -> Node:
     """log(1 + exp(x)) for x that is not above zero, with a target's own exponential if it has one"""
     power = exponential(x)
-    return power * _polynomial(_SOFTPLUS, power)
+    return power * polynomial(_SOFTPLUS, power)
 
 
 def gaussian_error_linear_unit(x: Node, exponential: Function = exponential) -> Node:
@@ -63,7 +64,7 @@ def gaussian_error_linear_unit(x: Node, exponential: Function = exponential) -> 
     magnitude = abs(x)
     magnitude = select(magnitude > _TAIL_END, _TAIL_END, magnitude)
     share = _TAIL_SCALE / (magnitude + _TAIL_SCALE)
-    slow = share * _polynomial(_TAIL, multiply_add(share, 2.0, -1.0))
+    slow = share * polynomial(_TAIL, multiply_add(share, 2.0, -1.0))
     tail = slow * exponential(magnitude * magnitude * -0.5)
     return multiply_add(-magnitude, tail, select(x < 0.0, 0.0, x))
 
@@ -79,14 +80,6 @@ def _between(x: Node, low: float, high: float) -> Node:
     """x within bounds; NaN stays."""
     raised = select(x < low, low, x)
     return select(high < raised, high, raised)
-
-
-def _polynomial(coefficients: Sequence[float], x: Node) -> Node:
-    *rest, previous, last = coefficients
-    result = multiply_add(x, last, previous)
-    for coefficient in reversed(rest):
-        result = multiply_add(result, x, coefficient)
-    return result
 
 
 _UNITS = 1.5 * 2.0**23

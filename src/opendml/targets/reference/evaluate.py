@@ -133,7 +133,7 @@ _FUNCTIONS: dict[Operation, Callable[..., Any]] = {
     Operation.ERROR_FUNCTION: _error_function,
     Operation.LOGARITHM_ONE_PLUS_EXPONENTIAL: lambda x: np.log1p(np.exp(x)),
     Operation.GAUSSIAN_ERROR_LINEAR_UNIT: _gaussian_error_linear_unit,
-    Operation.POWER: np.power,
+    Operation.POWER: np.float_power,  # np.power takes roots for powers of a half, also of -infinity
     Operation.SINE: np.sin,
     Operation.COSINE: np.cos,
     Operation.TANGENT: np.tan,
