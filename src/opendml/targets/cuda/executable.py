@@ -148,7 +148,7 @@ class _Binding:
 
     def launcher(self, addresses: list[int], stream: int) -> Callable[[], None]:
         """A function that launches the kernel over buffers at `addresses`."""
-        bases = [addresses[buffer] + offset for buffer, offset in self._accesses]
+        bases = [0 if buffer is None else addresses[buffer] + offset for buffer, offset in self._accesses]
         prepared = self._executable.prepare(self._number, tuple(map(_alignment, bases)))
         if prepared is not self._prepared:
             self._prepared = prepared

@@ -277,6 +277,9 @@ class _Printer:
 
     def _load(self, number: int, to: str) -> str:
         access = self.pattern.loads[number]
+        if access.counter:
+            offset = f"at.a{number}"
+            return f"{to} = {offset};" if access.step is Step.NONE else f"count({to}, {offset}, p.step{number});"
         if access.step is Step.STRIDED:
             return f"gather({to}, {self._address(number)}, p.step{number});"
         return f"load({to}, {self._address(number)});"
@@ -359,6 +362,8 @@ class _Printer:
         return member if self.pattern.loads[number].step is Step.NONE else f"{member}.data[lane]"
 
     def _group_load(self, number: int) -> str:
+        if self.pattern.loads[number].counter:
+            return f"(long long)at.a{number}"
         return f"*(const {TYPES[self.pattern.loads[number].type]}*)({self._address(number)})"
 
 
