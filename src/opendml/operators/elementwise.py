@@ -6,14 +6,12 @@ comparison with NaN is false.
 
 from __future__ import annotations
 
-import math
-
 from opendml.operators.registry import defines, fused
-from opendml.operators.scale_bias import defines_scaled, number_in
+from opendml.operators.scale_bias import defines_scaled
 from opendml.program import functions
 from opendml.program.functions import equal, floor, maximum, minimum, remainder, select, truncate
 from opendml.program.node import Node, Number, Operation, apply, constant, convert
-from opendml.program.scalar_type import ScalarType
+from opendml.program.scalar_type import ScalarType, number_in
 from opendml.spec.enums import RoundingMode, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 

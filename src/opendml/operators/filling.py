@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from opendml.operators.registry import defines
-from opendml.operators.scale_bias import number_in
 from opendml.program.functions import multiply_add
 from opendml.program.node import Node, Number, constant, convert, element_number
-from opendml.program.scalar_type import ScalarType
+from opendml.program.scalar_type import ScalarType, number_in
 from opendml.spec.enums import TensorDataType
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -27,13 +26,8 @@ def fill_value_sequence(
     Floats are computed in FLOAT64 and rounded once, so that no error adds up along the sequence.
     """
     type = ScalarType.of(value_data_type)
-    start, delta = number_in(value_start, type), _wrapped(value_delta, type)
+    start, delta = number_in(value_start, type), number_in(value_delta, type)
     number = element_number(output.sizes)
     if type.is_float:
         return multiply_add(convert(number, ScalarType.FLOAT64), delta, start)
     return convert(number, type) * delta + start
-
-
-def _wrapped(delta: Number, type: ScalarType) -> Number:
-    """An unsigned type counts down by a negative step, which wraps."""
-    return int(delta) % 2**type.bits if delta < 0 and not type.is_float and not type.is_signed else number_in(delta, type)

@@ -1,7 +1,7 @@
 """Conversions between element types, and quantization by a scale and a zero point.
 
-Where a quotient is rounded to a whole number, halves go to even, and the quotient is the one that FLOAT32 has:
-exact arithmetic would decide other ties.
+Where a quotient is rounded to a whole number, halves go to even, and the quotient is the one that FLOAT32
+has: exact arithmetic would decide other ties.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _COMPUTED = ScalarType.FLOAT32
 def cast(x: Node) -> Node:
     """x in the output's type
 
-    Floats are rounded to nearest even, and become integers by truncation; out of range that saturates, and NaN
-    becomes 0, as on Direct3D. Integers wrap.
+    Floats are rounded to nearest even, and become integers by truncation; out of range that saturates, and
+    NaN becomes 0, as on Direct3D. Integers wrap.
     """
     return x
 

@@ -34,9 +34,7 @@ class _Registered:
 _definitions: dict[str, _Registered] = {}
 
 
-def defines(
-    name: str, *, stored: bool = False, output: bool = False
-) -> Callable[[Definition], Definition]:
+def defines(name: str, *, stored: bool = False, output: bool = False) -> Callable[[Definition], Definition]:
     """Registers a function from the operator's inputs and attributes to its output, or to a tuple of outputs.
 
     The inputs come positionally in the desc's order, None where an optional one is absent; the attributes as
@@ -74,7 +72,7 @@ def define(
     values = inputs if definition.stored else [x and convert(x, compute_type(x.type)) for x in inputs]
     attributes = _attributes(desc)
     if definition.output:
-        attributes["output"] = desc.output_tensor
+        attributes["output"] = getattr(desc, "output_tensor")  # noqa: B009 (not every desc has one)
     results = definition.function(*values, **attributes)
     results = results if isinstance(results, tuple) else (results,)
     return tuple(convert(result, type) for result, type in zip(results, output_types, strict=True))

@@ -1,16 +1,13 @@
-"""What many element-wise operators share: DML_SCALE_BIAS, and numbers of one type in another."""
+"""What many element-wise operators share: DML_SCALE_BIAS, and integers that are computed as floats."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import wraps
 
-import numpy as np
-
 from opendml.operators.registry import defines
 from opendml.program.functions import multiply_add
-from opendml.program.node import Node, Number, convert
+from opendml.program.node import Node, convert
 from opendml.program.scalar_type import ScalarType
 from opendml.spec.operator_desc import ScaleBias
 
@@ -18,16 +15,15 @@ Definition = Callable[..., Node]
 
 
 def defines_scaled(name: str) -> Callable[[Definition], Definition]:
-    """Registers a definition whose first operand is mapped by ScaleBias first: x * scale + bias, rounded once.
+    """Registers a definition whose first operand is mapped by ScaleBias before: x * scale + bias, rounded
+    once.
 
     DirectML's pages say nothing of integers here: they are mapped in FLOAT64 and truncated, and saturate.
     """
 
     def register(definition: Definition) -> Definition:
         @wraps(definition)
-        def mapped(
-            x: Node, *others: Node, scale_bias: ScaleBias | None = None, **attributes: object
-        ) -> Node:
+        def mapped(x: Node, *others: Node, scale_bias: ScaleBias | None = None, **attributes: object) -> Node:
             return definition(_mapped(x, scale_bias), *others, **attributes)
 
         return defines(name)(mapped)
@@ -38,18 +34,6 @@ def defines_scaled(name: str) -> Callable[[Definition], Definition]:
 def in_floats(x: Node, function: Callable[[Node], Node]) -> Node:
     """A function of floats, of integers in FLOAT64 with the result truncated, saturating."""
     return function(x) if x.type.is_float else convert(function(convert(x, ScalarType.FLOAT64)), x.type)
-
-
-def number_in(value: Number, type: ScalarType) -> Number:
-    """A number as one of `type`, as CONVERT would have it: rounded to floats, truncated to integers."""
-    if type.is_float:
-        with np.errstate(over="ignore"):
-            return float(np.asarray(value, np.float64).astype(type.numpy))
-    if isinstance(value, float) and math.isnan(value):
-        return 0
-    limits = np.iinfo(type.numpy.name)
-    bounded = min(max(value, limits.min), limits.max)
-    return int(bounded)
 
 
 def _mapped(x: Node, scale_bias: ScaleBias | None) -> Node:

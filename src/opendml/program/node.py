@@ -33,7 +33,7 @@ class Operation(Enum):
     DIVIDE = auto()
     """Integers are truncated; divided by zero they give all bits one, and the least by -1 gives itself."""
     REMAINDER = auto()
-    """a - b trunc(a / b), exactly, with the sign of a: NaN for a float divisor of zero, a for an integer one."""
+    """a - b trunc(a / b), exactly, with the sign of a. Where b is zero, floats give NaN, integers a."""
     MULTIPLY_ADD = auto()
     """a * b + c, rounded once."""
     MINIMUM = auto()
@@ -59,8 +59,8 @@ class Operation(Enum):
     """The second operand where the first is true, the third elsewhere."""
 
     CONVERT = auto()
-    """The value in another type. Floats are rounded to nearest even. Floats become integers by truncation, those
-    out of range the nearest integer in range, NaN zero. Integers wrap."""
+    """The value in another type. Floats are rounded to nearest even. Floats become integers by truncation,
+    those out of range the nearest integer in range, NaN zero. Integers wrap."""
     BITCAST = auto()
     """The same bits in another type of the same width."""
     SHIFT_LEFT = auto()

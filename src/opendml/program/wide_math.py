@@ -12,7 +12,15 @@ import math
 from collections.abc import Callable
 
 from opendml.program.common_math import at_least, at_most, float32_bits, polynomial, with_sign_of
-from opendml.program.functions import equal, logical_not, multiply_add, round_even, select, square_root, truncate
+from opendml.program.functions import (
+    equal,
+    logical_not,
+    multiply_add,
+    round_even,
+    select,
+    square_root,
+    truncate,
+)
 from opendml.program.node import Node, Operation, apply, bitcast, constant, convert
 from opendml.program.scalar_type import ScalarType
 
@@ -198,9 +206,9 @@ def _logarithm(x: Node) -> Node:
 def _angle(x: Node) -> tuple[Node, Node]:
     """n as INT64, right modulo 4, and r from -pi / 4 to pi / 4 with x = n pi / 2 + r; NaN for infinities.
 
-    x 2 / pi is wanted modulo 4, but for FLOAT32 up to 2^128 and to a precision of 2^-62. 2 / pi is in parts of
-    so few bits that x times each part is exact. Whole turns are left out of these products before they are
-    added, the least first.
+    x 2 / pi is wanted modulo 4, but for FLOAT32 up to 2^128 and to a precision of 2^-62. 2 / pi is in parts
+    of so few bits that x times each part is exact. Whole turns are left out of these products before they
+    are added, the least first.
     """
     value = _wide(x)
     turns = value * _TWO_OVER_PI[-1]
@@ -255,7 +263,9 @@ _TWO_OVER_PI_DIGITS = 0x517CC1B727220A94FE13ABE8FA9A6EE06DB14ACC9E21C820FF2
 """2 / pi times 2^203."""
 _PART_BITS, _PARTS = 29, 7
 _TWO_OVER_PI = tuple(
-    math.ldexp(float(_TWO_OVER_PI_DIGITS >> _PART_BITS * (_PARTS - part) & 2**_PART_BITS - 1), -_PART_BITS * part)
+    math.ldexp(
+        float(_TWO_OVER_PI_DIGITS >> _PART_BITS * (_PARTS - part) & 2**_PART_BITS - 1), -_PART_BITS * part
+    )
     for part in range(1, _PARTS + 1)
 )
 

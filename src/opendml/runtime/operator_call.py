@@ -3,15 +3,20 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout
+from opendml.program.scalar_type import ScalarType, number_in
 from opendml.spec import descs
+from opendml.spec.enums import TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.plain import as_tuple
-from opendml.spec.schema import operator
+from opendml.spec.schema import Field, Operator, operator
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -25,24 +30,120 @@ def output_names(name: str) -> list[str]:
     return [field.name for field in operator(name).tensors if field.kind == "OUTPUT_TENSOR"]
 
 
-def desc_of_call(name: str, inputs: Sequence[TensorDesc | None], attributes: Sequence[Any]) -> OperatorDesc:
-    """The desc of the operator over `inputs`; its outputs have the type and the sizes of its first input.
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a call says of its output: nothing, its type, its sizes, or both."""
+
+    type: TensorDataType | None = None
+    sizes: tuple[int, ...] | None = None
+
+
+NOTHING = Output()
+
+
+def desc_of_call(
+    name: str, inputs: Sequence[TensorDesc | None], attributes: Sequence[Any], told: Output = NOTHING
+) -> OperatorDesc:
+    """The desc of the operator over `inputs`, with the output that follows from them and from what is told.
 
     Raises:
-        InvalidArgument: the first input is missing.
+        InvalidArgument: the first input is missing, or the output's type or sizes remain open.
     """
     facts = operator(name)
-    if inputs[0] is None:
+    if inputs and inputs[0] is None:
         raise InvalidArgument(f"{name}.{facts.tensors[0].name}: None; a tensor is needed")
-    output = TensorDesc(inputs[0].data_type, inputs[0].sizes)
-    given = iter(inputs)
     values = {
-        field.python_name: next(given) if field.kind == "INPUT_TENSOR" else output for field in facts.tensors
-    }
-    values |= {
         field.python_name: as_tuple(value) for field, value in zip(facts.attributes, attributes, strict=True)
     }
+    given = iter(inputs)
+    for field in facts.tensors:
+        values[field.python_name] = next(given) if field.kind == "INPUT_TENSOR" else None
+    for field in facts.tensors:
+        if field.kind == "OUTPUT_TENSOR":
+            values[field.python_name] = _output(facts, field, values, told)
     return descs.desc_class(name)(**values)
+
+
+def broadcast_sizes(name: str, inputs: Sequence[tuple[int, ...] | None]) -> list[tuple[int, ...] | None]:
+    """The sizes of the inputs where those that must have equal sizes are repeated, as NumPy repeats them.
+
+    DirectML repeats by strides of zero, which calls need not spell out. Sizes that do not fit together stay
+    as they are.
+    """
+    result = list(inputs)
+    names = input_names(name)
+    for same in operator(name).same:
+        together = [position for position, label in enumerate(names) if label in same.tensors]
+        given = {sizes for position in together if (sizes := result[position]) is not None}
+        if "Sizes" not in same.what or len(given) < 2:
+            continue
+        try:
+            common = np.broadcast_shapes(*given)
+        except ValueError:
+            continue
+        for position in together:
+            if result[position] is not None:
+                result[position] = common
+    return result
+
+
+def type_of_number(name: str, label: str, types: Mapping[str, TensorDataType]) -> TensorDataType:
+    """The type of a tensor that is given as a number, from the types of the inputs that are arrays: that of
+    one which must have the same type, or of the first, or what the tensor may be at all."""
+    facts = operator(name)
+    for same in facts.same:
+        if "DataType" in same.what and label in same.tensors:
+            for other in same.tensors:
+                if other in types:
+                    return types[other]
+    allowed = [TensorDataType[type] for type in facts.support[0].tensors[label].types]
+    first = next(iter(types.values()))
+    return first if first in allowed else allowed[0]
+
+
+def exact_number(value: float, type: ScalarType, name: str) -> float:
+    """A number as one of a type; a float type rounds it.
+
+    Raises:
+        InvalidArgument: an integer type does not have it.
+    """
+    result = number_in(value, type)
+    if not type.is_float and result != value:
+        raise InvalidArgument(f"{name}: {value!r}; a whole number that {type.name} holds is needed")
+    return result
+
+
+def _output(facts: Operator, field: Field, values: Mapping[str, Any], told: Output) -> TensorDesc:
+    """An output: of the first input's sizes, and of the type that its rules leave."""
+    first = values[facts.tensors[0].python_name]
+    sizes = told.sizes if first is None else first.sizes
+    if sizes is None:
+        raise InvalidArgument(f"{facts.name}.{field.name}: neither sizes nor an array to write")
+    return TensorDesc(_output_type(facts, field, values, told), sizes)
+
+
+def _output_type(facts: Operator, field: Field, values: Mapping[str, Any], told: Output) -> TensorDataType:
+    """The type of an output: that of what must have the same type, or what the call says, or the default.
+
+    An input whose type need not be the output's decides only where nothing else does.
+    """
+    for attribute in facts.attributes:
+        if attribute.same_type_as == field.name and isinstance(values[attribute.python_name], TensorDataType):
+            return TensorDataType(values[attribute.python_name])
+    for same in facts.same:
+        if "DataType" in same.what and field.name in same.tensors:
+            tied = [values[facts.field(name).python_name] for name in same.tensors]
+            if present := [tensor for tensor in tied if tensor is not None]:
+                return TensorDataType(present[0].data_type)
+    if told.type is not None:
+        return told.type
+    if field.has_call_type:
+        if field.call_type is None:
+            raise InvalidArgument(f"{facts.name}.{field.name}: neither output_type nor an array to write")
+        return TensorDataType[field.call_type]
+    allowed = facts.support[0].tensors[field.name].types
+    first = values[facts.tensors[0].python_name]
+    return TensorDataType[allowed[0]] if len(allowed) == 1 or first is None else first.data_type
 
 
 def require_array(name: str, given: Layout, wanted: Layout) -> None:

@@ -17,8 +17,11 @@ def as_plain(value: Any) -> Any:
 def as_tuple(value: Any) -> Any:
     """A list, tuple, range or one-dimensional array as a tuple of plain values; anything else as it is.
 
-    Strings and whatever else is no sequence of numbers stay untouched: the validator says what is wrong.
+    A named tuple, such as a ScaleBias, keeps its type. Strings and whatever else is no sequence of numbers
+    stay untouched: the validator says what is wrong.
     """
+    if hasattr(value, "_fields") and isinstance(value, tuple):
+        return type(value)(*map(as_plain, value))
     if isinstance(value, list | tuple | range):
         return tuple([as_plain(item) for item in value])
     if getattr(value, "ndim", None) == 1 and hasattr(value, "tolist"):

@@ -17,7 +17,11 @@ def conversion(
     result = llvm_type(target, lanes)
     if _F16 in (source, target) and _F32 not in (source, target):
         # Processors know FLOAT16 from FLOAT32 alone. It holds all integers that do not overflow.
-        wide = _to_odd(builder, value, lanes) if source is _F64 else conversion(builder, value, source, _F32, lanes)
+        wide = (
+            _to_odd(builder, value, lanes)
+            if source is _F64
+            else conversion(builder, value, source, _F32, lanes)
+        )
         return conversion(builder, wide, _F32, target, lanes)
     if source.is_float and target.is_float:
         return (builder.fpext if target.bits > source.bits else builder.fptrunc)(value, result)

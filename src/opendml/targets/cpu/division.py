@@ -36,8 +36,8 @@ def remainder(builder: ir.IRBuilder, type: ScalarType, lanes: int, a: ir.Value, 
 def _float_quotient(
     builder: ir.IRBuilder, type: ScalarType, lanes: int, a: ir.Value, b: ir.Value
 ) -> ir.Value:
-    """The quotient of floats, truncated: their precision is at least twice the width of the integers, so it is
-    not rounded up to a whole number. Undefined for a divisor of zero, and for the least integer by -1."""
+    """The quotient of floats, truncated: their precision is more than the width of the integers, so it is not
+    rounded up to a whole number. Undefined for a divisor of zero, and for the least integer by -1."""
     floats = llvm_type(_F64 if type.bits == 32 else _F32, lanes)
     to_float = builder.sitofp if type.is_signed else builder.uitofp
     divided = builder.fdiv(to_float(a, floats), to_float(b, floats))
@@ -73,7 +73,9 @@ def _float_remainder(module: ir.Module, type: ScalarType, lanes: int) -> ir.Func
     function = ir.Function(module, ir.FunctionType(narrow, [narrow, narrow]), name)
     function.linkage = "internal"
     function.attributes.add("nounwind")
-    entry, head, step, done = (function.append_basic_block(part) for part in ("entry", "head", "step", "done"))
+    entry, head, step, done = (
+        function.append_basic_block(part) for part in ("entry", "head", "step", "done")
+    )
     builder = ir.IRBuilder(entry)
 
     def call(name: str, *operands: ir.Value) -> ir.Value:
@@ -97,6 +99,7 @@ def _float_remainder(module: ir.Module, type: ScalarType, lanes: int) -> ir.Func
     has_other_sign = builder.fcmp_ordered("<", product, number(_F64, lanes, 0.0))
     corrected = builder.fadd(rest, call("copysign", divisor, start))
     result = call("copysign", builder.select(has_other_sign, corrected, rest), start)
+    result = builder.select(builder.fcmp_unordered("uno", divisor, divisor), divisor, result)
     builder.ret(builder.fptrunc(result, narrow))
     return function
 

@@ -12,6 +12,7 @@ from opendml.targets.cpu.conversion import conversion
 from opendml.targets.cpu.division import DIVISIONS
 from opendml.targets.cpu.values import llvm_type, number, overloaded, splat
 
+
 def emit(builder: ir.IRBuilder, node: Node, lanes: int, operands: list[ir.Value]) -> ir.Value:
     """`node` over operands that are emitted already, each a scalar or a vector of `lanes`."""
     values = [splat(builder, operand, lanes) for operand in operands]

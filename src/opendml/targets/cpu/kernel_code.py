@@ -20,8 +20,8 @@ from opendml.program.node import REDUCTIONS, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
 from opendml.targets.cpu.expression import emit
-from opendml.targets.cpu.values import Literal, intrinsic, llvm_type, number, splat
 from opendml.targets.cpu.pattern import AccessPattern, Level, Parameters, Pattern, Step
+from opendml.targets.cpu.values import Literal, intrinsic, llvm_type, number, splat
 
 F64 = ScalarType.FLOAT64
 

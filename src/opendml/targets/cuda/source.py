@@ -279,7 +279,9 @@ class _Printer:
         access = self.pattern.loads[number]
         if access.counter:
             offset = f"at.a{number}"
-            return f"{to} = {offset};" if access.step is Step.NONE else f"count({to}, {offset}, p.step{number});"
+            return (
+                f"{to} = {offset};" if access.step is Step.NONE else f"count({to}, {offset}, p.step{number});"
+            )
         if access.step is Step.STRIDED:
             return f"gather({to}, {self._address(number)}, p.step{number});"
         return f"load({to}, {self._address(number)});"

@@ -25,9 +25,7 @@ def evaluate(roots: Sequence[Node], inputs: Sequence[Array]) -> list[Array]:
     with np.errstate(all="ignore"):
         for node in ordered(roots):
             values[id(node)] = _value(node, [values[id(operand)] for operand in node.operands], inputs)
-        return [
-            np.broadcast_to(converted(values[id(root)], root.type), root.sizes) for root in roots
-        ]
+        return [np.broadcast_to(converted(values[id(root)], root.type), root.sizes) for root in roots]
 
 
 def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
@@ -60,7 +58,9 @@ def converted(value: Array, type: ScalarType) -> Array:
     # The greatest integers of 64 bits are no floats: what is not below the next power of two is out of range.
     above, below = value >= float(limits.max) + (type.bits < 64), value <= float(limits.min)
     inside = np.where(above | below | np.isnan(value), 0.0, value)
-    return np.where(above, limits.max, np.where(below, limits.min, inside.astype(type.numpy))).astype(type.numpy)
+    return np.where(above, limits.max, np.where(below, limits.min, inside.astype(type.numpy))).astype(
+        type.numpy
+    )
 
 
 def _numpy_type(type: ScalarType) -> np.dtype[Any]:
