@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml import Device, InvalidArgument, Unsupported
+from opendml import Device, InvalidArgument
 from opendml.runtime.host_array import Array
 from tests.running import same_bits
 
@@ -229,14 +229,14 @@ def test_numbers_and_smaller_arrays_are_repeated() -> None:
 def test_a_number_must_be_one_of_its_type() -> None:
     x = np.array([1, 2], np.uint8)
     for number in (2.5, -1, 256):
-        with pytest.raises(InvalidArgument, match="ELEMENT_WISE_ADD.BTensor: .*whole number that UINT8"):
+        with pytest.raises(InvalidArgument, match=r"ELEMENT_WISE_ADD\.BTensor: .*whole number that UINT8"):
             dml.element_wise_add(x, number)
-    with pytest.raises(InvalidArgument, match="ELEMENT_WISE_ADD.ATensor: float"):
+    with pytest.raises(InvalidArgument, match=r"ELEMENT_WISE_ADD\.ATensor: float"):
         dml.element_wise_add(1.0, 2.0)
 
 
 def test_sizes_that_do_not_fit_together_are_refused() -> None:
-    with pytest.raises(InvalidArgument, match="ELEMENT_WISE_ADD.BTensor"):
+    with pytest.raises(InvalidArgument, match=r"ELEMENT_WISE_ADD\.BTensor"):
         dml.element_wise_add(ramp(2, 3), ramp(2, 2))
 
 
@@ -260,12 +260,12 @@ def test_the_output_type_follows_from_what_it_must_agree_with() -> None:
 
 
 def test_operators_without_inputs_are_told_their_sizes() -> None:
-    filled = dml.fill_value_constant(value_data_type=dml.INT16, value=-3, sizes=[2, 2])
+    filled: Array = dml.fill_value_constant(value_data_type=dml.INT16, value=-3, sizes=[2, 2])
     assert same_bits(filled, np.full((2, 2), -3, np.int16))
     out = np.zeros((2, 2), np.float32)
     dml.fill_value_sequence(value_data_type=dml.FLOAT32, value_start=1, value_delta=0.5, out=out)
     assert out.tolist() == [[1, 1.5], [2, 2.5]]
-    with pytest.raises(InvalidArgument, match="FILL_VALUE_CONSTANT.OutputTensor: neither sizes"):
+    with pytest.raises(InvalidArgument, match=r"FILL_VALUE_CONSTANT\.OutputTensor: neither sizes"):
         dml.fill_value_constant(value_data_type=dml.INT16, value=-3)
 
 

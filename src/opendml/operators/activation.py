@@ -150,8 +150,11 @@ def softsign(x: Node) -> Node:
 @defines("ACTIVATION_SWISH")
 def swish(x: Node, *, sigmoid_input_scale: float) -> Node:
     """x / (1 + exp(-scale * x)), in a form that cannot overflow; NaN where that is infinity * 0"""
-    scaled_input = sigmoid_input_scale * x
-    return select(scaled_input > -math.inf, x * sigmoid(scaled_input), 0.0 * x)
+    # exp(-|scale * x|) may be so small that it has few digits: its root has all.
+    half = 0.5 * sigmoid_input_scale * x
+    root = exp(-abs(half))
+    decayed = select(half >= 0.0, x, x * root * root)
+    return select(half > -math.inf, decayed / multiply_add(root, root, 1.0), 0.0 * x)
 
 
 @defines("ACTIVATION_TANH")

@@ -10,7 +10,7 @@ from opendml.operators.registry import defines, fused
 from opendml.operators.scale_bias import defines_scaled
 from opendml.program import functions
 from opendml.program.functions import equal, floor, maximum, minimum, remainder, select, truncate
-from opendml.program.node import Node, Number, Operation, apply, constant, convert
+from opendml.program.node import Node, Number, Operation, apply, bitcast, constant, convert
 from opendml.program.scalar_type import ScalarType, number_in
 from opendml.spec.enums import RoundingMode, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
@@ -97,9 +97,9 @@ def modulus_floor(a: Node, b: Node) -> Node:
 
 @defines("ELEMENT_WISE_MEAN")
 def mean(a: Node, b: Node) -> Node:
-    """(a + b) / 2; of integers it is truncated, and the sum does not overflow"""
+    """(a + b) / 2; of integers it is truncated. The sum does not overflow"""
     if a.type.is_float:
-        return (a + b) * 0.5
+        return functions.multiply_add(a, 0.5, b * 0.5)
     a, b = convert(a, ScalarType.FLOAT64), convert(b, ScalarType.FLOAT64)
     return (a + b) * 0.5
 
@@ -302,10 +302,12 @@ def pow(x: Node, exponent: Node) -> Node:
     Integers to integers are exact, modulo the range of the type. A negative exponent gives the reciprocal,
     truncated: 0 unless x is 1 or -1; 0 to a negative exponent is 0. Of an integer with a float exponent the
     result is truncated; it is as exact as with an integer where the exponent is whole and below 2^31. An
-    integer exponent of a float is rounded to FLOAT32.
+    integer exponent of a float is rounded to FLOAT32, but decides the sign before.
     """
+    if x.type.is_float and exponent.type.is_float:
+        return functions.power(x, exponent)
     if x.type.is_float:
-        return functions.power(x, convert(exponent, x.type))
+        return _signed_power(x, exponent)
     if not exponent.type.is_float:
         return _whole_power(x, exponent)
     computed = convert(functions.power(convert(x, exponent.type), exponent), x.type)
@@ -320,6 +322,14 @@ def constant_pow(x: Node, *, exponent: float) -> Node:
     if exponent in (1.0, 2.0):
         return x if exponent == 1.0 else x * x
     return 1.0 / x if exponent == -1.0 else functions.power(x, exponent)
+
+
+def _signed_power(x: Node, exponent: Node) -> Node:
+    """FLOAT32 x to an integer power."""
+    magnitude = functions.power(abs(x), convert(exponent, x.type))
+    is_odd = equal(apply(Operation.AND, exponent, 1), 1)
+    is_negative = bitcast(x, ScalarType.INT32) < 0
+    return select(apply(Operation.AND, is_odd, is_negative), -magnitude, magnitude)
 
 
 def _whole_power(x: Node, exponent: Node) -> Node:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import reduce
+from operator import add
 
 from opendml.program.common_math import at_least, at_most, float32_bits, polynomial, with_sign_of
 from opendml.program.functions import (
@@ -207,16 +209,14 @@ def _angle(x: Node) -> tuple[Node, Node]:
     """n as INT64, right modulo 4, and r from -pi / 4 to pi / 4 with x = n pi / 2 + r; NaN for infinities.
 
     x 2 / pi is wanted modulo 4, but for FLOAT32 up to 2^128 and to a precision of 2^-62. 2 / pi is in parts
-    of so few bits that x times each part is exact. Whole turns are left out of these products before they
-    are added, the least first.
+    of so few bits that x times each part is exact. Whole turns are left out of these products. n is taken off
+    the greatest before the others are added: what cancels then is exact.
     """
     value = _wide(x)
-    turns = value * _TWO_OVER_PI[-1]
-    for part in reversed(_TWO_OVER_PI[:-1]):
-        product = value * part
-        turns = turns + multiply_add(round_even(product * 0.25), -4.0, product)
-    shifted = turns + _UNITS
-    rest = turns - (shifted - _UNITS)
+    products = [value * part for part in _TWO_OVER_PI]
+    turns = [multiply_add(round_even(product * 0.25), -4.0, product) for product in products]
+    shifted = reduce(add, turns) + _UNITS
+    rest = reduce(add, turns[1:], turns[0] - (shifted - _UNITS))
     return bitcast(shifted, _I64), rest * (math.pi / 2)
 
 

@@ -89,6 +89,11 @@ def _remainder(a: Array, b: Array) -> Array:
     return np.where(b == 0, a, np.fmod(a, divisor))
 
 
+def _power(a: Array, b: Array) -> Array:
+    # np.power takes the root for a power of a half, also of -infinity; a signaling NaN is not passed on.
+    return np.where((a == 1) | (b == 0), 1.0, np.float_power(a, b))
+
+
 def _error_function(x: Array) -> Array:
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), np.float64)
 
@@ -133,7 +138,7 @@ _FUNCTIONS: dict[Operation, Callable[..., Any]] = {
     Operation.ERROR_FUNCTION: _error_function,
     Operation.LOGARITHM_ONE_PLUS_EXPONENTIAL: lambda x: np.log1p(np.exp(x)),
     Operation.GAUSSIAN_ERROR_LINEAR_UNIT: _gaussian_error_linear_unit,
-    Operation.POWER: np.float_power,  # np.power takes roots for powers of a half, also of -infinity
+    Operation.POWER: _power,
     Operation.SINE: np.sin,
     Operation.COSINE: np.cos,
     Operation.TANGENT: np.tan,
