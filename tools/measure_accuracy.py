@@ -1,13 +1,14 @@
-"""Measures how exact element-wise operators are on the CPU and writes it to opendml/spec/data/tolerances.json.
+"""Measures how exact point-wise operators are on the CPU and writes it to opendml/spec/data/tolerances.json.
 
     python tools/measure_accuracy.py                          all of them
     python tools/measure_accuracy.py ACTIVATION_CELU ...      some of them
 
 An accuracy is the greatest distance of a result from the exact one in units of the last place (ULP):
 |result - exact| over the distance of neighbouring numbers of the result's type around the exact result, which
-comes from the same definition in float64. Further operands are the same values in another order. Every float16 is measured; of the float32 values, evenly over their
-bits, every `STEP`th, and every `DENSE_STEP`th in `DENSE_RANGE`, where most functions bend. The table's bounds
-("ulp") are set by hand and not changed here; a measured value above its bound is an error.
+comes from the same definition in float64. Every float16 is measured; of the float32 values, evenly over their
+bits, every `STEP`th, and every `DENSE_STEP`th in `DENSE_RANGE`, where most functions bend. Further operands
+are the same values in another order. The table's bounds ("ulp") are set by hand and not changed here; a
+measured value above its bound is an error.
 """
 
 from __future__ import annotations

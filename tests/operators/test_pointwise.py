@@ -15,7 +15,6 @@ from opendml.runtime.host_array import Array
 from opendml.spec.enums import IsInfinityMode, RoundingMode
 from opendml.spec.facts import accuracy_facts
 from opendml.spec.schema import operator
-from tests.operators.pointwise import OPERATORS, Types, desc_of, inputs_of, random_values, type_combinations
 from tests.running import elements, laid_out, memory_for, run, same_bits
 from tools.measure_accuracy import CASES as CASES_BY_NAME
 from tools.measure_accuracy import (
@@ -27,6 +26,7 @@ from tools.measure_accuracy import (
     float32_values,
     ulp_distance,
 )
+from tools.pointwise_cases import OPERATORS, Types, desc_of, inputs_of, random_values, type_combinations
 
 CASES = [(name, types) for name in OPERATORS for types in type_combinations(name)]
 COUNT = 203
