@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
@@ -26,9 +27,7 @@ def conversion(
     if source.is_float and target.is_float:
         return (builder.fpext if target.bits > source.bits else builder.fptrunc)(value, result)
     if source.is_float:
-        name = f"llvm.fpto{'s' if target.is_signed else 'u'}i.sat"
-        suffixes = f"{type_suffix(target, lanes)}.{type_suffix(source, lanes)}"
-        return intrinsic(builder, f"{name}.{suffixes}", result, [value])
+        return _truncated(builder, value, source, target, lanes)
     if target.is_float:
         return (builder.sitofp if source.is_signed else builder.uitofp)(value, result)
     if target.bits == source.bits:
@@ -36,6 +35,34 @@ def conversion(
     if target.bits < source.bits:
         return builder.trunc(value, result)
     return (builder.sext if source.is_signed else builder.zext)(value, result)
+
+
+def _truncated(
+    builder: ir.IRBuilder, value: ir.Value, source: ScalarType, target: ScalarType, lanes: int
+) -> ir.Value:
+    """A float as an integer that saturates, and is 0 for NaN. (LLVM's own saturation goes lane by lane.)"""
+    limits = np.iinfo(target.numpy.name)
+    greatest = _at_most(limits.max, source)
+    low, high = number(source, lanes, limits.min), number(source, lanes, greatest)
+    raised = builder.select(builder.fcmp_ordered("<", value, low), low, value)
+    bounded = builder.select(builder.fcmp_ordered("<", high, raised), high, raised)
+    # Of less than 32 bits, signed integers of 32 bits hold unsigned ones too.
+    word = target if target.bits >= 32 else ScalarType.INT32
+    converter = builder.fptosi if word.is_signed else builder.fptoui
+    whole = converter(bounded, llvm_type(word, lanes))
+    if word is not target:
+        whole = builder.trunc(whole, llvm_type(target, lanes))
+    if greatest < limits.max:
+        is_above = builder.fcmp_ordered("<", high, value)
+        whole = builder.select(is_above, number(target, lanes, limits.max), whole)
+    is_nan = builder.fcmp_unordered("uno", value, value)
+    return builder.select(is_nan, number(target, lanes, 0), whole)
+
+
+def _at_most(limit: int, type: ScalarType) -> float:
+    """The greatest number of a float type that is not above the limit."""
+    nearest = np.asarray(limit, type.numpy)
+    return float(nearest if int(nearest) <= limit else np.nextafter(nearest, np.zeros_like(nearest)))
 
 
 def _to_odd(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:

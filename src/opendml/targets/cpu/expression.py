@@ -36,6 +36,9 @@ def emit(builder: ir.IRBuilder, node: Node, lanes: int, operands: list[ir.Value]
         flags = ("nsz",) if type.is_float and operation in _ORDERED else ()
         if not type.is_float and operation in _ORDERED:
             name = f"{'s' if type.is_signed else 'u'}{name}"
+        if name in _ROUNDINGS:
+            # LLVM would round in FLOAT16 what comes from there, which processors can't.
+            values = [overloaded(builder, "arithmetic.fence", type, lanes, values)]
         return overloaded(builder, name, type, lanes, values, flags)
     instructions = _FLOAT_INSTRUCTIONS if type.is_float else _INTEGER_INSTRUCTIONS
     if operation in instructions:
@@ -73,6 +76,7 @@ _INTEGER_INTRINSICS = {
     Operation.MAXIMUM: "max",
     Operation.COUNT_BITS: "ctpop",
 }
+_ROUNDINGS = ("roundeven", "floor", "trunc")
 _ORDERED = (Operation.MINIMUM, Operation.MAXIMUM)
 
 _Instruction = Callable[..., ir.Value]
