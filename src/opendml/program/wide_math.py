@@ -24,6 +24,7 @@ from opendml.program.functions import (
     truncate,
 )
 from opendml.program.node import Node, Operation, apply, bitcast, constant, convert
+from opendml.program.rarely import rarely
 from opendml.program.scalar_type import ScalarType
 
 _F32, _F64, _I64 = ScalarType.FLOAT32, ScalarType.FLOAT64, ScalarType.INT64
@@ -75,7 +76,7 @@ def tangent(x: Node) -> Node:
 def arc_sine(x: Node) -> Node:
     """asin(x); beyond a half pi / 2 - 2 asin(sqrt((1 - |x|) / 2))"""
     is_near, angle = _arc(x)
-    return with_sign_of(x, convert(select(is_near, angle, math.pi / 2 - angle), _F32))
+    return with_sign_of(x, convert(select(is_near, angle, _HALF_PI - angle), _F32))
 
 
 def arc_cosine(x: Node) -> Node:
@@ -83,7 +84,7 @@ def arc_cosine(x: Node) -> Node:
     is_near, angle = _arc(x)
     is_negative = x < 0.0
     signed = select(is_negative, -angle, angle)
-    near, far = math.pi / 2 - signed, select(is_negative, math.pi + signed, signed)
+    near, far = _HALF_PI - signed, select(is_negative, math.pi + signed, signed)
     return convert(select(is_near, near, far), _F32)
 
 
@@ -96,7 +97,7 @@ def arc_tangent_yx(y: Node, x: Node) -> Node:
     slope = select(equal(lesser, greater), 1.0, lesser / greater)
     slope = select(equal(height + width, 0.0), 0.0, slope)
     angle = _odd(slope, _ATAN)
-    angle = select(is_steep, math.pi / 2 - angle, angle)
+    angle = select(is_steep, _HALF_PI - angle, angle)
     angle = select(float32_bits(x) < 0, math.pi - angle, angle)
     return with_sign_of(y, convert(angle, _F32))
 
@@ -206,18 +207,28 @@ def _logarithm(x: Node) -> Node:
 
 
 def _angle(x: Node) -> tuple[Node, Node]:
-    """n as INT64, right modulo 4, and r from -pi / 4 to pi / 4 with x = n pi / 2 + r; NaN for infinities.
+    """n as INT64, right modulo 4, and r from -pi / 4 to pi / 4 with x = n pi / 2 + r; NaN for infinities."""
+    value = _wide(x)
+    shifted = multiply_add(value, 2.0 / math.pi, _UNITS)
+    n = shifted - _UNITS
+    rest = multiply_add(n, -_HALF_PI_LOW, multiply_add(n, -_HALF_PI, value))
+    is_large = abs(x) > _MOST_REDUCED
+    far_shifted, far_rest = _large_angle(value)
+    return bitcast(rarely(is_large, far_shifted, shifted), _I64), rarely(is_large, far_rest, rest)
+
+
+def _large_angle(value: Node) -> tuple[Node, Node]:
+    """The same, n as what has its bits, for values of which no FLOAT64 can take off n pi / 2.
 
     x 2 / pi is wanted modulo 4, but for FLOAT32 up to 2^128 and to a precision of 2^-62. 2 / pi is in parts
     of so few bits that x times each part is exact. Whole turns are left out of these products. n is taken off
     the greatest before the others are added: what cancels then is exact.
     """
-    value = _wide(x)
     products = [value * part for part in _TWO_OVER_PI]
     turns = [multiply_add(round_even(product * 0.25), -4.0, product) for product in products]
     shifted = reduce(add, turns) + _UNITS
     rest = reduce(add, turns[1:], turns[0] - (shifted - _UNITS))
-    return bitcast(shifted, _I64), rest * (math.pi / 2)
+    return shifted, rest * _HALF_PI
 
 
 def _has_bit(n: Node, bit: int) -> Node:
@@ -259,6 +270,9 @@ _HIGHEST = 110.0
 """Above this exp(x) is infinite, below its opposite zero, in FLOAT32."""
 _NEAR = 2.0**-9
 
+_HALF_PI, _HALF_PI_LOW = math.pi / 2, 6.123233995736766e-17
+_MOST_REDUCED = 2.0**30
+"""Up to here two FLOAT64 for pi / 2 have digits enough."""
 _TWO_OVER_PI_DIGITS = 0x517CC1B727220A94FE13ABE8FA9A6EE06DB14ACC9E21C820FF2
 """2 / pi times 2^203."""
 _PART_BITS, _PARTS = 29, 7

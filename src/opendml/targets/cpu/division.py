@@ -9,7 +9,7 @@ from llvmlite import ir
 from opendml.errors import Unsupported
 from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.values import intrinsic, llvm_type, number, type_suffix
+from opendml.targets.cpu.values import any_lane, intrinsic, llvm_type, number, type_suffix
 
 _F32, _F64 = ScalarType.FLOAT32, ScalarType.FLOAT64
 
@@ -87,7 +87,7 @@ def _float_remainder(module: ir.Module, type: ScalarType, lanes: int) -> ir.Func
     builder.position_at_end(head)
     rest = builder.phi(wide)
     is_left = builder.fcmp_ordered(">=", call("fabs", rest), divisor)
-    builder.cbranch(_any(builder, is_left, lanes), step, done)
+    builder.cbranch(any_lane(builder, is_left, lanes), step, done)
     builder.position_at_end(step)
     whole = call("trunc", builder.fdiv(rest, divisor))
     less = builder.select(is_left, call("fma", builder.fneg(whole), divisor, rest), rest)
@@ -102,13 +102,6 @@ def _float_remainder(module: ir.Module, type: ScalarType, lanes: int) -> ir.Func
     result = builder.select(builder.fcmp_unordered("uno", divisor, divisor), divisor, result)
     builder.ret(builder.fptrunc(result, narrow))
     return function
-
-
-def _any(builder: ir.IRBuilder, mask: ir.Value, lanes: int) -> ir.Value:
-    """Whether any lane is set."""
-    if lanes == 1:
-        return mask
-    return intrinsic(builder, f"llvm.vector.reduce.or.v{lanes}i1", ir.IntType(1), [mask])
 
 
 DIVISIONS: dict[Operation, Callable[..., ir.Value]] = {

@@ -17,11 +17,12 @@ from contextlib import AbstractContextManager, contextmanager
 from llvmlite import ir
 
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered
+from opendml.program.rarely import always_needed, is_rare
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
 from opendml.targets.cpu.expression import emit
 from opendml.targets.cpu.pattern import AccessPattern, Level, Parameters, Pattern, Step
-from opendml.targets.cpu.values import Literal, intrinsic, llvm_type, number, splat
+from opendml.targets.cpu.values import Literal, any_lane, intrinsic, llvm_type, number, splat
 
 F64 = ScalarType.FLOAT64
 
@@ -48,6 +49,7 @@ class KernelCode:
         self.nodes = list(ordered(pattern.values))
         self.levels = self._levels()
         self.needed = self.below_reductions(pattern.values)
+        self.always = always_needed(pattern.values)
         self.parameters, self.buffers = function.args[2], function.args[3]
         (
             self.inner,
@@ -205,15 +207,36 @@ class KernelCode:
         """`known`, and the values of all nodes of the level: those in `only`, or those that the results
         need."""
         values = dict(known)
-        only = self.needed if only is None else only
+        only = (self.needed if only is None else only) & self.always
         for node in self.nodes:
             if self.levels[id(node)] is level and id(node) in only and id(node) not in values:
-                if node.operation is Operation.SOURCE:
+                if is_rare(node):
+                    values[id(node)] = self._rare_selection(node, lanes, values)
+                elif node.operation is Operation.SOURCE:
                     values[id(node)] = self.load(source_index(node), lanes, pointers, index, mask)
                 else:
                     operands = [self.value(operand, lanes, values) for operand in node.operands]
                     values[id(node)] = emit(self.builder, node, lanes, operands)
         return values
+
+    def _rare_selection(self, node: Node, lanes: int, values: Values) -> ir.Value:
+        """A selection that computes its first value only where the condition holds in some lane."""
+        condition, wanted, usual = node.operands
+        mask = splat(self.builder, self.value(condition, lanes, values), lanes)
+        common = splat(self.builder, self.value(usual, lanes, values), lanes)
+        before = self.builder.block
+        with self.builder.if_then(any_lane(self.builder, mask, lanes), likely=False):
+            inside = dict(values)
+            for part in ordered([wanted], values):
+                operands = [self.value(operand, lanes, inside) for operand in part.operands]
+                inside[id(part)] = emit(self.builder, part, lanes, operands)
+            chosen = splat(self.builder, self.value(wanted, lanes, inside), lanes)
+            selected = self.builder.select(mask, chosen, common)
+            after = self.builder.block
+        result = self.builder.phi(common.type)
+        result.add_incoming(common, before)
+        result.add_incoming(selected, after)
+        return result
 
     def value(self, node: Node, lanes: int, values: Values) -> ir.Value:
         """An emitted node, or a constant, which is emitted where it is used."""

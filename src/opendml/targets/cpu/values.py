@@ -108,6 +108,13 @@ def overloaded(
     return intrinsic(builder, name, llvm_type(type, lanes), values, flags=flags)
 
 
+def any_lane(builder: ir.IRBuilder, mask: ir.Value, lanes: int) -> ir.Value:
+    """Whether any lane of a mask is set."""
+    if lanes == 1:
+        return mask
+    return intrinsic(builder, f"llvm.vector.reduce.or.v{lanes}i1", ir.IntType(1), [mask])
+
+
 def type_suffix(type: ScalarType, lanes: int) -> str:
     """What LLVM appends to the names of intrinsics for a type."""
     return (f"v{lanes}" if lanes > 1 else "") + _SUFFIXES.get(type, f"i{type.bits}")
