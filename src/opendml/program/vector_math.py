@@ -62,24 +62,34 @@ def exponential_minus_one(x: Node) -> Node:
 
 def logarithm(x: Node) -> Node:
     """log(x) within 0.92 ULP; -infinity at both zeros, NaN below."""
+    return logarithm_by(_LOG, x)
+
+
+def logarithm_by(coefficients: tuple[float, ...], x: Node) -> Node:
+    """log(x), as exact as `coefficients` for (log(1 + f) - f) / f^2 from -0.3 to 0.4 are."""
     # Denormals are scaled up by 2^23, and the exponent of the scale is taken off again.
     is_small = x < _LEAST_NORMAL
     bits = float32_bits(select(is_small, x * _TWO_23, x))
     exponent = _exponent_bits(bits)
     scale = convert(exponent, ScalarType.FLOAT32) + select(is_small, constant(-23.0 * _TWO_23, x.type), 0.0)
     mantissa = bitcast(bits - exponent, ScalarType.FLOAT32)
-    return _at_the_ends(x, 0.0, _scaled_logarithm(mantissa - 1.0, scale))
+    return _at_the_ends(x, 0.0, _scaled_logarithm(coefficients, mantissa - 1.0, scale))
 
 
 def logarithm_one_plus(x: Node) -> Node:
     """log(1 + x) within 1.48 ULP, with the sign of x; -infinity at -1, NaN below."""
+    return logarithm_one_plus_by(_LOG, x)
+
+
+def logarithm_one_plus_by(coefficients: tuple[float, ...], x: Node) -> Node:
+    """log(1 + x), as exact as `coefficients`, which are as for `logarithm_by`."""
     exponent = _exponent_bits(float32_bits(x + 1.0))
     # (1 + x) 2^-n - 1, exact but for one rounding: x 2^-n is made by subtraction from the exponent (where n
     # is not 0, x is not small), 2^-n - 1 from 2^(2-n), which is a normal number for every n.
     scaled = bitcast(float32_bits(x) - exponent, ScalarType.FLOAT32)
     four_over_power = bitcast(apply(Operation.SUBTRACT, _FOUR_BITS, exponent), ScalarType.FLOAT32)
     fraction = scaled + multiply_add(four_over_power, 0.25, -1.0)
-    result = _scaled_logarithm(fraction, convert(exponent, ScalarType.FLOAT32))
+    result = _scaled_logarithm(coefficients, fraction, convert(exponent, ScalarType.FLOAT32))
     return _at_the_ends(x, -1.0, with_sign_of(x, result))
 
 
@@ -191,10 +201,10 @@ def _exponent_bits(bits: Node) -> Node:
     return apply(Operation.AND, bits - _LEAST_MANTISSA_BITS, _EXPONENT_MASK)
 
 
-def _scaled_logarithm(fraction: Node, exponent: Node) -> Node:
+def _scaled_logarithm(coefficients: tuple[float, ...], fraction: Node, exponent: Node) -> Node:
     """log((1 + fraction) 2^n) for a fraction from -0.3 to 0.4; `exponent` is n 2^23."""
     square = fraction * fraction
-    of_fraction = multiply_add(square, polynomial(_LOG, fraction), fraction)
+    of_fraction = multiply_add(square, polynomial(coefficients, fraction), fraction)
     return multiply_add(exponent, _LOG_2 / _TWO_23, of_fraction)
 
 
