@@ -63,6 +63,11 @@ def log_remainder(f: mpf) -> mpf:
     return (mp.log1p(f) - f) / f**2
 
 
+def log_tail(f: mpf) -> mpf:
+    """log(1 + f) / f^4 after the terms up to f^3."""
+    return (mp.log1p(f) - f + f**2 / 2 - f**3 / 3) / f**4
+
+
 def tanh_remainder(square: mpf) -> mpf:
     """(tanh(x) - x) / x^3 as a function of x^2."""
     x = mp.sqrt(square)
@@ -188,6 +193,8 @@ FITS = (
     even_fit("HALF_COS", mp.cos, QUARTER_PI, 1, wide=False),
     odd_fit("HALF_ASIN", arc_sine_rest, mp.asin, mpf("0.5"), 2, wide=False),
     odd_fit("HALF_ATAN", arc_tangent_rest, mp.atan, mpf(1), 4, wide=False),
+    odd_fit("ATAN", arc_tangent_rest, mp.atan, mpf(1), 7, wide=False),
+    Fit("LOG_TAIL", log_tail, lambda f: f**4 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 8),
     # For wide_math.
     Fit("WIDE_LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 10, wide=True),
     odd_fit("WIDE_SINH", hyperbolic_sine_rest, mp.sinh, HALF_LOG_2, 2),
@@ -195,7 +202,6 @@ FITS = (
     odd_fit("WIDE_SIN", sine_rest, mp.sin, QUARTER_PI, 3),
     even_fit("WIDE_COS", mp.cos, QUARTER_PI, 3),
     odd_fit("WIDE_ASIN", arc_sine_rest, mp.asin, mpf("0.5"), 6),
-    odd_fit("WIDE_ATAN", arc_tangent_rest, mp.atan, mpf(1), 10),
 )
 
 

@@ -58,17 +58,26 @@ def arc_cosine(x: Node) -> Node:
 
 
 def arc_tangent_yx(y: Node, x: Node) -> Node:
-    """atan2(y, x): the arc tangent of the lesser magnitude over the greater, in the right eighth"""
-    height, width = _wide(abs(y)), _wide(abs(x))
+    """atan2(y, x) within 2 ULP, in FLOAT32"""
+    return arc_tangent_by(_ATAN, y, x)
+
+
+def arc_tangent_by(coefficients: tuple[float, ...], y: Node, x: Node) -> Node:
+    """atan2(y, x) in FLOAT32: the arc tangent of the lesser magnitude over the greater, in the right eighth.
+
+    It is as exact as `coefficients` for (atan(q) / q - 1) / q^2 in q^2 up to 1 are.
+    """
+    height, width = abs(y), abs(x)
     is_steep = height > width
     lesser, greater = select(is_steep, width, height), select(is_steep, height, width)
     # Two infinities, and two zeros.
     slope = select(equal(lesser, greater), 1.0, lesser / greater)
     slope = select(equal(height + width, 0.0), 0.0, slope)
-    angle = odd(slope, _ATAN)
-    angle = select(is_steep, _HALF_PI - angle, angle)
-    angle = select(float32_bits(x) < 0, math.pi - angle, angle)
-    return with_sign_of(y, convert(angle, _F32))
+    angle = odd(slope, coefficients)
+    # pi and its half are two FLOAT32 each.
+    angle = select(is_steep, HALF_PI_HIGH - (angle + HALF_PI_LOW), angle)
+    angle = select(float32_bits(x) < 0, 2 * HALF_PI_HIGH - (angle + 2 * HALF_PI_LOW), angle)
+    return with_sign_of(y, angle)
 
 
 def _wide(x: Node) -> Node:
@@ -130,6 +139,8 @@ def _arc(x: Node) -> tuple[Node, Node]:
 
 _UNITS = 1.5 * 2.0**52
 """From here on, the last bit of a FLOAT64 counts units; the middle leaves room for both signs."""
+HALF_PI_HIGH, HALF_PI_LOW = 1.57079637050628662109375, 4.37113900018624283e-8
+"""pi / 2 is the FLOAT32 less the other."""
 _HALF_PI, _HALF_PI_LOW = math.pi / 2, 6.123233995736766e-17
 _MOST_REDUCED = 2.0**30
 """Up to here two FLOAT64 for pi / 2 have digits enough."""
@@ -169,17 +180,14 @@ _ASIN = (
 """(asin(x) / x - 1) / x^2 as a function of x^2, up to x = 1/2."""
 
 _ATAN = (
-    -0.33333332133645932,
-    0.19999927236890944,
-    -0.14284167109468612,
-    0.1109450262969538,
-    -0.089854340959968526,
-    0.072594234167118243,
-    -0.054515691713015554,
-    0.034475546720044901,
-    -0.016299206998536452,
-    0.0049262546433674779,
-    -0.00069793874575399442,
+    -0.333331525,
+    0.199937671,
+    -0.142110035,
+    0.106657855,
+    -0.0755172372,
+    0.0432058573,
+    -0.016364133,
+    0.00291972281,
 )
 """(atan(x) / x - 1) / x^2 as a function of x^2, up to x = 1."""
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 
 from opendml.program import angle_math
+from opendml.program.angle_math import HALF_PI_HIGH, HALF_PI_LOW
 from opendml.program.common_math import even, float32_bits, odd, with_sign_of, with_signed_zero
 from opendml.program.functions import equal, logical_not, multiply_add, select, square_root
 from opendml.program.node import Node, Operation, apply, bitcast
@@ -52,16 +53,8 @@ def arc_cosine(x: Node) -> Node:
 
 
 def arc_tangent_yx(y: Node, x: Node) -> Node:
-    """atan2(y, x): the arc tangent of the lesser magnitude over the greater, in the right eighth"""
-    height, width = abs(y), abs(x)
-    is_steep = height > width
-    lesser, greater = select(is_steep, width, height), select(is_steep, height, width)
-    # Two infinities, and two zeros.
-    slope = select(equal(lesser, greater), 1.0, lesser / greater)
-    slope = select(equal(height + width, 0.0), 0.0, slope)
-    angle = odd(slope, _ATAN)
-    angle = select(is_steep, math.pi / 2 - angle, angle)
-    return with_sign_of(y, select(float32_bits(x) < 0, math.pi - angle, angle))
+    """atan2(y, x)"""
+    return angle_math.arc_tangent_by(_ATAN, y, x)
 
 
 def _is_large(x: Node) -> Node:
@@ -73,7 +66,7 @@ def _angle(x: Node) -> tuple[Node, Node]:
     """n as INT32, right modulo 4, and r with x = n pi / 2 + r."""
     shifted = multiply_add(x, 2.0 / math.pi, _UNITS)
     n = shifted - _UNITS
-    return float32_bits(shifted), multiply_add(n, -_HALF_PI_LOW, multiply_add(n, -_HALF_PI, x))
+    return float32_bits(shifted), multiply_add(n, HALF_PI_LOW, multiply_add(n, -HALF_PI_HIGH, x))
 
 
 def _sine_or_cosine(quarter: Node, angle: Node) -> Node:
@@ -99,7 +92,6 @@ def _arc(x: Node) -> tuple[Node, Node]:
 _UNITS = 1.5 * 2.0**23
 """From here on, the last bit of a FLOAT32 counts units."""
 _MOST_REDUCED = 2.0**16
-_HALF_PI, _HALF_PI_LOW = 1.57079637050628662109375, -4.37113900018624283e-8
 
 _SIN = (-0.166633889, 0.00816324446)
 _COS = (-0.499760449, 0.0404581837)

@@ -1,7 +1,7 @@
-"""Functions of FLOAT32 that are computed in FLOAT64 and rounded once: within 0.502 ULP, powers 0.75.
+"""Functions of FLOAT32 that are computed in FLOAT64 and rounded once: within 0.502 ULP.
 
-FLOAT64 has room for what is hard in FLOAT32: the product in a power's exponent, differences that cancel, and,
-in `angle_math`, angles far from zero. The polynomials are as exact as that needs: relative errors are below
+FLOAT64 has room for what is hard in FLOAT32: differences that cancel, and, in `angle_math`, angles far from
+zero. The polynomials are as exact as that needs: relative errors are below
 2^-33.
 
 The coefficients come from tools/minimax.py, the constant term first.
@@ -12,10 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from opendml.program import angle_math
-from opendml.program.common_math import at_least, at_most, even, odd, polynomial, power_of, with_sign_of
+from opendml.program import angle_math, power_math
+from opendml.program.common_math import at_least, at_most, even, odd, polynomial, with_sign_of
 from opendml.program.functions import (
-    equal,
     multiply_add,
     select,
     square_root,
@@ -30,13 +29,6 @@ def expand(node: Node) -> Node:
     """The function `node` (FLOAT32) in basic operations."""
     expansion = _EXPANSIONS.get(node.operation)
     return expansion(*node.operands) if expansion else angle_math.expand(node)
-
-
-def power(x: Node, y: Node) -> Node:
-    """|x|^y = exp(y log |x|)"""
-    magnitude = _wide(abs(x))
-    exponent = select(equal(x, 0.0), -math.inf, _logarithm(magnitude)) * _wide(y)
-    return power_of(x, y, convert(_exponential(_between(exponent, -_HIGHEST, _HIGHEST)), _F32))
 
 
 def hyperbolic_sine(x: Node) -> Node:
@@ -101,11 +93,6 @@ def _power_of_two(n: Node) -> Node:
     return bitcast(apply(Operation.SHIFT_LEFT, n + _EXPONENT_BIAS, _MANTISSA_BITS), _F64)
 
 
-def _exponential(x: Node) -> Node:
-    n, r = _reduced(x)
-    return (even(r, _COSH) + odd(r, _SINH)) * _power_of_two(n)
-
-
 def _powers(x: Node) -> tuple[Node, Node, Node, Node]:
     """(2^n + 2^-n) / 2, (2^n - 2^-n) / 2, cosh(r), sinh(r) for x = n log 2 + r."""
     n, r = _reduced(_between(_wide(x), -_HIGHEST, _HIGHEST))
@@ -162,7 +149,7 @@ _COSH = (
 """(sinh(r) / r - 1) / r^2 and (cosh(r) - 1) / r^2 as functions of r^2, up to r = log 2 / 2."""
 
 _EXPANSIONS: dict[Operation, Callable[..., Node]] = {
-    Operation.POWER: power,
+    Operation.POWER: power_math.power,
     Operation.HYPERBOLIC_SINE: hyperbolic_sine,
     Operation.HYPERBOLIC_COSINE: hyperbolic_cosine,
     Operation.INVERSE_HYPERBOLIC_SINE: inverse_hyperbolic_sine,
