@@ -50,7 +50,7 @@ def exponential_minus_one(x: Node) -> Node:
 def hyperbolic_tangent(x: Node) -> Node:
     """tanh(x) = t / (t + 2) for t = exp(2 x) - 1, which tends to 1 where t would overflow"""
     growth = exponential_minus_one(_between(x + x, -30.0, 30.0))
-    return growth / (growth + 2.0)
+    return with_signed_zero(x, growth / (growth + 2.0))
 
 
 def logarithm_one_plus_exponential(x: Node, exponential: Function = exponential) -> Node:

@@ -13,7 +13,15 @@ import math
 from collections.abc import Callable
 
 from opendml.program import angle_math, power_math
-from opendml.program.common_math import at_least, at_most, even, odd, polynomial, with_sign_of
+from opendml.program.common_math import (
+    at_least,
+    at_most,
+    even,
+    odd,
+    polynomial,
+    with_sign_of,
+    with_signed_zero,
+)
 from opendml.program.functions import (
     multiply_add,
     select,
@@ -34,7 +42,7 @@ def expand(node: Node) -> Node:
 def hyperbolic_sine(x: Node) -> Node:
     """sinh(x) = sinh(n log 2) cosh(r) + cosh(n log 2) sinh(r), x = n log 2 + r: nothing cancels near zero"""
     sum_, difference, even, odd = _powers(x)
-    return convert(multiply_add(difference, even, sum_ * odd), _F32)
+    return with_signed_zero(x, convert(multiply_add(difference, even, sum_ * odd), _F32))
 
 
 def hyperbolic_cosine(x: Node) -> Node:
