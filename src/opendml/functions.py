@@ -1188,8 +1188,7 @@ def element_wise_tan(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Any sizes.
-        scale_bias: Optional; when present g(x) = x * Scale + Bias is applied to each input element before the
-            operator.
+        scale_bias: When present g(x) = x * Scale + Bias is applied to each input element before the operator.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -1218,8 +1217,7 @@ def element_wise_threshold(
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; 1 to 8 dimensions
             (4 below 3_0). Any sizes.
-        scale_bias: Optional; when present g(x) = x * Scale + Bias is applied to each input element before the
-            operator.
+        scale_bias: When present g(x) = x * Scale + Bias is applied to each input element before the operator.
         min: Lower bound; elements under it become Min.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.

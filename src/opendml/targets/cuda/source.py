@@ -149,6 +149,8 @@ class _Printer:
             "REDUCED": len(self.reduced),
             "REDUCED_NEEDS_GIVEN": int(needs_given),
             "FIRST_ATTEMPT": int(not quick),
+            "NARROW": int(self.narrow),
+            "LONG": int(self.pattern.mode is Mode.TEAM),
             **dict(self.pattern.constants),
         }
         lines = [f"typedef {'long long' if self.pattern.wide else 'int'} Index;"]
