@@ -60,7 +60,7 @@ def test_every_operator_that_runs_stands_in_the_status_of_the_readme() -> None:
     from opendml.operators.registry import implemented
 
     status = README.read_text(encoding="utf-8").split("## Status")[1].split("\n## ")[0]
-    listed = set()
+    listed: set[str] = set()
     for item in status.split("\n- ")[1:]:
         names = re.findall(r"`([A-Z0-9_]+)`", item)
         prefix = names.pop(0) if names[0].endswith("_") else ""
