@@ -15,6 +15,7 @@ from opendml.spec import descs
 from opendml.spec.enums import TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
+from tools.pointwise_cases import OPERATORS, desc_of, random_values, type_combinations
 
 FLOATS = (dml.FLOAT32, dml.FLOAT16)
 
@@ -42,13 +43,16 @@ ACTIVATIONS: dict[str, dict[str, float]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """A program; `offset` elements lie before each tensor, so that addresses may be misaligned."""
+    """A program; `offset` elements lie before each tensor, so that addresses may be misaligned. Inputs are
+    normally distributed, or, if `special`, of all magnitudes, with infinities and NaN.
+    """
 
     name: str
     program: Program
     offset: int = 0
     mean: float = 0.0
     deviation: float = 2.0
+    special: bool = False
 
 
 def activation_desc(name: str, input: TensorDesc, output: TensorDesc, **attributes: float) -> OperatorDesc:
@@ -92,6 +96,7 @@ def normalization_desc(
 def all_cases() -> Iterator[Case]:
     """Small cases of everything."""
     yield from activation_cases()
+    yield from pointwise_cases()
     yield from layout_cases()
     yield from normalization_cases()
 
@@ -103,6 +108,21 @@ def activation_cases() -> Iterator[Case]:
             tensor = TensorDesc(data_type, (1, 3, 7, 1003))
             desc = activation_desc(name, tensor, tensor, **attributes)
             yield Case(f"{name} {data_type.name}", program_of(desc))
+
+
+def pointwise_cases() -> Iterator[Case]:
+    """Each point-wise operator on some of its types, on an odd number of elements; CAST on more."""
+    for name in OPERATORS:
+        combinations = list(type_combinations(name))
+        if name == "ELEMENT_WISE_POW":
+            # The reference of an integer with a float exponent has more digits than FLOAT32.
+            combinations = [
+                t for t in combinations if t["InputTensor"][0] == "F" or t["ExponentTensor"][0] != "F"
+            ]
+        step = 7 if name == "CAST" else max(1, len(combinations) // 3)
+        for types in combinations[::step]:
+            program = program_of(desc_of(name, types, 3001))
+            yield Case(f"{name} {' '.join(types.values())}", program, special=True)
 
 
 def layout_cases() -> Iterator[Case]:
@@ -184,5 +204,7 @@ def random_input(
 ) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
     """Random bytes for a tensor from its first element on, with `case.offset` elements before it."""
     count = layout.span[1] // layout.type.bytes + case.offset
+    if case.special:
+        return random_values(generator, layout.type, max(count, 16))[:count].view(np.uint8)
     values = generator.normal(case.mean, case.deviation, count).astype(layout.type.numpy)
     return values.view(np.uint8)

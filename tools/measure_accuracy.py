@@ -1,13 +1,14 @@
-"""Measures how exact the activations are on the CPU and writes it to opendml/spec/data/tolerances.json.
+"""Measures how exact point-wise operators are on the CPU and writes it to opendml/spec/data/tolerances.json.
 
-    python tools/measure_accuracy.py                          all activations
+    python tools/measure_accuracy.py                          all of them
     python tools/measure_accuracy.py ACTIVATION_CELU ...      some of them
 
 An accuracy is the greatest distance of a result from the exact one in units of the last place (ULP):
 |result - exact| over the distance of neighbouring numbers of the result's type around the exact result, which
 comes from the same definition in float64. Every float16 is measured; of the float32 values, evenly over their
-bits, every `STEP`th, and every `DENSE_STEP`th in `DENSE_RANGE`, where most functions bend. The table's bounds
-("ulp") are set by hand and not changed here; a measured value above its bound is an error.
+bits, every `STEP`th, and every `DENSE_STEP`th in `DENSE_RANGE`, where most functions bend. Further operands
+are the same values in another order. The table's bounds ("ulp") are set by hand and not changed here; a
+measured value above its bound is an error.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from opendml.program.node import source
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.host_array import Array
 from opendml.spec.descs import desc_class
-from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.enums import RoundingMode
+from opendml.spec.operator_desc import OperatorDesc, ScaleBias
+from opendml.spec.schema import operator
 from opendml.targets.reference.evaluate import evaluate
 
 TABLE = Path(str(resources.files("opendml.spec"))) / "data" / "tolerances.json"
@@ -39,7 +42,7 @@ CHUNK = 1 << 20
 
 F32, F16 = ScalarType.FLOAT32, ScalarType.FLOAT16
 
-Attributes = Mapping[str, float]
+Attributes = Mapping[str, Any]
 
 CASES: dict[str, tuple[Attributes, ...]] = {
     "ACTIVATION_CELU": tuple({"alpha": alpha} for alpha in (1.0, 0.5, 2.0, 0.7, -1.0)),
@@ -50,6 +53,7 @@ CASES: dict[str, tuple[Attributes, ...]] = {
         {"alpha": 1.0 / 6.0, "beta": 0.5},
         {"alpha": -1.0, "beta": 0.7},
     ),
+    "ACTIVATION_HARD_SWISH": ({"alpha": 1.0 / 6.0, "beta": 0.5}, {"alpha": 0.7, "beta": -0.3}),
     "ACTIVATION_IDENTITY": ({},),
     "ACTIVATION_LEAKY_RELU": ({"alpha": 0.01}, {"alpha": 0.5}, {"alpha": 2.0}, {"alpha": -1.0}),
     "ACTIVATION_LINEAR": (
@@ -58,12 +62,14 @@ CASES: dict[str, tuple[Attributes, ...]] = {
         {"alpha": -2.0, "beta": 0.5},
         {"alpha": 0.0, "beta": 3.0},
     ),
+    "ACTIVATION_PARAMETERIZED_RELU": ({},),
     "ACTIVATION_PARAMETRIC_SOFTPLUS": (
         {"alpha": 1.0, "beta": 1.0},
         {"alpha": 0.7, "beta": 0.3},
         {"alpha": 2.0, "beta": -1.7},
     ),
     "ACTIVATION_RELU": ({},),
+    "ACTIVATION_RELU_GRAD": ({},),
     "ACTIVATION_SCALED_ELU": (
         {"alpha": 1.6732, "gamma": 1.0507},
         {"alpha": 1.0, "gamma": 1.0},
@@ -83,10 +89,52 @@ CASES: dict[str, tuple[Attributes, ...]] = {
     "ACTIVATION_SIGMOID": ({},),
     "ACTIVATION_SOFTPLUS": tuple({"steepness": steepness} for steepness in (1.0, 2.0, 1.7, 20.0)),
     "ACTIVATION_SOFTSIGN": ({},),
+    "ACTIVATION_SWISH": tuple({"sigmoid_input_scale": scale} for scale in (1.0, 1.702, -0.3)),
     "ACTIVATION_TANH": ({},),
     "ACTIVATION_THRESHOLDED_RELU": ({"alpha": 1.0}, {"alpha": 0.7}, {"alpha": -1.0}),
+    "ELEMENT_WISE_ABS": ({},),
+    "ELEMENT_WISE_ACOS": ({},),
+    "ELEMENT_WISE_ACOSH": ({},),
+    "ELEMENT_WISE_ADD": ({},),
+    "ELEMENT_WISE_ADD1": ({},),
+    "ELEMENT_WISE_ASIN": ({},),
+    "ELEMENT_WISE_ASINH": ({},),
+    "ELEMENT_WISE_ATAN": ({},),
+    "ELEMENT_WISE_ATANH": ({},),
+    "ELEMENT_WISE_ATAN_YX": ({},),
+    "ELEMENT_WISE_CEIL": ({},),
+    "ELEMENT_WISE_CLIP": ({"min": -0.7, "max": 1.3},),
+    "ELEMENT_WISE_CLIP_GRAD": ({"min": -0.7, "max": 1.3},),
+    "ELEMENT_WISE_CONSTANT_POW": tuple({"exponent": e} for e in (0.5, -1.0, 2.0, 3.0, 2.7, -0.33, 0.0)),
+    "ELEMENT_WISE_COS": ({},),
+    "ELEMENT_WISE_COSH": ({},),
+    "ELEMENT_WISE_DIFFERENCE_SQUARE": ({},),
+    "ELEMENT_WISE_DIVIDE": ({},),
+    "ELEMENT_WISE_ERF": ({},),
+    "ELEMENT_WISE_EXP": ({},),
+    "ELEMENT_WISE_FLOOR": ({},),
+    "ELEMENT_WISE_IDENTITY": ({}, {"scale_bias": ScaleBias(0.7, -1.3)}),
+    "ELEMENT_WISE_LOG": ({},),
+    "ELEMENT_WISE_MAX": ({},),
+    "ELEMENT_WISE_MEAN": ({},),
+    "ELEMENT_WISE_MIN": ({},),
+    "ELEMENT_WISE_MODULUS_FLOOR": ({},),
+    "ELEMENT_WISE_MODULUS_TRUNCATE": ({},),
+    "ELEMENT_WISE_MULTIPLY": ({},),
+    "ELEMENT_WISE_NEGATE": ({},),
+    "ELEMENT_WISE_POW": ({},),
+    "ELEMENT_WISE_RECIP": ({},),
+    "ELEMENT_WISE_ROUND": tuple({"rounding_mode": mode} for mode in RoundingMode),
+    "ELEMENT_WISE_SIGN": ({},),
+    "ELEMENT_WISE_SIN": ({},),
+    "ELEMENT_WISE_SINH": ({},),
+    "ELEMENT_WISE_SQRT": ({},),
+    "ELEMENT_WISE_SUBTRACT": ({},),
+    "ELEMENT_WISE_TAN": ({},),
+    "ELEMENT_WISE_TANH": ({},),
+    "ELEMENT_WISE_THRESHOLD": ({"min": -0.7},),
 }
-"""The attributes that each activation is measured, and tested, with."""
+"""The attributes that each operator is measured, and tested, with."""
 
 
 class Worst(NamedTuple):
@@ -98,25 +146,33 @@ class Worst(NamedTuple):
 
 
 def activation(name: str, attributes: Attributes, type: ScalarType, count: int) -> OperatorDesc:
-    """The desc of an activation over `count` elements."""
+    """The desc of an activation, or of another element-wise operator, over `count` elements."""
     tensor = TensorDesc(TensorDataType[type.name], [count])
     make: Any = desc_class(name)
-    made: OperatorDesc = make(tensor, tensor, **attributes)
+    made: OperatorDesc = make(*[tensor] * len(operator(name).tensors), **attributes)
     return made
 
 
+def operands(desc: OperatorDesc, x: Array) -> list[Array]:
+    """`x` for the first input of an operator, and for each further one `x` in another order."""
+    count = len(operator(desc.operator).tensors) - 1
+    generator = np.random.default_rng(0)
+    return [x, *(generator.permutation(x) for _ in range(count - 1))]
+
+
 def computed(desc: OperatorDesc, x: Array, device: Device | str = "cpu") -> Array:
-    """The activation of `x` on a device."""
+    """The operator over `operands(desc, x)` on a device."""
     where = device if isinstance(device, Device) else Device(device)
     result = np.empty_like(x)
-    where.compile_operator(where.create_operator(desc)).bind([x], [result]).dispatch()
+    where.compile_operator(where.create_operator(desc)).bind(operands(desc, x), [result]).dispatch()
     return result
 
 
 def exact(desc: OperatorDesc, x: Array) -> Array:
-    """The activation of `x` in float64, not rounded."""
-    node = source(0, ScalarType[x.dtype.name.upper()], x.shape)
-    return evaluate(define(desc, [node], [ScalarType.FLOAT64]), [x])[0]
+    """The operator over `operands(desc, x)` in float64, not rounded."""
+    values = operands(desc, x)
+    nodes = [source(index, ScalarType[x.dtype.name.upper()], x.shape) for index in range(len(values))]
+    return evaluate(define(desc, nodes, [ScalarType.FLOAT64]), values)[0]
 
 
 def ulp_distance(result: Array, expected: Array) -> Array:
@@ -159,7 +215,7 @@ def dense_float32_values(step: int, low: float, high: float) -> Array:
 
 
 def worst(name: str, type: ScalarType, inputs: Array, cases: Iterable[Attributes]) -> Worst:
-    """The greatest distance of an activation over the inputs and the cases."""
+    """The greatest distance of an operator over the inputs and the cases."""
     found = Worst(-1.0, math.nan, {})
     for attributes in cases:
         for x in _chunks(inputs):
@@ -214,8 +270,19 @@ def _described(type: ScalarType, count: int, cases: Sequence[Attributes]) -> str
         if type is F16
         else f"{count / 1e6:.1f} million float32: every {STEP}th, every {DENSE_STEP}th from {low} to {high}"
     )
-    attributes = "; ".join(", ".join(f"{key} {value:.4g}" for key, value in case.items()) for case in cases)
+    attributes = "; ".join(
+        ", ".join(f"{key} {_shown(value)}" for key, value in case.items()) or "no attributes"
+        for case in cases
+    )
+    if not any(cases):
+        attributes = ""
     return f"{values}; {attributes}" if attributes else values
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, ScaleBias):
+        return f"{value.scale:g} {value.bias:g}"
+    return value.name if isinstance(value, RoundingMode) else f"{value:.4g}"
 
 
 if __name__ == "__main__":

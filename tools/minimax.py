@@ -1,4 +1,4 @@
-"""Computes the polynomial coefficients of opendml.program.vector_math and half_math.
+"""Computes the polynomial coefficients of opendml.program.vector_math, half_math and wide_math.
 
     python tools/minimax.py              all tables, as they stand in the source, each with its greatest error
     python tools/minimax.py TANH ERF     some of them
@@ -7,7 +7,7 @@ Each table is the polynomial p whose greatest weighted error |w(x) (p(x) - f(x))
 least: weighted least squares on a dense grid of Chebyshev points, repeated with the weights that Lawson's
 algorithm raises where the error is great. The function's values come from mpmath in 40 digits. The
 coefficients are rounded to float32 one after the other, the constant term first; after each rounding the rest
-is fitted again, so that it makes up for the error of the rounded ones.
+is fitted again, so that it makes up for the error of the rounded ones. Those of wide_math stay float64.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ Function = Callable[[mpf], mpf]
 
 @dataclass(frozen=True)
 class Fit:
-    """One polynomial: `function` to meet on [low, high], `weight` of an error there, and the degree."""
+    """One polynomial: `function` to meet on [low, high], `weight` of an error there, and the degree. The
+    coefficients are rounded to float32, unless they are `wide`."""
 
     name: str
     function: Function
@@ -40,6 +41,7 @@ class Fit:
     low: mpf
     high: mpf
     degree: int
+    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,11 @@ def exp_remainder(r: mpf) -> mpf:
 def log_remainder(f: mpf) -> mpf:
     """(log(1 + f) - f) / f^2."""
     return (mp.log1p(f) - f) / f**2
+
+
+def log_tail(f: mpf) -> mpf:
+    """log(1 + f) / f^4 after the terms up to f^3."""
+    return (mp.log1p(f) - f + f**2 / 2 - f**3 / 3) / f**4
 
 
 def tanh_remainder(square: mpf) -> mpf:
@@ -123,9 +130,48 @@ def half_tail(u: mpf) -> mpf:
     return mp.exp(x**2 / 2) * mp.erfc(x / mp.sqrt(2)) / 2 / s
 
 
+def of_square(function: Function) -> Function:
+    """A function of x as one of x^2."""
+    return lambda square: function(mp.sqrt(square))
+
+
+def sine_rest(x: mpf) -> mpf:
+    """(sin(x) - x) / x^3."""
+    return (mp.sin(x) - x) / x**3
+
+
+def hyperbolic_sine_rest(x: mpf) -> mpf:
+    """(sinh(x) - x) / x^3."""
+    return (mp.sinh(x) - x) / x**3
+
+
+def arc_sine_rest(x: mpf) -> mpf:
+    """(asin(x) - x) / x^3."""
+    return (mp.asin(x) - x) / x**3
+
+
+def arc_tangent_rest(x: mpf) -> mpf:
+    """(atan(x) - x) / x^3."""
+    return (mp.atan(x) - x) / x**3
+
+
+def odd_fit(name: str, rest: Function, function: Function, high: mpf, degree: int, wide: bool = True) -> Fit:
+    """The fit of an odd function's `rest`, (function(x) - x) / x^3, in x^2 for x from 0 to `high`."""
+    weight = of_square(lambda x: x**3 / function(x))
+    return Fit(name, of_square(rest), weight, mpf("1e-12"), high**2, degree, wide)
+
+
+def even_fit(name: str, function: Function, high: mpf, degree: int, wide: bool = True) -> Fit:
+    """The fit of (function(x) - 1) / x^2 in x^2 for x from 0 to `high`."""
+    rest = of_square(lambda x: (function(x) - 1) / x**2)
+    weight = of_square(lambda x: x**2 / function(x))
+    return Fit(name, rest, weight, mpf("1e-12"), high**2, degree, wide)
+
+
 TAIL_SCALE = mpf("1.625")
 TAIL_NUMERATOR = mpf(float(np.float32(float(scaled_tail(mpf(0))))))
 HALF_LOG_2 = mp.log(2) / 2 * mpf("1.0001")
+QUARTER_PI = mp.pi / 4 * mpf("1.0001")
 
 FITS = (
     Fit("EXP", exp_remainder, lambda r: r**2 / mp.exp(r), -HALF_LOG_2, HALF_LOG_2, 4),
@@ -140,6 +186,22 @@ FITS = (
     Fit("HALF_EXPM1", exp_remainder, lambda r: r**2 / mp.expm1(r), -HALF_LOG_2, HALF_LOG_2, 2),
     Fit("HALF_SOFTPLUS", lambda t: mp.log1p(t) / t, lambda t: t / mp.log1p(t), mpf("1e-12"), mpf(1), 5),
     Fit("HALF_TAIL", half_tail, lambda u: 1 / half_tail(u), mpf("-0.6"), mpf(1), 5),
+    Fit("HALF_LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 4),
+    odd_fit("HALF_SINH", hyperbolic_sine_rest, mp.sinh, HALF_LOG_2, 1, wide=False),
+    even_fit("HALF_COSH", mp.cosh, HALF_LOG_2, 1, wide=False),
+    odd_fit("HALF_SIN", sine_rest, mp.sin, QUARTER_PI, 1, wide=False),
+    even_fit("HALF_COS", mp.cos, QUARTER_PI, 1, wide=False),
+    odd_fit("HALF_ASIN", arc_sine_rest, mp.asin, mpf("0.5"), 2, wide=False),
+    odd_fit("HALF_ATAN", arc_tangent_rest, mp.atan, mpf(1), 4, wide=False),
+    odd_fit("ATAN", arc_tangent_rest, mp.atan, mpf(1), 7, wide=False),
+    Fit("LOG_TAIL", log_tail, lambda f: f**4 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 8),
+    # For wide_math.
+    Fit("WIDE_LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 10, wide=True),
+    odd_fit("WIDE_SINH", hyperbolic_sine_rest, mp.sinh, HALF_LOG_2, 2),
+    even_fit("WIDE_COSH", mp.cosh, HALF_LOG_2, 2),
+    odd_fit("WIDE_SIN", sine_rest, mp.sin, QUARTER_PI, 3),
+    even_fit("WIDE_COS", mp.cos, QUARTER_PI, 3),
+    odd_fit("WIDE_ASIN", arc_sine_rest, mp.asin, mpf("0.5"), 6),
 )
 
 
@@ -179,8 +241,11 @@ def fitted(grid: Grid, fixed: Sequence[float]) -> Array:
 
 
 def solve(fit: Fit) -> tuple[list[float], float]:
-    """The float32 coefficients of a fit, the constant term first, and its greatest weighted error."""
+    """The coefficients of a fit, the constant term first, and its greatest weighted error."""
     grid = sample(fit)
+    if fit.wide:
+        best = fitted(grid, [])
+        return best.tolist(), float(errors(grid, best).max())
     fixed: list[float] = []
     while len(fixed) <= fit.degree:
         fixed.append(float(np.float32(fitted(grid, fixed)[len(fixed)])))
@@ -195,8 +260,9 @@ def main(names: Iterable[str]) -> None:
     for fit in FITS:
         if fit.name in wanted:
             coefficients, error = solve(fit)
-            print(f"# greatest error {error * 2**24:.3f} * 2^-24")
-            print(f"_{fit.name} = ({', '.join(f'{value:.9g}' for value in coefficients)})")
+            print(f"# greatest error 2^{math.log2(error):.1f}")
+            digits = 17 if fit.wide else 9
+            print(f"_{fit.name} = ({', '.join(f'{value:.{digits}g}' for value in coefficients)})")
 
 
 if __name__ == "__main__":

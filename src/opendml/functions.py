@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from opendml.runtime.immediate import call
-from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.enums import IsInfinityMode, RoundingMode, TensorDataType
+from opendml.spec.operator_desc import OperatorDesc, ScaleBias
 
 if TYPE_CHECKING:
     from opendml.runtime.device import Device
@@ -21,21 +22,1831 @@ __all__ = [
     "activation_elu",
     "activation_gelu",
     "activation_hard_sigmoid",
+    "activation_hard_swish",
     "activation_identity",
     "activation_leaky_relu",
     "activation_linear",
+    "activation_parameterized_relu",
     "activation_parametric_softplus",
     "activation_relu",
+    "activation_relu_grad",
     "activation_scaled_elu",
     "activation_scaled_tanh",
     "activation_shrink",
     "activation_sigmoid",
     "activation_softplus",
     "activation_softsign",
+    "activation_swish",
     "activation_tanh",
     "activation_thresholded_relu",
+    "cast",
+    "element_wise_abs",
+    "element_wise_acos",
+    "element_wise_acosh",
+    "element_wise_add",
+    "element_wise_add1",
+    "element_wise_asin",
+    "element_wise_asinh",
+    "element_wise_atan",
+    "element_wise_atan_yx",
+    "element_wise_atanh",
+    "element_wise_bit_and",
+    "element_wise_bit_count",
+    "element_wise_bit_not",
+    "element_wise_bit_or",
+    "element_wise_bit_shift_left",
+    "element_wise_bit_shift_right",
+    "element_wise_bit_xor",
+    "element_wise_ceil",
+    "element_wise_clip",
+    "element_wise_clip1",
+    "element_wise_clip_grad",
+    "element_wise_clip_grad1",
+    "element_wise_constant_pow",
+    "element_wise_cos",
+    "element_wise_cosh",
+    "element_wise_dequantize_linear",
+    "element_wise_difference_square",
+    "element_wise_divide",
+    "element_wise_erf",
+    "element_wise_exp",
+    "element_wise_floor",
+    "element_wise_identity",
+    "element_wise_if",
+    "element_wise_is_infinity",
+    "element_wise_is_nan",
+    "element_wise_log",
+    "element_wise_logical_and",
+    "element_wise_logical_equals",
+    "element_wise_logical_greater_than",
+    "element_wise_logical_greater_than_or_equal",
+    "element_wise_logical_less_than",
+    "element_wise_logical_less_than_or_equal",
+    "element_wise_logical_not",
+    "element_wise_logical_or",
+    "element_wise_logical_xor",
+    "element_wise_max",
+    "element_wise_mean",
+    "element_wise_min",
+    "element_wise_modulus_floor",
+    "element_wise_modulus_truncate",
+    "element_wise_multiply",
+    "element_wise_negate",
+    "element_wise_pow",
+    "element_wise_quantize_linear",
+    "element_wise_quantized_linear_add",
+    "element_wise_recip",
+    "element_wise_round",
+    "element_wise_sign",
+    "element_wise_sin",
+    "element_wise_sinh",
+    "element_wise_sqrt",
+    "element_wise_subtract",
+    "element_wise_tan",
+    "element_wise_tanh",
+    "element_wise_threshold",
+    "fill_value_constant",
+    "fill_value_sequence",
     "mean_variance_normalization1",
 ]
+
+
+def element_wise_identity(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Copies each input element to the output, optionally after a scale and bias.
+
+        f(x) = x
+
+    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory
+    as InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.501.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; FLOAT64, INT64,
+            UINT64 from 4_1; 1 to 8 dimensions (4 to 5 below 3_0). Input, any sizes.
+        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
+            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_IDENTITY", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_abs(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise absolute value.
+
+        f(x) = abs(x)
+
+    DML_ELEMENT_WISE_ABS_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; INT32, INT16, INT8 from 2_1; INT64 from 4_1; 1 to 8 dimensions (4
+            below 3_0). Input, any sizes.
+        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
+            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_ABS", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_acos(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise arccosine.
+
+        f(x) = acos(x)
+
+    DML_ELEMENT_WISE_ACOS_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.501, FLOAT16 0.502.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
+        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
+            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_ACOS", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_add(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise sum of two tensors.
+
+        f(a, b) = a + b
+
+    DML_ELEMENT_WISE_ADD_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    ATensor or BTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
+
+    Args:
+        a: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8, UINT16, UINT8
+            from 5_1; 1 to 8 dimensions (4 to 5 below 3_0). left-hand operand.
+        b: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8, UINT16, UINT8
+            from 5_1; 1 to 8 dimensions (4 to 5 below 3_0). right-hand operand; same DataType, DimensionCount
+            and Sizes as ATensor (the page offers no size-1 broadcasting).
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_ADD", (a, b), (), out, device)
+    return results
+
+
+def element_wise_asin(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise arcsine.
+
+        f(x) = asin(x)
+
+    DML_ELEMENT_WISE_ASIN_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.501, FLOAT16 0.502.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
+        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
+            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_ASIN", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_atan(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise arctangent.
+
+        f(x) = atan(x)
+
+    DML_ELEMENT_WISE_ATAN_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 1.422, FLOAT16 0.509.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
+        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
+            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_ATAN", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_ceil(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Rounds each element up to the nearest integer value.
+
+        f(x) = ceil(x)
+
+    DML_ELEMENT_WISE_CEIL_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
+        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
+            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_CEIL", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_clip(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    min: float,
+    max: float,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Clamps each element to the closed interval [Min, Max].
+
+        f(x) = max(Min, min(x, Max))
+
+    DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.401.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
+            5_0; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
+        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
+            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        min: Lower bound; smaller values become Min.
+        max: Upper bound; larger values become Max.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_CLIP", (input,), (scale_bias, min, max), out, device)
+    return results
+
+
+def element_wise_clip1(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    min_max_data_type: TensorDataType,
+    min: int | float,
+    max: int | float,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Clamps each element to [Min, Max], with bounds given in a typed scalar union.
+
+        f(x) = max(Min, min(x, Max))
+
+    DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC, from DML_FEATURE_LEVEL_5_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Args:
+        input: input, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8; 1 to 8
+            dimensions. Input, any sizes.
+        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
+            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        min_max_data_type: DML_TENSOR_DATA_TYPE of Min and Max; must equal OutputTensor.DataType.
+        min: Lower bound, read as MinMaxDataType; smaller values become Min.
+        max: Upper bound, read as MinMaxDataType; larger values become Max.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_CLIP1", (input,), (scale_bias, min_max_data_type, min, max), out, device)
+    return results
+
+
+def element_wise_clip_grad(
+    input: T,
+    input_gradient: T,
+    *,
+    min: float,
+    max: float,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Backpropagation gradient of element-wise CLIP: passes the gradient through strictly inside (Min, Max),
+    zero elsewhere.
+
+        f(x, gradient) = 0 if x <= Min; 0 if x >= Max; gradient otherwise
+
+    DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_1. OutputGradientTensor may be the same
+    memory as InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+
+    Args:
+        input: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 5_0; 1
+            to 8 dimensions. X, normally the InputTensor of the forward CLIP.
+        input_gradient: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from
+            5_0; 1 to 8 dimensions. Incoming gradient, normally with the sizes of the forward output.
+        min: X at or below it gives gradient 0.
+        max: X at or above it gives gradient 0.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_CLIP_GRAD", (input, input_gradient), (min, max), out, device)
+    return results
+
+
+def element_wise_clip_grad1(
+    input: T,
+    input_gradient: T,
+    *,
+    min_max_data_type: TensorDataType,
+    min: int | float,
+    max: int | float,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Backpropagation gradient of element-wise CLIP1: passes the gradient through strictly inside (Min, Max),
+    zero elsewhere.
+
+        f(x, gradient) = 0 if x <= Min; 0 if x >= Max; gradient otherwise
+
+    DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC, from DML_FEATURE_LEVEL_5_0. OutputGradientTensor may be the
+    same memory as InputTensor.
+
+    Args:
+        input: input, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8; 1 to 8
+            dimensions. X, normally the InputTensor of the forward CLIP1.
+        input_gradient: input, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8; 1
+            to 8 dimensions. Incoming gradient, normally with the sizes of the forward output.
+        min_max_data_type: DML_TENSOR_DATA_TYPE of Min and Max; must equal OutputTensor.DataType (so written;
+            the field is OutputGradientTensor).
+        min: Read as MinMaxDataType; x at or below it gives gradient 0.
+        max: Read as MinMaxDataType; x at or above it gives gradient 0.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call(
+        "ELEMENT_WISE_CLIP_GRAD1",
+        (input, input_gradient),
+        (min_max_data_type, min, max),
+        out,
+        device,
+    )
+    return results
+
+
+def element_wise_cos(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise trigonometric cosine.
+
+        f(x) = cos(x)
+
+    DML_ELEMENT_WISE_COS_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.502, FLOAT16 0.528.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
+        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
+            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_COS", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_divide(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise quotient of ATensor over BTensor.
+
+        f(a, b) = a / b
+
+    DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    ATensor or BTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
+
+    Args:
+        a: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT16, INT8, UINT16, UINT8 from 5_1; INT64, UINT64
+            from 6_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
+        b: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT16, INT8, UINT16, UINT8 from 5_1; INT64, UINT64
+            from 6_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and
+            Sizes as ATensor (the page offers no size-1 broadcasting).
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_DIVIDE", (a, b), (), out, device)
+    return results
+
+
+def element_wise_exp(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise natural exponential.
+
+        f(x) = exp(x)
+
+    DML_ELEMENT_WISE_EXP_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.889, FLOAT16 0.508.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
+        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
+            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_EXP", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_floor(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Rounds each element down to the nearest integer value.
+
+        f(x) = floor(x)
+
+    DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
+        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
+            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_FLOOR", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_log(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise natural (base e) logarithm.
+
+        f(x) = ln(x)
+
+    DML_ELEMENT_WISE_LOG_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.9, FLOAT16 0.515.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
+        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
+            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_LOG", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_logical_and(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise logical AND of two tensors.
+
+        f(a, b) = (a && b)
+
+    DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same
+    memory as ATensor or BTensor.
+
+    Args:
+        a: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
+        b: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType,
+            DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_LOGICAL_AND", (a, b), (), out, device)
+    return results
+
+
+def element_wise_logical_equals(
+    a: T,
+    b: T,
+    *,
+    output_type: TensorDataType | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise comparison: equal.
+
+        f(a, b) = (a == b)
+
+    DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Args:
+        a: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
+            4_1; 1 to 8 dimensions (4 below 3_0). left-hand operand.
+        b: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
+            4_1; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and Sizes
+            as ATensor (the page offers no size-1 broadcasting).
+        output_type: The type of the output; that of `out` when None, or UINT8.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_LOGICAL_EQUALS", (a, b), (), out, device, output_type=output_type)
+    return results
+
+
+def element_wise_logical_greater_than(
+    a: T,
+    b: T,
+    *,
+    output_type: TensorDataType | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise comparison: greater than.
+
+        f(a, b) = (a > b)
+
+    DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Args:
+        a: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
+            4_1; 1 to 8 dimensions (4 below 3_0). left-hand operand.
+        b: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
+            4_1; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and Sizes
+            as ATensor (the page offers no size-1 broadcasting).
+        output_type: The type of the output; that of `out` when None, or UINT8.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_LOGICAL_GREATER_THAN", (a, b), (), out, device, output_type=output_type)
+    return results
+
+
+def element_wise_logical_less_than(
+    a: T,
+    b: T,
+    *,
+    output_type: TensorDataType | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise comparison: less than.
+
+        f(a, b) = (a < b)
+
+    DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Args:
+        a: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
+            4_1; 1 to 8 dimensions (4 below 3_0). left-hand operand.
+        b: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
+            4_1; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and Sizes
+            as ATensor (the page offers no size-1 broadcasting).
+        output_type: The type of the output; that of `out` when None, or UINT8.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_LOGICAL_LESS_THAN", (a, b), (), out, device, output_type=output_type)
+    return results
+
+
+def element_wise_logical_greater_than_or_equal(
+    a: T,
+    b: T,
+    *,
+    output_type: TensorDataType | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise comparison: greater than or equal.
+
+        f(a, b) = (a >= b)
+
+    DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. Not in place.
+
+    Args:
+        a: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1; 1 to 8
+            dimensions. left-hand operand.
+        b: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1; 1 to 8
+            dimensions. right-hand operand; same DataType, DimensionCount and Sizes as ATensor (the page
+            offers no size-1 broadcasting).
+        output_type: The type of the output; that of `out` when None, or UINT8.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call(
+        "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL",
+        (a, b),
+        (),
+        out,
+        device,
+        output_type=output_type,
+    )
+    return results
+
+
+def element_wise_logical_less_than_or_equal(
+    a: T,
+    b: T,
+    *,
+    output_type: TensorDataType | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise comparison: less than or equal.
+
+        f(a, b) = (a <= b)
+
+    DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. Not in place.
+
+    Args:
+        a: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1; 1 to 8
+            dimensions. left-hand operand.
+        b: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1; 1 to 8
+            dimensions. right-hand operand; same DataType, DimensionCount and Sizes as ATensor (the page
+            offers no size-1 broadcasting).
+        output_type: The type of the output; that of `out` when None, or UINT8.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call(
+        "ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL",
+        (a, b),
+        (),
+        out,
+        device,
+        output_type=output_type,
+    )
+    return results
+
+
+def element_wise_logical_not(
+    input: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise logical NOT.
+
+        f(x) = !x
+
+    DML_ELEMENT_WISE_LOGICAL_NOT_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same
+    memory as InputTensor.
+
+    Args:
+        input: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_LOGICAL_NOT", (input,), (), out, device)
+    return results
+
+
+def element_wise_logical_or(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise logical OR of two tensors.
+
+        f(a, b) = (a || b)
+
+    DML_ELEMENT_WISE_LOGICAL_OR_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory
+    as ATensor or BTensor.
+
+    Args:
+        a: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
+        b: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType,
+            DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_LOGICAL_OR", (a, b), (), out, device)
+    return results
+
+
+def element_wise_logical_xor(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise logical exclusive OR of two tensors.
+
+        f(a, b) = (!!a) != (!!b)
+
+    DML_ELEMENT_WISE_LOGICAL_XOR_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same
+    memory as ATensor or BTensor.
+
+    Args:
+        a: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
+        b: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType,
+            DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_LOGICAL_XOR", (a, b), (), out, device)
+    return results
+
+
+def element_wise_max(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise larger of two tensors.
+
+        f(a, b) = max(a, b)
+
+    DML_ELEMENT_WISE_MAX_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    ATensor or BTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+
+    Args:
+        a: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
+            5_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
+        b: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
+            5_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and Sizes
+            as ATensor (the page offers no size-1 broadcasting).
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_MAX", (a, b), (), out, device)
+    return results
+
+
+def element_wise_mean(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise average of two tensors.
+
+        f(a, b) = (a + b) / 2
+
+    DML_ELEMENT_WISE_MEAN_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    ATensor or BTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 1, FLOAT16 0.5.
+
+    Args:
+        a: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; 1 to 8 dimensions (4 below 3_0). left-hand
+            operand.
+        b: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; 1 to 8 dimensions (4 below 3_0). right-hand
+            operand; same DataType, DimensionCount and Sizes as ATensor (the page offers no size-1
+            broadcasting).
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_MEAN", (a, b), (), out, device)
+    return results
+
+
+def element_wise_min(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise smaller of two tensors.
+
+        f(a, b) = min(a, b)
+
+    DML_ELEMENT_WISE_MIN_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    ATensor or BTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+
+    Args:
+        a: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
+            5_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
+        b: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
+            5_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and Sizes
+            as ATensor (the page offers no size-1 broadcasting).
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_MIN", (a, b), (), out, device)
+    return results
+
+
+def element_wise_multiply(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise product of two tensors.
+
+        f(a, b) = a * b
+
+    DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory
+    as ATensor or BTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
+
+    Args:
+        a: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8, UINT16, UINT8
+            from 5_1; 1 to 8 dimensions (4 to 5 below 3_0). left-hand operand.
+        b: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8, UINT16, UINT8
+            from 5_1; 1 to 8 dimensions (4 to 5 below 3_0). right-hand operand; same DataType, DimensionCount
+            and Sizes as ATensor (the page offers no size-1 broadcasting).
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_MULTIPLY", (a, b), (), out, device)
+    return results
+
+
+def element_wise_pow(
+    input: T,
+    exponent: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Raises each input element to the power of the matching exponent element.
+
+        f(input, exponent) = pow(input, exponent)
+
+    DML_ELEMENT_WISE_POW_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.992, FLOAT16 0.508.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 3_0; 1 to 8 dimensions
+            (4 below 3_0). Base.
+        exponent: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 3_0; 1 to 8
+            dimensions (4 below 3_0). Exponent; same DimensionCount and Sizes as InputTensor; from 3_0 its
+            DataType may differ from InputTensor's.
+        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
+            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform (applies to
+            InputTensor, not to ExponentTensor).
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_POW", (input, exponent), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_constant_pow(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    exponent: float,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Raises each element to a constant exponent.
+
+        f(x) = pow(x, Exponent)
+
+    DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same
+    memory as InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.909, FLOAT16 0.508.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
+        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
+            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        exponent: Exponent applied to every element.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_CONSTANT_POW", (input,), (scale_bias, exponent), out, device)
+    return results
+
+
+def element_wise_recip(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise reciprocal.
+
+        f(x) = 1 / x
+
+    DML_ELEMENT_WISE_RECIP_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
+        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
+            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_RECIP", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_sin(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise trigonometric sine.
+
+        f(x) = sin(x)
+
+    DML_ELEMENT_WISE_SIN_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.502, FLOAT16 0.528.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
+        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
+            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_SIN", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_sqrt(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise square root.
+
+        f(x) = sqrt(x)
+
+    DML_ELEMENT_WISE_SQRT_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
+        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
+            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_SQRT", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_difference_square(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Square of the element-wise difference.
+
+        f(a, b) = (a - b) * (a - b)
+
+    DML_ELEMENT_WISE_DIFFERENCE_SQUARE_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_1. OutputTensor may be the same
+    memory as ATensor or BTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 1.914, FLOAT16 0.501.
+
+    Args:
+        a: input, FLOAT32, FLOAT16, INT32, UINT32; 1 to 8 dimensions. left-hand operand.
+        b: input, FLOAT32, FLOAT16, INT32, UINT32; 1 to 8 dimensions. right-hand operand; same DataType,
+            DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_DIFFERENCE_SQUARE", (a, b), (), out, device)
+    return results
+
+
+def element_wise_atan_yx(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Two-argument arctangent with ATensor as the y axis and BTensor as the x axis.
+
+        f(y, x) = atan2(y, x), y from ATensor, x from BTensor
+
+    DML_ELEMENT_WISE_ATAN_YX_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_1. OutputTensor may be the same memory as
+    ATensor or BTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 1.74, FLOAT16 0.507.
+
+    Args:
+        a: input, FLOAT32, FLOAT16; 1 to 8 dimensions. y-axis values.
+        b: input, FLOAT32, FLOAT16; 1 to 8 dimensions. x-axis values; same DataType, DimensionCount and Sizes
+            as ATensor.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_ATAN_YX", (a, b), (), out, device)
+    return results
+
+
+def element_wise_subtract(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise difference: B is taken away from A.
+
+        f(a, b) = a - b
+
+    DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory
+    as ATensor or BTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
+
+    Args:
+        a: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8, UINT16, UINT8
+            from 5_1; 1 to 8 dimensions (4 below 3_0). left-hand operand.
+        b: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8, UINT16, UINT8
+            from 5_1; 1 to 8 dimensions (4 below 3_0). right-hand operand.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_SUBTRACT", (a, b), (), out, device)
+    return results
+
+
+def element_wise_tan(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Tangent of each element (trigonometric).
+
+        f(x) = tan(x), with x first mapped by x * Scale + Bias when ScaleBias is present
+
+    DML_ELEMENT_WISE_TAN_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.501, FLOAT16 0.522.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Any sizes.
+        scale_bias: When present g(x) = x * Scale + Bias is applied to each input element before the operator.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_TAN", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_threshold(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    min: float,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Clamps every element from below at Min.
+
+        f(x) = max(x, Min), where max is the larger of the two; x first mapped by x * Scale + Bias when
+            ScaleBias is present
+
+    DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory
+    as InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.401.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; 1 to 8 dimensions
+            (4 below 3_0). Any sizes.
+        scale_bias: When present g(x) = x * Scale + Bias is applied to each input element before the operator.
+        min: Lower bound; elements under it become Min.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_THRESHOLD", (input,), (scale_bias, min), out, device)
+    return results
+
+
+def element_wise_quantize_linear(
+    input: T,
+    scale: T,
+    zero_point: T | None = None,
+    *,
+    output_type: TensorDataType | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Linear quantization of each element with an element-wise scale and zero point into 8-bit integers,
+    saturating.
+
+        f(input, scale, zero_point) = clamp(round(input / scale) + zero_point, Min, Max); UINT8 output: Min =
+            0, Max = 255; INT8 output: Min = -128, Max = 127
+
+    DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Args:
+        input: input, FLOAT32; INT32 from 2_1; FLOAT16 from 6_0; 1 to 8 dimensions (4 below 3_0). Values to
+            quantize.
+        scale: input, FLOAT32; FLOAT16 from 6_0; 1 to 8 dimensions (4 below 3_0). per-element scale, same
+            Sizes as input (broadcast by zero strides); scale 0 gives undefined behaviour.
+        zero_point: input, optional from 6_2; UINT8; INT8 from 2_1; 1 to 8 dimensions (4 below 3_0). Zero
+            point, same DataType as OutputTensor; optional from 6_2, required before.
+        output_type: The type of the output; that of `out` when None, or that of ZeroPointTensor, or UINT8.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call(
+        "ELEMENT_WISE_QUANTIZE_LINEAR",
+        (input, scale, zero_point),
+        (),
+        out,
+        device,
+        output_type=output_type,
+    )
+    return results
+
+
+def element_wise_dequantize_linear(
+    input: T,
+    scale: T,
+    zero_point: T | None = None,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Linear dequantization of each integer element with an element-wise scale and zero point.
+
+        f(input, scale, zero_point) = (input - zero_point) * scale
+
+    DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Args:
+        input: input, UINT8; INT32, INT16, INT8, UINT32, UINT16 from 2_1; 1 to 8 dimensions (4 below 3_0).
+            Quantized values.
+        scale: input, FLOAT32; FLOAT16 from 6_0; 1 to 8 dimensions (4 below 3_0). per-element scale, same
+            Sizes as input; scale 0 gives undefined behaviour.
+        zero_point: input, optional from 6_2; UINT8; INT32, INT16, INT8, UINT32, UINT16 from 2_1; 1 to 8
+            dimensions (4 below 3_0). Zero point, same DataType as InputTensor; optional from 6_2, required
+            before.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_DEQUANTIZE_LINEAR", (input, scale, zero_point), (), out, device)
+    return results
+
+
+def cast(
+    input: T,
+    *,
+    output_type: TensorDataType | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Converts each element to the data type of the output tensor.
+
+        f(x) = (OutputType) x
+
+    DML_CAST_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Args:
+        input: input, FLOAT32, FLOAT16, INT16, INT8, UINT16, UINT8; INT64, INT32, UINT64, UINT32 from 3_0;
+            FLOAT64 from 4_1; 1 to 8 dimensions (4 below 3_1). Any sizes.
+        output_type: The type of the output; that of `out` when None.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("CAST", (input,), (), out, device, output_type=output_type)
+    return results
+
+
+def element_wise_sign(
+    input: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Sign of each element: -1, 0 or 1.
+
+        f(x) = -1 if x < 0; 1 if x > 0; 0 otherwise (including -0)
+
+    DML_ELEMENT_WISE_SIGN_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
+            4_1; 1 to 8 dimensions (4 below 3_0). Data.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_SIGN", (input,), (), out, device)
+    return results
+
+
+def element_wise_is_nan(
+    input: T,
+    *,
+    output_type: TensorDataType | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Writes 1 where the input element is an IEEE-754 NaN, 0 elsewhere.
+
+        f(x) = isnan(x) ? 1 : 0
+
+    DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. Not in place.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Data.
+        output_type: The type of the output; that of `out` when None, or UINT8.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_IS_NAN", (input,), (), out, device, output_type=output_type)
+    return results
+
+
+def element_wise_negate(
+    input: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Changes the sign of each element.
+
+        f(x) = -x
+
+    DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC, from DML_FEATURE_LEVEL_5_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+
+    Args:
+        input: input, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8; 1 to 8 dimensions. Data.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_NEGATE", (input,), (), out, device)
+    return results
+
+
+def element_wise_erf(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Gaussian error function of each element.
+
+        f(x) = 2 / sqrt(pi) * integral from 0 to x of exp(-(i^2)) di; input first mapped by ScaleBias
+
+    DML_ELEMENT_WISE_ERF_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 1.035, FLOAT16 0.5.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Data.
+        scale_bias: DML_SCALE_BIAS; g(x) = x * scale + bias applied to each input element before the function;
+            absent: identity.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_ERF", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_sinh(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Hyperbolic sine of each element.
+
+        f(x) = sinh(x); input first mapped by ScaleBias
+
+    DML_ELEMENT_WISE_SINH_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.502, FLOAT16 0.5.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Data.
+        scale_bias: DML_SCALE_BIAS; g(x) = x * scale + bias applied to each input element before the function;
+            absent: identity.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_SINH", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_cosh(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Hyperbolic cosine of each element.
+
+        f(x) = cosh(x); input first mapped by ScaleBias
+
+    DML_ELEMENT_WISE_COSH_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.501, FLOAT16 0.501.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Data.
+        scale_bias: DML_SCALE_BIAS; g(x) = x * scale + bias applied to each input element before the function;
+            absent: identity.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_COSH", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_tanh(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Hyperbolic tangent of each element.
+
+        f(x) = tanh(x); with ScaleBias: tanh(x * scale + bias)
+
+    DML_ELEMENT_WISE_TANH_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 1.067, FLOAT16 0.54.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Data.
+        scale_bias: DML_SCALE_BIAS; g(x) = x * scale + bias applied to each input element before the function;
+            absent: identity.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_TANH", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_asinh(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Inverse hyperbolic sine of each element.
+
+        f(x) = asinh(x) = ln(x + sqrt(x*x + 1)); input first mapped by ScaleBias
+
+    DML_ELEMENT_WISE_ASINH_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.502, FLOAT16 0.512.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Data.
+        scale_bias: DML_SCALE_BIAS; g(x) = x * scale + bias applied to each input element before the function;
+            absent: identity.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_ASINH", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_acosh(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Inverse hyperbolic cosine of each element.
+
+        f(x) = acosh(x) = ln(x + sqrt(x*x - 1)); with ScaleBias: acosh(x * scale + bias)
+
+    DML_ELEMENT_WISE_ACOSH_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.501, FLOAT16 0.503.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Data.
+        scale_bias: DML_SCALE_BIAS; g(x) = x * scale + bias applied to each input element before the function;
+            absent: identity.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_ACOSH", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_atanh(
+    input: T,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Inverse hyperbolic tangent of each element.
+
+        f(x) = atanh(x) = ln((1 + x) / (1 - x)) / 2; input first mapped by ScaleBias
+
+    DML_ELEMENT_WISE_ATANH_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.502, FLOAT16 0.512.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Data.
+        scale_bias: DML_SCALE_BIAS; g(x) = x * scale + bias applied to each input element before the function;
+            absent: identity.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_ATANH", (input,), (scale_bias,), out, device)
+    return results
+
+
+def element_wise_if(
+    condition: T,
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Picks each output element from A where the condition is non-zero, from B where it is zero.
+
+        f(cond, a, b) = cond != 0 ? a : b
+
+    DML_ELEMENT_WISE_IF_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. Not in place.
+
+    Args:
+        condition: input, UINT8; 1 to 8 dimensions (4 below 3_0). UINT8 condition.
+        a: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 3_0; FLOAT64, INT64, UINT64
+            from 5_0; 1 to 8 dimensions (4 below 3_0). Values for non-zero condition.
+        b: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 3_0; FLOAT64, INT64, UINT64
+            from 5_0; 1 to 8 dimensions (4 below 3_0). Values for zero condition.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_IF", (condition, a, b), (), out, device)
+    return results
+
+
+def element_wise_add1(
+    a: T,
+    b: T,
+    *,
+    fused_activation: OperatorDesc | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise sum with an optional fused activation.
+
+        f(a, b) = FusedActivation(a + b)
+
+    DML_ELEMENT_WISE_ADD1_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
+    ATensor or BTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
+
+    Args:
+        a: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0). Left operand.
+        b: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0). Right operand.
+        fused_activation: Activation operator desc applied to the sum; only when the output type is FLOAT16 or
+            FLOAT32; absent: none.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_ADD1", (a, b), (fused_activation,), out, device)
+    return results
+
+
+def element_wise_bit_shift_left(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Logical left shift of each A element by the number of bits in the matching B element.
+
+        f(a, b) = a << b
+
+    DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. OutputTensor may be the same
+    memory as ATensor or BTensor.
+
+    Args:
+        a: input, UINT32, UINT16, UINT8; UINT64 from 4_1; 1 to 8 dimensions (4 below 3_0). Values.
+        b: input, UINT32, UINT16, UINT8; UINT64 from 4_1; 1 to 8 dimensions (4 below 3_0). Bit counts.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_BIT_SHIFT_LEFT", (a, b), (), out, device)
+    return results
+
+
+def element_wise_bit_shift_right(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Logical right shift of each A element by the number of bits in the matching B element.
+
+        f(a, b) = a >> b (logical, zero-filling)
+
+    DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. OutputTensor may be the same
+    memory as ATensor or BTensor.
+
+    Args:
+        a: input, UINT32, UINT16, UINT8; UINT64 from 4_1; 1 to 8 dimensions (4 below 3_0). Values.
+        b: input, UINT32, UINT16, UINT8; UINT64 from 4_1; 1 to 8 dimensions (4 below 3_0). Bit counts.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_BIT_SHIFT_RIGHT", (a, b), (), out, device)
+    return results
+
+
+def element_wise_round(
+    input: T,
+    *,
+    rounding_mode: RoundingMode = RoundingMode.HALVES_TO_NEAREST_EVEN,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Rounds each element to an integral value in the chosen mode.
+
+        HALVES_TO_NEAREST_EVEN: nearest integer, ties to even; TOWARD_ZERO: trunc(x); TOWARD_INFINITY: nearest
+            integer, ties away from zero (sign(x) * floor(|x| + 0.5))
+
+    DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Data.
+        rounding_mode: DML_ROUNDING_MODE: HALVES_TO_NEAREST_EVEN, TOWARD_ZERO, TOWARD_INFINITY.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_ROUND", (input,), (rounding_mode,), out, device)
+    return results
+
+
+def element_wise_is_infinity(
+    input: T,
+    *,
+    infinity_mode: IsInfinityMode = IsInfinityMode.EITHER,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Writes 1 where the element is an infinity of the chosen sign, 0 elsewhere.
+
+        f(x) = isinf(x) && ((x > 0 && InfinityMode == POSITIVE) || (x < 0 && InfinityMode == NEGATIVE) ||
+            InfinityMode == EITHER) ? 1 : 0
+
+    DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Data.
+        infinity_mode: DML_IS_INFINITY_MODE: EITHER (-inf or inf), POSITIVE (inf only), NEGATIVE (-inf only).
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_IS_INFINITY", (input,), (infinity_mode,), out, device)
+    return results
+
+
+def element_wise_modulus_truncate(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """C-style remainder of each pair of elements.
+
+        f(a, b) = a - (b * trunc(a / b))
+
+    DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. OutputTensor may be the same
+    memory as ATensor or BTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+
+    Args:
+        a: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 6_0; 1 to 8
+            dimensions (4 below 3_0). Dividend.
+        b: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 6_0; 1 to 8
+            dimensions (4 below 3_0). Divisor.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_MODULUS_TRUNCATE", (a, b), (), out, device)
+    return results
+
+
+def element_wise_modulus_floor(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Python-style modulus of each pair of elements.
+
+        f(a, b) = a - (b * floor(a / b))
+
+    DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. OutputTensor may be the same
+    memory as ATensor or BTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
+
+    Args:
+        a: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 6_0; 1 to 8
+            dimensions (4 below 3_0). Dividend.
+        b: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 6_0; 1 to 8
+            dimensions (4 below 3_0). Divisor.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_MODULUS_FLOOR", (a, b), (), out, device)
+    return results
+
+
+def fill_value_constant(
+    *,
+    value_data_type: TensorDataType,
+    value: int | float,
+    sizes: Sequence[int] | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Fills the output with one constant.
+
+        for each coordinate: Output[coordinate] = Value
+
+    DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
+
+    Args:
+        value_data_type: DML_TENSOR_DATA_TYPE of Value; must equal OutputTensor.DataType.
+        value: Fill value, read as ValueDataType.
+        sizes: The sizes of the output; those of `out` when None.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("FILL_VALUE_CONSTANT", (), (value_data_type, value), out, device, sizes=sizes)
+    return results
+
+
+def fill_value_sequence(
+    *,
+    value_data_type: TensorDataType,
+    value_start: int | float,
+    value_delta: int | float,
+    sizes: Sequence[int] | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Fills the output with an arithmetic sequence in element order.
+
+        v = ValueStart; for each coordinate (row-major): Output[coordinate] = v; v += ValueDelta
+
+    DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
+
+    Args:
+        value_data_type: DML_TENSOR_DATA_TYPE of both values; must equal OutputTensor.DataType.
+        value_start: First element.
+        value_delta: Added after each element written.
+        sizes: The sizes of the output; those of `out` when None.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call(
+        "FILL_VALUE_SEQUENCE",
+        (),
+        (value_data_type, value_start, value_delta),
+        out,
+        device,
+        sizes=sizes,
+    )
+    return results
 
 
 def mean_variance_normalization1(
@@ -82,6 +1893,204 @@ def mean_variance_normalization1(
         (axes, normalize_variance, epsilon, fused_activation),
         out,
         device,
+    )
+    return results
+
+
+def element_wise_bit_and(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise bitwise AND of two tensors on their raw bit patterns.
+
+        Output = A & B, bit by bit
+
+    DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. OutputTensor may be the same memory as
+    ATensor or BTensor.
+
+    Args:
+        a: input, UINT32, UINT16, UINT8; FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64 from
+            4_1; 1 to 8 dimensions. Left operand.
+        b: input, UINT32, UINT16, UINT8; FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64 from
+            4_1; 1 to 8 dimensions. Right operand, same sizes (no implicit broadcasting).
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_BIT_AND", (a, b), (), out, device)
+    return results
+
+
+def element_wise_bit_or(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise bitwise OR of two tensors on their raw bit patterns.
+
+        Output = A | B, bit by bit
+
+    DML_ELEMENT_WISE_BIT_OR_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. OutputTensor may be the same memory as
+    ATensor or BTensor.
+
+    Args:
+        a: input, UINT32, UINT16, UINT8; FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64 from
+            4_1; 1 to 8 dimensions. Left operand.
+        b: input, UINT32, UINT16, UINT8; FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64 from
+            4_1; 1 to 8 dimensions. Right operand, same sizes (no implicit broadcasting).
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_BIT_OR", (a, b), (), out, device)
+    return results
+
+
+def element_wise_bit_xor(
+    a: T,
+    b: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise bitwise XOR of two tensors on their raw bit patterns.
+
+        Output = A ^ B, bit by bit
+
+    DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. OutputTensor may be the same memory as
+    ATensor or BTensor.
+
+    Args:
+        a: input, UINT32, UINT16, UINT8; FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64 from
+            4_1; 1 to 8 dimensions. Left operand.
+        b: input, UINT32, UINT16, UINT8; FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64 from
+            4_1; 1 to 8 dimensions. Right operand, same sizes (no implicit broadcasting).
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_BIT_XOR", (a, b), (), out, device)
+    return results
+
+
+def element_wise_bit_not(
+    input: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Element-wise bitwise complement on the raw bit pattern.
+
+        Output = ~Input
+
+    DML_ELEMENT_WISE_BIT_NOT_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. OutputTensor may be the same memory as
+    InputTensor.
+
+    Args:
+        input: input, UINT32, UINT16, UINT8; FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64 from
+            4_1; 1 to 8 dimensions. Any sizes.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_BIT_NOT", (input,), (), out, device)
+    return results
+
+
+def element_wise_bit_count(
+    input: T,
+    *,
+    output_type: TensorDataType | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Counts the bits set to 1 in the raw pattern of each element.
+
+        Output = popcount(bits of Input)
+
+    DML_ELEMENT_WISE_BIT_COUNT_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. Not in place.
+
+    Args:
+        input: input, UINT32, UINT16, UINT8; FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64 from
+            4_1; 1 to 8 dimensions. Any sizes.
+        output_type: The type of the output; that of `out` when None, or UINT8.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ELEMENT_WISE_BIT_COUNT", (input,), (), out, device, output_type=output_type)
+    return results
+
+
+def activation_relu_grad(
+    input: T,
+    input_gradient: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Backpropagates a gradient through ReLU: passes it where the forward input was positive, zero elsewhere.
+
+        OutputGradient = (Input > 0 ? InputGradient : 0)
+
+    DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. Not in place.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; INT32, INT16, INT8 from 5_1; 1 to 8 dimensions. forward-pass input of
+            ReLU.
+        input_gradient: input, FLOAT32, FLOAT16; INT32, INT16, INT8 from 5_1; 1 to 8 dimensions. Incoming
+            gradient, same sizes.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ACTIVATION_RELU_GRAD", (input, input_gradient), (), out, device)
+    return results
+
+
+def element_wise_quantized_linear_add(
+    a: T,
+    a_scale: T,
+    a_zero_point: T | None,
+    b: T,
+    b_scale: T,
+    b_zero_point: T | None,
+    output_scale: T,
+    output_zero_point: T | None = None,
+    *,
+    output_type: TensorDataType | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Adds two linearly quantized tensors element by element and requantizes the sum.
+
+        Y = (A - AZeroPoint) * AScale + (B - BZeroPoint) * BScale; Output = clamp(round(Y / OutputScale) +
+            OutputZeroPoint, Min, Max); UINT8 output: 0..255, INT8 output: -128..127
+
+    DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC, from DML_FEATURE_LEVEL_4_0. Not in place.
+
+    Args:
+        a: input, INT8, UINT8; 1 to 8 dimensions. Any sizes.
+        a_scale: input, FLOAT32; 1 to 8 dimensions. 1 element.
+        a_zero_point: input, optional; INT8, UINT8; 1 to 8 dimensions. 1 element, default 0.
+        b: input, INT8, UINT8; 1 to 8 dimensions. Same sizes as A (implied).
+        b_scale: input, FLOAT32; 1 to 8 dimensions. 1 element.
+        b_zero_point: input, optional; INT8, UINT8; 1 to 8 dimensions. 1 element, default 0.
+        output_scale: input, FLOAT32; 1 to 8 dimensions. 1 element (an input).
+        output_zero_point: input, optional; INT8, UINT8; 1 to 8 dimensions. 1 element, default 0 (an input).
+        output_type: The type of the output; that of `out` when None, or that of OutputZeroPointTensor, or
+            UINT8.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call(
+        "ELEMENT_WISE_QUANTIZED_LINEAR_ADD",
+        (a, a_scale, a_zero_point, b, b_scale, b_zero_point, output_scale, output_zero_point),
+        (),
+        out,
+        device,
+        output_type=output_type,
     )
     return results
 
@@ -246,6 +2255,35 @@ def activation_linear(
         device: Where to run; the default device when None.
     """
     results: T = call("ACTIVATION_LINEAR", (input,), (alpha, beta), out, device)
+    return results
+
+
+def activation_parameterized_relu(
+    input: T,
+    slope: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Rectified linear unit whose negative slope is read per element from a tensor.
+
+        f(x, slope) = x if x >= 0; slope * x otherwise
+
+    DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same
+    memory as InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; INT32, INT16, INT8 from 5_1; 1 to 8 dimensions (4 to 5 below 3_0, 4
+            below 2_0). Source.
+        slope: input, FLOAT32, FLOAT16; INT32, INT16, INT8 from 5_1; 1 to 8 dimensions (4 to 5 below 3_0, 4
+            below 2_0). Slope for each corresponding input element; same sizes (broadcast only through
+            strides).
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ACTIVATION_PARAMETERIZED_RELU", (input, slope), (), out, device)
     return results
 
 
@@ -541,4 +2579,58 @@ def activation_gelu(
         device: Where to run; the default device when None.
     """
     results: T = call("ACTIVATION_GELU", (input,), (), out, device)
+    return results
+
+
+def activation_swish(
+    input: T,
+    *,
+    sigmoid_input_scale: float = 1.0,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Swish: the element times the sigmoid of the scaled element.
+
+        f(x) = x * Sigmoid(SigmoidInputScale * x) = x / (1 + exp(-SigmoidInputScale * x))
+
+    DML_ACTIVATION_SWISH_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_2. OutputTensor may be the same memory as
+    InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 4.36, FLOAT16 0.518.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.
+        sigmoid_input_scale: Coefficient; typical default 1.0.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ACTIVATION_SWISH", (input,), (sigmoid_input_scale,), out, device)
+    return results
+
+
+def activation_hard_swish(
+    input: T,
+    *,
+    alpha: float = 0.166667,
+    beta: float = 0.5,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Hard swish: the element times its hard sigmoid.
+
+        f(x) = x * HardSigmoid(x, Alpha, Beta) = x * max(0, min(Alpha * x + Beta, 1))
+
+    DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_2. OutputTensor may be the same memory
+    as InputTensor.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 1.484, FLOAT16 0.501.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.
+        alpha: Scale; typical default 0.166667 (1/6).
+        beta: Bias; typical default 0.5.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ACTIVATION_HARD_SWISH", (input,), (alpha, beta), out, device)
     return results

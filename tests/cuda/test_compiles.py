@@ -58,7 +58,7 @@ def compiled_per_capability() -> Iterator[tuple[int, Launch]]:
                 pattern.mode,
                 pattern.vector > 1,
                 pattern.columns,
-                pattern.loads[0].type,
+                pattern.accesses[0].type,
             )
             if capability == 90 or key not in seen:
                 seen.add(key)

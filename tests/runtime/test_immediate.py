@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml import Device, InvalidArgument, Unsupported
+from opendml import Device, InvalidArgument
 from opendml.runtime.host_array import Array
 from tests.running import same_bits
 
@@ -213,9 +213,67 @@ def test_inputs_that_are_no_tensors_are_refused(x: Any, message: str) -> None:
     assert message in str(error.value)
 
 
-def test_integers_are_refused_as_not_yet_supported() -> None:
-    with pytest.raises(Unsupported, match="ACTIVATION_RELU: cannot be run on INT32 yet"):
-        dml.activation_relu(np.array([-1, 2], np.int32))
+def test_integers_stay_integers() -> None:
+    assert same_bits(dml.activation_relu(np.array([-1, 2], np.int32)), np.array([0, 2], np.int32))
+
+
+def test_numbers_and_smaller_arrays_are_repeated() -> None:
+    x = ramp(2, 3)
+    assert same_bits(dml.element_wise_add(x, 2.0), x + np.float32(2))
+    assert same_bits(dml.element_wise_subtract(1, x), np.float32(1) - x)
+    row, column = ramp(3), ramp(2, 1)
+    assert same_bits(dml.element_wise_multiply(row, column), row * column)
+    assert same_bits(dml.element_wise_multiply(x, row, out=x), ramp(2, 3) * row)
+
+
+def test_a_number_must_be_one_of_its_type() -> None:
+    x = np.array([1, 2], np.uint8)
+    for number in (2.5, -1, 256):
+        with pytest.raises(InvalidArgument, match=r"ELEMENT_WISE_ADD\.BTensor: .*whole number that UINT8"):
+            dml.element_wise_add(x, number)
+    with pytest.raises(InvalidArgument, match=r"ELEMENT_WISE_ADD\.ATensor: float"):
+        dml.element_wise_add(1.0, 2.0)
+
+
+def test_sizes_that_do_not_fit_together_are_refused() -> None:
+    with pytest.raises(InvalidArgument, match=r"ELEMENT_WISE_ADD\.BTensor"):
+        dml.element_wise_add(ramp(2, 3), ramp(2, 2))
+
+
+def test_the_output_of_a_cast_has_the_type_that_is_asked_for() -> None:
+    x = ramp(4)
+    assert dml.cast(x, output_type=dml.FLOAT16).dtype == np.float16
+    assert dml.cast(x, out=np.zeros(4, np.int8)).dtype == np.int8
+    with pytest.raises(InvalidArgument, match=r"CAST.OutputTensor: neither output_type nor an array"):
+        dml.cast(x)
+
+
+def test_the_output_type_follows_from_what_it_must_agree_with() -> None:
+    x, condition = ramp(3), np.array([1, 0, 2], np.uint8)
+    assert dml.element_wise_logical_less_than(x, 0.0).tolist() == [1, 0, 0]
+    assert dml.element_wise_logical_less_than(x, 0.0).dtype == np.uint8
+    assert dml.element_wise_logical_less_than(x, 0.0, output_type=dml.UINT32).dtype == np.uint32
+    assert dml.element_wise_if(condition, x, 9.0).tolist() == [-2, 9, 2]
+    assert dml.element_wise_quantize_linear(x, 0.5).dtype == np.uint8
+    assert dml.element_wise_quantize_linear(x, 0.5, np.int8(3)).tolist() == [-1, 3, 7]
+    assert dml.element_wise_dequantize_linear(condition, 0.5, 1).dtype == np.float32
+
+
+def test_operators_without_inputs_are_told_their_sizes() -> None:
+    filled: Array = dml.fill_value_constant(value_data_type=dml.INT16, value=-3, sizes=[2, 2])
+    assert same_bits(filled, np.full((2, 2), -3, np.int16))
+    out = np.zeros((2, 2), np.float32)
+    dml.fill_value_sequence(value_data_type=dml.FLOAT32, value_start=1, value_delta=0.5, out=out)
+    assert out.tolist() == [[1, 1.5], [2, 2.5]]
+    with pytest.raises(InvalidArgument, match=r"FILL_VALUE_CONSTANT\.OutputTensor: neither sizes"):
+        dml.fill_value_constant(value_data_type=dml.INT16, value=-3)
+
+
+def test_scales_that_differ_only_in_the_sign_of_zero_are_told_apart() -> None:
+    x = np.zeros(4, np.float32)
+    for bias in (-0.0, 0.0, -0.0):
+        result = dml.element_wise_identity(-x, scale_bias=dml.ScaleBias(1.0, bias))
+        assert np.signbit(result).all() == (math.copysign(1.0, bias) < 0)
 
 
 @pytest.mark.parametrize(

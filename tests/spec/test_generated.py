@@ -79,7 +79,7 @@ def test_unknown_desc_class_is_an_attribute_error() -> None:
 
 
 def test_immediate_functions_take_tensors_then_attributes() -> None:
-    """Every function of the module: inputs in order, then keyword-only attributes, `out` and `device`."""
+    """Every function: inputs, then keyword-only attributes, what the output needs, `out` and `device`."""
     tree = ast.parse((PACKAGE / "functions.py").read_text("utf-8"))
     by_function = {operator.function_name: operator for operator in operators().values()}
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
@@ -91,7 +91,8 @@ def test_immediate_functions_take_tensors_then_attributes() -> None:
         assert [argument.arg for argument in function.args.args] == [
             name.removesuffix("_tensors").removesuffix("_tensor") for name in inputs
         ]
-        assert [argument.arg for argument in function.args.kwonlyargs] == [*attributes, "out", "device"]
+        keywords = [*attributes, *operator.output_arguments, "out", "device"]
+        assert [argument.arg for argument in function.args.kwonlyargs] == keywords
         assert ast.get_docstring(function)
 
 

@@ -37,11 +37,22 @@ def fuse(program: Program) -> KernelProgram:
         loads = tuple(
             places[id(leaf)].access()
             if id(leaf) in places
+            else _counter(leaf)
+            if leaf.operation is Operation.INDEX
             else _Place(_index(leaf), 0, inputs[_index(leaf)]).access()
             for leaf in body.leaves
         )
-        kernels.append(Kernel(body.domain, body.axes, loads, (target.access(),), (body.value,)))
+        # A number fills whatever tensor it is stored to.
+        domain = body.domain or target.layout.sizes
+        kernels.append(Kernel(domain, body.axes, loads, (target.access(),), (body.value,)))
     return KernelProgram(tuple(kernels), len(inputs), len(outputs), arena_bytes)
+
+
+def _counter(node: Node) -> Access:
+    """The access that an INDEX is."""
+    if not isinstance(node.attribute, tuple):
+        raise TypeError(f"{node} has no strides")
+    return Access(None, node.type, 0, node.attribute)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +138,7 @@ def _extract(root: Node, temporaries: Mapping[int, Layout]) -> _Body:
         return copies[id(node)]
 
     for node in ordered([root], _Except(temporaries, id(root))):
-        if node.operation is Operation.SOURCE:
+        if node.operation in (Operation.SOURCE, Operation.INDEX):
             copy_of(node)
         else:
             copies[id(node)] = with_operands(node, tuple(copy_of(operand) for operand in node.operands))

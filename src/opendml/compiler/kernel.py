@@ -11,9 +11,12 @@ from opendml.program.scalar_type import ScalarType
 @dataclass(frozen=True, slots=True)
 class Access:
     """How a kernel reads or writes one buffer: the element at index i of the domain lies at offset + i .
-    strides (bytes)."""
+    strides (bytes).
 
-    buffer: int
+    Without a buffer it reads nothing: its value is what the offset would be, an INT64 that counts along the
+    domain."""
+
+    buffer: int | None
     type: ScalarType
     offset: int
     strides: tuple[int, ...]

@@ -81,5 +81,5 @@ def _contiguous(loop: Loop, accesses: Sequence[Access], footprints: Sequence[int
     return sum(
         footprint
         for stride, access, footprint in zip(loop.strides, accesses, footprints, strict=True)
-        if stride == access.type.bytes
+        if stride == access.type.bytes and access.buffer is not None
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from opendml.operators.registry import defines
+from opendml.operators.scale_bias import in_floats
 from opendml.program.functions import (
     exp,
     expm1,
@@ -52,6 +53,12 @@ def hard_sigmoid(x: Node, *, alpha: float, beta: float) -> Node:
     return maximum(minimum(multiply_add(x, alpha, beta), 1.0), 0.0)
 
 
+@defines("ACTIVATION_HARD_SWISH")
+def hard_swish(x: Node, *, alpha: float, beta: float) -> Node:
+    """x * max(0, min(alpha * x + beta, 1)); NaN where that is infinity * 0"""
+    return x * hard_sigmoid(x, alpha=alpha, beta=beta)
+
+
 @defines("ACTIVATION_IDENTITY")
 def identity(x: Node) -> Node:
     """x"""
@@ -70,6 +77,12 @@ def linear(x: Node, *, alpha: float, beta: float) -> Node:
     return multiply_add(x, alpha, beta)
 
 
+@defines("ACTIVATION_PARAMETERIZED_RELU")
+def parameterized_relu(x: Node, slope: Node) -> Node:
+    """x where x >= 0, slope * x elsewhere; integers wrap"""
+    return select(x >= 0, x, slope * x)
+
+
 @defines("ACTIVATION_PARAMETRIC_SOFTPLUS")
 def parametric_softplus(x: Node, *, alpha: float, beta: float) -> Node:
     """alpha * ln(1 + exp(beta * x))"""
@@ -80,6 +93,12 @@ def parametric_softplus(x: Node, *, alpha: float, beta: float) -> Node:
 def relu(x: Node) -> Node:
     """max(0, x)"""
     return maximum(x, 0.0)
+
+
+@defines("ACTIVATION_RELU_GRAD")
+def relu_grad(x: Node, gradient: Node) -> Node:
+    """gradient where x > 0, 0 elsewhere, NaN included"""
+    return select(x > 0, gradient, 0)
 
 
 @defines("ACTIVATION_SCALED_ELU")
@@ -96,9 +115,16 @@ def scaled_tanh(x: Node, *, alpha: float, beta: float) -> Node:
 
 @defines("ACTIVATION_SHRINK")
 def shrink(x: Node, *, bias: float, threshold: float) -> Node:
-    """x - bias where x > threshold, x + bias where x < -threshold, 0 elsewhere"""
-    inside = select(x >= -threshold, 0.0, x + bias)
-    return select(x > threshold, x - bias, inside)
+    """x - bias where x > threshold, x + bias where x < -threshold, 0 elsewhere
+
+    Integers are computed in FLOAT64 and truncated, and saturate.
+    """
+
+    def shrunk(x: Node) -> Node:
+        inside = select(x >= -threshold, 0.0, x + bias)
+        return select(x > threshold, x - bias, inside)
+
+    return in_floats(x, shrunk)
 
 
 @defines("ACTIVATION_SIGMOID")
@@ -119,6 +145,16 @@ def softplus(x: Node, *, steepness: float) -> Node:
 def softsign(x: Node) -> Node:
     """x / (1 + |x|)"""
     return x / (1.0 + abs(x))
+
+
+@defines("ACTIVATION_SWISH")
+def swish(x: Node, *, sigmoid_input_scale: float) -> Node:
+    """x / (1 + exp(-scale * x)), in a form that cannot overflow; NaN where that is infinity * 0"""
+    # exp(-|scale * x|) may be so small that it has few digits: its root has all.
+    half = 0.5 * sigmoid_input_scale * x
+    root = exp(-abs(half))
+    decayed = select(half >= 0.0, x, x * root * root)
+    return select(half > -math.inf, decayed / multiply_add(root, root, 1.0), 0.0 * x)
 
 
 @defines("ACTIVATION_TANH")

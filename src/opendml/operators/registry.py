@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
@@ -12,28 +13,41 @@ from opendml.errors import Unsupported
 from opendml.program.functions import compute_type
 from opendml.program.node import Node, convert
 from opendml.program.scalar_type import ScalarType
-from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.operator_desc import OperatorDesc, ScaleBias
 from opendml.spec.schema import operator
 
-FAMILIES = ("activation", "normalization")
+FAMILIES = ("activation", "bits", "elementwise", "filling", "logical", "normalization", "quantization")
 
-_COMPUTED = frozenset({ScalarType.FLOAT16, ScalarType.FLOAT32})
-
-Definition = TypeVar("Definition", bound=Callable[..., Node | tuple[Node, ...]])
-
-_definitions: dict[str, Callable[..., Node | tuple[Node, ...]]] = {}
+Function = Callable[..., Node | tuple[Node, ...]]
+Definition = TypeVar("Definition", bound=Function)
 
 
-def defines(name: str) -> Callable[[Definition], Definition]:
+@dataclass(frozen=True, slots=True)
+class _Registered:
+    """A definition, and how it wants to be called."""
+
+    function: Function
+    stored: bool
+    output: bool
+
+
+_definitions: dict[str, _Registered] = {}
+
+
+def defines(name: str, *, stored: bool = False, output: bool = False) -> Callable[[Definition], Definition]:
     """Registers a function from the operator's inputs and attributes to its output, or to a tuple of outputs.
 
-    The inputs come positionally in the desc's order, in their compute type, None where an optional one is
-    absent; the attributes
-    as keywords with their Python names. The results are converted to the output tensors' types by the caller.
+    The inputs come positionally in the desc's order, None where an optional one is absent; the attributes as
+    keywords with their Python names. The results are converted to the output tensors' types by the caller.
+
+    Args:
+        name: DirectML's name of the operator.
+        stored: the inputs come in the types that they are stored in, rather than in their compute types.
+        output: the desc's one output tensor comes as the keyword `output`.
     """
 
     def register(definition: Definition) -> Definition:
-        _definitions[name] = definition
+        _definitions[name] = _Registered(definition, stored, output)
         return definition
 
     return register
@@ -46,7 +60,7 @@ def implemented() -> frozenset[str]:
 
 def definition_of(name: str) -> Callable[..., Node | tuple[Node, ...]]:
     """The function that defines an operator that can be run."""
-    return _all()[name]
+    return _all()[name].function
 
 
 def define(
@@ -55,15 +69,16 @@ def define(
     """The outputs of `desc` over its `inputs` (in the desc's order, None for absent ones).
 
     Raises:
-        Unsupported: the operator, or the operator on these types, cannot be run yet.
+        Unsupported: the operator cannot be run yet.
     """
     if desc.operator not in implemented():
         raise Unsupported(f"{desc.operator}: cannot be run yet; `opendml ops` lists the operators that can")
-    for tensor in inputs:
-        if tensor is not None and tensor.type not in _COMPUTED:
-            raise Unsupported(f"{desc.operator}: cannot be run on {tensor.type.name} yet")
-    values = [None if tensor is None else convert(tensor, compute_type(tensor.type)) for tensor in inputs]
-    results = _all()[desc.operator](*values, **_attributes(desc))
+    definition = _all()[desc.operator]
+    values = inputs if definition.stored else [x and convert(x, compute_type(x.type)) for x in inputs]
+    attributes = _attributes(desc)
+    if definition.output:
+        attributes["output"] = getattr(desc, "output_tensor")  # noqa: B009 (not every desc has one)
+    results = definition.function(*values, **attributes)
     results = results if isinstance(results, tuple) else (results,)
     return tuple(convert(result, type) for result, type in zip(results, output_types, strict=True))
 
@@ -75,11 +90,14 @@ def fused(activation: OperatorDesc | None, value: Node) -> Node:
 
 def _attributes(desc: OperatorDesc) -> dict[str, Any]:
     """The attributes as DirectML has them: a FLOAT is a float32."""
-    fields = operator(desc.operator).attributes
-    values = {field.python_name: getattr(desc, field.python_name) for field in fields}
-    for field in fields:
+    values = {}
+    for field in operator(desc.operator).attributes:
+        value = getattr(desc, field.python_name)
         if field.type == "FLOAT":
-            values[field.python_name] = _float32(values[field.python_name])
+            value = _float32(value)
+        elif field.type == "SCALE_BIAS" and value is not None:
+            value = ScaleBias(_float32(value.scale), _float32(value.bias))
+        values[field.python_name] = value
     return values
 
 
@@ -88,7 +106,7 @@ def _float32(value: float) -> float:
 
 
 @cache
-def _all() -> dict[str, Callable[..., Node | tuple[Node, ...]]]:
+def _all() -> dict[str, _Registered]:
     for family in FAMILIES:
         importlib.import_module(f"opendml.operators.{family}")
     return _definitions

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from opendml.program.node import Node, Number, Operation, apply, convert, reduction
+from opendml.program.node import Node, Number, Operation, apply, bitcast, convert, reduction
 from opendml.program.scalar_type import ScalarType
 
 
@@ -49,6 +49,44 @@ def round_even(x: Node) -> Node:
     return apply(Operation.ROUND_EVEN, x)
 
 
+def floor(x: Node) -> Node:
+    """The greatest whole number that is not above x."""
+    return apply(Operation.FLOOR, x)
+
+
+def ceiling(x: Node) -> Node:
+    """The least whole number that is not below x."""
+    return -floor(-x)
+
+
+def truncate(x: Node) -> Node:
+    """x without its fraction."""
+    return apply(Operation.TRUNCATE, x)
+
+
+def remainder(a: Node, b: Node) -> Node:
+    """What division with a truncated quotient leaves; it has the sign of a."""
+    return apply(Operation.REMAINDER, a, b)
+
+
+def equal(a: Node, b: Node | Number) -> Node:
+    """Whether two are equal; NaN is equal to nothing."""
+    return apply(Operation.EQUAL, a, b)
+
+
+def logical_not(x: Node) -> Node:
+    """The opposite of a condition, or all bits of an integer."""
+    return apply(Operation.NOT, x)
+
+
+def rounded(x: Node) -> Node:
+    """x as a machine has it that computes in its type: the reference target, which does not round, does here.
+
+    For what jumps at ties, where exact arithmetic would come to the other side of them.
+    """
+    return bitcast(bitcast(x, ScalarType[x.type.name.replace("FLOAT", "INT")]), x.type)
+
+
 def exp(x: Node) -> Node:
     """e to the power x."""
     return apply(Operation.EXPONENTIAL, x)
@@ -87,6 +125,66 @@ def log1p_exp(x: Node) -> Node:
 def gaussian_error_linear_unit(x: Node) -> Node:
     """x times the probability that a standard normal variable is below x; zero at -infinity."""
     return apply(Operation.GAUSSIAN_ERROR_LINEAR_UNIT, x)
+
+
+def power(base: Node, exponent: Node | Number) -> Node:
+    """base to the power of the exponent; a negative base needs a whole exponent, else NaN."""
+    return apply(Operation.POWER, base, exponent)
+
+
+def sin(x: Node) -> Node:
+    """Sine of x radians."""
+    return apply(Operation.SINE, x)
+
+
+def cos(x: Node) -> Node:
+    """Cosine of x radians."""
+    return apply(Operation.COSINE, x)
+
+
+def tan(x: Node) -> Node:
+    """Tangent of x radians."""
+    return apply(Operation.TANGENT, x)
+
+
+def asin(x: Node) -> Node:
+    """Arc sine; NaN outside -1 to 1."""
+    return apply(Operation.ARC_SINE, x)
+
+
+def acos(x: Node) -> Node:
+    """Arc cosine; NaN outside -1 to 1."""
+    return apply(Operation.ARC_COSINE, x)
+
+
+def atan2(y: Node, x: Node | Number) -> Node:
+    """The angle of the point (x, y), from -pi to pi."""
+    return apply(Operation.ARC_TANGENT_YX, y, x)
+
+
+def sinh(x: Node) -> Node:
+    """Hyperbolic sine."""
+    return apply(Operation.HYPERBOLIC_SINE, x)
+
+
+def cosh(x: Node) -> Node:
+    """Hyperbolic cosine."""
+    return apply(Operation.HYPERBOLIC_COSINE, x)
+
+
+def asinh(x: Node) -> Node:
+    """Inverse hyperbolic sine."""
+    return apply(Operation.INVERSE_HYPERBOLIC_SINE, x)
+
+
+def acosh(x: Node) -> Node:
+    """Inverse hyperbolic cosine; NaN below 1."""
+    return apply(Operation.INVERSE_HYPERBOLIC_COSINE, x)
+
+
+def atanh(x: Node) -> Node:
+    """Inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond."""
+    return apply(Operation.INVERSE_HYPERBOLIC_TANGENT, x)
 
 
 def mean(x: Node, axes: Iterable[int]) -> Node:

@@ -9,6 +9,7 @@ compute on a machine is the targets' business.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from enum import Enum, auto
 
@@ -22,11 +23,17 @@ class Operation(Enum):
     """An input of the program or kernel; `attribute` is its index."""
     CONSTANT = auto()
     """A number; `attribute` is its value."""
+    INDEX = auto()
+    """i . `attribute` at the index i, as INT64: with the strides of a packed tensor, the number of the
+    element."""
 
     ADD = auto()
     SUBTRACT = auto()
     MULTIPLY = auto()
     DIVIDE = auto()
+    """Integers are truncated; divided by zero they give all bits one, and the least by -1 gives itself."""
+    REMAINDER = auto()
+    """a - b trunc(a / b), exactly, with the sign of a. Where b is zero, floats give NaN, integers a."""
     MULTIPLY_ADD = auto()
     """a * b + c, rounded once."""
     MINIMUM = auto()
@@ -36,23 +43,30 @@ class Operation(Enum):
     ABSOLUTE = auto()
     SQUARE_ROOT = auto()
     ROUND_EVEN = auto()
+    FLOOR = auto()
+    TRUNCATE = auto()
 
     LESS = auto()
     LESS_EQUAL = auto()
     EQUAL = auto()
     AND = auto()
     OR = auto()
+    XOR = auto()
     NOT = auto()
+    COUNT_BITS = auto()
+    """How many bits of an integer are one, in its own type."""
     SELECT = auto()
     """The second operand where the first is true, the third elsewhere."""
 
     CONVERT = auto()
-    """The value in another type: floats are rounded to nearest even, floats become integers by truncation."""
+    """The value in another type. Floats are rounded to nearest even. Floats become integers by truncation,
+    those out of range the nearest integer in range, NaN zero. Integers wrap."""
     BITCAST = auto()
     """The same bits in another type of the same width."""
     SHIFT_LEFT = auto()
+    """By less than the width."""
     SHIFT_RIGHT = auto()
-    """Arithmetic on signed integers, logical on unsigned ones."""
+    """By less than the width; arithmetic on signed integers, logical on unsigned ones."""
 
     EXPONENTIAL = auto()
     EXPONENTIAL_MINUS_ONE = auto()
@@ -64,6 +78,20 @@ class Operation(Enum):
     """log(1 + exp(x)) for x that is not above zero."""
     GAUSSIAN_ERROR_LINEAR_UNIT = auto()
     """x (1 + erf(x / sqrt 2)) / 2; at -infinity its limit, zero."""
+    POWER = auto()
+    """The first operand to the power of the second, with the special values of C."""
+    SINE = auto()
+    COSINE = auto()
+    TANGENT = auto()
+    ARC_SINE = auto()
+    ARC_COSINE = auto()
+    ARC_TANGENT_YX = auto()
+    """The angle of the point (x, y), from -pi to pi, with the special values of C; y is the first operand."""
+    HYPERBOLIC_SINE = auto()
+    HYPERBOLIC_COSINE = auto()
+    INVERSE_HYPERBOLIC_SINE = auto()
+    INVERSE_HYPERBOLIC_COSINE = auto()
+    INVERSE_HYPERBOLIC_TANGENT = auto()
 
     MEAN = auto()
     """Mean over the axes in `attribute`, which keep the size 1; FLOAT64."""
@@ -83,6 +111,18 @@ FUNCTIONS = frozenset(
         Operation.ERROR_FUNCTION,
         Operation.LOGARITHM_ONE_PLUS_EXPONENTIAL,
         Operation.GAUSSIAN_ERROR_LINEAR_UNIT,
+        Operation.POWER,
+        Operation.SINE,
+        Operation.COSINE,
+        Operation.TANGENT,
+        Operation.ARC_SINE,
+        Operation.ARC_COSINE,
+        Operation.ARC_TANGENT_YX,
+        Operation.HYPERBOLIC_SINE,
+        Operation.HYPERBOLIC_COSINE,
+        Operation.INVERSE_HYPERBOLIC_SINE,
+        Operation.INVERSE_HYPERBOLIC_COSINE,
+        Operation.INVERSE_HYPERBOLIC_TANGENT,
     }
 )
 
@@ -183,8 +223,14 @@ def convert(value: Node, type: ScalarType) -> Node:
 
 
 def bitcast(value: Node, type: ScalarType) -> Node:
-    """The bits of `value` read as another type of the same width."""
-    return Node(Operation.BITCAST, type, value.sizes, (value,))
+    """The bits of `value` read as another type of the same width, or itself where it has that type."""
+    return value if value.type is type else Node(Operation.BITCAST, type, value.sizes, (value,))
+
+
+def element_number(sizes: Sequence[int]) -> Node:
+    """The number of each element of a tensor in row-major order, as INT64."""
+    strides = tuple(math.prod(sizes[dimension + 1 :]) for dimension in range(len(sizes)))
+    return Node(Operation.INDEX, ScalarType.INT64, tuple(sizes), attribute=strides)
 
 
 def reduction(operation: Operation, value: Node, axes: Iterable[int]) -> Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from functools import cached_property
 
@@ -67,3 +68,15 @@ class ScalarType(Enum):
     def bytes(self) -> int:
         """Size of one stored element in bytes."""
         return self.numpy.itemsize
+
+
+def number_in(value: float, type: ScalarType) -> float:
+    """A number as one of `type`, as CONVERT would have it: rounded to floats, truncated to integers."""
+    if type.is_float:
+        with np.errstate(over="ignore"):
+            return float(np.asarray(value, np.float64).astype(type.numpy))
+    if isinstance(value, float) and math.isnan(value):
+        return 0
+    limits = np.iinfo(type.numpy.name)
+    bounded = min(max(value, limits.min), limits.max)
+    return int(bounded)

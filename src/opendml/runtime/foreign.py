@@ -19,6 +19,8 @@ def as_numpy(value: Any, name: str, *, writable: bool = False) -> Array:
     """
     if isinstance(value, np.ndarray):
         return value.view(np.ndarray)
+    if isinstance(value, np.generic) and not writable:
+        return np.asarray(value)
     if not hasattr(value, "__dlpack__"):
         raise InvalidArgument(
             f"{name}: {type(value).__name__}; an array is needed (NumPy's, or one with DLPack)"

@@ -9,14 +9,22 @@ import numpy as np
 
 from opendml.errors import InvalidArgument
 from opendml.operators.registry import define
-from opendml.program.node import Node, source
+from opendml.program.node import Node, constant, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.host_array import Array, layout_of_array
 from opendml.runtime.model import Model
-from opendml.runtime.operator_call import desc_of_call, input_names
-from opendml.runtime.program import layout_of
+from opendml.runtime.operator_call import (
+    NOTHING,
+    Output,
+    broadcast_sizes,
+    desc_of_call,
+    exact_number,
+    input_names,
+    type_of_number,
+)
+from opendml.runtime.program import layout_of, tensors_of
 from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
@@ -127,9 +135,14 @@ class Graph:
 
 
 def call_in_graph(
-    name: str, tensors: Sequence[Any], attributes: Sequence[Any], out: Any, device: str | Device | None
+    name: str,
+    tensors: Sequence[Any],
+    attributes: Sequence[Any],
+    out: Any,
+    device: str | Device | None,
+    told: Output = NOTHING,
 ) -> GraphTensor:
-    """The operator as a node of the graph that its tensors belong to.
+    """The operator as a node of the graph that its tensors belong to; numbers become constants.
 
     Raises:
         InvalidArgument: what `validate` finds, arrays among the tensors, tensors of several graphs, `out` or
@@ -138,15 +151,42 @@ def call_in_graph(
     if out is not None or device is not None:
         raise InvalidArgument(f"{name}: out and device belong to the compiled graph, not to its operators")
     graph = next(tensor.graph for tensor in tensors if isinstance(tensor, GraphTensor))
-    for tensor, label in zip(tensors, input_names(name), strict=True):
-        if tensor is not None and not (isinstance(tensor, GraphTensor) and tensor.graph is graph):
+    nodes = _nodes(name, graph, tensors)
+    sizes = broadcast_sizes(name, [None if node is None else node.sizes for node in nodes])
+    inputs = [_desc(node, wanted) for node, wanted in zip(nodes, sizes, strict=True)]
+    desc = desc_of_call(name, inputs, attributes, told)
+    validate(desc, graph.feature_level)
+    (output,) = tensors_of(desc, "OUTPUT_TENSOR")
+    assert output is not None
+    (result,) = define(desc, nodes, [ScalarType.of(output.data_type)])
+    return GraphTensor(graph, result, output.data_type)
+
+
+def _nodes(name: str, graph: Graph, tensors: Sequence[Any]) -> list[Node | None]:
+    """The tensors of a call as nodes of the graph."""
+    labels = input_names(name)
+    types = {
+        label: tensor.data_type
+        for label, tensor in zip(labels, tensors, strict=True)
+        if isinstance(tensor, GraphTensor)
+    }
+    nodes: list[Node | None] = []
+    for label, tensor in zip(labels, tensors, strict=True):
+        if isinstance(tensor, int | float):
+            type = ScalarType.of(type_of_number(name, label, types))
+            nodes.append(constant(exact_number(tensor, type, f"{name}.{label}"), type))
+        elif tensor is None or (isinstance(tensor, GraphTensor) and tensor.graph is graph):
+            nodes.append(None if tensor is None else tensor.node)
+        else:
             raise InvalidArgument(
                 f"{name}.{label}: not a tensor of this graph; make arrays constants of the graph"
             )
-    inputs = [None if tensor is None else TensorDesc(tensor.data_type, tensor.sizes) for tensor in tensors]
-    desc = desc_of_call(name, inputs, attributes)
-    validate(desc, graph.feature_level)
-    data_type = next(tensor.data_type for tensor in tensors if tensor is not None)
-    nodes = [None if tensor is None else tensor.node for tensor in tensors]
-    (result,) = define(desc, nodes, [ScalarType.of(data_type)])
-    return GraphTensor(graph, result, data_type)
+    return nodes
+
+
+def _desc(node: Node | None, sizes: tuple[int, ...] | None) -> TensorDesc | None:
+    """A tensor of a call, repeated to `sizes`. In a program only numbers get dimensions that they lack."""
+    if node is None or sizes is None:
+        return None
+    is_repeated = not node.sizes or len(sizes) == len(node.sizes)
+    return TensorDesc(node.type.data_type, sizes if is_repeated else node.sizes)

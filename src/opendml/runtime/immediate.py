@@ -3,13 +3,14 @@ the same form."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from opendml.program.program import Program
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.foreign import as_numpy, like
 from opendml.runtime.graph import GraphTensor, call_in_graph
@@ -21,15 +22,31 @@ from opendml.runtime.host_array import (
     layout_of_array,
     memory_of,
 )
-from opendml.runtime.operator_call import input_names, output_names, program_of_call
+from opendml.runtime.operator_call import (
+    NOTHING,
+    Output,
+    exact_number,
+    input_names,
+    output_names,
+    program_of_call,
+    type_of_number,
+)
 from opendml.runtime.places import cuda_device_of
 from opendml.runtime.plans import Plans
 from opendml.runtime.program import compile_program
+from opendml.spec.enums import TensorDataType
+from opendml.spec.plain import as_tuple
 from opendml.spec.schema import operator
 
 
 def call(
-    name: str, tensors: tuple[Any, ...], attributes: tuple[Any, ...], out: Any, device: str | Device | None
+    name: str,
+    tensors: tuple[Any, ...],
+    attributes: tuple[Any, ...],
+    out: Any,
+    device: str | Device | None,
+    output_type: TensorDataType | None = None,
+    sizes: Sequence[int] | None = None,
 ) -> Any:
     """Runs the operator `name`.
 
@@ -37,28 +54,32 @@ def call(
         name: DirectML's name of the operator.
         tensors: its inputs in the desc's order, None for absent ones: NumPy arrays, arrays of other libraries
             (through DLPack), in host memory or on a CUDA device, or tensors of one graph, which make the
-            call a node of that graph.
+            call a node of that graph; beside arrays in host memory and tensors of a graph also numbers. Where
+            all sizes must be equal, sizes of 1 and missing dimensions are repeated.
         attributes: its attributes in the desc's order, without counts.
         out: an array for the output, or None for a new one. It may be an input where DirectML allows in-place
         execution.
         device: a device, its kind, or None for the device that the arrays are on. Arrays in host memory may
             be
             given with any device: "cuda" copies them there and the result back.
+        output_type: the type of the output, where the inputs do not say it.
+        sizes: the sizes of the output of an operator without inputs.
 
     Raises:
         InvalidArgument: what `validate` finds, an array that cannot be read or written as asked, or arrays
             that are not in the same memory.
         Unsupported: the operator cannot be run yet.
     """
-    key: list[Any] = [name, attributes, device]
+    told = NOTHING if output_type is None and sizes is None else Output(output_type, as_tuple(sizes))
+    key: list[Any] = [name, attributes, device, told]
     for tensor in tensors if out is None else (*tensors, out):
         if type(tensor) is np.ndarray:
             key += tensor.dtype, tensor.shape, tensor.strides
         elif tensor is None:
             key.append(None)
         else:
-            return _call_on_others(tensor, name, tensors, attributes, out, device)
-    return _plans.find(tuple(key), _plan, name, tensors, out, device).run(tensors, out)
+            return _call_on_others(tensor, name, tensors, attributes, out, device, told)
+    return _plans.find(tuple(key), _plan, name, tensors, out, device, told).run(tensors, out)
 
 
 class _Plan:
@@ -78,7 +99,7 @@ class _Plan:
         result = np.empty(self.sizes, self.dtype) if out is None else out
         addresses = [address_of(tensor) for tensor in tensors if tensor is not None]
         addresses.append(address_of(result))
-        if out is not None and not (out is tensors[0] and self.in_place and out.flags.writeable):
+        if out is not None and not (self.in_place and out is tensors[0] and out.flags.writeable):
             self._check(tensors, out, addresses)
         bind = self.instance.bind
         for number, address in enumerate(addresses):
@@ -119,6 +140,7 @@ def _plan(
     tensors: tuple[Array | None, ...],
     out: Array | None,
     device: str | Device | None,
+    told: Output,
 ) -> _Plan:
     """The plan of a call, validated and compiled."""
     where = as_device(device)
@@ -127,7 +149,8 @@ def _plan(
         for tensor, label in zip(tensors, input_names(name), strict=True)
     ]
     target = None if out is None else layout_of_array(out, f"{name}.{output_names(name)[0]}")
-    return _Plan(name, program_of_call(name, layouts, attributes, target, where.feature_level), where)
+    program = program_of_call(name, layouts, attributes, target, where.feature_level, told)
+    return _Plan(name, program, where)
 
 
 def _call_on_others(
@@ -137,25 +160,40 @@ def _call_on_others(
     attributes: tuple[Any, ...],
     out: Any,
     device: str | Device | None,
+    told: Output,
 ) -> Any:
     """A call with `other`, which is no NumPy array: on tensors of a graph, on arrays on a CUDA device, or on
-    host arrays of other libraries, whose kind the result then has.
+    numbers and host arrays of other libraries, whose kind the result then has.
     """
     if cuda_device_of(other) is not None:
-        return _cuda_call()(other, name, tensors, attributes, out, device)
+        return _cuda_call()(other, name, tensors, attributes, out, device, told)
     if any(isinstance(tensor, GraphTensor) for tensor in tensors):
-        return call_in_graph(name, tensors, attributes, out, device)
+        return call_in_graph(name, tensors, attributes, out, device, told)
     for array in (*tensors, out):
         if cuda_device_of(array) is not None:
-            return _cuda_call()(array, name, tensors, attributes, out, device)
-    arrays = [
-        None if tensor is None else as_numpy(tensor, f"{name}.{label}")
-        for tensor, label in zip(tensors, input_names(name), strict=True)
-    ]
+            return _cuda_call()(array, name, tensors, attributes, out, device, told)
+    arrays = _as_arrays(name, tensors)
     target = None if out is None else as_numpy(out, f"{name}.{output_names(name)[0]}", writable=True)
-    result = call(name, tuple(arrays), attributes, target, device)
-    kind = next((tensor for tensor in tensors if tensor is not None), None)
+    result = call(name, tuple(arrays), attributes, target, device, told.type, told.sizes)
+    kind = next((tensor for tensor in tensors if not isinstance(tensor, int | float | None)), None)
     return out if out is not None else like(kind, result)
+
+
+def _as_arrays(name: str, tensors: tuple[Any, ...]) -> list[Array | None]:
+    """The tensors of a call as NumPy arrays, numbers in the type of what is beside them."""
+    labels = input_names(name)
+    has_array = any(not isinstance(tensor, int | float | None) for tensor in tensors)
+    arrays = {
+        label: as_numpy(tensor, f"{name}.{label}")
+        for label, tensor in zip(labels, tensors, strict=True)
+        if tensor is not None and not (has_array and isinstance(tensor, int | float))
+    }
+    types = {label: data_type_of(array, f"{name}.{label}") for label, array in arrays.items()}
+    for label, tensor in zip(labels, tensors, strict=True):
+        if tensor is not None and label not in arrays:
+            type = ScalarType.of(type_of_number(name, label, types))
+            arrays[label] = np.asarray(exact_number(tensor, type, f"{name}.{label}"), type.numpy)
+    return [arrays.get(label) for label in labels]
 
 
 @cache

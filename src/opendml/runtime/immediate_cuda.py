@@ -11,7 +11,7 @@ from opendml.program.program import Program
 from opendml.runtime.cuda_call import CudaCall
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.host_array import check_outputs
-from opendml.runtime.operator_call import input_names, output_names, program_of_call
+from opendml.runtime.operator_call import NOTHING, Output, input_names, output_names, program_of_call
 from opendml.runtime.places import common_place, cuda_device_of, is_array, require_device
 from opendml.runtime.plans import Plans
 from opendml.spec.schema import operator
@@ -25,6 +25,7 @@ def call_on_cuda(
     attributes: tuple[Any, ...],
     out: Any,
     device: str | Device | None,
+    told: Output = NOTHING,
 ) -> Any:
     """Runs the operator `name` on arrays of which one, `first`, is on a CUDA device; as `immediate.call`.
 
@@ -35,7 +36,7 @@ def call_on_cuda(
     """
     arrays = tensors if out is None else (*tensors, out)
     call = CudaCall(first)
-    key = [name, attributes, device, call.device, out is None]
+    key = [name, attributes, device, told, call.device, out is None]
     addresses = []
     for number, array in enumerate(arrays):
         if array is None:
@@ -47,7 +48,7 @@ def call_on_cuda(
             raise InvalidArgument(f"{name}.{_labels(name)[number]}: {error}") from error
         key.append(form)
         addresses.append(address)
-    plan = _plans.find(tuple(key), _plan, name, tensors, out, device, call)
+    plan = _plans.find(tuple(key), _plan, name, tensors, out, device, call, told)
     return plan.run(call, tensors, out, addresses)
 
 
@@ -70,7 +71,7 @@ class _Plan:
             self.instances.enqueue(addresses, call.stream)
             call.end([])
             return call.library.finished(result)
-        if not (out is tensors[0] and self.in_place and self.writable):
+        if not (self.in_place and out is tensors[0] and self.writable):
             self._check(call, tensors, out, addresses)
         self.instances.enqueue(addresses, call.stream)
         call.end([out])
@@ -102,6 +103,7 @@ def _plan(
     out: Any,
     device: str | Device | None,
     call: CudaCall,
+    told: Output,
 ) -> _Plan:
     """The plan of a call, validated and compiled."""
     labels = _labels(name)
@@ -120,7 +122,7 @@ def _plan(
         for label, array in zip(labels, (*tensors, out), strict=True)
     ]
     layouts = [None if memory is None else memory.layout for memory in memories]
-    program = program_of_call(name, layouts[:-1], attributes, layouts[-1], where.feature_level)
+    program = program_of_call(name, layouts[:-1], attributes, layouts[-1], where.feature_level, told)
     return _Plan(name, program, call.device, memories[-1] is None or memories[-1].writable)
 
 

@@ -3,19 +3,23 @@ outputs that follow from them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from opendml.errors import InvalidArgument
 from opendml.operators.registry import define
 from opendml.program.node import source
 from opendml.program.program import Layout, Program, packed
+from opendml.program.scalar_type import ScalarType, number_in
 from opendml.runtime.host_array import check_no_overlap_within
 from opendml.spec import descs
-from opendml.spec.enums import FeatureLevel
+from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.plain import as_tuple
-from opendml.spec.schema import operator
+from opendml.spec.schema import Field, Operator, operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import validate
 
@@ -30,24 +34,125 @@ def output_names(name: str) -> list[str]:
     return [field.name for field in operator(name).tensors if field.kind == "OUTPUT_TENSOR"]
 
 
-def desc_of_call(name: str, inputs: Sequence[TensorDesc | None], attributes: Sequence[Any]) -> OperatorDesc:
-    """The desc of the operator over `inputs`; its outputs have the type and the sizes of its first input.
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a call says of its output: nothing, its type, its sizes, or both."""
+
+    type: TensorDataType | None = None
+    sizes: tuple[int, ...] | None = None
+
+
+NOTHING = Output()
+
+
+def desc_of_call(
+    name: str, inputs: Sequence[TensorDesc | None], attributes: Sequence[Any], told: Output = NOTHING
+) -> OperatorDesc:
+    """The desc of the operator over `inputs`, with the output that follows from them and from what is told.
 
     Raises:
-        InvalidArgument: the first input is missing.
+        InvalidArgument: the first input is missing, or the output's type or sizes remain open.
     """
     facts = operator(name)
-    if inputs[0] is None:
+    if inputs and inputs[0] is None:
         raise InvalidArgument(f"{name}.{facts.tensors[0].name}: None; a tensor is needed")
-    output = TensorDesc(inputs[0].data_type, inputs[0].sizes)
-    given = iter(inputs)
     values = {
-        field.python_name: next(given) if field.kind == "INPUT_TENSOR" else output for field in facts.tensors
-    }
-    values |= {
         field.python_name: as_tuple(value) for field, value in zip(facts.attributes, attributes, strict=True)
     }
+    given = iter(inputs)
+    for field in facts.tensors:
+        values[field.python_name] = next(given) if field.kind == "INPUT_TENSOR" else None
+    for field in facts.tensors:
+        if field.kind == "OUTPUT_TENSOR":
+            values[field.python_name] = _output(facts, field, values, told)
     return descs.desc_class(name)(**values)
+
+
+def broadcast_sizes(name: str, inputs: Sequence[tuple[int, ...] | None]) -> list[tuple[int, ...] | None]:
+    """The sizes of the inputs where those that must have equal sizes are repeated, as NumPy repeats them, and
+    those of one element have as many dimensions as the first input.
+
+    DirectML repeats by strides of zero, which calls need not spell out. Sizes that do not fit together stay
+    as they are.
+    """
+    result = list(inputs)
+    rank = 0 if not inputs or inputs[0] is None else len(inputs[0])
+    for position, label in enumerate(input_names(name)):
+        if label in operator(name).one_element and result[position] in ((), (1,)):
+            result[position] = (1,) * rank
+    names = input_names(name)
+    for same in operator(name).same:
+        together = [position for position, label in enumerate(names) if label in same.tensors]
+        given = {sizes for position in together if (sizes := result[position]) is not None}
+        if "Sizes" not in same.what or len(given) < 2:
+            continue
+        try:
+            common = np.broadcast_shapes(*given)
+        except ValueError:
+            continue
+        for position in together:
+            if result[position] is not None:
+                result[position] = common
+    return result
+
+
+def type_of_number(name: str, label: str, types: Mapping[str, TensorDataType]) -> TensorDataType:
+    """The type of a tensor that is given as a number, from the types of the inputs that are arrays: that of
+    one which must have the same type, or of the first, or what the tensor may be at all."""
+    facts = operator(name)
+    for same in facts.same:
+        if "DataType" in same.what and label in same.tensors:
+            for other in same.tensors:
+                if other in types:
+                    return types[other]
+    allowed = [TensorDataType[type] for type in facts.support[0].tensors[label].types]
+    first = next(iter(types.values()))
+    return first if first in allowed else allowed[0]
+
+
+def exact_number(value: float, type: ScalarType, name: str) -> float:
+    """A number as one of a type; a float type rounds it.
+
+    Raises:
+        InvalidArgument: an integer type does not have it.
+    """
+    result = number_in(value, type)
+    if not type.is_float and result != value:
+        raise InvalidArgument(f"{name}: {value!r}; a whole number that {type.name} holds is needed")
+    return result
+
+
+def _output(facts: Operator, field: Field, values: Mapping[str, Any], told: Output) -> TensorDesc:
+    """An output: of the first input's sizes, and of the type that its rules leave."""
+    first = values[facts.tensors[0].python_name]
+    sizes = told.sizes if first is None else first.sizes
+    if sizes is None:
+        raise InvalidArgument(f"{facts.name}.{field.name}: neither sizes nor an array to write")
+    return TensorDesc(_output_type(facts, field, values, told), sizes)
+
+
+def _output_type(facts: Operator, field: Field, values: Mapping[str, Any], told: Output) -> TensorDataType:
+    """The type of an output: that of what must have the same type, or what the call says, or the default.
+
+    An input whose type need not be the output's decides only where nothing else does.
+    """
+    for attribute in facts.attributes:
+        if attribute.same_type_as == field.name and isinstance(values[attribute.python_name], TensorDataType):
+            return TensorDataType(values[attribute.python_name])
+    for same in facts.same:
+        if "DataType" in same.what and field.name in same.tensors:
+            tied = [values[facts.field(name).python_name] for name in same.tensors]
+            if present := [tensor for tensor in tied if tensor is not None]:
+                return TensorDataType(present[0].data_type)
+    if told.type is not None:
+        return told.type
+    if field.has_call_type:
+        if field.call_type is None:
+            raise InvalidArgument(f"{facts.name}.{field.name}: neither output_type nor an array to write")
+        return TensorDataType[field.call_type]
+    allowed = facts.support[0].tensors[field.name].types
+    first = values[facts.tensors[0].python_name]
+    return TensorDataType[allowed[0]] if len(allowed) == 1 or first is None else first.data_type
 
 
 def program_of_call(
@@ -56,19 +161,23 @@ def program_of_call(
     attributes: Sequence[Any],
     out: Layout | None,
     feature_level: FeatureLevel,
+    told: Output = NOTHING,
 ) -> Program:
     """The program of a call, whose output is packed unless `out` says otherwise. The tensors may have any
-    strides, at every level.
+    strides, at every level; where sizes must be equal, smaller ones are repeated by strides of 0.
 
     Raises:
         InvalidArgument: what `validate` finds, or an output of another type or other sizes.
         Unsupported: the operator cannot be run yet.
     """
+    inputs = _repeated(name, inputs)
     tensors = [None if each is None else TensorDesc(each.type.data_type, each.sizes) for each in inputs]
-    desc = desc_of_call(name, tensors, attributes)
+    if out is not None:
+        told = Output(told.type or out.type.data_type, told.sizes or out.sizes)
+    desc = desc_of_call(name, tensors, attributes, told)
     validate(desc, feature_level)
     present = [layout for layout in inputs if layout is not None]
-    output = packed(present[0].type, present[0].sizes)
+    output = _packed_output(desc)
     if out is not None:
         require_array(f"{name}.{output_names(name)[0]}", out, output)
         output = out
@@ -76,6 +185,30 @@ def program_of_call(
     sources = iter([source(index, layout.type, layout.sizes) for index, layout in enumerate(present)])
     nodes = [None if layout is None else next(sources) for layout in inputs]
     return Program(tuple(present), (output,), define(desc, nodes, [output.type]))
+
+
+def _packed_output(desc: OperatorDesc) -> Layout:
+    """The one output of a desc, packed."""
+    fields = [field for field in operator(desc.operator).tensors if field.kind == "OUTPUT_TENSOR"]
+    (tensor,) = (getattr(desc, field.python_name) for field in fields)
+    return packed(ScalarType.of(tensor.data_type), tensor.sizes)
+
+
+def _repeated(name: str, inputs: Sequence[Layout | None]) -> list[Layout | None]:
+    sizes = broadcast_sizes(name, [None if layout is None else layout.sizes for layout in inputs])
+    return [
+        None
+        if layout is None or wanted is None
+        else replace(layout, sizes=wanted, strides=_repeating_strides(layout, wanted))
+        for layout, wanted in zip(inputs, sizes, strict=True)
+    ]
+
+
+def _repeating_strides(layout: Layout, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    if sizes == layout.sizes:
+        return layout.strides
+    strides = [stride if size > 1 else 0 for size, stride in zip(layout.sizes, layout.strides, strict=True)]
+    return (0,) * (len(sizes) - len(strides)) + tuple(strides)
 
 
 def require_array(name: str, given: Layout, wanted: Layout) -> None:

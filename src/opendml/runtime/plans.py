@@ -6,11 +6,16 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from opendml.spec.operator_desc import ScaleBias
 from opendml.spec.plain import as_tuple
 
 _MOST_PLANS = 4096
 
 P = TypeVar("P")
+
+
+def _has_zero(value: Any) -> bool:
+    return value == 0 if isinstance(value, float) else isinstance(value, ScaleBias) and 0 in value
 
 
 class Plans(threading.local, Generic[P]):
@@ -36,9 +41,7 @@ class Plans(threading.local, Generic[P]):
             return plan
         # A key with a zero would be equal to one with a zero of the other sign: such calls go by the
         # attributes' text.
-        if not isinstance(key[1], str) and any(
-            value == 0 for value in attributes if isinstance(value, float)
-        ):
+        if not isinstance(key[1], str) and any(map(_has_zero, attributes)):
             key = (key[0], repr(attributes), *key[2:])
             if (known := self._table.get(key)) is not None:
                 return known

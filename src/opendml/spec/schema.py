@@ -50,6 +50,8 @@ class Field:
         default_source: "page" when Microsoft documents it, "opendml" when the choice is ours.
         count_of: for a count, the arrays whose length it is (such a field is no argument of the desc class).
         data_type_field: for a SCALAR_UNION, the attribute that says its type.
+        has_call_type: the immediate function takes the type of this output as an argument.
+        call_type: the default of that argument; None when it has none.
         owned_by_dml: an input may carry TensorFlags.OWNED_BY_DML.
         axis_of: the tensor whose dimensions this attribute numbers.
         same_type_as: for an attribute that is a data type, the tensor whose type it must be.
@@ -68,6 +70,8 @@ class Field:
     default_source: str | None
     count_of: tuple[str, ...]
     data_type_field: str | None
+    has_call_type: bool
+    call_type: str | None
     optional_since: FeatureLevel | None
     owned_by_dml: bool
     axis_of: str | None
@@ -190,6 +194,14 @@ class Operator:
         """The attributes that the desc class takes, in DirectML's order: all but the counts."""
         return tuple(field for field in self.fields if field.is_attribute)
 
+    @cached_property
+    def output_arguments(self) -> tuple[str, ...]:
+        """What an immediate function must be told of its output: "output_type" and "sizes", or neither."""
+        outputs = [field for field in self.tensors if field.kind == "OUTPUT_TENSOR"]
+        has_type = len(outputs) == 1 and outputs[0].has_call_type
+        has_sizes = len(outputs) == len(self.tensors) == 1
+        return ("output_type",) * has_type + ("sizes",) * has_sizes
+
     def field(self, name: str) -> Field:
         """The field of that DirectML name.
 
@@ -281,6 +293,8 @@ def _field(facts: Mapping[str, Any], description: str) -> Field:
         default_source=facts.get("default_source"),
         count_of=tuple(facts.get("count_of", ())),
         data_type_field=facts.get("data_type_field"),
+        has_call_type="call_type" in facts,
+        call_type=facts.get("call_type"),
         optional_since=_optional_level(facts.get("optional_since")),
         owned_by_dml=facts["kind"] == "INPUT_TENSOR" and facts.get("owned_by_dml", True),
         axis_of=facts.get("axis_of"),

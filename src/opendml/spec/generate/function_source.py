@@ -24,6 +24,12 @@ T = TypeVar("T")
 """
 
 
+_OUTPUT_ARGUMENTS = {
+    "output_type": "output_type: TensorDataType | None = None",
+    "sizes": "sizes: Sequence[int] | None = None",
+}
+
+
 def function_source(names: Iterable[str]) -> str:
     """The whole module, with a function for each operator named, in that order."""
     chosen = [operator(name) for name in names]
@@ -56,12 +62,14 @@ def _function(operator: Operator) -> str:
         *_positional(inputs),
         "*",
         *map(_keyword, operator.attributes),
+        *(_OUTPUT_ARGUMENTS[name] for name in operator.output_arguments),
         f"out: {result} | None = None",
         "device: str | Device | None = None",
     ]
     tensors = _tuple(tensor_name(field) for field in inputs)
     attributes = _tuple(field.python_name for field in operator.attributes)
     passed = [f'"{operator.name}"', tensors, attributes, "out", "device"]
+    passed += [f"{name}={name}" for name in operator.output_arguments]
     called = f"    results: {result} = call({', '.join(passed)})\n"
     if len(called) > WIDTH + 1:
         called = call_lines(f"results: {result} = call", passed, "", "    ")
@@ -92,6 +100,8 @@ def _keyword(field: Field) -> str:
 
 def _tuple(names: Iterable[str]) -> str:
     listed = list(names)
+    if not listed:
+        return "()"
     return f"({listed[0]},)" if len(listed) == 1 else f"({', '.join(listed)})"
 
 
@@ -108,6 +118,24 @@ def _docstring(operator: Operator, inputs: list[Field]) -> Iterator[str]:
         yield wrap(f"{tensor_name(field)}: {tensor_line(operator, field)}", "        ", "    ")
     for field in operator.attributes:
         yield wrap(f"{field.python_name}: {meaning(field)}", "        ", "    ")
+    for name in operator.output_arguments:
+        yield wrap(f"{name}: {_output_text(operator, name)}", "        ", "    ")
     yield wrap("out: Where to write; a new array (of the inputs' kind) when None.", "        ", "    ")
     yield wrap("device: Where to run; the default device when None.", "        ", "    ")
     yield '    """'
+
+
+def _output_text(operator: Operator, name: str) -> str:
+    """What an argument says of the output."""
+    if name == "sizes":
+        return "The sizes of the output; those of `out` when None."
+    (output,) = (field for field in operator.tensors if field.kind == "OUTPUT_TENSOR")
+    ties = [
+        tensor
+        for same in operator.same
+        if "DataType" in same.what and output.name in same.tensors
+        for tensor in same.tensors
+    ]
+    default = f", or {output.call_type}" if output.call_type else ""
+    tied = "".join(f", or that of {tensor}" for tensor in ties if tensor != output.name)
+    return f"The type of the output; that of `out` when None{tied}{default}."

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.expression import Literal, intrinsic, llvm_type, number
+from opendml.targets.cpu.values import Literal, intrinsic, llvm_type, number
 
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = ir.PointerType()

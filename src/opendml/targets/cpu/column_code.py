@@ -10,9 +10,9 @@ from llvmlite import ir
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64
-from opendml.targets.cpu.expression import number, scalar_llvm_type, splat
 from opendml.targets.cpu.kernel_code import F64, KernelCode, Pointers, Values
 from opendml.targets.cpu.pattern import Level, Mode
+from opendml.targets.cpu.values import number, scalar_llvm_type, splat
 
 MAXIMUM_TILE = 512
 """Groups in the widest tile; their sums and statistics live on the stack."""

@@ -56,7 +56,7 @@ def kernel_assembly(pattern: Pattern) -> str:
     """The pattern as LLVM assembly, before optimization."""
     module = ir.Module()
     module.triple = machine().triple
-    emit_kernel(module, _SYMBOL, pattern, machine().vector_bytes // 4)
+    emit_kernel(module, _SYMBOL, pattern, machine().vector_bytes // pattern.lane_bytes)
     return str(module)
 
 

@@ -17,10 +17,12 @@ from contextlib import AbstractContextManager, contextmanager
 from llvmlite import ir
 
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered
+from opendml.program.rarely import always_needed, is_rare
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
-from opendml.targets.cpu.expression import emit, intrinsic, llvm_type, number, splat
+from opendml.targets.cpu.expression import emit
 from opendml.targets.cpu.pattern import AccessPattern, Level, Parameters, Pattern, Step
+from opendml.targets.cpu.values import Literal, any_lane, intrinsic, llvm_type, number, splat
 
 F64 = ScalarType.FLOAT64
 
@@ -47,6 +49,7 @@ class KernelCode:
         self.nodes = list(ordered(pattern.values))
         self.levels = self._levels()
         self.needed = self.below_reductions(pattern.values)
+        self.always = always_needed(pattern.values)
         self.parameters, self.buffers = function.args[2], function.args[3]
         (
             self.inner,
@@ -164,6 +167,8 @@ class KernelCode:
         return moved
 
     def _base(self, access: int) -> ir.Value:
+        if self.accesses[access].counter:
+            return Literal(POINTER, "null")
         buffer = self.buffer(self.parameter(self.layout.buffer(access)))
         return self.code.offset(buffer, self.parameter(self.layout.offset(access)))
 
@@ -202,15 +207,36 @@ class KernelCode:
         """`known`, and the values of all nodes of the level: those in `only`, or those that the results
         need."""
         values = dict(known)
-        only = self.needed if only is None else only
+        only = (self.needed if only is None else only) & self.always
         for node in self.nodes:
             if self.levels[id(node)] is level and id(node) in only and id(node) not in values:
-                if node.operation is Operation.SOURCE:
+                if is_rare(node):
+                    values[id(node)] = self._rare_selection(node, lanes, values)
+                elif node.operation is Operation.SOURCE:
                     values[id(node)] = self.load(source_index(node), lanes, pointers, index, mask)
                 else:
                     operands = [self.value(operand, lanes, values) for operand in node.operands]
                     values[id(node)] = emit(self.builder, node, lanes, operands)
         return values
+
+    def _rare_selection(self, node: Node, lanes: int, values: Values) -> ir.Value:
+        """A selection that computes its first value only where the condition holds in some lane."""
+        condition, wanted, usual = node.operands
+        mask = splat(self.builder, self.value(condition, lanes, values), lanes)
+        common = splat(self.builder, self.value(usual, lanes, values), lanes)
+        before = self.builder.block
+        with self.builder.if_then(any_lane(self.builder, mask, lanes), likely=False):
+            inside = dict(values)
+            for part in ordered([wanted], values):
+                operands = [self.value(operand, lanes, inside) for operand in part.operands]
+                inside[id(part)] = emit(self.builder, part, lanes, operands)
+            chosen = splat(self.builder, self.value(wanted, lanes, inside), lanes)
+            selected = self.builder.select(mask, chosen, common)
+            after = self.builder.block
+        result = self.builder.phi(common.type)
+        result.add_incoming(common, before)
+        result.add_incoming(selected, after)
+        return result
 
     def value(self, node: Node, lanes: int, values: Values) -> ir.Value:
         """An emitted node, or a constant, which is emitted where it is used."""
@@ -225,6 +251,8 @@ class KernelCode:
         """What an access reads at an index of the innermost loop; a scalar where it does not move along
         it."""
         type, step = self.accesses[access].type, self.accesses[access].step
+        if self.accesses[access].counter:
+            return self._count(access, lanes, pointers, index)
         if index is None or step is Step.NONE:
             return self.code.load(pointers[access], type, 1)
         address = self.code.offset(pointers[access], self.builder.mul(index, self.steps[access]))
@@ -233,6 +261,18 @@ class KernelCode:
         if step is Step.CONTIGUOUS:
             return self.code.load(address, type, lanes, mask)
         return self.code.gather(address, self.steps[access], type, mask)
+
+    def _count(self, access: int, lanes: int, pointers: Pointers, index: ir.Value | None) -> ir.Value:
+        """The offsets themselves of an access that is a counter."""
+        first = self.builder.ptrtoint(pointers[access], I64)
+        if index is None or self.accesses[access].step is Step.NONE:
+            return first
+        first = self.builder.add(first, self.builder.mul(index, self.steps[access]))
+        if lanes == 1:
+            return first
+        number = ir.Constant(ir.VectorType(I64, lanes), list(range(lanes)))
+        along = self.builder.mul(splat(self.builder, self.steps[access], lanes), number)
+        return self.builder.add(splat(self.builder, first, lanes), along)
 
     def store(
         self, access: int, value: ir.Value, pointers: Pointers, index: ir.Value | None, mask: ir.Value | None

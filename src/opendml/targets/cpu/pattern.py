@@ -60,12 +60,14 @@ class Step(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AccessPattern:
-    """One load or store as the code sees it. `streamed` stores bypass the caches."""
+    """One load or store as the code sees it. `streamed` stores bypass the caches. A `counter` is a load whose
+    value is its own offset."""
 
     type: ScalarType
     step: Step
     level: Level
     streamed: bool = False
+    counter: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +84,20 @@ class Pattern:
     def text(self) -> str:
         """A text that is equal for patterns with equal code."""
         accesses = [
-            f"{a.type.name} {a.step.name} {a.level.name} {a.streamed}" for a in (*self.loads, *self.stores)
+            f"{a.type.name} {a.step.name} {a.level.name} {a.streamed} {a.counter}"
+            for a in (*self.loads, *self.stores)
         ]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)}"
         return "\n".join([head, *accesses, fingerprint(self.values)])
+
+    @property
+    def lane_bytes(self) -> int:
+        """What a lane takes of a vector register: an element of 32 bits, or of the widest type if that is
+        narrower. Wider elements take several registers."""
+        if self.mode is not Mode.POINTWISE:
+            return 4
+        types = {node.type for node in ordered(self.values)} | {a.type for a in (*self.loads, *self.stores)}
+        return min(4, max(type.bytes for type in types))
 
     def reduced(self) -> tuple[Node, ...]:
         """The distinct values that are reduced."""

@@ -11,9 +11,9 @@ from llvmlite import ir
 
 from opendml.program.node import Node
 from opendml.targets.cpu.code import I64
-from opendml.targets.cpu.expression import llvm_type, number, scalar_llvm_type, splat
 from opendml.targets.cpu.kernel_code import F64, KernelCode, Pointers, Values
 from opendml.targets.cpu.pattern import Level, Mode
+from opendml.targets.cpu.values import llvm_type, number, scalar_llvm_type, splat
 
 BATCH = 16
 """Groups that share one vector computation of their statistics."""

@@ -98,6 +98,8 @@ def _crossed(kernel: Kernel, nest: LoopNest) -> LoopNest | None:
     accesses = (*kernel.loads, *kernel.stores)
     contiguous = [
         next((loop for loop in loops if loop.strides[position] == access.type.bytes), None)
+        if access.buffer is not None
+        else None
         for position, access in enumerate(accesses)
     ]
     inner = contiguous[len(kernel.loads)]
@@ -232,6 +234,7 @@ def _access_pattern(
         and nest.rows[0].strides[position] == access.type.bytes
         and stride
         and not written
+        and access.buffer is not None
     ):
         step = Step.ACROSS
     else:
@@ -249,7 +252,7 @@ def _access_pattern(
         and nest.inner.count >= _STREAMED_ROW
         and written_bytes * _STREAMED_SHARE > machine().last_cache_bytes
     )
-    return AccessPattern(access.type, step, level, streamed)
+    return AccessPattern(access.type, step, level, streamed, access.buffer is None)
 
 
 def _parameters(kernel: Kernel, nest: LoopNest, pattern: Pattern, numbers: _Numbers) -> tuple[int, ...]:
@@ -266,6 +269,6 @@ def _parameters(kernel: Kernel, nest: LoopNest, pattern: Pattern, numbers: _Numb
     head += [0] * (Parameters.COUNTS - len(head))
     head += [loop.count for loop in (*nest.groups, *nest.rows)]
     for position, access in enumerate((*kernel.loads, *kernel.stores)):
-        head += [access.buffer, access.offset, nest.inner.strides[position]]
+        head += [access.buffer or 0, access.offset, nest.inner.strides[position]]
         head += [loop.strides[position] for loop in (*nest.groups, *nest.rows)]
     return tuple(head)

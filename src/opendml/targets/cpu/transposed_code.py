@@ -13,9 +13,9 @@ from llvmlite import ir
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I32, I64
-from opendml.targets.cpu.expression import llvm_type, splat
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values, source_index
 from opendml.targets.cpu.pattern import Level, Step
+from opendml.targets.cpu.values import llvm_type, splat
 
 _AHEAD_BYTES = 128
 """How far ahead operands are prefetched: the processor itself does not follow as many streams as a tile

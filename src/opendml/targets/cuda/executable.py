@@ -183,7 +183,7 @@ class _Binding:
 
     def launcher(self, addresses: list[int], stream: int) -> Callable[[], None]:
         """A function that launches the kernel over buffers at `addresses`."""
-        bases = [addresses[buffer] + offset for buffer, offset in self._accesses]
+        bases = [0 if buffer is None else addresses[buffer] + offset for buffer, offset in self._accesses]
         alignments = tuple([_alignment(base) for base in bases])
         if alignments != self._alignments or stream != self._stream:
             prepared = self._executable.prepare(self._number, alignments)

@@ -30,13 +30,14 @@ _OPERATORS = {
     Operation.MULTIPLY: "*",
     Operation.AND: "&",
     Operation.OR: "|",
+    Operation.XOR: "^",
     Operation.SHIFT_LEFT: "<<",
     Operation.SHIFT_RIGHT: ">>",
     Operation.LESS: "<",
     Operation.LESS_EQUAL: "<=",
     Operation.EQUAL: "==",
 }
-"""C++ has the same meaning for these; comparisons with NaN are false."""
+"""C++ has the same meaning for these, but for what follows; comparisons with NaN are false."""
 
 _WRAPPING = {
     Operation.ADD: "+",
@@ -44,27 +45,33 @@ _WRAPPING = {
     Operation.MULTIPLY: "*",
     Operation.SHIFT_LEFT: "<<",
 }
+"""Integers wrap, which C++ promises for unsigned ones of 32 and 64 bits alone."""
 
 _FUNCTIONS = {
     Operation.DIVIDE: "quotient",
     Operation.EXPONENTIAL: "exponential",
     Operation.MULTIPLY_ADD: "multiply_add",
+    Operation.REMAINDER: "remainder_of",
     Operation.MINIMUM: "minimum",
     Operation.MAXIMUM: "maximum",
     Operation.ABSOLUTE: "absolute",
     Operation.SQUARE_ROOT: "square_root",
     Operation.ROUND_EVEN: "round_even",
+    Operation.FLOOR: "round_down",
+    Operation.TRUNCATE: "cut_off",
 }
 """Of floats; kernels/common.cuh, exact.cuh and narrow.cuh have them."""
 
-_BITCASTS = {
-    (ScalarType.FLOAT32, ScalarType.INT32): "__float_as_int",
-    (ScalarType.INT32, ScalarType.FLOAT32): "__int_as_float",
-    (ScalarType.FLOAT32, ScalarType.UINT32): "__float_as_uint",
-    (ScalarType.UINT32, ScalarType.FLOAT32): "__uint_as_float",
-    (ScalarType.FLOAT64, ScalarType.INT64): "__double_as_longlong",
-    (ScalarType.INT64, ScalarType.FLOAT64): "__longlong_as_double",
+_INTEGER_FUNCTIONS = {
+    Operation.DIVIDE: "quotient",
+    Operation.REMAINDER: "remainder_of",
+    Operation.MINIMUM: "minimum",
+    Operation.MAXIMUM: "maximum",
+    Operation.ABSOLUTE: "absolute",
+    Operation.NEGATE: "negative",
+    Operation.COUNT_BITS: "count_bits",
 }
+"""Templates, whose arguments are converted to the type that is computed in: C++ widens small integers."""
 
 
 def literal(value: float, type: ScalarType) -> str:
@@ -102,20 +109,23 @@ def expression(node: Node, operands: list[str]) -> str:
     if operation is Operation.CONVERT:
         return _conversion(operands[0], node.operands[0].type, type)
     if operation is Operation.BITCAST:
-        return f"{_BITCASTS[node.operands[0].type, type]}({operands[0]})"
+        return f"bits_as<{TYPES[type]}>(({TYPES[node.operands[0].type]}){operands[0]})"
     if operation is Operation.SELECT:
         return f"{operands[0]} ? {operands[1]} : {operands[2]}"
-    if operation is Operation.NEGATE:
-        return f"-{operands[0]}"
     if operation is Operation.NOT:
-        return f"!{operands[0]}" if type is ScalarType.BOOLEAN else f"~{operands[0]}"
-    if operation in _WRAPPING and type.is_signed:
-        # Integers wrap, which C++ only promises for unsigned ones.
-        unsigned = TYPES[ScalarType[f"U{type.name}"]]
-        return f"({TYPES[type]})(({unsigned}){operands[0]} {_WRAPPING[operation]} ({unsigned}){operands[1]})"
-    if operation in _FUNCTIONS and type in (ScalarType.FLOAT32, ScalarType.FLOAT64):
-        return f"{_FUNCTIONS[operation]}({', '.join(operands)})"
+        return f"!{operands[0]}" if type is ScalarType.BOOLEAN else f"({TYPES[type]})~{operands[0]}"
     computed = node.operands[0].type if operation in COMPARISONS else type
+    if not computed.is_float and computed is not ScalarType.BOOLEAN:
+        if operation in _INTEGER_FUNCTIONS:
+            return f"{_INTEGER_FUNCTIONS[operation]}<{TYPES[type]}>({', '.join(operands)})"
+        if operation in _WRAPPING:
+            word = TYPES[ScalarType.UINT64 if type.bits == 64 else ScalarType.UINT32]
+            return f"({TYPES[type]})(({word}){operands[0]} {_WRAPPING[operation]} ({word}){operands[1]})"
+    if computed in (ScalarType.FLOAT32, ScalarType.FLOAT64):
+        if operation is Operation.NEGATE:
+            return f"-{operands[0]}"
+        if operation in _FUNCTIONS:
+            return f"{_FUNCTIONS[operation]}({', '.join(operands)})"
     if operation in _OPERATORS and computed is not ScalarType.FLOAT16:
         return f"({TYPES[type]})({operands[0]} {_OPERATORS[operation]} {operands[1]})"
     raise Unsupported(f"{operation.name} of {type.name} on CUDA")
@@ -124,7 +134,9 @@ def expression(node: Node, operands: list[str]) -> str:
 def _conversion(value: str, source: ScalarType, target: ScalarType) -> str:
     if source is ScalarType.FLOAT16:
         wide = f"to_float({value})"
-        return wide if target is ScalarType.FLOAT32 else f"({TYPES[target]}){wide}"
+        return wide if target is ScalarType.FLOAT32 else _conversion(wide, ScalarType.FLOAT32, target)
     if target is ScalarType.FLOAT16:
         return f"to_half({value})" if source.is_float else f"to_half((double){value})"
+    if source.is_float and not target.is_float:
+        return f"to_integer<{TYPES[target]}>({value})"
     return f"({TYPES[target]}){value}"

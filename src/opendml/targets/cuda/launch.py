@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from opendml.compiler.kernel import Kernel
+from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
 from opendml.targets.cuda.pattern import AccessPattern, Pattern, Step
 
@@ -50,9 +50,10 @@ class Nest:
         patterns = tuple(
             AccessPattern(
                 access.type,
-                _step(self.inner.strides[number], access.type.bytes),
+                _step(self.inner.strides[number], access),
                 tuple(loop.strides[number] != 0 for loop in self.groups),
                 tuple(loop.strides[number] != 0 for loop in self.rows),
+                counter=access.buffer is None,
             )
             for number, access in enumerate(accesses)
         )
@@ -108,8 +109,9 @@ class Nest:
             whole_rows: the innermost loop must be a multiple of the result.
         """
         steps = [access.step for access in self.accesses]
-        moving = [a.type.bytes for a in self.accesses if a.step is not Step.NONE]
-        vector = VECTOR_BYTES // min(moving) if moving else 1
+        moving = [a.type.bytes for a in self.accesses if a.step is not Step.NONE and not a.counter]
+        # More than two accesses in a row would leave gaps between those of neighbouring threads.
+        vector = min(VECTOR_BYTES // min(moving), 2 * VECTOR_BYTES // max(moving)) if moving else 1
         while vector > 1:
             aligned = all(
                 self._aligned(number, alignments[number], vector)
@@ -133,7 +135,7 @@ def nest_of(kernel: Kernel, loops: LoopNest) -> Nest:
     return Nest(kernel, loops.groups, loops.rows, loops.inner, loops.inner_reduced)
 
 
-def _step(stride: int, element_bytes: int) -> Step:
-    if stride == element_bytes:
+def _step(stride: int, access: Access) -> Step:
+    if stride == access.type.bytes and access.buffer is not None:
         return Step.CONTIGUOUS
     return Step.STRIDED if stride else Step.NONE

@@ -57,7 +57,7 @@ class AccessPattern:
     """One load or store as the code sees it.
 
     `groups` and `rows` tell for each of those loops whether it moves the access. A `turned` load goes through
-    shared memory.
+    shared memory. A `counter` is a load whose value is its own offset.
     """
 
     type: ScalarType
@@ -65,6 +65,7 @@ class AccessPattern:
     groups: tuple[bool, ...]
     rows: tuple[bool, ...]
     turned: bool = False
+    counter: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,9 @@ class Pattern:
         head = (
             f"{self.mode.value} {self.vector} {self.columns} {self.wide} {len(self.loads)} {self.constants}"
         )
-        accesses = [f"{a.type.name} {a.step.name} {a.groups} {a.rows} {a.turned}" for a in self.accesses]
+        accesses = [
+            f"{a.type.name} {a.step.name} {a.groups} {a.rows} {a.turned} {a.counter}" for a in self.accesses
+        ]
         return "\n".join([head, *accesses, fingerprint(self.values)])
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from opendml.program import vector_math
 from opendml.program.node import FUNCTIONS, REDUCTIONS, Node, Operation, ordered, rebuild
+from opendml.program.rarely import always_needed, is_rare
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda import narrow_math
 from opendml.targets.cuda.expression import TYPES, expression, literal
@@ -279,6 +280,11 @@ class _Printer:
 
     def _load(self, number: int, to: str) -> str:
         access = self.pattern.loads[number]
+        if access.counter:
+            offset = f"at.a{number}"
+            return (
+                f"{to} = {offset};" if access.step is Step.NONE else f"count({to}, {offset}, p.step{number});"
+            )
         if access.step is Step.STRIDED:
             return f"gather({to}, {self._address(number)}, p.step{number});"
         return f"load({to}, {self._address(number)});"
@@ -338,16 +344,35 @@ class _Printer:
         self, roots: Iterable[Node], known: dict[int, str], load: Callable[[int], str]
     ) -> tuple[list[str], Callable[[Node], str]]:
         """Statements that compute `roots` from what is known and loaded, and how each node is then called."""
-        lines = []
+        lines: list[str] = []
 
         def name(node: Node) -> str:
             if node.operation is Operation.CONSTANT:
                 return literal(node.attribute, node.type)  # type: ignore[arg-type]
             return known.get(id(node), self.names[id(node)])
 
+        roots = list(roots)
+        always = always_needed(roots)
+
+        def print_rare(node: Node) -> None:
+            """The first value of a rare selection, and what only that needs, in a branch."""
+            condition, wanted, usual = node.operands
+            lines.append(f"{_declared(node, self.names)} = {name(usual)};")
+            lines.append(f"if ({name(condition)}) {{")
+            printed = always | known.keys()
+            for part in ordered([wanted], printed):
+                if part.operation is not Operation.CONSTANT:
+                    value = expression(part, [name(operand) for operand in part.operands])
+                    lines.append(f"    const {_declared(part, self.names)} = {value};")
+            lines.extend([f"    {name(node)} = {name(wanted)};", "}"])
+
         for node in ordered(roots, known):
+            if id(node) not in always:
+                continue
             if node.operation is Operation.SOURCE:
                 lines.append(f"const {_declared(node, self.names)} = {load(_index(node))};")
+            elif is_rare(node):
+                print_rare(node)
             elif _is_reciprocal_root(node):
                 root = name(node.operands[1].operands[0])
                 lines.append(f"const {_declared(node, self.names)} = reciprocal_root({root});")
@@ -361,6 +386,8 @@ class _Printer:
         return member if self.pattern.loads[number].step is Step.NONE else f"{member}.data[lane]"
 
     def _group_load(self, number: int) -> str:
+        if self.pattern.loads[number].counter:
+            return f"(long long)at.a{number}"
         return f"*(const {TYPES[self.pattern.loads[number].type]}*)({self._address(number)})"
 
 

@@ -25,15 +25,22 @@ def evaluate(roots: Sequence[Node], inputs: Sequence[Array]) -> list[Array]:
     with np.errstate(all="ignore"):
         for node in ordered(roots):
             values[id(node)] = _value(node, [values[id(operand)] for operand in node.operands], inputs)
-        return [np.broadcast_to(values[id(root)].astype(root.type.numpy), root.sizes) for root in roots]
+        return [np.broadcast_to(converted(values[id(root)], root.type), root.sizes) for root in roots]
 
 
 def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
+    """The value of a node: in its own type where it is an input or made of bits, else as `_wide` has it."""
+    if node.operation is Operation.BITCAST:
+        return converted(operands[0], node.operands[0].type).view(node.type.numpy)
+    operands = [_wide(value, operand.type) for value, operand in zip(operands, node.operands, strict=True)]
     match node.operation:
         case Operation.SOURCE if isinstance(node.attribute, int):
-            return _wide(inputs[node.attribute], node.type)
+            return inputs[node.attribute]
         case Operation.CONSTANT:
             return np.asarray(node.attribute, _numpy_type(node.type))
+        case Operation.INDEX if isinstance(node.attribute, tuple):
+            indices = np.indices(node.sizes, np.int64, sparse=True)
+            return np.asarray(sum(index * step for index, step in zip(indices, node.attribute, strict=True)))
         case Operation.CONVERT:
             return _wide(operands[0], node.type)
         case Operation.MEAN if isinstance(node.attribute, tuple):
@@ -43,12 +50,48 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
     return np.asarray(_FUNCTIONS[node.operation](*operands))
 
 
+def converted(value: Array, type: ScalarType) -> Array:
+    """A value in the type's own elements: rounded to floats, truncated to integers, where it saturates."""
+    if type.is_float or not np.issubdtype(value.dtype, np.floating):
+        return value.astype(type.numpy, copy=False)
+    limits = np.iinfo(type.numpy.name)
+    # The greatest integers of 64 bits are no floats: what is not below the next power of two is out of range.
+    above, below = value >= float(limits.max) + (type.bits < 64), value <= float(limits.min)
+    inside = np.where(above | below | np.isnan(value), 0.0, value)
+    return np.where(above, limits.max, np.where(below, limits.min, inside.astype(type.numpy))).astype(
+        type.numpy
+    )
+
+
 def _numpy_type(type: ScalarType) -> np.dtype[Any]:
     return np.dtype(np.float64) if type.is_float else type.numpy
 
 
 def _wide(value: Array, type: ScalarType) -> Array:
-    return value.astype(_numpy_type(type), copy=False)
+    """A value as it is computed with: floats in float64, integers in their own type."""
+    return value.astype(np.float64, copy=False) if type.is_float else converted(value, type)
+
+
+def _quotient(a: Array, b: Array) -> Array:
+    """a / b; of integers truncated, and all bits one where b is 0."""
+    if a.dtype.kind == "f":
+        return np.asarray(np.divide(a, b))
+    whole = np.floor_divide(a, np.where(b == 0, 1, b).astype(b.dtype))
+    is_below = (whole * b != a) & ((a < 0) != (b < 0))
+    return np.where(b == 0, ~np.zeros_like(a), whole + is_below.astype(a.dtype))
+
+
+def _remainder(a: Array, b: Array) -> Array:
+    if a.dtype.kind == "f":
+        return np.asarray(np.fmod(a, b))
+    is_minus_one = (b == -1) if b.dtype.kind == "i" else np.zeros(b.shape, bool)
+    divisor = np.where((b == 0) | is_minus_one, 1, b).astype(b.dtype)
+    return np.where(b == 0, a, np.fmod(a, divisor))
+
+
+def _power(a: Array, b: Array) -> Array:
+    # np.power takes the root for a power of a half, also of -infinity; a signaling NaN is not passed on.
+    return np.where((a == 1) | (b == 0), 1.0, np.float_power(a, b))
 
 
 def _error_function(x: Array) -> Array:
@@ -65,7 +108,8 @@ _FUNCTIONS: dict[Operation, Callable[..., Any]] = {
     Operation.ADD: np.add,
     Operation.SUBTRACT: np.subtract,
     Operation.MULTIPLY: np.multiply,
-    Operation.DIVIDE: np.divide,
+    Operation.DIVIDE: _quotient,
+    Operation.REMAINDER: _remainder,
     Operation.MULTIPLY_ADD: lambda a, b, c: a * b + c,
     Operation.MINIMUM: np.minimum,
     Operation.MAXIMUM: np.maximum,
@@ -73,12 +117,16 @@ _FUNCTIONS: dict[Operation, Callable[..., Any]] = {
     Operation.ABSOLUTE: np.abs,
     Operation.SQUARE_ROOT: np.sqrt,
     Operation.ROUND_EVEN: np.rint,
+    Operation.FLOOR: np.floor,
+    Operation.TRUNCATE: np.trunc,
     Operation.LESS: np.less,
     Operation.LESS_EQUAL: np.less_equal,
     Operation.EQUAL: np.equal,
     Operation.AND: np.bitwise_and,
     Operation.OR: np.bitwise_or,
+    Operation.XOR: np.bitwise_xor,
     Operation.NOT: np.invert,
+    Operation.COUNT_BITS: np.bitwise_count,
     Operation.SELECT: np.where,
     Operation.SHIFT_LEFT: np.left_shift,
     Operation.SHIFT_RIGHT: np.right_shift,
@@ -90,4 +138,16 @@ _FUNCTIONS: dict[Operation, Callable[..., Any]] = {
     Operation.ERROR_FUNCTION: _error_function,
     Operation.LOGARITHM_ONE_PLUS_EXPONENTIAL: lambda x: np.log1p(np.exp(x)),
     Operation.GAUSSIAN_ERROR_LINEAR_UNIT: _gaussian_error_linear_unit,
+    Operation.POWER: _power,
+    Operation.SINE: np.sin,
+    Operation.COSINE: np.cos,
+    Operation.TANGENT: np.tan,
+    Operation.ARC_SINE: np.arcsin,
+    Operation.ARC_COSINE: np.arccos,
+    Operation.ARC_TANGENT_YX: np.arctan2,
+    Operation.HYPERBOLIC_SINE: np.sinh,
+    Operation.HYPERBOLIC_COSINE: np.cosh,
+    Operation.INVERSE_HYPERBOLIC_SINE: np.arcsinh,
+    Operation.INVERSE_HYPERBOLIC_COSINE: np.arccosh,
+    Operation.INVERSE_HYPERBOLIC_TANGENT: np.arctanh,
 }

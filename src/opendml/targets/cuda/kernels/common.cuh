@@ -57,10 +57,69 @@ DEVICE double reciprocal_root(double x) {
 
 DEVICE float round_even(float x) { return rintf(x); }
 DEVICE double round_even(double x) { return rint(x); }
+DEVICE float round_down(float x) { return floorf(x); }
+DEVICE double round_down(double x) { return floor(x); }
+DEVICE float cut_off(float x) { return truncf(x); }
+DEVICE double cut_off(double x) { return trunc(x); }
+DEVICE float remainder_of(float a, float b) { return fmodf(a, b); }
 DEVICE float multiply_add(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 DEVICE double multiply_add(double a, double b, double c) { return __fma_rn(a, b, c); }
 DEVICE bool is_finite(float x) { return x - x == 0; }
 DEVICE bool is_finite(double x) { return x - x == 0; }
+
+// Integers. The template argument is the type to compute in.
+template <typename T>
+constexpr bool has_sign = T(-1) < T(0);
+
+template <typename T>
+constexpr T greatest = has_sign<T> ? (T)((1ull << (sizeof(T) * 8 - 1)) - 1) : (T)~0ull;
+
+template <typename T>
+DEVICE T minimum(T a, T b) { return b < a ? b : a; }
+
+template <typename T>
+DEVICE T maximum(T a, T b) { return a < b ? b : a; }
+
+template <typename T>
+DEVICE T negative(T x) { return (T)(0ull - (unsigned long long)x); }
+
+template <typename T>
+DEVICE T absolute(T x) { return x < 0 ? negative<T>(x) : x; }
+
+// Truncated. All bits are one where b is 0; the least number divided by -1 is itself.
+template <typename T>
+DEVICE T quotient(T a, T b) {
+    if (b == 0) return (T)~0ull;
+    if (has_sign<T> && b == (T)~0ull) return negative<T>(a);
+    return (T)(a / b);
+}
+
+template <typename T>
+DEVICE T remainder_of(T a, T b) {
+    if (b == 0) return a;
+    if (has_sign<T> && b == (T)~0ull) return 0;
+    return (T)(a % b);
+}
+
+template <typename T>
+DEVICE T count_bits(T x) { return (T)(sizeof(T) == 8 ? __popcll(x) : __popc((unsigned)x)); }
+
+template <typename To, typename From>
+DEVICE To bits_as(From from) {
+    static_assert(sizeof(To) == sizeof(From));
+    To to;
+    memcpy(&to, &from, sizeof(to));
+    return to;
+}
+
+// Truncated; out of range the nearest number in range, 0 for NaN.
+template <typename T, typename Float>
+DEVICE T to_integer(Float x) {
+    constexpr Float limit = (Float)2 * (Float)(1ull << (sizeof(T) * 8 - 1 - has_sign<T>));
+    if (x >= limit) return greatest<T>;
+    if (x <= (has_sign<T> ? -limit : (Float)0)) return (T)(has_sign<T> ? (T)(-greatest<T> - 1) : (T)0);
+    return x == x ? (T)x : (T)0;
+}
 
 // V elements that move together, in as few accesses of up to 16 bytes as their alignment allows.
 template <typename T, int V>
@@ -139,6 +198,13 @@ template <typename T, int V>
 DEVICE void scatter(char* to, const Vector<T, V>& from, long long step) {
 #pragma unroll
     for (int lane = 0; lane < V; lane++) store(to + lane * step, from.data[lane]);
+}
+
+// V numbers, `step` apart.
+template <int V>
+DEVICE void count(Vector<long long, V>& to, long long first, long long step) {
+#pragma unroll
+    for (int lane = 0; lane < V; lane++) to.data[lane] = first + lane * step;
 }
 
 // A number to divide by. `magic` holds ceil(2^shift / count) in its low half and the shift in its high half.

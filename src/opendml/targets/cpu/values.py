@@ -1,0 +1,120 @@
+"""LLVM types, constants and intrinsics of scalars and vectors."""
+
+from __future__ import annotations
+
+import struct
+
+from llvmlite import ir
+
+from opendml.program.scalar_type import ScalarType
+
+_FLOATS = {
+    ScalarType.FLOAT16: ir.HalfType(),
+    ScalarType.FLOAT32: ir.FloatType(),
+    ScalarType.FLOAT64: ir.DoubleType(),
+}
+_SUFFIXES = {ScalarType.FLOAT16: "f16", ScalarType.FLOAT32: "f32", ScalarType.FLOAT64: "f64"}
+
+
+def scalar_llvm_type(type: ScalarType) -> ir.Type:
+    """The LLVM type of one element."""
+    return _FLOATS.get(type) or ir.IntType(type.bits)
+
+
+def llvm_type(type: ScalarType, lanes: int) -> ir.Type:
+    """The LLVM type of `lanes` elements; one lane is a scalar."""
+    element = scalar_llvm_type(type)
+    return element if lanes == 1 else ir.VectorType(element, lanes)
+
+
+class Literal(ir.Constant):  # type: ignore[misc]
+    """A constant in LLVM's own notation: llvmlite writes the elements of vectors one by one, which takes long
+    to parse."""
+
+    def __init__(self, type: ir.Type, text: str) -> None:
+        self.type, self.constant = type, text
+
+    def _get_reference(self) -> str:
+        return self.constant
+
+
+def number(type: ScalarType, lanes: int, value: float) -> ir.Value:
+    """A constant in every lane."""
+    element = f"{scalar_llvm_type(type)} {_literal(type, value)}"
+    text = _literal(type, value) if lanes == 1 else f"splat ({element})"
+    return Literal(llvm_type(type, lanes), text)
+
+
+def _literal(type: ScalarType, value: float) -> str:
+    if not type.is_float:
+        return str(int(value)) if type is not ScalarType.BOOLEAN else ("true" if value else "false")
+    if type is ScalarType.FLOAT16:
+        return f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
+    if type is ScalarType.FLOAT32:
+        value = _rounded_to_float32(value)
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def _rounded_to_float32(value: float) -> float:
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def splat(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
+    """A scalar in every lane."""
+    if lanes == 1 or isinstance(value.type, ir.VectorType):
+        return value
+    vector = ir.VectorType(value.type, lanes)
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.IntType(32)(0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
+
+
+def intrinsic(
+    builder: ir.IRBuilder,
+    name: str,
+    result: ir.Type,
+    operands: list[ir.Value],
+    alignment: tuple[int, int] | None = None,
+    flags: tuple[str, ...] = (),
+) -> ir.Value:
+    """A call of LLVM's intrinsic `name`, declared on first use; `alignment` is an operand's number and its
+    alignment."""
+    function = builder.module.globals.get(name)
+    if function is None:
+        function = ir.Function(
+            builder.module, ir.FunctionType(result, [value.type for value in operands]), name
+        )
+    call = builder.call(
+        function, operands, arg_attrs={alignment[0]: ()} if alignment else None, fastmath=flags
+    )
+    if alignment:
+        call.arg_attributes[alignment[0]].align = alignment[1]
+    return call
+
+
+def overloaded(
+    builder: ir.IRBuilder,
+    name: str,
+    type: ScalarType,
+    lanes: int,
+    values: list[ir.Value],
+    flags: tuple[str, ...] = (),
+) -> ir.Value:
+    """A call of LLVM's intrinsic `name`, from values of a type to another one."""
+    name = f"llvm.{name}.{type_suffix(type, lanes)}"
+    return intrinsic(builder, name, llvm_type(type, lanes), values, flags=flags)
+
+
+def any_lane(builder: ir.IRBuilder, mask: ir.Value, lanes: int) -> ir.Value:
+    """Whether any lane of a mask is set."""
+    if lanes == 1:
+        return mask
+    return intrinsic(builder, f"llvm.vector.reduce.or.v{lanes}i1", ir.IntType(1), [mask])
+
+
+def type_suffix(type: ScalarType, lanes: int) -> str:
+    """What LLVM appends to the names of intrinsics for a type."""
+    return (f"v{lanes}" if lanes > 1 else "") + _SUFFIXES.get(type, f"i{type.bits}")
