@@ -7,7 +7,18 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from opendml.program.node import Node, Number, Operation, apply, bitcast, convert, reduction
+from opendml.program.node import (
+    Node,
+    Number,
+    Operation,
+    apply,
+    bitcast,
+    constant,
+    convert,
+    position,
+    reduction,
+    scan,
+)
 from opendml.program.scalar_type import ScalarType
 
 
@@ -187,6 +198,28 @@ def atanh(x: Node) -> Node:
     return apply(Operation.INVERSE_HYPERBOLIC_TANGENT, x)
 
 
+def magnitude(x: Node) -> Node:
+    """|x| for every type; that of the least integer wraps to itself."""
+    if x.type.is_float:
+        return abs(x)
+    return select(x < 0, -x, x) if x.type.is_signed else x
+
+
+def wide(x: Node) -> Node:
+    """A float in FLOAT64, where its square cannot overflow; an integer as it is."""
+    return convert(x, ScalarType.FLOAT64) if x.type.is_float else x
+
+
+def log_of_wide(x: Node) -> Node:
+    """Natural logarithm, in FLOAT32, of a FLOAT64 that FLOAT32 need not hold."""
+    scale = 2.0**100
+    large, small = x > scale, x < 1.0 / scale
+    within = select(large, x * (1.0 / scale), select(small, x * scale, x))
+    exponent = select(large, constant(100 * math.log(2), ScalarType.FLOAT32), 0.0)
+    exponent = select(small, -100 * math.log(2), exponent)
+    return log(convert(within, ScalarType.FLOAT32)) + exponent
+
+
 def mean(x: Node, axes: Iterable[int]) -> Node:
     """Mean over the axes, in FLOAT64. One element is its own mean."""
     reduced = [axis for axis in axes if x.sizes[axis] > 1]
@@ -198,6 +231,59 @@ def variance(x: Node, axes: Iterable[int]) -> Node:
     finite."""
     reduced = [axis for axis in axes if x.sizes[axis] > 1]
     return reduction(Operation.VARIANCE, x, reduced) if reduced else convert(x - x, ScalarType.FLOAT64)
+
+
+def reduce_sum(x: Node, axes: Iterable[int]) -> Node:
+    """Sum over the axes: of floats in FLOAT64, of integers wrapping in their type."""
+    return _reduced(Operation.SUM, x, axes)
+
+
+def reduce_product(x: Node, axes: Iterable[int]) -> Node:
+    """Product over the axes, typed as a sum."""
+    return _reduced(Operation.PRODUCT, x, axes)
+
+
+def reduce_minimum(x: Node, axes: Iterable[int]) -> Node:
+    """The least element over the axes; NaN if one is."""
+    return _reduced(Operation.LEAST, x, axes)
+
+
+def reduce_maximum(x: Node, axes: Iterable[int]) -> Node:
+    """The greatest element over the axes; NaN if one is."""
+    return _reduced(Operation.GREATEST, x, axes)
+
+
+def _reduced(operation: Operation, x: Node, axes: Iterable[int]) -> Node:
+    # One element is its own sum, product and extreme, in the type of the result.
+    reduced = [axis for axis in axes if x.sizes[axis] > 1]
+    whole = reduction(operation, x, reduced)
+    return whole if reduced else convert(x, whole.type)
+
+
+def index_of_minimum(x: Node, axes: Iterable[int], last: bool = False) -> Node:
+    """Where over the axes, counted in row-major order, the first (or last) least element is; NaN is least."""
+    return _search(Operation.LAST_LEAST if last else Operation.FIRST_LEAST, x, axes)
+
+
+def index_of_maximum(x: Node, axes: Iterable[int], last: bool = False) -> Node:
+    """Where over the axes, counted in row-major order, the first (or last) greatest element is; NaN is
+    greatest."""
+    return _search(Operation.LAST_GREATEST if last else Operation.FIRST_GREATEST, x, axes)
+
+
+def _search(operation: Operation, x: Node, axes: Iterable[int]) -> Node:
+    reduced = [axis for axis in axes if x.sizes[axis] > 1]
+    return reduction(operation, x, reduced) if reduced else position(x.sizes, ())
+
+
+def running_sum(x: Node, axis: int, *, exclusive: bool, reverse: bool) -> Node:
+    """Sums of all elements up to each along an axis, typed as `reduce_sum`."""
+    return scan(Operation.RUNNING_SUM, x, axis, exclusive, reverse)
+
+
+def running_product(x: Node, axis: int, *, exclusive: bool, reverse: bool) -> Node:
+    """Products of all elements up to each along an axis, typed as `reduce_sum`."""
+    return scan(Operation.RUNNING_PRODUCT, x, axis, exclusive, reverse)
 
 
 def deviation(x: Node, center: Node) -> Node:
