@@ -1,10 +1,9 @@
 """Cuts a tensor program into kernels.
 
 Every output is one kernel that recomputes nothing from memory: element-wise nodes are inlined, and reductions
-over common axes of
-the kernel's own domain stay inside it. Written to a temporary first are only a tensor that is reduced and
-itself needs a
-reduction, and a reduction over another domain or other axes.
+over common axes of the kernel's domain stay inside it, also of values that need such reductions themselves: the
+kernel passes over a group once for each. Written to a temporary first are only reductions over another domain
+or other axes, and what would need too many passes.
 """
 
 from __future__ import annotations
@@ -14,8 +13,11 @@ from dataclasses import dataclass
 
 from opendml.compiler.kernel import Access, Kernel, KernelProgram
 from opendml.compiler.memory import place
-from opendml.program.node import REDUCTIONS, Node, Operation, ordered, source, with_operands
+from opendml.program.node import REDUCTIONS, SCANS, Node, Operation, ordered, source, with_operands
 from opendml.program.program import Layout, Program, packed
+
+MAXIMUM_PASSES = 3
+"""Over a group, before its results: those of a softmax of a normalization."""
 
 
 def fuse(program: Program) -> KernelProgram:
@@ -23,7 +25,7 @@ def fuse(program: Program) -> KernelProgram:
     roots, inputs, outputs = program.results, program.inputs, program.outputs
     cuts = _cuts(roots)
     temporaries = {id(node): packed(node.type, node.sizes) for node in cuts}
-    bodies = [_extract(root, temporaries) for root in [*cuts, *roots]]
+    bodies = [_extract(root, temporaries, _home(root, temporaries)) for root in [*cuts, *roots]]
     offsets, arena_bytes = place([_bytes(temporaries[id(node)]) for node in cuts], _lifetimes(cuts, bodies))
     arena = len(inputs) + len(outputs)
     places = {
@@ -34,25 +36,21 @@ def fuse(program: Program) -> KernelProgram:
     targets += [_Place(len(inputs) + index, 0, layout) for index, layout in enumerate(outputs)]
     kernels = []
     for body, target in zip(bodies, targets, strict=True):
-        loads = tuple(
-            places[id(leaf)].access()
-            if id(leaf) in places
-            else _counter(leaf)
-            if leaf.operation is Operation.INDEX
-            else _Place(_index(leaf), 0, inputs[_index(leaf)]).access()
-            for leaf in body.leaves
-        )
+        loads = tuple(_access(leaf, places, inputs) for leaf in body.leaves)
         # A number fills whatever tensor it is stored to.
-        domain = body.domain or target.layout.sizes
-        kernels.append(Kernel(domain, body.axes, loads, (target.access(),), (body.value,)))
+        domain = body.home.domain or target.layout.sizes
+        kernels.append(Kernel(domain, body.home.axes, loads, (target.access(),), (body.value,)))
     return KernelProgram(tuple(kernels), len(inputs), len(outputs), arena_bytes)
 
 
-def _counter(node: Node) -> Access:
-    """The access that an INDEX is."""
-    if not isinstance(node.attribute, tuple):
-        raise TypeError(f"{node} has no strides")
-    return Access(None, node.type, 0, node.attribute)
+def _access(leaf: Node, places: Mapping[int, _Place], inputs: Sequence[Layout]) -> Access:
+    """How a kernel reads a temporary or an input, or counts an INDEX."""
+    if id(leaf) in places:
+        return places[id(leaf)].access()
+    if leaf.operation is Operation.INDEX and isinstance(leaf.attribute, tuple):
+        return Access(None, leaf.type, 0, leaf.attribute)
+    index = _index(leaf)
+    return _Place(index, 0, inputs[index]).access()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,40 +76,72 @@ class _Body:
 
     value: Node
     leaves: tuple[Node, ...]
-
-    @property
-    def domain(self) -> tuple[int, ...]:
-        return _domain(self.value)
-
-    @property
-    def axes(self) -> tuple[int, ...]:
-        reductions = (node for node in ordered([self.value]) if node.operation in REDUCTIONS)
-        return next((node.attribute for node in reductions if isinstance(node.attribute, tuple)), ())
+    home: _Home
 
 
-def _domain(root: Node) -> tuple[int, ...]:
-    """The sizes over which the kernel of `root` runs."""
-    return root.operands[0].sizes if root.operation in REDUCTIONS else root.sizes
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """The sizes over which a kernel runs, and the nodes that it reduces or scans, all over the same axes."""
+
+    domain: tuple[int, ...]
+    axes: tuple[int, ...] = ()
+    own: tuple[Node, ...] = ()
 
 
 def _cuts(roots: Sequence[Node]) -> list[Node]:
     """The nodes that become temporaries, in the order in which they are computed."""
     cuts: dict[int, Node] = {}
-    for node in ordered(roots):
-        if node.operation in REDUCTIONS and _reductions(node.operands[0], cuts):
-            cuts[id(node.operands[0])] = node.operands[0]
-    for root in [*cuts.values(), *roots]:
-        inside = _reductions(root, cuts)
-        own = [node for node in inside if node.operands[0].sizes == _domain(root)]
-        cuts.update(
-            (id(node), node) for node in inside if node not in own or node.attribute != own[0].attribute
-        )
+    pending = list(roots)
+    while pending:
+        root = pending.pop()
+        found = _foreign(root, cuts)
+        cuts.update((id(node), node) for node in found)
+        if found:
+            pending += [root, *found]
     return [node for node in ordered(roots) if id(node) in cuts]
 
 
-def _reductions(root: Node, cuts: Container[int]) -> list[Node]:
-    """The reductions that `root` needs without going through a temporary."""
-    return [node for node in ordered([root], _Except(cuts, id(root))) if node.operation in REDUCTIONS]
+def _foreign(root: Node, cuts: Container[int]) -> list[Node]:
+    """What the kernel of `root` cannot compute itself: a tensor that it reduces and that needs reductions over
+    another domain or other axes, or more passes over a group than a kernel makes; then other such reductions."""
+    own = _home(root, cuts).own
+    passes: dict[int, int] = {}
+    for node in own:
+        operand = node.operands[0]
+        below = [] if id(operand) in cuts else _collective(operand, cuts)
+        passes[id(node)] = 1 + max((passes.get(id(other), MAXIMUM_PASSES) for other in below), default=0)
+        if passes[id(node)] > MAXIMUM_PASSES:
+            return [operand]
+    return [node for node in _collective(root, cuts) if node not in own]
+
+
+def _home(root: Node, cuts: Container[int]) -> _Home:
+    """Where the kernel of `root` runs: over its own sizes or, if it is made of reductions to them, over what
+    these reduce."""
+    inside = _collective(root, cuts)
+    over = [node for node in inside if node.operands[0].sizes == root.sizes]
+    to = [node for node in inside if node.sizes == root.sizes]
+    candidates = [root] if root in inside else over or to
+    if not candidates:
+        return _Home(root.sizes)
+    last = candidates[-1]
+    domain = last.operands[0].sizes
+    if last.operation in SCANS:
+        return _Home(domain, _axes(last), (last,))
+    own = [n for n in inside if n.operands[0].sizes == domain and n.attribute == last.attribute]
+    return _Home(domain, _axes(last), tuple(node for node in own if node.operation in REDUCTIONS))
+
+
+def _axes(node: Node) -> tuple[int, ...]:
+    """The axes that a node reduces or scans."""
+    if not isinstance(node.attribute, tuple):
+        raise TypeError(f"{node} has no axes")
+    return node.attribute[:1] if node.operation in SCANS else node.attribute
+
+
+def _collective(root: Node, cuts: Container[int]) -> list[Node]:
+    """The reductions and scans that `root` needs without going through a temporary."""
+    return [node for node in ordered([root], _Except(cuts, id(root))) if node.operation in REDUCTIONS | SCANS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +155,7 @@ class _Except:
         return key != self.left_out and key in self.keys
 
 
-def _extract(root: Node, temporaries: Mapping[int, Layout]) -> _Body:
+def _extract(root: Node, temporaries: Mapping[int, Layout], home: _Home) -> _Body:
     """The kernel that computes `root`: a copy of its graph, cut at the temporaries and the program's
     inputs."""
     copies: dict[int, Node] = {}
@@ -142,7 +172,7 @@ def _extract(root: Node, temporaries: Mapping[int, Layout]) -> _Body:
             copy_of(node)
         else:
             copies[id(node)] = with_operands(node, tuple(copy_of(operand) for operand in node.operands))
-    return _Body(copies[id(root)], tuple(leaves))
+    return _Body(copies[id(root)], tuple(leaves), home)
 
 
 def _lifetimes(cuts: Sequence[Node], bodies: Sequence[_Body]) -> list[tuple[int, int]]:

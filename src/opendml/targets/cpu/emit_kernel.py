@@ -21,9 +21,11 @@ _CODE: dict[Mode, type[KernelCode]] = {
     Mode.TRANSPOSED: TransposedCode,
     Mode.ROWS: RowCode,
     Mode.ROWS_PARTIAL: SplitRowCode,
+    Mode.ROWS_COMBINE: SplitRowCode,
     Mode.ROWS_MAP: SplitRowCode,
     Mode.COLUMNS: ColumnCode,
     Mode.COLUMNS_PARTIAL: SplitColumnCode,
+    Mode.COLUMNS_COMBINE: SplitColumnCode,
     Mode.COLUMNS_MAP: SplitColumnCode,
 }
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import LoopNest, loop_nest
+from opendml.targets.cpu.accumulation import part_count, passes_of
 from opendml.targets.cpu.column_code import MAXIMUM_TILE
+from opendml.targets.cpu.group_code import PART_BYTES
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import AccessPattern, Level, Mode, Parameters, Pattern, Step
 from opendml.targets.cpu.row_code import BATCH
@@ -33,6 +35,10 @@ _LEAST_TILE = 64
 """Groups in a tile of columns, at least: some cache lines of each row."""
 _FEW_GROUPS = 16
 """Below this many groups, large ones are split between threads."""
+_MANY_GROUPS = 128
+"""The same where splitting costs little: nothing is read twice."""
+_MOST_CHUNKS = 1024
+"""Of one group: one thread puts their states together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +74,33 @@ class _Shape:
     """Of the widest operand."""
     step_bytes: int
     """Of all operands that move along the innermost loop."""
+    passes: int
+    """Over a group."""
+    maps: bool
+    """Whether elements are stored after the last pass, and not groups alone."""
+
+    @property
+    def reads_once(self) -> bool:
+        """Whether a group need not stay in a cache: nothing is read twice."""
+        return self.passes == 1 and not self.maps
 
 
 def _shape(kernel: Kernel, nest: LoopNest) -> _Shape:
     accesses = (*kernel.loads, *kernel.stores)
-    moving = [a.type.bytes for a, stride in zip(accesses, nest.inner.strides, strict=True) if stride]
+    moving = [
+        access.type.bytes
+        for access, stride in zip(accesses, nest.inner.strides, strict=True)
+        if stride and access.buffer is not None
+    ]
+    maps = any(store.strides[axis] for store in kernel.stores for axis in kernel.axes)
     return _Shape(
         math.prod(loop.count for loop in nest.groups),
         math.prod(loop.count for loop in nest.rows),
         nest.inner.count,
-        max(access.type.bytes for access in accesses),
+        max(access.type.bytes for access in accesses if access.buffer is not None),
         max(sum(moving), 1),
+        len(passes_of(kernel.values)),
+        maps,
     )
 
 
@@ -128,9 +150,10 @@ def _rows(kernel: Kernel, nest: LoopNest) -> list[Launch]:
     shape = _shape(kernel, nest)
     elements = shape.rows * shape.inner
     group_bytes = elements * shape.element_bytes
-    if group_bytes <= _BLOCK_BYTES or (
-        group_bytes <= machine().l2_bytes * 5 // 8 and shape.groups >= _FEW_GROUPS
-    ):
+    fits = shape.groups >= (_MANY_GROUPS if shape.reads_once else _FEW_GROUPS) and (
+        shape.reads_once or group_bytes <= machine().l2_bytes * 5 // 8
+    )
+    if group_bytes <= _BLOCK_BYTES or fits:
         batch = max(1, min(BATCH, _CLAIM_BYTES // (elements * shape.step_bytes)))
         numbers = _Numbers(shape.inner, 1, shape.rows, batch, 1, elements, shape.groups)
         items = -(-shape.groups // batch)
@@ -138,27 +161,31 @@ def _rows(kernel: Kernel, nest: LoopNest) -> list[Launch]:
     block = min(shape.inner, _BLOCK_BYTES // shape.element_bytes)
     blocks = -(-shape.inner // block)
     units = shape.rows * blocks
-    chunk = max(1, _BLOCK_BYTES // (block * shape.element_bytes))
+    chunk = max(1, _BLOCK_BYTES // (block * shape.element_bytes), -(-units // _MOST_CHUNKS))
     numbers = _Numbers(block, blocks, units, chunk, -(-units // chunk), elements)
-    return _split(kernel, nest, (Mode.ROWS_PARTIAL, Mode.ROWS_MAP), numbers, shape.groups, group_bytes, 16)
+    modes = (Mode.ROWS_PARTIAL, Mode.ROWS_COMBINE, Mode.ROWS_MAP)
+    return _split(kernel, nest, modes, numbers, shape, group_bytes, PART_BYTES)
 
 
 def _columns(kernel: Kernel, nest: LoopNest) -> list[Launch]:
     shape = _shape(kernel, nest)
     group_bytes = shape.rows * shape.inner * shape.element_bytes
     fitting = machine().l2_bytes // 2 // (shape.rows * shape.element_bytes) // _LEAST_TILE * _LEAST_TILE
+    if shape.reads_once:
+        fitting = MAXIMUM_TILE
     tile = min(shape.inner, max(_LEAST_TILE, min(fitting, MAXIMUM_TILE)))
     tiles = -(-shape.inner // tile)
     items = shape.groups * tiles
-    if group_bytes <= _BLOCK_BYTES or (fitting and items >= _FEW_GROUPS):
+    many = _MANY_GROUPS if shape.reads_once else _FEW_GROUPS
+    if group_bytes <= _BLOCK_BYTES or (fitting and items >= many):
         numbers = _Numbers(tile, tiles, shape.rows, shape.rows, 1, shape.rows)
         return [_launch(kernel, nest, Mode.COLUMNS, numbers, items, shape.rows * tile * shape.step_bytes)]
     tile = min(shape.inner, MAXIMUM_TILE)
     tiles = -(-shape.inner // tile)
-    chunk = max(1, _BLOCK_BYTES * 4 // (tile * shape.element_bytes))
+    chunk = max(1, _BLOCK_BYTES * 4 // (tile * shape.element_bytes), -(-shape.rows // _MOST_CHUNKS))
     numbers = _Numbers(tile, tiles, shape.rows, chunk, -(-shape.rows // chunk), shape.rows)
-    modes = (Mode.COLUMNS_PARTIAL, Mode.COLUMNS_MAP)
-    return _split(kernel, nest, modes, numbers, shape.groups, group_bytes, 16 * shape.inner)
+    modes = (Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE, Mode.COLUMNS_MAP)
+    return _split(kernel, nest, modes, numbers, shape, group_bytes, PART_BYTES * shape.inner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,35 +204,47 @@ class _Numbers:
 def _split(
     kernel: Kernel,
     nest: LoopNest,
-    modes: tuple[Mode, Mode],
+    modes: tuple[Mode, Mode, Mode],
     numbers: _Numbers,
-    groups: int,
+    shape: _Shape,
     group_bytes: int,
-    partial_bytes: int,
+    part_bytes: int,
 ) -> list[Launch]:
-    """Sums of all chunks first, then their results: for some groups at a time, so that the second pass finds
-    them in a cache."""
+    """For each pass the states of all chunks, then of the groups; last the elements. All of it for some groups at
+    a time, so that what is read again is found in a cache."""
     tiles = numbers.blocks if modes[0].columns else 1
-    items_per_group = tiles * numbers.chunks
-    chunk_bytes = group_bytes // items_per_group
-    partial, results = (
-        _launch(kernel, nest, mode, numbers, groups * items_per_group, chunk_bytes) for mode in modes
-    )
-    reductions = len(partial.pattern.reduced())
-    partial = replace(partial, partial_bytes=groups * numbers.chunks * reductions * partial_bytes)
-    together = max(1, 4 * machine().l2_bytes // group_bytes)
+    per_group = tiles * numbers.chunks
+    partial_mode, combine_mode, map_mode = modes
     launches = []
-    for first in range(0, groups, together):
-        count = min(together, groups - first)
-        start, items = first * items_per_group, count * items_per_group
-        launches += [replace(launch, first=start, items=items) for launch in (partial, results)]
-    return launches
+    for stage in range(shape.passes):
+        launches.append((per_group, _launch(kernel, nest, partial_mode, numbers, 1, 1, stage)))
+        launches.append((tiles, _launch(kernel, nest, combine_mode, numbers, 1, 1, stage)))
+    if shape.maps:
+        launches.append((per_group, _launch(kernel, nest, map_mode, numbers, 1, 1)))
+    room = shape.groups * (numbers.chunks + 1) * part_count(kernel.values) * part_bytes
+    grain = max(1, _CLAIM_BYTES * per_group // group_bytes)
+    together = shape.groups if shape.reads_once else max(1, 4 * machine().l2_bytes // group_bytes)
+    result = []
+    for first in range(0, shape.groups, together):
+        count = min(together, shape.groups - first)
+        for items, launch in launches:
+            step = min(grain, items * count) if items == per_group else 1
+            result.append(
+                replace(launch, first=first * items, items=count * items, grain=step, partial_bytes=room)
+            )
+    return result
 
 
 def _launch(
-    kernel: Kernel, nest: LoopNest, mode: Mode, numbers: _Numbers, items: int, item_bytes: int
+    kernel: Kernel,
+    nest: LoopNest,
+    mode: Mode,
+    numbers: _Numbers,
+    items: int,
+    item_bytes: int,
+    stage: int = 0,
 ) -> Launch:
-    pattern = _pattern(kernel, nest, mode)
+    pattern = replace(_pattern(kernel, nest, mode), stage=stage)
     grain = max(1, min(_CLAIM_BYTES // max(item_bytes, 1), items))
     return Launch(pattern, _parameters(kernel, nest, pattern, numbers), 0, items, grain)
 
@@ -218,7 +257,17 @@ def _pattern(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
         _access_pattern(access, nest, len(kernel.loads) + position, mode, True)
         for position, access in enumerate(kernel.stores)
     )
-    return Pattern(mode, len(nest.groups), len(nest.rows), loads, stores, kernel.values)
+    in_order = mode.columns or all(
+        _in_order(nest, number) for number, load in enumerate(kernel.loads) if load.buffer is None
+    )
+    return Pattern(mode, len(nest.groups), len(nest.rows), loads, stores, kernel.values, in_order=in_order)
+
+
+def _in_order(nest: LoopNest, position: int) -> bool:
+    """Whether a position only grows as the rows of a group, and the elements of each, are gone through."""
+    inner = [nest.inner] if nest.inner_reduced else []
+    steps = [loop.strides[position] for loop in (*nest.rows, *inner)]
+    return steps == sorted(steps, reverse=True)
 
 
 def _access_pattern(

@@ -1,0 +1,80 @@
+"""What kernels that reduce have in common: passes over a group, each of which may need what earlier ones
+found."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from opendml.program.node import REDUCTIONS, Node
+from opendml.targets.cpu.accumulation import Accumulation, State, passes_of
+from opendml.targets.cpu.code import I64
+from opendml.targets.cpu.kernel_code import KernelCode, Values
+from opendml.targets.cpu.pattern import Level, Parameters, Pattern
+
+PART_BYTES = 8
+"""Room for one part of a state in the arena."""
+
+
+class GroupCode(KernelCode):
+    """The accumulations of a kernel, by pass, and which values each pass and the results need."""
+
+    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+        super().__init__(function, pattern, lanes)
+        self.passes = passes_of(pattern.values)
+        self.last_pass = len(self.passes) - 1
+        self.depths = self._depths()
+        self.operands = [
+            self.below_reductions(operand for accumulation in stage for operand in accumulation.operands)
+            for stage in self.passes
+        ]
+        """The nodes that each pass evaluates."""
+
+    def kept(self, level: Level) -> dict[int, Node]:
+        """The nodes up to `level` (made of reductions, or of a group) that elements are made of."""
+        evaluated = self.needed.union(*self.operands)
+        users = [node for node in self.nodes if id(node) in evaluated and self.levels[id(node)] > level]
+        wanted = [operand for node in users for operand in node.operands]
+        wanted += self.pattern.values
+        wanted += [operand for stage in self.passes for each in stage for operand in each.operands]
+        return {id(node): node for node in wanted if Level.CONSTANT < self.levels[id(node)] <= level}
+
+    def found(self, stage: int, level: Level) -> set[int]:
+        """The nodes of a level that are known after a pass."""
+        return {
+            id(node)
+            for node in self.nodes
+            if self.levels[id(node)] is level and self.depths[id(node)] <= stage + 1
+        }
+
+    def parts_before(self, stage: int, accumulation: Accumulation) -> int:
+        """The number of parts of all accumulations before this one."""
+        before = [each for earlier in self.passes[:stage] for each in earlier]
+        before += self.passes[stage][: self.passes[stage].index(accumulation)]
+        return sum(len(each.parts) for each in before)
+
+    @property
+    def part_count(self) -> int:
+        """The number of parts of all accumulations."""
+        return sum(len(each.parts) for stage in self.passes for each in stage)
+
+    def states(self) -> ir.Value:
+        """Where the states of chunks and groups lie."""
+        buffer = self.buffer(self.parameter(Parameters.PARTIAL_BUFFER))
+        return self.code.offset(buffer, self.parameter(Parameters.PARTIAL_OFFSET))
+
+    def chunk_position(self, group: ir.Value, chunk: ir.Value) -> ir.Value:
+        """The number of a chunk among those of all groups. Behind its chunks, a group itself has a place."""
+        places = self.builder.add(self.chunks, I64(1))
+        return self.builder.add(self.builder.mul(group, places), chunk)
+
+    def operand_values(self, accumulation: Accumulation, lanes: int, values: Values) -> State:
+        """What an accumulation takes in of an element."""
+        return [self.value(operand, lanes, values) for operand in accumulation.operands]
+
+    def _depths(self) -> dict[int, int]:
+        """For every node, the number of passes that it takes to know it."""
+        depths: dict[int, int] = {}
+        for node in self.nodes:
+            depth = max((depths[id(operand)] for operand in node.operands), default=0)
+            depths[id(node)] = depth + (node.operation in REDUCTIONS)
+        return depths
