@@ -1,9 +1,9 @@
 """Cuts a tensor program into kernels.
 
 Every output is one kernel that recomputes nothing from memory: element-wise nodes are inlined, and reductions
-over common axes of the kernel's domain stay inside it, also of values that need such reductions themselves: the
-kernel passes over a group once for each. Written to a temporary first are only reductions over another domain
-or other axes, and what would need too many passes.
+over common axes of the kernel's domain stay inside it, also of values that need such reductions themselves:
+the kernel passes over a group once for each. Written to a temporary first are only reductions over another
+domain or other axes, and what would need too many passes.
 """
 
 from __future__ import annotations
@@ -102,8 +102,9 @@ def _cuts(roots: Sequence[Node]) -> list[Node]:
 
 
 def _foreign(root: Node, cuts: Container[int]) -> list[Node]:
-    """What the kernel of `root` cannot compute itself: a tensor that it reduces and that needs reductions over
-    another domain or other axes, or more passes over a group than a kernel makes; then other such reductions."""
+    """What the kernel of `root` cannot compute itself: a tensor that it reduces and that needs reductions
+    over another domain or other axes, or more passes over a group than a kernel makes; then other such
+    reductions."""
     own = _home(root, cuts).own
     passes: dict[int, int] = {}
     for node in own:

@@ -57,8 +57,8 @@ def loop_nest(kernel: Kernel) -> LoopNest:
 
 
 def _merged(loops: Sequence[Loop], accesses: Sequence[Access]) -> list[Loop]:
-    """The loops ordered by how far they move, counters and stores first, and neighbours that every access walks
-    as one made one."""
+    """The loops ordered by how far they move, counters and stores first, and neighbours that every access
+    walks as one made one."""
     counters = [number for number, access in enumerate(accesses) if access.buffer is None]
 
     def distance(loop: Loop) -> tuple[int, ...]:

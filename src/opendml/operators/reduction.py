@@ -51,8 +51,8 @@ def argmin(x: Node, *, axes: Sequence[int], axis_direction: AxisDirection) -> No
 def argmax(x: Node, *, axes: Sequence[int], axis_direction: AxisDirection) -> Node:
     """the index, in row-major order over the axes, of the first (INCREASING) or last greatest element
 
-    The order in which the axes are listed has no meaning. NaN counts as the greatest, as in NumPy and PyTorch;
-    zeros are equal whatever their sign.
+    The order in which the axes are listed has no meaning. NaN counts as the greatest, as in NumPy and
+    PyTorch; zeros are equal whatever their sign.
     """
     return index_of_maximum(x, axes, last=axis_direction is AxisDirection.DECREASING)
 

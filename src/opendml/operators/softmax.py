@@ -26,8 +26,8 @@ def softmax(x: Node) -> Node:
 def softmax1(x: Node, *, axes: Sequence[int]) -> Node:
     """exp(x) / (sum of exp(x) over the axes)
 
-    Computed relative to the greatest element, so that nothing overflows. A group with a NaN or an infinity, or
-    of nothing but -infinity, becomes NaN, as in PyTorch; -infinity beside numbers becomes 0.
+    Computed relative to the greatest element, so that nothing overflows. A group with a NaN or an infinity,
+    or of nothing but -infinity, becomes NaN, as in PyTorch; -infinity beside numbers becomes 0.
     """
     shifted = _relative(x, axes)
     return exp(shifted) * convert(1.0 / reduce_sum(exp(shifted), axes), x.type)

@@ -223,7 +223,10 @@ class Search(Accumulation):
         return {id(node): state[1] for node in self.nodes}
 
     def _compare(self, builder: ir.IRBuilder) -> Callable[[str, ir.Value, ir.Value], ir.Value]:
-        return builder.icmp_signed if self._type.is_signed else builder.icmp_unsigned
+        compare: Callable[[str, ir.Value, ir.Value], ir.Value] = (
+            builder.icmp_signed if self._type.is_signed else builder.icmp_unsigned
+        )
+        return compare
 
     def _chosen(self, builder: ir.IRBuilder, right: ir.Value, a: State, b: State) -> State:
         return [builder.select(right, y, x) for x, y in zip(a, b, strict=True)]

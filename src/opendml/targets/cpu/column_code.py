@@ -71,7 +71,8 @@ class ColumnCode(GroupCode):
     # Passes
 
     def _pass(self, number: int, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
-        """One pass over some rows: the odd ones first, which also start the states, then several per visit."""
+        """One pass over some rows: the odd ones first, which also start the states, then several per
+        visit."""
         count = self.builder.sub(last, first)
         odd = self.builder.and_(self.builder.sub(count, I64(1)), I64(_ROWS_AT_ONCE - 1))
         done = self.builder.add(self.builder.add(first, odd), I64(1))

@@ -1,5 +1,5 @@
-"""Kernels whose groups are reduced along the innermost loop: lanes run within a group, and are put together at
-its end."""
+"""Kernels whose groups are reduced along the innermost loop: lanes run within a group, and are put together
+at its end."""
 
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ class RowCode(GroupCode):
     def accumulated(
         self, number: int, pointers: Pointers, known: Values, first: ir.Value, last: ir.Value
     ) -> list[State]:
-        """The states of one pass over some units of the group at `pointers`; `known` is what is known of it."""
+        """The states of one pass over some units of the group at `pointers`; `known` is what is known of
+        it."""
         stage, needed = self.passes[number], self.operands[number]
         values = known
         for level in (Level.GROUP, Level.ROW, Level.ELEMENT):

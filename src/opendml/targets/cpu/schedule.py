@@ -210,8 +210,8 @@ def _split(
     group_bytes: int,
     part_bytes: int,
 ) -> list[Launch]:
-    """For each pass the states of all chunks, then of the groups; last the elements. All of it for some groups at
-    a time, so that what is read again is found in a cache."""
+    """For each pass the states of all chunks, then of the groups; last the elements. All of it for some
+    groups at a time, so that what is read again is found in a cache."""
     tiles = numbers.blocks if modes[0].columns else 1
     per_group = tiles * numbers.chunks
     partial_mode, combine_mode, map_mode = modes
