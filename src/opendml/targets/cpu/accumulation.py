@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from llvmlite import ir
 
-from opendml.program.node import REDUCTIONS, SEARCHES, Node, Operation, ordered
+from opendml.program.node import SEARCHES, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat
 
@@ -118,11 +118,12 @@ class Moments(Accumulation):
 
 
 class Total(Accumulation):
-    """A sum or a product: of floats in FLOAT64, of integers wrapping."""
+    """A sum or a product, running or not: of floats in FLOAT64, of integers wrapping."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         super().__init__(nodes)
-        self._type, self._sums = nodes[0].type, nodes[0].operation is Operation.SUM
+        self._type = nodes[0].type
+        self._sums = nodes[0].operation in (Operation.SUM, Operation.RUNNING_SUM)
         self.parts = (self._type,)
 
     def start(self, builder: ir.IRBuilder, lanes: int, first: State) -> State:
@@ -237,6 +238,8 @@ _KINDS: dict[Operation, type[Accumulation]] = {
     Operation.VARIANCE: Moments,
     Operation.SUM: Total,
     Operation.PRODUCT: Total,
+    Operation.RUNNING_SUM: Total,
+    Operation.RUNNING_PRODUCT: Total,
     Operation.LEAST: Extreme,
     Operation.GREATEST: Extreme,
     **dict.fromkeys(SEARCHES, Search),
@@ -250,7 +253,7 @@ def passes_of(values: Iterable[Node]) -> list[list[Accumulation]]:
     passes: list[dict[tuple[object, ...], list[Node]]] = []
     for node in ordered(values):
         depth = max((depths[id(operand)] for operand in node.operands), default=0)
-        if node.operation in REDUCTIONS:
+        if node.operation in _KINDS:
             kind = _KINDS[node.operation]
             # Mean and variance of one value share their sums.
             key = (kind if kind is Moments else node.operation, *map(id, node.operands))

@@ -51,12 +51,13 @@ class ColumnCode(GroupCode):
     def _at(self, room: ir.Value, type: ScalarType, index: ir.Value) -> ir.Value:
         return self.code.offset(room, self.builder.mul(self.builder.sub(index, self.start), I64(type.bytes)))
 
-    def _state(self, accumulation: Accumulation, index: ir.Value) -> State:
+    def state(self, accumulation: Accumulation, index: ir.Value) -> State:
         """The states of a vector of groups."""
         rooms = zip(self._states[id(accumulation)], accumulation.parts, strict=True)
         return [self.code.load(self._at(room, part, index), part, self.lanes) for room, part in rooms]
 
-    def _set_state(self, accumulation: Accumulation, index: ir.Value, state: State) -> None:
+    def set_state(self, accumulation: Accumulation, index: ir.Value, state: State) -> None:
+        """Replaces them."""
         rooms = self._states[id(accumulation)]
         for room, part, value in zip(rooms, accumulation.parts, state, strict=True):
             self.code.store(self._at(room, part, index), value, part)
@@ -114,7 +115,7 @@ class ColumnCode(GroupCode):
                     for accumulation, start in zip(stage, starts, strict=True)
                 ]
             else:
-                states = [self._state(accumulation, index) for accumulation in stage]
+                states = [self.state(accumulation, index) for accumulation in stage]
             for row, known in zip(rows, outer, strict=True):
                 elements = operands(row, known, index, mask)
                 states = [
@@ -122,7 +123,7 @@ class ColumnCode(GroupCode):
                     for accumulation, state, element in zip(stage, states, elements, strict=True)
                 ]
             for accumulation, state in zip(stage, states, strict=True):
-                self._set_state(accumulation, index, state)
+                self.set_state(accumulation, index, state)
 
         self.code.vector_loop(self.start, self.stop, take_in)
 
@@ -141,7 +142,7 @@ class ColumnCode(GroupCode):
             values: Values = {}
             for stage in self.passes[: number + 1]:
                 for accumulation in stage:
-                    state = self._state(accumulation, index)
+                    state = self.state(accumulation, index)
                     values |= accumulation.results(self.builder, self.lanes, state, self.elements)
             values = self.evaluate(Level.STATISTIC, self.lanes, pointers, values, only=known_now)
             values = self.evaluate(Level.GROUP, self.lanes, pointers, values, index, mask, known_now)
@@ -181,7 +182,7 @@ class SplitColumnCode(ColumnCode):
         if mode is Mode.COLUMNS_COMBINE:
             group, self.start, self.stop = self.block_range(item)
             for number in range(stage):
-                self._read_stage(number, group, self.chunks)
+                self.read_stage(number, group, self.chunks)
             self._combine(stage, group)
             if stage == self.last_pass and self.stores(of_groups=True):
                 self._settle(stage, self.group_pointers(group))
@@ -192,7 +193,7 @@ class SplitColumnCode(ColumnCode):
         pointers = self.group_pointers(group)
         before = stage if mode is Mode.COLUMNS_PARTIAL else len(self.passes)
         for number in range(before):
-            self._read_stage(number, group, self.chunks)
+            self.read_stage(number, group, self.chunks)
         if before:
             self._settle(before - 1, pointers, store_groups=False)
         if mode is Mode.COLUMNS_PARTIAL:
@@ -203,38 +204,40 @@ class SplitColumnCode(ColumnCode):
 
     def _combine(self, stage: int, group: ir.Value) -> None:
         """The states of all chunks of a tile, in their order."""
-        self._read_stage(stage, group, I64(0))
+        self.read_stage(stage, group, I64(0))
         with self.code.loop(I64(1), self.chunks) as chunk:
 
             def merge(column: ir.Value, mask: ir.Value | None) -> None:
                 for accumulation in self.passes[stage]:
-                    other = self._read(stage, accumulation, group, chunk, column, mask)
-                    state = self._state(accumulation, column)
+                    other = self.read_state(stage, accumulation, group, chunk, column, mask)
+                    state = self.state(accumulation, column)
                     merged = accumulation.merge(self.builder, self.lanes, state, other)
-                    self._set_state(accumulation, column, merged)
+                    self.set_state(accumulation, column, merged)
 
             self.code.vector_loop(self.start, self.stop, merge)
         self._write_stage(stage, group, self.chunks)
 
-    def _read_stage(self, stage: int, group: ir.Value, chunk: ir.Value) -> None:
+    def read_stage(self, stage: int, group: ir.Value, chunk: ir.Value) -> None:
+        """The states of a chunk of a tile, or behind the chunks of the tile itself, from the arena."""
+
         def read(column: ir.Value, mask: ir.Value | None) -> None:
             for accumulation in self.passes[stage]:
-                state = self._read(stage, accumulation, group, chunk, column, mask)
-                self._set_state(accumulation, column, state)
+                state = self.read_state(stage, accumulation, group, chunk, column, mask)
+                self.set_state(accumulation, column, state)
 
         self.code.vector_loop(self.start, self.stop, read)
 
     def _write_stage(self, stage: int, group: ir.Value, chunk: ir.Value) -> None:
         def write(column: ir.Value, mask: ir.Value | None) -> None:
             for accumulation in self.passes[stage]:
-                places = self._places(stage, accumulation, group, chunk, column)
-                parts = zip(places, accumulation.parts, self._state(accumulation, column), strict=True)
+                places = self.places(stage, accumulation, group, chunk, column)
+                parts = zip(places, accumulation.parts, self.state(accumulation, column), strict=True)
                 for place, part, value in parts:
                     self.code.store(place, value, part, mask)
 
         self.code.vector_loop(self.start, self.stop, write)
 
-    def _read(
+    def read_state(
         self,
         stage: int,
         accumulation: Accumulation,
@@ -243,15 +246,17 @@ class SplitColumnCode(ColumnCode):
         column: ir.Value,
         mask: ir.Value | None,
     ) -> State:
-        places = self._places(stage, accumulation, group, chunk, column)
+        """A vector of the states of a chunk of a tile."""
+        places = self.places(stage, accumulation, group, chunk, column)
         return [
             self.code.load(place, part, self.lanes, mask)
             for place, part in zip(places, accumulation.parts, strict=True)
         ]
 
-    def _places(
+    def places(
         self, stage: int, accumulation: Accumulation, group: ir.Value, chunk: ir.Value, column: ir.Value
     ) -> list[ir.Value]:
+        """Where the parts of such a vector lie."""
         first = self.builder.mul(self.chunk_position(group, chunk), I64(self.part_count))
         first = self.builder.add(first, I64(self.parts_before(stage, accumulation)))
         result = []

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from llvmlite import ir
 
-from opendml.program.node import REDUCTIONS, Node, Operation, ordered
+from opendml.program.node import REDUCTIONS, SCANS, Node, Operation, ordered
 from opendml.program.rarely import always_needed, is_rare
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
 from opendml.targets.cpu.expression import emit
@@ -178,6 +178,8 @@ class KernelCode:
                 levels[id(node)] = self.pattern.loads[source_index(node)].level
             elif node.operation in REDUCTIONS:
                 levels[id(node)] = Level.STATISTIC
+            elif node.operation in SCANS:
+                levels[id(node)] = Level.ELEMENT
             else:
                 below = {levels[id(operand)] for operand in node.operands}
                 # Where lanes run over groups, a value of a group and a row changes with every element.
@@ -314,21 +316,27 @@ class KernelCode:
                 value = splat(self.builder, self.value(root, self.lanes, values), self.lanes)
                 self.store(access, value, pointers, index, mask)
 
-        self.code.vector_loop(self._up_to_boundary(pointers, start, stop, store), stop, store)
+        self.code.vector_loop(self.up_to_boundary(pointers, start, stop, store), stop, store)
 
-    def _up_to_boundary(self, pointers: Pointers, start: ir.Value, stop: ir.Value, store: Body) -> ir.Value:
+    def up_to_boundary(self, pointers: Pointers, start: ir.Value, stop: ir.Value, store: Body) -> ir.Value:
         """Stores the elements before the first full vector that can be streamed; returns the index behind
         them."""
-        streamed = [number for number, access in enumerate(self.accesses) if access.streamed]
-        if not streamed:
+        if not any(access.streamed for access in self.accesses):
             return start
-        access = streamed[0]
-        address = self.code.offset(pointers[access], self.builder.mul(start, self.steps[access]))
-        ahead = self.code.elements_to_boundary(address, self.accesses[access].type)
-        head = self.code.minimum(ahead, self.builder.sub(stop, start))
+        head = self.head_before_boundary(pointers, start, stop)
         with self.builder.if_then(self.builder.icmp_signed("!=", head, I64(0)), likely=False):
             store(start, self.code.first_lanes(head))
         return self.builder.add(start, head)
+
+    def head_before_boundary(self, pointers: Pointers, start: ir.Value, stop: ir.Value) -> ir.Value:
+        """How many elements come before the first full vector that can be streamed; none without streams."""
+        streamed = [number for number, access in enumerate(self.accesses) if access.streamed]
+        if not streamed:
+            return I64(0)
+        access = streamed[0]
+        address = self.code.offset(pointers[access], self.builder.mul(start, self.steps[access]))
+        ahead = self.code.elements_to_boundary(address, self.accesses[access].type)
+        return self.code.minimum(ahead, self.builder.sub(stop, start))
 
 
 def source_index(node: Node) -> int:

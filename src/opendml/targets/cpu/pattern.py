@@ -37,10 +37,21 @@ class Mode(Enum):
     COLUMNS_MAP = "columns map"
     """The elements of some rows of such a tile from the states of its groups."""
 
+    SCAN_ROWS = "scan rows"
+    """Running sums or products along the innermost loop; an item is a batch of lines."""
+    SCAN_ROWS_COMBINE = "scan rows combine"
+    """From the totals of a line's chunks what comes before each; an item is a line."""
+    SCAN_ROWS_MAP = "scan rows map"
+    """The results of one chunk."""
+    SCAN_COLUMNS = "scan columns"
+    """The same of lines side by side in memory; an item is a tile of neighbouring lines."""
+    SCAN_COLUMNS_COMBINE = "scan columns combine"
+    SCAN_COLUMNS_MAP = "scan columns map"
+
     @property
     def columns(self) -> bool:
         """Whether lanes run over groups rather than within one."""
-        return self.value.startswith("columns")
+        return "columns" in self.value
 
 
 class Level(IntEnum):

@@ -191,7 +191,7 @@ class SplitRowCode(RowCode):
             known = self._statistics(group, stage)
             states = self.accumulated(stage, pointers, known, first, last)
             for accumulation, state in zip(self.passes[stage], states, strict=True):
-                self._write(stage, accumulation, group, chunk, state)
+                self.write_state(stage, accumulation, group, chunk, state)
         else:
             known = self.evaluate(Level.GROUP, 1, pointers, self._statistics(group, len(self.passes)))
             self.store_units(pointers, known, first, last)
@@ -211,17 +211,17 @@ class SplitRowCode(RowCode):
             slots = [
                 self.code.local(scalar_llvm_type(part), value)
                 for part, value in zip(
-                    accumulation.parts, self._read(stage, accumulation, group, I64(0)), strict=True
+                    accumulation.parts, self.read_state(stage, accumulation, group, I64(0)), strict=True
                 )
             ]
             with self.code.loop(I64(1), self.chunks) as chunk:
                 state = [self.code.get(slot) for slot in slots]
-                other = self._read(stage, accumulation, group, chunk)
+                other = self.read_state(stage, accumulation, group, chunk)
                 merged = accumulation.merge(self.builder, 1, state, other)
                 for slot, value in zip(slots, merged, strict=True):
                     self.code.set(slot, value)
             state = [self.code.get(slot) for slot in slots]
-            self._write(stage, accumulation, group, self.chunks, state)
+            self.write_state(stage, accumulation, group, self.chunks, state)
         if stage == self.last_pass and self.stores(of_groups=True):
             pointers = self.group_pointers(group)
             known = self._statistics(group, len(self.passes))
@@ -232,7 +232,7 @@ class SplitRowCode(RowCode):
         values: Values = {}
         for number in range(stages):
             for accumulation in self.passes[number]:
-                state = self._read(number, accumulation, group, self.chunks)
+                state = self.read_state(number, accumulation, group, self.chunks)
                 values |= accumulation.results(self.builder, 1, state, self.elements)
             found = self.found(number, Level.STATISTIC)
             values = self.evaluate(Level.STATISTIC, 1, [], values, only=found)
@@ -248,13 +248,15 @@ class SplitRowCode(RowCode):
             self.code.offset(origin, I64(PART_BYTES * number)) for number in range(len(accumulation.parts))
         ]
 
-    def _write(
+    def write_state(
         self, stage: int, accumulation: Accumulation, group: ir.Value, chunk: ir.Value, state: State
     ) -> None:
+        """Puts down the state of a chunk of a group, or behind the chunks of the group itself."""
         for place, value in zip(self._places(stage, accumulation, group, chunk), state, strict=True):
             self.builder.store(value, place)
 
-    def _read(self, stage: int, accumulation: Accumulation, group: ir.Value, chunk: ir.Value) -> State:
+    def read_state(self, stage: int, accumulation: Accumulation, group: ir.Value, chunk: ir.Value) -> State:
+        """The state of a chunk of a group, or of the group itself."""
         places = self._places(stage, accumulation, group, chunk)
         return [
             self.code.load(place, part, 1) for place, part in zip(places, accumulation.parts, strict=True)

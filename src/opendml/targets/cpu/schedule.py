@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import LoopNest, loop_nest
+from opendml.program.node import SCANS, ordered
 from opendml.targets.cpu.accumulation import part_count, passes_of
 from opendml.targets.cpu.column_code import MAXIMUM_TILE
 from opendml.targets.cpu.group_code import PART_BYTES
@@ -60,6 +61,8 @@ def schedule(kernel: Kernel) -> list[Launch]:
     if not kernel.axes:
         crossed = _crossed(kernel, nest)
         return [_transposed(kernel, crossed) if crossed else _pointwise(kernel, nest)]
+    if any(node.operation in SCANS for node in ordered(kernel.values)):
+        return _scan_rows(kernel, nest) if nest.inner_reduced else _scan_columns(kernel, nest)
     return _rows(kernel, nest) if nest.inner_reduced else _columns(kernel, nest)
 
 
@@ -186,6 +189,37 @@ def _columns(kernel: Kernel, nest: LoopNest) -> list[Launch]:
     numbers = _Numbers(tile, tiles, shape.rows, chunk, -(-shape.rows // chunk), shape.rows)
     modes = (Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE, Mode.COLUMNS_MAP)
     return _split(kernel, nest, modes, numbers, shape, group_bytes, PART_BYTES * shape.inner)
+
+
+def _scan_rows(kernel: Kernel, nest: LoopNest) -> list[Launch]:
+    shape = _shape(kernel, nest)
+    line_bytes = shape.inner * shape.element_bytes
+    if line_bytes <= _BLOCK_BYTES or shape.groups >= _FEW_GROUPS:
+        batch = max(1, _CLAIM_BYTES // (shape.inner * shape.step_bytes))
+        numbers = _Numbers(shape.inner, 1, 1, batch, 1, shape.inner, shape.groups)
+        items = -(-shape.groups // batch)
+        return [_launch(kernel, nest, Mode.SCAN_ROWS, numbers, items, batch * line_bytes)]
+    block = _BLOCK_BYTES // shape.element_bytes
+    blocks = -(-shape.inner // block)
+    chunk = -(-blocks // _MOST_CHUNKS)
+    numbers = _Numbers(block, blocks, blocks, chunk, -(-blocks // chunk), shape.inner)
+    modes = (Mode.ROWS_PARTIAL, Mode.SCAN_ROWS_COMBINE, Mode.SCAN_ROWS_MAP)
+    return _split(kernel, nest, modes, numbers, shape, line_bytes, PART_BYTES)
+
+
+def _scan_columns(kernel: Kernel, nest: LoopNest) -> list[Launch]:
+    shape = _shape(kernel, nest)
+    tile = min(shape.inner, MAXIMUM_TILE)
+    tiles = -(-shape.inner // tile)
+    line_bytes = shape.rows * shape.inner * shape.element_bytes
+    if line_bytes <= _BLOCK_BYTES or shape.groups * tiles >= _FEW_GROUPS:
+        numbers = _Numbers(tile, tiles, shape.rows, shape.rows, 1, shape.rows)
+        items, item_bytes = shape.groups * tiles, shape.rows * tile * shape.step_bytes
+        return [_launch(kernel, nest, Mode.SCAN_COLUMNS, numbers, items, item_bytes)]
+    chunk = max(1, _BLOCK_BYTES * 4 // (tile * shape.element_bytes), -(-shape.rows // _MOST_CHUNKS))
+    numbers = _Numbers(tile, tiles, shape.rows, chunk, -(-shape.rows // chunk), shape.rows)
+    modes = (Mode.COLUMNS_PARTIAL, Mode.SCAN_COLUMNS_COMBINE, Mode.SCAN_COLUMNS_MAP)
+    return _split(kernel, nest, modes, numbers, shape, line_bytes, PART_BYTES * shape.inner)
 
 
 @dataclass(frozen=True, slots=True)
