@@ -277,13 +277,13 @@ def _search(operation: Operation, x: Node, axes: Iterable[int]) -> Node:
 
 
 def running_sum(x: Node, axis: int, *, exclusive: bool, reverse: bool) -> Node:
-    """Sums of all elements up to each along an axis, typed as `reduce_sum`."""
-    return scan(Operation.RUNNING_SUM, x, axis, exclusive, reverse)
+    """Sums of all elements up to each along an axis, made as in `reduce_sum`, in the type of x."""
+    return convert(scan(Operation.RUNNING_SUM, x, axis, exclusive, reverse), x.type)
 
 
 def running_product(x: Node, axis: int, *, exclusive: bool, reverse: bool) -> Node:
-    """Products of all elements up to each along an axis, typed as `reduce_sum`."""
-    return scan(Operation.RUNNING_PRODUCT, x, axis, exclusive, reverse)
+    """Products of all elements up to each along an axis, made as in `reduce_product`, in the type of x."""
+    return convert(scan(Operation.RUNNING_PRODUCT, x, axis, exclusive, reverse), x.type)
 
 
 def deviation(x: Node, center: Node) -> Node:

@@ -6,17 +6,19 @@ All of it works on scalars and on vectors alike, whose lanes are accumulations o
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
 from llvmlite import ir
 
-from opendml.program.node import SEARCHES, Node, Operation, ordered
+from opendml.program.node import SEARCHES, Node, Operation, ordered, reduction
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat
 
 F64 = ScalarType.FLOAT64
+_I32 = ir.IntType(32)
 
 State = list[ir.Value]
 """One value for each of an accumulation's parts."""
@@ -47,6 +49,15 @@ class Accumulation(ABC):
     @abstractmethod
     def merge(self, builder: ir.IRBuilder, lanes: int, left: State, right: State) -> State:
         """The state of two parts of one group."""
+
+    def folded(self, builder: ir.IRBuilder, lanes: int, state: State) -> State:
+        """The state of all lanes as one: halves onto halves."""
+        while lanes > 1:
+            halves = [_halves(builder, part, lanes) for part in state]
+            lanes //= 2
+            low, high = [half[0] for half in halves], [half[1] for half in halves]
+            state = self.merge(builder, lanes, low, high)
+        return state
 
     @abstractmethod
     def results(
@@ -130,10 +141,13 @@ class Total(Accumulation):
         return [number(self._type, lanes, 0 if self._sums else 1)]
 
     def add(self, builder: ir.IRBuilder, lanes: int, state: State, element: State, in_order: bool) -> State:
-        value = element[0]
+        return self.merge(builder, lanes, state, [self.wide(builder, lanes, element[0])])
+
+    def wide(self, builder: ir.IRBuilder, lanes: int, value: ir.Value) -> ir.Value:
+        """An element as it is added or multiplied."""
         if self._type.is_float and self.value.type is not self._type:
-            value = builder.fpext(value, llvm_type(self._type, lanes))
-        return self.merge(builder, lanes, state, [value])
+            return builder.fpext(value, llvm_type(self._type, lanes))
+        return value
 
     def merge(self, builder: ir.IRBuilder, lanes: int, left: State, right: State) -> State:
         if self._type.is_float:
@@ -155,7 +169,12 @@ class Extreme(Accumulation):
         self.parts = (self._type,)
 
     def start(self, builder: ir.IRBuilder, lanes: int, first: State) -> State:
-        return [first[0]]
+        type = self._type
+        if type.is_float:
+            return [number(type, lanes, math.inf if self._least else -math.inf)]
+        highest = 2 ** (type.bits - type.is_signed) - 1
+        lowest = -highest - 1 if type.is_signed else 0
+        return [number(type, lanes, highest if self._least else lowest)]
 
     def add(self, builder: ir.IRBuilder, lanes: int, state: State, element: State, in_order: bool) -> State:
         return self.merge(builder, lanes, state, element)
@@ -185,6 +204,7 @@ class Search(Accumulation):
         self._type = self.value.type
         self._sign = ">" if operation in (Operation.FIRST_GREATEST, Operation.LAST_GREATEST) else "<"
         self._last = operation in (Operation.LAST_LEAST, Operation.LAST_GREATEST)
+        self._extreme = Extreme([reduction(_EXTREMES[operation], self.value, ())])
         self.parts = (self._type, nodes[0].type)
 
     def start(self, builder: ir.IRBuilder, lanes: int, first: State) -> State:
@@ -223,6 +243,23 @@ class Search(Accumulation):
     ) -> dict[int, ir.Value]:
         return {id(node): state[1] for node in self.nodes}
 
+    def folded(self, builder: ir.IRBuilder, lanes: int, state: State) -> State:
+        """The extreme element of all lanes, then the first or last position of those lanes that have it."""
+        values, positions = state
+        extreme = self._extreme.folded(builder, lanes, [values])[0]
+        best = splat(builder, extreme, lanes)
+        if self._type.is_float:
+            nan = builder.fcmp_unordered("uno", values, values)
+            # Beside a NaN, which is the extreme then, only NaN is found.
+            equal = builder.or_(builder.fcmp_ordered("==", values, best), nan)
+        else:
+            equal = builder.icmp_signed("==", values, best)
+        type = self.parts[1]
+        elsewhere = number(type, lanes, -1 if self._last else 2 ** (type.bits - 1) - 1)
+        candidates = builder.select(equal, positions, elsewhere)
+        name = f"llvm.vector.reduce.{'smax' if self._last else 'smin'}.v{lanes}i{type.bits}"
+        return [extreme, intrinsic(builder, name, ir.IntType(type.bits), [candidates])]
+
     def _compare(self, builder: ir.IRBuilder) -> Callable[[str, ir.Value, ir.Value], ir.Value]:
         compare: Callable[[str, ir.Value, ir.Value], ir.Value] = (
             builder.icmp_signed if self._type.is_signed else builder.icmp_unsigned
@@ -232,6 +269,13 @@ class Search(Accumulation):
     def _chosen(self, builder: ir.IRBuilder, right: ir.Value, a: State, b: State) -> State:
         return [builder.select(right, y, x) for x, y in zip(a, b, strict=True)]
 
+
+_EXTREMES = {
+    Operation.FIRST_LEAST: Operation.LEAST,
+    Operation.LAST_LEAST: Operation.LEAST,
+    Operation.FIRST_GREATEST: Operation.GREATEST,
+    Operation.LAST_GREATEST: Operation.GREATEST,
+}
 
 _KINDS: dict[Operation, type[Accumulation]] = {
     Operation.MEAN: Moments,
@@ -265,6 +309,22 @@ def passes_of(values: Iterable[Node]) -> list[list[Accumulation]]:
     return [
         [_KINDS[nodes[0].operation](nodes) for nodes in accumulations.values()] for accumulations in passes
     ]
+
+
+def _halves(builder: ir.IRBuilder, vector: ir.Value, lanes: int) -> tuple[ir.Value, ir.Value]:
+    """The lower and the upper half of a vector of `lanes`; of two lanes, the scalars."""
+    if lanes == 2:
+        return builder.extract_element(vector, _I32(0)), builder.extract_element(vector, _I32(1))
+    undefined = ir.Constant(vector.type, ir.Undefined)
+    low, high = (
+        builder.shuffle_vector(
+            vector,
+            undefined,
+            ir.Constant(ir.VectorType(_I32, lanes // 2), [first + lane for lane in range(lanes // 2)]),
+        )
+        for first in (0, lanes // 2)
+    )
+    return low, high
 
 
 def part_count(values: Iterable[Node]) -> int:

@@ -168,20 +168,6 @@ class Code:
         operands = [self.builder.bitcast(value, bits), self._addresses(pointer, stride), self._mask(mask)]
         intrinsic(self.builder, name, ir.VoidType(), operands, alignment=(1, type.bytes))
 
-    def halves(self, vector: ir.Value, lanes: int) -> tuple[ir.Value, ir.Value]:
-        """The lower and the upper half of a vector of `lanes`; of two lanes, the scalars."""
-        if lanes == 2:
-            return self.builder.extract_element(vector, I32(0)), self.builder.extract_element(vector, I32(1))
-        low, high = (
-            self.builder.shuffle_vector(
-                vector,
-                ir.Constant(vector.type, ir.Undefined),
-                ir.Constant(ir.VectorType(I32, lanes // 2), [first + lane for lane in range(lanes // 2)]),
-            )
-            for first in (0, lanes // 2)
-        )
-        return low, high
-
     def narrowed(self, value: ir.Value, type: ir.Type) -> ir.Value:
         """A 64-bit integer as one of `type`, which holds it."""
         return value if value.type == type else self.builder.trunc(value, type)

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from opendml.program.node import Node
+from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.accumulation import Accumulation, State
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
-from opendml.targets.cpu.kernel_code import Pointers, Values
-from opendml.targets.cpu.pattern import Level, Mode, Pattern
+from opendml.targets.cpu.kernel_code import Pointers, Values, source_index
+from opendml.targets.cpu.pattern import Level, Mode, Pattern, Step
 from opendml.targets.cpu.values import scalar_llvm_type, splat
 
 MAXIMUM_TILE = 512
@@ -91,8 +91,12 @@ class ColumnCode(GroupCode):
         """Neighbouring rows into the states; fresh ones start from the first row of the group, which all its
         chunks share."""
         stage, needed = self.passes[number], self.operands[number]
-        rows = [self.row_pointers(pointers, self.builder.add(first, I64(each))) for each in range(count)]
+        numbers = [self.builder.add(first, I64(each)) for each in range(count)]
+        rows = [self.row_pointers(pointers, row_number) for row_number in numbers]
         outer = [self.evaluate(Level.ROW, 1, row, {}, only=needed) for row in rows]
+        # The processor itself does not follow as many streams as there are rows.
+        ahead = [] if fresh else [self.builder.add(row_number, I64(count)) for row_number in numbers]
+        following = [self.row_pointers(pointers, row_number) for row_number in ahead]
         outer_first = self.evaluate(Level.ROW, 1, pointers, {}, only=needed) if fresh else {}
 
         def operands(row: Pointers, known: Values, index: ir.Value, mask: ir.Value | None) -> list[State]:
@@ -124,8 +128,19 @@ class ColumnCode(GroupCode):
                 ]
             for accumulation, state in zip(stage, states, strict=True):
                 self.set_state(accumulation, index, state)
+            for row in following:
+                self._prefetch(needed, row, index)
 
         self.code.vector_loop(self.start, self.stop, take_in)
+
+    def _prefetch(self, needed: set[int], row: Pointers, index: ir.Value) -> None:
+        """Asks for what the nodes in `needed` read of a vector of a later row."""
+        for node in self.nodes:
+            if node.operation is Operation.SOURCE and id(node) in needed:
+                access = source_index(node)
+                if self.accesses[access].step is Step.CONTIGUOUS:
+                    offset = self.builder.mul(index, self.steps[access])
+                    self.code.prefetch(self.code.offset(row[access], offset))
 
     def _settle(self, number: int, pointers: Pointers, store_groups: bool = True) -> None:
         """After a pass, what later ones and the elements need of the groups; after the last one, also what is

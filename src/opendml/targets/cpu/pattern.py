@@ -49,6 +49,11 @@ class Mode(Enum):
     SCAN_COLUMNS_MAP = "scan columns map"
 
     @property
+    def reduces_rows(self) -> bool:
+        """Whether lanes run within a group, and are put together at its end."""
+        return self in (Mode.ROWS, Mode.ROWS_PARTIAL)
+
+    @property
     def columns(self) -> bool:
         """Whether lanes run over groups rather than within one."""
         return "columns" in self.value
@@ -92,7 +97,7 @@ class Pattern:
     """Kernels of equal pattern share one function.
 
     `stage` is the pass of a mode that makes only one. `in_order`: positions grow as a lane goes through its
-    group.
+    group. `long_rows`: several vectors of a row are worth keeping states of their own.
     """
 
     mode: Mode
@@ -103,6 +108,7 @@ class Pattern:
     values: tuple[Node, ...]
     stage: int = 0
     in_order: bool = True
+    long_rows: bool = False
 
     def text(self) -> str:
         """A text that is equal for patterns with equal code."""
@@ -111,6 +117,7 @@ class Pattern:
             for a in (*self.loads, *self.stores)
         ]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)} {self.stage} {self.in_order}"
+        head += f" {self.long_rows}"
         return "\n".join([head, *accesses, fingerprint(self.values)])
 
     @property

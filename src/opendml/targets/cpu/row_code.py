@@ -117,6 +117,8 @@ class RowCode(GroupCode):
         return [self._folded(*pair) for pair in zip(stage, slots, strict=True)]
 
     def _at_once(self, number: int) -> int:
+        if not self.pattern.long_rows:
+            return 1
         return min(accumulation.lanes_at_once for accumulation in self.passes[number])
 
     def _vectors(self, accumulation: Accumulation, start: State) -> State:
@@ -158,17 +160,11 @@ class RowCode(GroupCode):
         self.code.vector_loop(self.builder.sub(stop, rest), stop, lambda i, mask: add(0, i, mask))
 
     def _folded(self, accumulation: Accumulation, vectors: list[State]) -> State:
-        """The state of all lanes: vectors into the first, then halves onto halves."""
+        """The state of all lanes of all vectors."""
         state, *others = [[self.code.get(slot) for slot in vector] for vector in vectors]
         for other in others:
             state = accumulation.merge(self.builder, self.lanes, state, other)
-        lanes = self.lanes
-        while lanes > 1:
-            halves = [self.code.halves(part, lanes) for part in state]
-            lanes //= 2
-            low, high = [half[0] for half in halves], [half[1] for half in halves]
-            state = accumulation.merge(self.builder, lanes, low, high)
-        return state
+        return accumulation.folded(self.builder, self.lanes, state)
 
 
 class SplitRowCode(RowCode):

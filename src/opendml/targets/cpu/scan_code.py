@@ -13,13 +13,14 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from opendml.program.node import SCANS, Node
+from opendml.targets.cpu.accumulation import Total
 from opendml.targets.cpu.code import I32, I64
 from opendml.targets.cpu.column_code import SplitColumnCode
 from opendml.targets.cpu.group_code import GroupCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
 from opendml.targets.cpu.pattern import Level, Mode, Pattern
 from opendml.targets.cpu.row_code import SplitRowCode
-from opendml.targets.cpu.values import scalar_llvm_type, splat
+from opendml.targets.cpu.values import llvm_type, scalar_llvm_type, splat
 
 
 class _Scan(GroupCode):
@@ -28,7 +29,9 @@ class _Scan(GroupCode):
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         (self.scan,) = (node for node in self.nodes if node.operation in SCANS)
-        ((self.total,),) = self.passes
+        ((total,),) = self.passes
+        assert isinstance(total, Total)
+        self.total = total
         _, self.exclusive, self.reverse = _flags(self.scan)
 
     def identity(self, lanes: int) -> ir.Value:
@@ -97,19 +100,22 @@ class ScanRowCode(_Scan, SplitRowCode):
         between what comes before the first one that can be streamed, and a rest."""
         values = self.evaluate(Level.GROUP, 1, pointers, {})
         values = self.evaluate(Level.ROW, 1, pointers, values)
-        running = self.code.local(scalar_llvm_type(self.scan.type), before)
+        carry = splat(self.builder, before, self.lanes)
+        running = self.code.local(llvm_type(self.scan.type, self.lanes), carry)
+        last_lane = 0 if self.reverse else self.lanes - 1
+        everywhere = ir.Constant(ir.VectorType(I32, self.lanes), [last_lane] * self.lanes)
 
         def step(index: ir.Value, mask: ir.Value | None) -> None:
             needed = self.operands[0]
             known = self.evaluate(Level.ELEMENT, self.lanes, pointers, values, index, mask, needed)
             nothing = self.identity(self.lanes)
-            elements = self.taken_in(nothing, self.operand(known))
+            elements = self.total.wide(self.builder, self.lanes, self.operand(known))
             if mask is not None:
                 elements = self.builder.select(mask, elements, nothing)
-            ahead, within = self.code.get(running), self._within(elements)
-            total = self.builder.extract_element(within, I32(0 if self.reverse else self.lanes - 1))
-            self.code.set(running, self.merged(1, ahead, total))
-            carried = splat(self.builder, ahead, self.lanes)
+            # One addition is all that the next vector waits for.
+            carried, within = self.code.get(running), self._within(elements)
+            total = self.builder.shuffle_vector(within, within, everywhere)
+            self.code.set(running, self.merged(self.lanes, carried, total))
             result = self.merged(self.lanes, carried, within)
             if self.exclusive:
                 result = self._shifted(result, carried, 1)

@@ -38,6 +38,8 @@ _FEW_GROUPS = 16
 """Below this many groups, large ones are split between threads."""
 _MANY_GROUPS = 128
 """The same where splitting costs little: nothing is read twice."""
+_LONG_ROW = 256
+"""Steps of the innermost loop from which on several vectors of states pay."""
 _MOST_CHUNKS = 1024
 """Of one group: one thread puts their states together."""
 
@@ -294,7 +296,16 @@ def _pattern(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
     in_order = mode.columns or all(
         _in_order(nest, number) for number, load in enumerate(kernel.loads) if load.buffer is None
     )
-    return Pattern(mode, len(nest.groups), len(nest.rows), loads, stores, kernel.values, in_order=in_order)
+    return Pattern(
+        mode,
+        len(nest.groups),
+        len(nest.rows),
+        loads,
+        stores,
+        kernel.values,
+        in_order=in_order,
+        long_rows=mode.reduces_rows and nest.inner.count >= _LONG_ROW,
+    )
 
 
 def _in_order(nest: LoopNest, position: int) -> bool:
