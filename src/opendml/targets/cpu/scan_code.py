@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from opendml.program.node import SCANS, Node
 from opendml.targets.cpu.accumulation import Total
-from opendml.targets.cpu.code import I32, I64
+from opendml.targets.cpu.code import I1, I32, I64
 from opendml.targets.cpu.column_code import SplitColumnCode
 from opendml.targets.cpu.group_code import GroupCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
@@ -140,8 +140,12 @@ class ScanRowCode(_Scan, SplitRowCode):
         """The running results within a vector, in steps of 1, 2, 4 and so on."""
         distance = 1
         while distance < self.lanes:
-            ahead = self._shifted(vector, self.identity(self.lanes), distance)
-            vector = self.merged(self.lanes, ahead, vector)
+            ahead = self._shifted(vector, vector, distance)
+            lanes = range(self.lanes)
+            has_any = [lane + distance if self.reverse else lane - distance for lane in lanes]
+            mask = ir.Constant(ir.VectorType(I1, self.lanes), [lane in lanes for lane in has_any])
+            # Processors add in chosen lanes alone, but make zeros in the others more slowly.
+            vector = self.builder.select(mask, self.merged(self.lanes, ahead, vector), vector)
             distance *= 2
         return vector
 
