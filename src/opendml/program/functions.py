@@ -278,12 +278,21 @@ def _search(operation: Operation, x: Node, axes: Iterable[int]) -> Node:
 
 def running_sum(x: Node, axis: int, *, exclusive: bool, reverse: bool) -> Node:
     """Sums of all elements up to each along an axis, made as in `reduce_sum`, in the type of x."""
-    return convert(scan(Operation.RUNNING_SUM, x, axis, exclusive, reverse), x.type)
+    return _running(Operation.RUNNING_SUM, x, axis, exclusive, reverse)
 
 
 def running_product(x: Node, axis: int, *, exclusive: bool, reverse: bool) -> Node:
     """Products of all elements up to each along an axis, made as in `reduce_product`, in the type of x."""
-    return convert(scan(Operation.RUNNING_PRODUCT, x, axis, exclusive, reverse), x.type)
+    return _running(Operation.RUNNING_PRODUCT, x, axis, exclusive, reverse)
+
+
+def _running(operation: Operation, x: Node, axis: int, exclusive: bool, reverse: bool) -> Node:
+    if x.sizes[axis] > 1:
+        return convert(scan(operation, x, axis, exclusive, reverse), x.type)
+    if not exclusive:
+        return x
+    nothing = convert(position(x.sizes, ()), x.type)
+    return nothing if operation is Operation.RUNNING_SUM else nothing + 1
 
 
 def deviation(x: Node, center: Node) -> Node:
