@@ -118,6 +118,7 @@ __all__ = [
     "element_wise_threshold",
     "fill_value_constant",
     "fill_value_sequence",
+    "local_response_normalization",
     "lp_normalization",
     "mean_variance_normalization",
     "mean_variance_normalization1",
@@ -1505,6 +1506,44 @@ def mean_variance_normalization(
         "MEAN_VARIANCE_NORMALIZATION",
         (input, scale, bias),
         (cross_channel, normalize_variance, epsilon, fused_activation),
+        out,
+        device,
+    )
+    return results
+
+
+def local_response_normalization(
+    input: T,
+    *,
+    cross_channel: bool,
+    local_size: int,
+    alpha: float = 0.0001,
+    beta: float = 0.75,
+    bias: float = 1.0,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Divides each element by a power of the local sum of squares.
+
+        Output = Input / (Bias + (Alpha / LocalSize) * sum(Input^2 over the local region))^Beta
+
+    DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 4 dimensions. {BatchCount, ChannelCount, Height, Width}.
+        cross_channel: TRUE sums across channels.
+        local_size: >= 1; elements summed per dimension: Width, Height and, per the page, also Channel when
+            CrossChannel is set.
+        alpha: Scaling; typical default 0.0001.
+        beta: Exponent; typical default 0.75.
+        bias: Typical default 1.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call(
+        "LOCAL_RESPONSE_NORMALIZATION",
+        (input,),
+        (cross_channel, local_size, alpha, beta, bias),
         out,
         device,
     )

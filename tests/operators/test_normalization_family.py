@@ -1,4 +1,4 @@
-"""BATCH_NORMALIZATION, MEAN_VARIANCE_NORMALIZATION and 2, and LP_NORMALIZATION against float64 and PyTorch."""
+"""Batch, LP, local response and mean-variance normalization (first and last form) against float64 and PyTorch."""
 
 from __future__ import annotations
 
@@ -41,10 +41,8 @@ def test_batch_normalization(type: type[np.floating], channels: list[int], devic
 
 def test_batch_normalization_agrees_with_pytorch(device: Device) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    x, (mean, scale, bias) = (
-        values(0, [3, 4, 5, 6], np.float32),
-        (values(s, [4], np.float32) for s in (1, 2, 3)),
-    )
+    x = values(0, [3, 4, 5, 6], np.float32)
+    mean, scale, bias = (values(seed, [4], np.float32) for seed in (1, 2, 3))
     variance = np.abs(values(4, [4], np.float32))
     given = [torch.from_numpy(each) for each in (x, mean, variance, scale, bias)]
     wanted = torch.nn.functional.batch_norm(*given, eps=1e-3).numpy()
@@ -142,3 +140,54 @@ def test_fused_activation_of_the_second_form(device: Device) -> None:
     )
     plain = dml.mean_variance_normalization1(x, axes=[1], device=device)
     assert same_bits(run(desc, [x, None, None], device), np.maximum(plain, 0))
+
+
+def responses(x: Array, axes: Sequence[int], size: int, alpha: float, beta: float, bias: float) -> Array:
+    """Local response normalization in float64, element by element of the region."""
+    squares = np.square(x.astype(np.float64))
+    before = (size - 1) // 2
+    for axis in axes:
+        margins = [(before, size - 1 - before) if each == axis else (0, 0) for each in range(4)]
+        windows = np.lib.stride_tricks.sliding_window_view(np.pad(squares, margins), size, axis)
+        squares = windows.sum(-1)
+    return np.asarray(x / (bias + alpha / size * squares) ** beta)
+
+
+@types
+@pytest.mark.parametrize("cross_channel", [False, True])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 40, 70])
+def test_local_response_normalization(
+    type: type[np.floating], cross_channel: bool, size: int, device: Device
+) -> None:
+    x = values(0, [2, 70, 9, 8], type) * type(3)
+    settings = {"alpha": 0.5, "beta": 0.75, "bias": 2.0}
+    wanted = responses(x, (1,) if cross_channel else (2, 3), size, **settings)
+    for where in (device, Device("reference")):
+        result = dml.local_response_normalization(
+            x, cross_channel=cross_channel, local_size=size, **settings, device=where
+        )
+        assert_close(result, wanted)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_local_response_normalization_agrees_with_pytorch(size: int, device: Device) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    x = values(0, [2, 8, 5, 6], np.float32)
+    # PyTorch's regions of even size hold one more element before than after, DirectML's after than before.
+    given = torch.from_numpy(x[:, ::-1].copy() if size % 2 == 0 else x)
+    wanted = torch.nn.functional.local_response_norm(given, size, alpha=0.3, beta=0.6, k=1.5).numpy()
+    result = dml.local_response_normalization(
+        x, cross_channel=True, local_size=size, alpha=0.3, beta=0.6, bias=1.5, device=device
+    )
+    assert_close(result, wanted[:, ::-1] if size % 2 == 0 else wanted)
+
+
+def test_padding_and_parts_in_a_graph(device: Device) -> None:
+    x = values(0, [1, 6, 5, 7], np.float32)
+    graph = dml.Graph()
+    tensor = dml.activation_relu(graph.input("x", FLOAT32, x.shape))
+    normalized = dml.local_response_normalization(tensor, cross_channel=True, local_size=3)
+    model = graph.compile({"y": dml.activation_softmax1(normalized, axes=[1])}, device=device)
+    wanted = responses(np.maximum(x, 0), (1,), 3, 1e-4, 0.75, 1.0)
+    wanted = np.exp(wanted) / np.exp(wanted).sum(1, keepdims=True)
+    assert_close(model(x=x)["y"], wanted)

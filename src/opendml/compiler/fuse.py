@@ -8,12 +8,22 @@ domain or other axes, and what would need too many passes.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opendml.compiler.kernel import Access, Kernel, KernelProgram
 from opendml.compiler.memory import place
-from opendml.program.node import REDUCTIONS, SCANS, Node, Operation, ordered, source, with_operands
+from opendml.program.node import (
+    REDUCTIONS,
+    SCANS,
+    Node,
+    Operation,
+    constant,
+    ordered,
+    part,
+    source,
+    with_operands,
+)
 from opendml.program.program import Layout, Program, packed
 
 MAXIMUM_PASSES = 3
@@ -25,17 +35,21 @@ def fuse(program: Program) -> KernelProgram:
     roots, inputs, outputs = program.results, program.inputs, program.outputs
     cuts = _cuts(roots)
     temporaries = {id(node): packed(node.type, node.sizes) for node in cuts}
-    bodies = [_extract(root, temporaries, _home(root, temporaries)) for root in [*cuts, *roots]]
+    computed = [node.operands[0] if node.operation is Operation.PADDED else node for node in [*cuts, *roots]]
+    bodies = [_extract(root, temporaries, _home(root, temporaries)) for root in computed]
     offsets, arena_bytes = place([_bytes(temporaries[id(node)]) for node in cuts], _lifetimes(cuts, bodies))
     arena = len(inputs) + len(outputs)
     places = {
         id(node): _Place(arena, offset, temporaries[id(node)])
         for node, offset in zip(cuts, offsets, strict=True)
     }
-    targets = [places[id(node)] for node in cuts]
+    targets = [_target(node, places[id(node)]) for node in cuts]
     targets += [_Place(len(inputs) + index, 0, layout) for index, layout in enumerate(outputs)]
     kernels = []
-    for body, target in zip(bodies, targets, strict=True):
+    for node, body, target in zip([*cuts, *roots], bodies, targets, strict=True):
+        if node.operation is Operation.PADDED:
+            zeros = (constant(0, node.type),)
+            kernels.append(Kernel(node.sizes, (), (), (places[id(node)].access(),), zeros))
         loads = tuple(_access(leaf, places, inputs) for leaf in body.leaves)
         # A number fills whatever tensor it is stored to.
         domain = body.home.domain or target.layout.sizes
@@ -43,10 +57,21 @@ def fuse(program: Program) -> KernelProgram:
     return KernelProgram(tuple(kernels), len(inputs), len(outputs), arena_bytes)
 
 
+def _target(node: Node, place: _Place) -> _Place:
+    """Where the elements that are computed of a temporary lie in it: within the zeros around a tensor."""
+    if node.operation is not Operation.PADDED:
+        return place
+    return place.part(part(node, _indices(node), node.operands[0].sizes))
+
+
 def _access(leaf: Node, places: Mapping[int, _Place], inputs: Sequence[Layout]) -> Access:
     """How a kernel reads a temporary or an input, or counts an INDEX."""
     if id(leaf) in places:
         return places[id(leaf)].access()
+    if leaf.operation is Operation.PART:
+        whole = leaf.operands[0]
+        place = places.get(id(whole)) or _Place(_index(whole), 0, inputs[_index(whole)])
+        return place.part(leaf).access()
     if leaf.operation is Operation.INDEX and isinstance(leaf.attribute, tuple):
         return Access(None, leaf.type, 0, leaf.attribute)
     index = _index(leaf)
@@ -60,6 +85,12 @@ class _Place:
     buffer: int
     offset: int
     layout: Layout
+
+    def part(self, node: Node) -> _Place:
+        """The place of a PART of the tensor."""
+        first = zip(_indices(node), self.layout.strides, strict=True)
+        offset = self.offset + sum(index * stride for index, stride in first)
+        return _Place(self.buffer, offset, Layout(node.type, node.sizes, self.layout.strides))
 
     def access(self) -> Access:
         strides = tuple(
@@ -90,8 +121,8 @@ class _Home:
 
 def _cuts(roots: Sequence[Node]) -> list[Node]:
     """The nodes that become temporaries, in the order in which they are computed."""
-    cuts: dict[int, Node] = {}
-    pending = list(roots)
+    cuts = {id(node): node for node in _in_memory(roots)}
+    pending = [*roots, *cuts.values()]
     while pending:
         root = pending.pop()
         found = _foreign(root, cuts)
@@ -99,6 +130,15 @@ def _cuts(roots: Sequence[Node]) -> list[Node]:
         if found:
             pending += [root, *found]
     return [node for node in ordered(roots) if id(node) in cuts]
+
+
+def _in_memory(roots: Sequence[Node]) -> Iterator[Node]:
+    """What only lies in memory: padded tensors, and those of which parts are read, unless they are inputs."""
+    for node in ordered(roots):
+        if node.operation is Operation.PADDED:
+            yield node
+        elif node.operation is Operation.PART and node.operands[0].operation is not Operation.SOURCE:
+            yield node.operands[0]
 
 
 def _foreign(root: Node, cuts: Container[int]) -> list[Node]:
@@ -169,19 +209,28 @@ def _extract(root: Node, temporaries: Mapping[int, Layout], home: _Home) -> _Bod
         return copies[id(node)]
 
     for node in ordered([root], _Except(temporaries, id(root))):
-        if node.operation in (Operation.SOURCE, Operation.INDEX):
-            copy_of(node)
-        else:
+        if node.operation not in (Operation.SOURCE, Operation.INDEX, Operation.PART):
             copies[id(node)] = with_operands(node, tuple(copy_of(operand) for operand in node.operands))
-    return _Body(copies[id(root)], tuple(leaves), home)
+    return _Body(copy_of(root), tuple(leaves), home)
 
 
 def _lifetimes(cuts: Sequence[Node], bodies: Sequence[_Body]) -> list[tuple[int, int]]:
     """For each temporary, the kernel that writes it and the last that reads it."""
     return [
-        (step, max(user for user, body in enumerate(bodies) if user == step or node in body.leaves))
+        (step, max(user for user, body in enumerate(bodies) if user == step or node in _read(body)))
         for step, node in enumerate(cuts)
     ]
+
+
+def _read(body: _Body) -> list[Node]:
+    """The tensors that a kernel reads, at least parts of them."""
+    return [leaf.operands[0] if leaf.operation is Operation.PART else leaf for leaf in body.leaves]
+
+
+def _indices(node: Node) -> tuple[int, ...]:
+    if not isinstance(node.attribute, tuple):
+        raise TypeError(f"{node} has no indices")
+    return node.attribute
 
 
 def _index(node: Node) -> int:

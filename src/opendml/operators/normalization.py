@@ -11,10 +11,12 @@ from opendml.program.functions import (
     maximum,
     mean,
     multiply_add,
+    power,
     reduce_sum,
     square_root,
     variance,
     wide,
+    window_sum,
 )
 from opendml.program.node import Node, convert
 from opendml.spec.operator_desc import OperatorDesc
@@ -126,6 +128,25 @@ def lp_normalization(x: Node, *, axis: int, epsilon: float, p: int) -> Node:
     """
     norm = reduce_sum(magnitude(x), [axis]) if p == 1 else square_root(reduce_sum(wide(x) * wide(x), [axis]))
     return x * convert(1.0 / maximum(norm, epsilon), x.type)
+
+
+@defines("LOCAL_RESPONSE_NORMALIZATION")
+def local_response_normalization(
+    x: Node, *, cross_channel: bool, local_size: int, alpha: float, beta: float, bias: float
+) -> Node:
+    """x / (bias + alpha / local_size * (sum of x * x over the local region)) ^ beta
+
+    The region holds local_size elements across the channels, or, without cross_channel, along the height and
+    the width each: (local_size - 1) / 2 before the element, rounded down, and the rest after it, less those
+    beyond the tensor's bounds. Microsoft's page says neither; so does ONNX, which only has regions across
+    channels. As on the page, alpha is divided by local_size in both cases.
+    """
+    squares = wide(x) * wide(x)
+    before = (local_size - 1) // 2
+    for axis in (1,) if cross_channel else (2, 3):
+        squares = window_sum(squares, axis, before, local_size - 1 - before)
+    base = convert(squares * (alpha / local_size) + bias, x.type)
+    return x / power(base, beta)
 
 
 def _affine(x: Node, gain: Node | None, bias: Node | None) -> Node:

@@ -15,6 +15,8 @@ from opendml.program.node import (
     bitcast,
     constant,
     convert,
+    padded,
+    part,
     position,
     reduction,
     scan,
@@ -293,6 +295,37 @@ def _running(operation: Operation, x: Node, axis: int, exclusive: bool, reverse:
         return x
     nothing = convert(position(x.sizes, ()), x.type)
     return nothing if operation is Operation.RUNNING_SUM else nothing + 1
+
+
+def window_sum(x: Node, axis: int, before: int, after: int) -> Node:
+    """The sum of each element, so many before it and so many after it along an axis, as far as there are
+    any."""
+    size = x.sizes[axis]
+    before, after = min(before, size - 1), min(after, size - 1)
+    margins = [[margin if each == axis else 0 for each in range(len(x.sizes))] for margin in (before, after)]
+    return _sum_of_following(padded(x, *margins), axis, before + after + 1, size)
+
+
+_FOLLOWING = 32
+"""Elements that are added one by one; the sums of so many are then added as one."""
+
+
+def _sum_of_following(x: Node, axis: int, count: int, size: int) -> Node:
+    """For the first `size` elements along an axis the sum of it and those that follow it, `count` in all."""
+
+    def following(node: Node, distance: int) -> Node:
+        sizes = [size if each == axis else full for each, full in enumerate(node.sizes)]
+        return part(node, [distance if each == axis else 0 for each in range(len(sizes))], sizes)
+
+    blocks, rest = divmod(count, _FOLLOWING) if count > _FOLLOWING else (0, count)
+    terms = [following(x, blocks * _FOLLOWING + number) for number in range(rest)]
+    if blocks:
+        sums = _sum_of_following(x, axis, _FOLLOWING, size + (blocks - 1) * _FOLLOWING)
+        terms += [following(sums, number * _FOLLOWING) for number in range(blocks)]
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
 
 
 def deviation(x: Node, center: Node) -> Node:

@@ -98,8 +98,8 @@ class Operation(Enum):
     VARIANCE = auto()
     """Population variance over the axes in `attribute`, which keep the size 1; FLOAT64."""
     SUM = auto()
-    """Over the axes in `attribute`, which keep the size 1: of floats in FLOAT64, of integers wrapping in their
-    type."""
+    """Over the axes in `attribute`, which keep the size 1: of floats in FLOAT64, of integers wrapping in
+    their type."""
     PRODUCT = auto()
     """As SUM."""
     LEAST = auto()
@@ -115,9 +115,14 @@ class Operation(Enum):
     LAST_GREATEST = auto()
 
     RUNNING_SUM = auto()
-    """Of all elements up to each along an axis; typed as SUM. `attribute`: the axis, whether the element itself
-    is left out, and whether to count from the last element down."""
+    """Of all elements up to each along an axis; typed as SUM. `attribute`: the axis, whether the element
+    itself is left out, and whether to count from the last element down."""
     RUNNING_PRODUCT = auto()
+
+    PADDED = auto()
+    """The operand with zeros around it; `attribute`: how many before it along each dimension."""
+    PART = auto()
+    """The elements of the operand from the index `attribute` on, as many as the sizes say."""
 
 
 COMPARISONS = frozenset({Operation.LESS, Operation.LESS_EQUAL, Operation.EQUAL})
@@ -283,6 +288,17 @@ def position(sizes: Sequence[int], axes: Sequence[int]) -> Node:
     strides = [math.prod(counted[axis + 1 :]) if size > 1 else 0 for axis, size in enumerate(counted)]
     type = ScalarType.INT32 if math.prod(counted) <= 2**31 else ScalarType.INT64
     return Node(Operation.INDEX, type, tuple(sizes), attribute=tuple(strides))
+
+
+def padded(value: Node, before: Sequence[int], after: Sequence[int]) -> Node:
+    """`value` with zeros before and after it along each dimension."""
+    sizes = tuple(size + a + b for size, a, b in zip(value.sizes, before, after, strict=True))
+    return Node(Operation.PADDED, value.type, sizes, (value,), tuple(before))
+
+
+def part(value: Node, first: Sequence[int], sizes: Sequence[int]) -> Node:
+    """The elements of `value` from the index `first` on."""
+    return Node(Operation.PART, value.type, tuple(sizes), (value,), tuple(first))
 
 
 def scan(operation: Operation, value: Node, axis: int, exclusive: bool, reverse: bool) -> Node:

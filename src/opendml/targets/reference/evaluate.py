@@ -41,6 +41,13 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
         case Operation.INDEX if isinstance(node.attribute, tuple):
             indices = np.indices(node.sizes, np.int64, sparse=True)
             return np.asarray(sum(index * step for index, step in zip(indices, node.attribute, strict=True)))
+        case Operation.PADDED if isinstance(node.attribute, tuple):
+            widths = zip(node.sizes, operands[0].shape, node.attribute, strict=True)
+            margins = [(before, size - inner - before) for size, inner, before in widths]
+            return np.pad(operands[0], margins)
+        case Operation.PART if isinstance(node.attribute, tuple):
+            ranges = zip(node.attribute, node.sizes, strict=True)
+            return np.asarray(operands[0][tuple(slice(first, first + size) for first, size in ranges)])
         case Operation.CONVERT:
             return _wide(operands[0], node.type)
         case Operation.MEAN if isinstance(node.attribute, tuple):
