@@ -1,4 +1,4 @@
-"""Batch, LP, local response and mean-variance normalization (first and last form) against float64 and PyTorch."""
+"""Batch, LP, local response, and the other mean-variance normalizations against float64 and PyTorch."""
 
 from __future__ import annotations
 
