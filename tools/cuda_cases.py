@@ -12,8 +12,9 @@ import opendml as dml
 from opendml.program.program import Layout, Program
 from opendml.runtime.program import program_of
 from opendml.spec import descs
-from opendml.spec.enums import TensorDataType
+from opendml.spec.enums import AxisDirection, ReduceFunction, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
 from tools.pointwise_cases import OPERATORS, desc_of, random_values, type_combinations
 
@@ -99,6 +100,7 @@ def all_cases() -> Iterator[Case]:
     yield from pointwise_cases()
     yield from layout_cases()
     yield from normalization_cases()
+    yield from reduction_cases()
 
 
 def activation_cases() -> Iterator[Case]:
@@ -197,6 +199,53 @@ def normalization_cases() -> Iterator[Case]:
     ):
         desc = normalization_desc(dml.FLOAT32, sizes, axes, epsilon=1e-12)
         yield Case(f"normalization far from zero {sizes} {axes}", program_of(desc), mean=1e4, deviation=1.0)
+
+
+REDUCED = (
+    ((5, 6, 7, 130), ((3,), (1,), (0, 2), (0, 1, 2, 3))),
+    ((3, 70001), ((1,), (0,))),
+    ((3000, 70), ((0,), (1,))),
+)
+"""Sizes, and the axes that are reduced in them."""
+
+
+def reduction_cases() -> Iterator[Case]:
+    """Reductions of every function and type, softmax and its relatives, running sums and products."""
+    for function in ReduceFunction:
+        types = next(t for t in operator("REDUCE").support if function.name in (t.functions or ()))
+        for number, name in enumerate(types.tensors["InputTensor"].types):
+            searches = function in (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
+            for sizes, many_axes in REDUCED[: 3 if number == 0 else 1]:
+                for axes in many_axes:
+                    input = TensorDesc(TensorDataType[name], sizes)
+                    kept = [1 if axis in axes else size for axis, size in enumerate(sizes)]
+                    output = TensorDesc(dml.UINT32 if searches else input.data_type, kept)
+                    desc = descs.Reduce(input, output, function=function, axes=axes)
+                    title = f"reduction {function.name} {name} {sizes} {axes}"
+                    yield Case(title, program_of(desc), special=name[0] != "F", mean=1.0, deviation=0.1)
+    for data_type in FLOATS:
+        for sizes, many_axes in REDUCED:
+            tensor = TensorDesc(data_type, sizes)
+            for axes in many_axes:
+                for kind in (descs.ActivationSoftmax1, descs.ActivationLogSoftmax1, descs.ActivationHardmax1):
+                    desc = kind(tensor, tensor, axes=axes)
+                    yield Case(f"{desc.operator} {data_type.name} {sizes} {axes}", program_of(desc))
+    for data_type in (*FLOATS, dml.INT32, dml.UINT64):
+        for sizes, axis in (((5, 6, 7, 130), 3), ((5, 6, 7, 130), 1), ((3, 70001), 1), ((3000, 70), 0)):
+            tensor = TensorDesc(data_type, sizes)
+            for direction in AxisDirection:
+                total = descs.CumulativeSummation(
+                    tensor, tensor, axis=axis, axis_direction=direction, has_exclusive_sum=bool(direction)
+                )
+                product = descs.CumulativeProduct(tensor, tensor, axis=axis, axis_direction=direction)
+                for desc in (total, product):
+                    title = f"{desc.operator} {data_type.name} {sizes} {axis} {direction.name}"
+                    is_float = data_type in FLOATS
+                    yield Case(title, program_of(desc), special=not is_float, mean=1.0, deviation=0.001)
+    image = TensorDesc(dml.FLOAT32, (2, 20, 9, 11))
+    for across in (True, False):
+        desc = descs.LocalResponseNormalization(image, image, cross_channel=across, local_size=5)
+        yield Case(f"{desc.operator} {across}", program_of(desc))
 
 
 def random_input(
