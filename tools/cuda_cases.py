@@ -228,8 +228,9 @@ def reduction_cases() -> Iterator[Case]:
             tensor = TensorDesc(data_type, sizes)
             for axes in many_axes:
                 for kind in (descs.ActivationSoftmax1, descs.ActivationLogSoftmax1, descs.ActivationHardmax1):
-                    desc = kind(tensor, tensor, axes=axes)
-                    yield Case(f"{desc.operator} {data_type.name} {sizes} {axes}", program_of(desc))
+                    activation: OperatorDesc = kind(tensor, tensor, axes=axes)
+                    title = f"{activation.operator} {data_type.name} {sizes} {axes}"
+                    yield Case(title, program_of(activation))
     for data_type in (*FLOATS, dml.INT32, dml.UINT64):
         for sizes, axis in (((5, 6, 7, 130), 3), ((5, 6, 7, 130), 1), ((3, 70001), 1), ((3000, 70), 0)):
             tensor = TensorDesc(data_type, sizes)
@@ -238,14 +239,14 @@ def reduction_cases() -> Iterator[Case]:
                     tensor, tensor, axis=axis, axis_direction=direction, has_exclusive_sum=bool(direction)
                 )
                 product = descs.CumulativeProduct(tensor, tensor, axis=axis, axis_direction=direction)
-                for desc in (total, product):
-                    title = f"{desc.operator} {data_type.name} {sizes} {axis} {direction.name}"
+                for running in (total, product):
+                    title = f"{running.operator} {data_type.name} {sizes} {axis} {direction.name}"
                     is_float = data_type in FLOATS
-                    yield Case(title, program_of(desc), special=not is_float, mean=1.0, deviation=0.001)
+                    yield Case(title, program_of(running), special=not is_float, mean=1.0, deviation=0.001)
     image = TensorDesc(dml.FLOAT32, (2, 20, 9, 11))
     for across in (True, False):
-        desc = descs.LocalResponseNormalization(image, image, cross_channel=across, local_size=5)
-        yield Case(f"{desc.operator} {across}", program_of(desc))
+        response = descs.LocalResponseNormalization(image, image, cross_channel=across, local_size=5)
+        yield Case(f"{response.operator} {across}", program_of(response))
 
 
 def random_input(

@@ -44,9 +44,9 @@ def expected(name: str, x: Array, axes: list[int]) -> Array:
         shifted = wide - wide.max(dims, keepdims=True)
         total = np.exp(shifted).sum(dims, keepdims=True)
         if name == "ACTIVATION_SOFTMAX1":
-            return np.exp(shifted) / total
+            return np.asarray(np.exp(shifted) / total)
         if name == "ACTIVATION_LOG_SOFTMAX1":
-            return shifted - np.log(total)
+            return np.asarray(shifted - np.log(total))
     kept = [axis for axis in range(x.ndim) if axis not in axes]
     order = (*kept, *sorted(axes))
     rows = wide.transpose(order).reshape(*(x.shape[axis] for axis in kept), -1)

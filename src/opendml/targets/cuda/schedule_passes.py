@@ -1,6 +1,7 @@
 """Decides how kernels are launched that reduce in other ways than normalizations do, or that scan.
 
-Elements are read from global memory in each pass, one at a time by a thread, neighbours by neighbouring threads.
+Elements are read from global memory in each pass, one at a time by a thread, neighbours by neighbouring
+threads.
 """
 
 from __future__ import annotations

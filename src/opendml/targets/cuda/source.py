@@ -35,10 +35,8 @@ def kernel_source(pattern: Pattern) -> str:
     from opendml.targets.cuda.group_source import GroupPrinter
 
     printer = (GroupPrinter if pattern.mode in (Mode.REDUCE, Mode.SCAN) else Printer)(pattern)
-    needed = ("common", "narrow" if printer.narrow else "exact")
-    if pattern.mode in (Mode.REDUCE, Mode.SCAN):
-        needed += ("accumulate",)
-    names = (*needed, None, *_FILES[pattern.mode])
+    arithmetic = "narrow" if printer.narrow else "exact"
+    names = ("common", arithmetic, "accumulate", None, *_FILES[pattern.mode])
     return "\n".join(printer.text() if name is None else _file(name) for name in names)
 
 
