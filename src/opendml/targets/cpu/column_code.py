@@ -13,6 +13,7 @@ from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
 from opendml.targets.cpu.kernel_code import Pointers, Values, source_index
 from opendml.targets.cpu.pattern import Level, Mode, Pattern, Step
+from opendml.targets.cpu.stash import STASHED
 from opendml.targets.cpu.values import scalar_llvm_type, splat
 
 MAXIMUM_TILE = 512
@@ -39,6 +40,8 @@ class ColumnCode(GroupCode):
         self._kept = {}
         group, self.start, self.stop = self.block_range(item)
         pointers = self.group_pointers(group)
+        if self.stashed is not None:
+            self.stash_origin = self.builder.mul(self.start, I64(-STASHED.bytes))
         for number in range(len(self.passes)):
             self._pass(number, pointers, I64(0), self.units)
             self._settle(number, pointers)
@@ -103,6 +106,8 @@ class ColumnCode(GroupCode):
             values = self._known(index) | known
             for level in (Level.GROUP, Level.ELEMENT):
                 values = self.evaluate(level, self.lanes, row, values, index, mask, needed)
+            if number == self.last_pass:
+                self.stash(values, row, index)
             return [
                 [
                     splat(self.builder, value, self.lanes)

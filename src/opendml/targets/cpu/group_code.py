@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from opendml.program.node import REDUCTIONS, Node
+from opendml.program.node import REDUCTIONS, Node, Operation
 from opendml.targets.cpu.accumulation import Accumulation, State, passes_of
 from opendml.targets.cpu.code import I64
-from opendml.targets.cpu.kernel_code import KernelCode, Values
+from opendml.targets.cpu.kernel_code import KernelCode, KnownAt, Pointers, Values
 from opendml.targets.cpu.pattern import Level, Parameters, Pattern
+from opendml.targets.cpu.stash import MOST_STASHED, STASHED
+from opendml.targets.cpu.values import llvm_type, splat
 
+_WORTH_KEEPING = 10
+"""Operations from which on a value is kept rather than computed again."""
 PART_BYTES = 8
 """Room for one part of a state in the arena."""
 
@@ -28,6 +32,11 @@ class GroupCode(KernelCode):
             for stage in self.passes
         ]
         """The nodes that each pass evaluates."""
+        self.stashed = self._stashed() if pattern.stashes else None
+        if self.stashed is not None:
+            room = ir.ArrayType(llvm_type(STASHED, 1), MOST_STASHED + lanes)
+            self._stash = self.code.local(room)
+            self.stash_origin: ir.Value = I64(0)
 
     def kept(self, level: Level) -> dict[int, Node]:
         """The nodes up to `level` (made of reductions, or of a group) that elements are made of."""
@@ -66,6 +75,49 @@ class GroupCode(KernelCode):
         """The number of a chunk among those of all groups. Behind its chunks, a group itself has a place."""
         places = self.builder.add(self.chunks, I64(1))
         return self.builder.add(self.builder.mul(group, places), chunk)
+
+    def stash(self, values: Values, pointers: Pointers, index: ir.Value) -> None:
+        """Keeps what the results will need of a vector of elements."""
+        if self.stashed is not None:
+            value = splat(self.builder, self.value(self.stashed, self.lanes, values), self.lanes)
+            self.code.store(self._stash_place(pointers, index), value, STASHED)
+
+    def store_range(self, pointers: Pointers, start: ir.Value, stop: ir.Value, known: KnownAt) -> None:
+        """The element-wise stores of a range; what was kept is not computed again."""
+        kept = self.stashed
+        if kept is None:
+            super().store_range(pointers, start, stop, known)
+            return
+
+        def known_at(index: ir.Value) -> Values:
+            value = self.code.load(self._stash_place(pointers, index), STASHED, self.lanes)
+            return known(index) | {id(kept): value}
+
+        super().store_range(pointers, start, stop, known_at)
+
+    def _stash_place(self, pointers: Pointers, index: ir.Value) -> ir.Value:
+        counter = len(self.pattern.loads) - 1
+        position = self.builder.ptrtoint(pointers[counter], I64)
+        position = self.builder.add(position, self.builder.mul(index, self.steps[counter]))
+        return self.code.offset(self._stash, self.builder.add(self.stash_origin, position))
+
+    def _stashed(self) -> Node | None:
+        """The one value of elements that both the last pass and the results compute, and that is worth it."""
+        both = self.operands[self.last_pass] & self.needed
+        shared = [
+            node
+            for node in self.nodes
+            if id(node) in both
+            and self.levels[id(node)] is Level.ELEMENT
+            and node.operation is not Operation.SOURCE
+        ]
+        users = [node for node in self.nodes if id(node) in self.needed - both]
+        wanted = {id(operand) for node in users for operand in node.operands}
+        wanted |= {id(root) for root in self.pattern.values}
+        ends = [node for node in shared if id(node) in wanted]
+        if len(ends) != 1 or len(shared) < _WORTH_KEEPING or ends[0].type is not STASHED:
+            return None
+        return ends[0]
 
     def operand_values(self, accumulation: Accumulation, lanes: int, values: Values) -> State:
         """What an accumulation takes in of an element."""

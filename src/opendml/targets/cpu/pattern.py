@@ -97,7 +97,8 @@ class Pattern:
     """Kernels of equal pattern share one function.
 
     `stage` is the pass of a mode that makes only one. `in_order`: positions grow as a lane goes through its
-    group. `long_rows`: several vectors of a row are worth keeping states of their own.
+    group. `long_rows`: several vectors of a row are worth keeping states of their own. `stashes`: the last
+    load counts where elements are kept between the last pass and the results.
     """
 
     mode: Mode
@@ -109,6 +110,7 @@ class Pattern:
     stage: int = 0
     in_order: bool = True
     long_rows: bool = False
+    stashes: bool = False
 
     def text(self) -> str:
         """A text that is equal for patterns with equal code."""
@@ -117,7 +119,7 @@ class Pattern:
             for a in (*self.loads, *self.stores)
         ]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)} {self.stage} {self.in_order}"
-        head += f" {self.long_rows}"
+        head += f" {self.long_rows} {self.stashes}"
         return "\n".join([head, *accesses, fingerprint(self.values)])
 
     @property
@@ -155,7 +157,9 @@ class Parameters:
     PARTIAL_BUFFER = 8
     """The buffer and offset of the states of chunks and groups."""
     PARTIAL_OFFSET = 9
-    COUNTS = 10
+    STASHED_BYTES = 10
+    """Of a group, where elements are kept."""
+    COUNTS = 11
 
     def __init__(self, pattern: Pattern) -> None:
         self.groups, self.rows = pattern.groups, pattern.rows

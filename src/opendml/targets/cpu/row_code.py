@@ -14,7 +14,7 @@ from opendml.targets.cpu.accumulation import Accumulation, State
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
-from opendml.targets.cpu.pattern import Level, Mode
+from opendml.targets.cpu.pattern import Level, Mode, Parameters
 from opendml.targets.cpu.values import llvm_type, scalar_llvm_type, splat
 
 BATCH = 16
@@ -37,6 +37,7 @@ class RowCode(GroupCode):
             rooms = [[self._room(part) for part in accumulation.parts] for accumulation in stage]
             with self.walk_groups(first, last) as (group, pointers):
                 known = self._of_group(kept, group, first)
+                self._find_stash(group, first)
                 states = self.accumulated(number, pointers, known, I64(0), self.units)
                 for accumulation, state, slots in zip(stage, states, rooms, strict=True):
                     for part, value, slot in zip(accumulation.parts, state, slots, strict=True):
@@ -49,9 +50,15 @@ class RowCode(GroupCode):
             values = self.evaluate(Level.STATISTIC, BATCH, [], values, only=found)
             kept |= self._newly_kept(values, kept)
         with self.walk_groups(first, last) as (group, pointers):
+            self._find_stash(group, first)
             known = self.evaluate(Level.GROUP, 1, pointers, self._of_group(kept, group, first))
             self.store_group(pointers, known)
             self.store_units(pointers, known, I64(0), self.units)
+
+    def _find_stash(self, group: ir.Value, first: ir.Value) -> None:
+        if self.stashed is not None:
+            size = self.parameter(Parameters.STASHED_BYTES)
+            self.stash_origin = self.builder.mul(self.builder.sub(group, first), size)
 
     def _room(self, type: ScalarType) -> ir.Value:
         return self.code.local(ir.ArrayType(scalar_llvm_type(type), BATCH))
@@ -142,6 +149,8 @@ class RowCode(GroupCode):
 
         def add(which: int, index: ir.Value, mask: ir.Value | None) -> None:
             values = self.evaluate(Level.ELEMENT, self.lanes, pointers, known, index, mask, needed)
+            if number == self.last_pass:
+                self.stash(values, pointers, index)
             for accumulation, vectors in zip(stage, slots, strict=True):
                 operands = self.operand_values(accumulation, self.lanes, values)
                 element = [splat(self.builder, value, self.lanes) for value in operands]

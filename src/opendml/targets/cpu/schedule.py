@@ -17,6 +17,7 @@ from opendml.targets.cpu.group_code import PART_BYTES
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import AccessPattern, Level, Mode, Parameters, Pattern, Step
 from opendml.targets.cpu.row_code import BATCH
+from opendml.targets.cpu.stash import MOST_STASHED, STASHED, repeats_functions, row_pitch, with_counter
 
 _BLOCK_BYTES = 32 * 1024
 """Of one operand, in one block of a row."""
@@ -40,6 +41,8 @@ _MANY_GROUPS = 128
 """The same where splitting costs little: nothing is read twice."""
 _LONG_ROW = 256
 """Steps of the innermost loop from which on several vectors of states pay."""
+_STASHED_BATCH = 8 * 1024
+"""Elements of a batch of groups or a tile that are kept, if one group or tile has no more."""
 _MOST_CHUNKS = 1024
 """Of one group: one thread puts their states together."""
 
@@ -160,7 +163,12 @@ def _rows(kernel: Kernel, nest: LoopNest) -> list[Launch]:
     )
     if group_bytes <= _BLOCK_BYTES or fits:
         batch = max(1, min(BATCH, _CLAIM_BYTES // (elements * shape.step_bytes)))
-        numbers = _Numbers(shape.inner, 1, shape.rows, batch, 1, elements, shape.groups)
+        stashed = shape.rows * row_pitch(shape.inner)
+        stashes = shape.maps and stashed <= MOST_STASHED and repeats_functions(kernel.values)
+        if stashes:
+            kernel, nest = with_counter(kernel, nest, row_pitch(shape.inner))
+            batch = max(1, min(batch, _STASHED_BATCH // stashed))
+        numbers = _Numbers(shape.inner, 1, shape.rows, batch, 1, elements, shape.groups, stashed * stashes)
         items = -(-shape.groups // batch)
         return [_launch(kernel, nest, Mode.ROWS, numbers, items, batch * elements * shape.step_bytes)]
     block = min(shape.inner, _BLOCK_BYTES // shape.element_bytes)
@@ -178,12 +186,17 @@ def _columns(kernel: Kernel, nest: LoopNest) -> list[Launch]:
     fitting = machine().l2_bytes // 2 // (shape.rows * shape.element_bytes) // _LEAST_TILE * _LEAST_TILE
     if shape.reads_once:
         fitting = MAXIMUM_TILE
+    stashes = shape.maps and shape.rows * _LEAST_TILE <= MOST_STASHED and repeats_functions(kernel.values)
+    if stashes:
+        fitting = min(fitting, _STASHED_BATCH // shape.rows // _LEAST_TILE * _LEAST_TILE)
     tile = min(shape.inner, max(_LEAST_TILE, min(fitting, MAXIMUM_TILE)))
     tiles = -(-shape.inner // tile)
     items = shape.groups * tiles
     many = _MANY_GROUPS if shape.reads_once else _FEW_GROUPS
     if group_bytes <= _BLOCK_BYTES or (fitting and items >= many):
-        numbers = _Numbers(tile, tiles, shape.rows, shape.rows, 1, shape.rows)
+        if stashes:
+            kernel, nest = with_counter(kernel, nest, row_pitch(tile))
+        numbers = _Numbers(tile, tiles, shape.rows, shape.rows, 1, shape.rows, stashed=int(stashes))
         return [_launch(kernel, nest, Mode.COLUMNS, numbers, items, shape.rows * tile * shape.step_bytes)]
     tile = min(shape.inner, MAXIMUM_TILE)
     tiles = -(-shape.inner // tile)
@@ -235,6 +248,8 @@ class _Numbers:
     chunks: int = 1
     elements: int = 1
     groups: int = 1
+    stashed: int = 0
+    """Elements of a group that are kept between the last pass and the results; 0: none are."""
 
 
 def _split(
@@ -280,7 +295,7 @@ def _launch(
     item_bytes: int,
     stage: int = 0,
 ) -> Launch:
-    pattern = replace(_pattern(kernel, nest, mode), stage=stage)
+    pattern = replace(_pattern(kernel, nest, mode), stage=stage, stashes=numbers.stashed > 0)
     grain = max(1, min(_CLAIM_BYTES // max(item_bytes, 1), items))
     return Launch(pattern, _parameters(kernel, nest, pattern, numbers), 0, items, grain)
 
@@ -360,7 +375,8 @@ def _parameters(kernel: Kernel, nest: LoopNest, pattern: Pattern, numbers: _Numb
         numbers.elements,
         numbers.groups,
     ]
-    head += [0] * (Parameters.COUNTS - len(head))
+    head += [0] * (Parameters.STASHED_BYTES - len(head))
+    head.append(numbers.stashed * STASHED.bytes)
     head += [loop.count for loop in (*nest.groups, *nest.rows)]
     for position, access in enumerate((*kernel.loads, *kernel.stores)):
         head += [access.buffer or 0, access.offset, nest.inner.strides[position]]
