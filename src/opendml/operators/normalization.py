@@ -127,7 +127,7 @@ def lp_normalization(x: Node, *, axis: int, epsilon: float, p: int) -> Node:
     results of all other groups exact, as ONNX's operator, which has no epsilon, and PyTorch's have them.
     """
     norm = reduce_sum(magnitude(x), [axis]) if p == 1 else square_root(reduce_sum(wide(x) * wide(x), [axis]))
-    return x * convert(1.0 / maximum(norm, epsilon), x.type)
+    return x / convert(maximum(norm, epsilon), x.type)
 
 
 @defines("LOCAL_RESPONSE_NORMALIZATION")
