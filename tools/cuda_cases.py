@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -201,52 +202,53 @@ def normalization_cases() -> Iterator[Case]:
         yield Case(f"normalization far from zero {sizes} {axes}", program_of(desc), mean=1e4, deviation=1.0)
 
 
-REDUCED = (
-    ((5, 6, 7, 130), ((3,), (1,), (0, 2), (0, 1, 2, 3))),
-    ((3, 70001), ((1,), (0,))),
-    ((3000, 70), ((0,), (1,))),
-)
-"""Sizes, and the axes that are reduced in them."""
+REDUCED = (((5, 6, 7, 130), (3,)), ((5, 6, 7, 130), (0, 2)), ((3, 70001), (1,)), ((3000, 70), (0,)))
+"""Sizes, and the axes that are reduced in them: groups along the innermost loop and side by side, small and
+large."""
 
 
 def reduction_cases() -> Iterator[Case]:
-    """Reductions of every function and type, softmax and its relatives, running sums and products."""
+    """Reductions of every function, softmax and its relatives, running sums and products, local responses."""
     for function in ReduceFunction:
-        types = next(t for t in operator("REDUCE").support if function.name in (t.functions or ()))
-        for number, name in enumerate(types.tensors["InputTensor"].types):
-            searches = function in (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
-            for sizes, many_axes in REDUCED[: 3 if number == 0 else 1]:
-                for axes in many_axes:
-                    input = TensorDesc(TensorDataType[name], sizes)
-                    kept = [1 if axis in axes else size for axis, size in enumerate(sizes)]
-                    output = TensorDesc(dml.UINT32 if searches else input.data_type, kept)
-                    desc = descs.Reduce(input, output, function=function, axes=axes)
-                    title = f"reduction {function.name} {name} {sizes} {axes}"
-                    yield Case(title, program_of(desc), special=name[0] != "F", mean=1.0, deviation=0.1)
-    for data_type in FLOATS:
-        for sizes, many_axes in REDUCED:
-            tensor = TensorDesc(data_type, sizes)
-            for axes in many_axes:
-                for kind in (descs.ActivationSoftmax1, descs.ActivationLogSoftmax1, descs.ActivationHardmax1):
-                    activation: OperatorDesc = kind(tensor, tensor, axes=axes)
-                    title = f"{activation.operator} {data_type.name} {sizes} {axes}"
-                    yield Case(title, program_of(activation))
-    for data_type in (*FLOATS, dml.INT32, dml.UINT64):
-        for sizes, axis in (((5, 6, 7, 130), 3), ((5, 6, 7, 130), 1), ((3, 70001), 1), ((3000, 70), 0)):
-            tensor = TensorDesc(data_type, sizes)
-            for direction in AxisDirection:
-                total = descs.CumulativeSummation(
-                    tensor, tensor, axis=axis, axis_direction=direction, has_exclusive_sum=bool(direction)
-                )
-                product = descs.CumulativeProduct(tensor, tensor, axis=axis, axis_direction=direction)
-                for running in (total, product):
-                    title = f"{running.operator} {data_type.name} {sizes} {axis} {direction.name}"
-                    is_float = data_type in FLOATS
-                    yield Case(title, program_of(running), special=not is_float, mean=1.0, deviation=0.001)
+        tables = operator("REDUCE").support
+        types = next(table for table in tables if function.name in (table.functions or ())).tensors
+        for number, name in enumerate(types["InputTensor"].types[::3]):
+            for sizes, axes in REDUCED if number == 0 else REDUCED[:2]:
+                desc = _reduction(function, TensorDesc(TensorDataType[name], sizes), axes)
+                title = f"reduction {function.name} {name} {sizes} {axes}"
+                yield Case(title, program_of(desc), special=name[0] != "F", mean=1.0, deviation=0.1)
+    for data_type, (sizes, axes) in product(FLOATS, REDUCED):
+        tensor = TensorDesc(data_type, sizes)
+        for kind in (descs.ActivationSoftmax1, descs.ActivationLogSoftmax1, descs.ActivationHardmax1):
+            activation = kind(tensor, tensor, axes=axes)
+            yield Case(f"{activation.operator} {data_type.name} {sizes} {axes}", program_of(activation))
+    for data_type, (sizes, axes) in product((*FLOATS, dml.INT32), REDUCED):
+        for direction in AxisDirection:
+            yield from _running_cases(TensorDesc(data_type, sizes), axes[0], direction)
     image = TensorDesc(dml.FLOAT32, (2, 20, 9, 11))
     for across in (True, False):
         response = descs.LocalResponseNormalization(image, image, cross_channel=across, local_size=5)
         yield Case(f"{response.operator} {across}", program_of(response))
+
+
+def _reduction(function: ReduceFunction, input: TensorDesc, axes: Sequence[int]) -> OperatorDesc:
+    kept = [1 if axis in axes else size for axis, size in enumerate(input.sizes)]
+    searches = function in (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
+    output = TensorDesc(dml.UINT32 if searches else input.data_type, kept)
+    return descs.Reduce(input, output, function=function, axes=axes)
+
+
+def _running_cases(tensor: TensorDesc, axis: int, direction: AxisDirection) -> Iterator[Case]:
+    """A running sum, downwards without the element itself, and a running product."""
+    down = direction is AxisDirection.DECREASING
+    total = descs.CumulativeSummation(
+        tensor, tensor, axis=axis, axis_direction=direction, has_exclusive_sum=down
+    )
+    product_desc = descs.CumulativeProduct(tensor, tensor, axis=axis, axis_direction=direction)
+    for desc in (total, product_desc):
+        title = f"{desc.operator} {tensor.data_type.name} {list(tensor.sizes)} {axis} {direction.name}"
+        special = tensor.data_type not in FLOATS
+        yield Case(title, program_of(desc), special=special, mean=1.0, deviation=0.001)
 
 
 def random_input(
