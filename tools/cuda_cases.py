@@ -202,7 +202,12 @@ def normalization_cases() -> Iterator[Case]:
         yield Case(f"normalization far from zero {sizes} {axes}", program_of(desc), mean=1e4, deviation=1.0)
 
 
-REDUCED = (((5, 6, 7, 130), (3,)), ((5, 6, 7, 130), (0, 2)), ((3, 70001), (1,)), ((3000, 70), (0,)))
+REDUCED: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
+    ((5, 6, 7, 130), (3,)),
+    ((5, 6, 7, 130), (0, 2)),
+    ((3, 70001), (1,)),
+    ((3000, 70), (0,)),
+)
 """Sizes, and the axes that are reduced in them: groups along the innermost loop and side by side, small and
 large."""
 
