@@ -29,14 +29,18 @@ _FILES = {
 }
 """The files of each mode, after those that all have and what is printed."""
 
+_COLLECTIVE = (Mode.REDUCE, Mode.SCAN)
+"""The modes that `group_source` prints for."""
+
 
 def kernel_source(pattern: Pattern) -> str:
     """The whole source; its function is `kernel`."""
     from opendml.targets.cuda.group_source import GroupPrinter
 
-    printer = (GroupPrinter if pattern.mode in (Mode.REDUCE, Mode.SCAN) else Printer)(pattern)
+    printer = (GroupPrinter if pattern.mode in _COLLECTIVE else Printer)(pattern)
     arithmetic = "narrow" if printer.narrow else "exact"
-    names = ("common", arithmetic, "accumulate", None, *_FILES[pattern.mode])
+    states = ("accumulate",) if pattern.mode in _COLLECTIVE else ()
+    names = ("common", arithmetic, *states, None, *_FILES[pattern.mode])
     return "\n".join(printer.text() if name is None else _file(name) for name in names)
 
 
