@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint format bench generate lock clean
+.PHONY: demo test lint format docs bench generate lock clean
 
 demo: $(VENV)/ready
 	$(BIN)/python examples/demo.py
@@ -21,6 +21,10 @@ lint: $(VENV)/ready
 format: $(VENV)/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# build/docs/html; every warning and every dead link is an error.
+docs: $(VENV)/ready
+	$(BIN)/python -m tools.docs
 
 # `make bench ARGUMENTS="--case celu --rounds 5"`; `make bench ARGUMENTS=--help` lists them.
 bench: $(VENV)/ready-bench

@@ -6,15 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from opendml import Device
+from opendml import Device, Unsupported
 
 SHARED = Path(__file__).parents[2] / "shared"
 
 
-@pytest.fixture(params=["cpu"])
+@pytest.fixture(params=["cpu", "cuda"])
 def device(request: pytest.FixtureRequest) -> Device:
     """A device that runs machine code: its results are compared with those of "reference"."""
-    return Device(request.param)
+    try:
+        return Device(request.param)
+    except Unsupported as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")

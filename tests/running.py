@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from opendml import Device, TensorDataType, TensorDesc
+from opendml import Device, TensorDataType, TensorDesc, Unsupported
 from opendml.compiler.fuse import fuse
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
@@ -18,6 +19,17 @@ from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import reach
 from opendml.targets.cpu.launch import Launch
 from opendml.targets.cpu.schedule import schedule
+
+
+@cache
+def device_kinds() -> tuple[str, ...]:
+    """The kinds of devices that are here: "cuda" only with a GPU."""
+    try:
+        Device("cuda")
+    except Unsupported:
+        return ("cpu", "reference")
+    return ("cpu", "reference", "cuda")
+
 
 FLOATS = (TensorDataType.FLOAT32, TensorDataType.FLOAT16)
 

@@ -48,6 +48,18 @@ def test_every_operator_is_described(name: str) -> None:
         assert field.name in text
 
 
+def test_ranges_and_rules_that_the_page_does_not_say_are_shown() -> None:
+    text = " ".join(_ops("AVERAGE_POOLING1").stdout.split())
+    assert "must be at least 1" in text
+    assert "(size + paddings - span) / stride + 1, rounded down or up" in text
+
+
+def test_rules_of_a_level_are_shown() -> None:
+    rule = "With Spatial FALSE mean and variance are not repeated"
+    assert rule in " ".join(_ops("BATCH_NORMALIZATION", "--feature-level", "3_1").stdout.split())
+    assert rule not in " ".join(_ops("BATCH_NORMALIZATION").stdout.split())
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from opendml import Device
 from opendml.cli import main
 
 MILLISECONDS = r"\d+\.\d{4} ms"
@@ -58,22 +59,57 @@ def test_prints_and_files(path: Path) -> None:
     assert np.load(target).tolist() == [[0, 2], [0, 4]]
 
 
+def test_every_device_prints_the_same(path: Path, device: Device) -> None:
+    result = CliRunner().invoke(main, ["run", "--device", device.kind, str(path)])
+    assert result.exit_code == 0
+    assert result.stdout == _run(path).stdout
+
+
 def test_output_directory(path: Path, tmp_path: Path) -> None:
     assert _run(path, "--output-directory", tmp_path / "a" / "b").exit_code == 0
     assert (tmp_path / "a" / "b" / "y.npy").is_file()
     assert not (tmp_path / "y.npy").exists()
 
 
-def test_iterations_are_timed(path: Path) -> None:
-    first, *_ = _run(path, "--iterations", "5").stdout.splitlines()
-    statistics = f"{MILLISECONDS} median, {MILLISECONDS} min, {MILLISECONDS} mean"
-    assert re.fullmatch(f"Dispatch 'relu': {MILLISECONDS} first, then 4 iterations: {statistics}", first)
+def test_one_iteration_is_not_timed_unless_asked_for(path: Path) -> None:
+    assert "Dispatch" not in _run(path).stdout
 
 
-def test_timing_of_one_iteration_and_of_initialization(path: Path) -> None:
-    initialization, dispatch, *_ = _run(path, "--timing").stdout.splitlines()
-    assert re.fullmatch(f"Initialize 'relu': {MILLISECONDS}", initialization)
-    assert re.fullmatch(f"Dispatch 'relu': {MILLISECONDS}", dispatch)
+def test_median_of_several_iterations(path: Path) -> None:
+    first, second, *_ = _run(path, "--iterations", "5").stdout.splitlines()
+    assert re.fullmatch(f"Dispatch 'relu': 5 iterations, {MILLISECONDS} median", first)
+    assert second.startswith("Resource")
+
+
+STATISTICS = ", ".join(f"{name} {MILLISECONDS}" for name in ("mean", "min", "median", "90 %", "99 %", "max"))
+
+
+def test_statistics_of_cold_and_hot_iterations_and_of_initialization(path: Path) -> None:
+    lines = _run(path, "--timing", "--iterations", "5", "--warmup", "2").stdout.splitlines()
+    assert re.fullmatch(f"Initialize 'relu': {MILLISECONDS}", lines[0])
+    assert re.fullmatch(f"Dispatch 'relu': 5 iterations, {MILLISECONDS} median", lines[1])
+    assert re.fullmatch(rf"  cold \(2\): {STATISTICS}", lines[2])
+    assert re.fullmatch(rf"  hot \(3\): {STATISTICS}", lines[3])
+    assert lines[4].startswith("Resource")
+
+
+def test_one_iteration_is_hot(path: Path) -> None:
+    _, dispatch, hot, *_ = _run(path, "--timing").stdout.splitlines()
+    assert re.fullmatch(f"Dispatch 'relu': 1 iteration, {MILLISECONDS} median", dispatch)
+    assert re.fullmatch(rf"  hot \(1\): {STATISTICS}", hot)
+
+
+def test_every_sample_can_be_printed(path: Path) -> None:
+    lines = _run(path, "--samples", "--iterations", "3", "--repeat", "2").stdout.splitlines()
+    for index in range(3):
+        assert re.fullmatch(f"  iteration {index}: {MILLISECONDS}", lines[1 + index])
+
+
+def test_iterations_go_on_for_the_time_asked_for(path: Path) -> None:
+    first, *_ = _run(path, "--milliseconds", "20", "--interval", "5").stdout.splitlines()
+    found = re.fullmatch(rf"Dispatch 'relu': (\d+) iterations, {MILLISECONDS} median", first)
+    assert found
+    assert 2 <= int(found[1]) <= 5
 
 
 def test_verbose_print_starts_on_its_own_line(path: Path, model: dict[str, Any]) -> None:
@@ -82,7 +118,18 @@ def test_verbose_print_starts_on_its_own_line(path: Path, model: dict[str, Any])
     assert _run(path).stdout.startswith("Resource 'x':\n[0] 0.0 (0x00000000)\n[1] 2.0 (0x40000000)\n")
 
 
-@pytest.mark.parametrize("option", [["--iterations", "0"], ["--threads", "0"], ["--feature-level", "9_9"]])
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--iterations", "0"],
+        ["--repeat", "0"],
+        ["--warmup", "-1"],
+        ["--milliseconds", "-1"],
+        ["--interval", "soon"],
+        ["--threads", "0"],
+        ["--feature-level", "9_9"],
+    ],
+)
 def test_wrong_options_are_refused(option: list[str], path: Path) -> None:
     result = _run(path, *option)
     assert (result.exit_code, result.stdout) == (2, "")

@@ -65,10 +65,16 @@ def test_every_operator_that_runs_stands_in_the_status_of_the_readme() -> None:
     assert listed == set(implemented())
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "bench", "lint", "format", "generate", "lock"])
+@pytest.mark.parametrize("target", ["demo", "test", "docs", "bench", "lint", "format", "generate", "lock"])
 def test_every_make_target_of_the_readme_exists(target: str) -> None:
     assert f"make {target}" in README.read_text(encoding="utf-8")
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_the_links_of_the_readme_lead_somewhere() -> None:
+    links = re.findall(r"\]\(([^)#]+)", README.read_text(encoding="utf-8"))
+    assert links
+    assert [link for link in links if not link.startswith("https://") and not (ROOT / link).exists()] == []
 
 
 def test_the_installed_version_is_that_of_the_project_and_of_the_package() -> None:

@@ -63,6 +63,11 @@ def log_remainder(f: mpf) -> mpf:
     return (mp.log1p(f) - f) / f**2
 
 
+def log_tail(f: mpf) -> mpf:
+    """log(1 + f) / f^4 after the terms up to f^3."""
+    return (mp.log1p(f) - f + f**2 / 2 - f**3 / 3) / f**4
+
+
 def tanh_remainder(square: mpf) -> mpf:
     """(tanh(x) - x) / x^3 as a function of x^2."""
     x = mp.sqrt(square)
@@ -150,17 +155,17 @@ def arc_tangent_rest(x: mpf) -> mpf:
     return (mp.atan(x) - x) / x**3
 
 
-def odd_fit(name: str, rest: Function, function: Function, high: mpf, degree: int) -> Fit:
+def odd_fit(name: str, rest: Function, function: Function, high: mpf, degree: int, wide: bool = True) -> Fit:
     """The fit of an odd function's `rest`, (function(x) - x) / x^3, in x^2 for x from 0 to `high`."""
     weight = of_square(lambda x: x**3 / function(x))
-    return Fit(name, of_square(rest), weight, mpf("1e-12"), high**2, degree, wide=True)
+    return Fit(name, of_square(rest), weight, mpf("1e-12"), high**2, degree, wide)
 
 
-def even_fit(name: str, function: Function, high: mpf, degree: int) -> Fit:
+def even_fit(name: str, function: Function, high: mpf, degree: int, wide: bool = True) -> Fit:
     """The fit of (function(x) - 1) / x^2 in x^2 for x from 0 to `high`."""
     rest = of_square(lambda x: (function(x) - 1) / x**2)
     weight = of_square(lambda x: x**2 / function(x))
-    return Fit(name, rest, weight, mpf("1e-12"), high**2, degree, wide=True)
+    return Fit(name, rest, weight, mpf("1e-12"), high**2, degree, wide)
 
 
 TAIL_SCALE = mpf("1.625")
@@ -181,14 +186,22 @@ FITS = (
     Fit("HALF_EXPM1", exp_remainder, lambda r: r**2 / mp.expm1(r), -HALF_LOG_2, HALF_LOG_2, 2),
     Fit("HALF_SOFTPLUS", lambda t: mp.log1p(t) / t, lambda t: t / mp.log1p(t), mpf("1e-12"), mpf(1), 5),
     Fit("HALF_TAIL", half_tail, lambda u: 1 / half_tail(u), mpf("-0.6"), mpf(1), 5),
+    Fit("HALF_LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 4),
+    odd_fit("HALF_SINH", hyperbolic_sine_rest, mp.sinh, HALF_LOG_2, 1, wide=False),
+    even_fit("HALF_COSH", mp.cosh, HALF_LOG_2, 1, wide=False),
+    odd_fit("HALF_SIN", sine_rest, mp.sin, QUARTER_PI, 1, wide=False),
+    even_fit("HALF_COS", mp.cos, QUARTER_PI, 1, wide=False),
+    odd_fit("HALF_ASIN", arc_sine_rest, mp.asin, mpf("0.5"), 2, wide=False),
+    odd_fit("HALF_ATAN", arc_tangent_rest, mp.atan, mpf(1), 4, wide=False),
+    odd_fit("ATAN", arc_tangent_rest, mp.atan, mpf(1), 7, wide=False),
+    Fit("LOG_TAIL", log_tail, lambda f: f**4 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 8),
     # For wide_math.
-    Fit("WIDE_LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 13, wide=True),
+    Fit("WIDE_LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 10, wide=True),
     odd_fit("WIDE_SINH", hyperbolic_sine_rest, mp.sinh, HALF_LOG_2, 2),
-    even_fit("WIDE_COSH", mp.cosh, HALF_LOG_2, 3),
+    even_fit("WIDE_COSH", mp.cosh, HALF_LOG_2, 2),
     odd_fit("WIDE_SIN", sine_rest, mp.sin, QUARTER_PI, 3),
-    even_fit("WIDE_COS", mp.cos, QUARTER_PI, 4),
-    odd_fit("WIDE_ASIN", arc_sine_rest, mp.asin, mpf("0.5"), 8),
-    odd_fit("WIDE_ATAN", arc_tangent_rest, mp.atan, mpf(1), 11),
+    even_fit("WIDE_COS", mp.cos, QUARTER_PI, 3),
+    odd_fit("WIDE_ASIN", arc_sine_rest, mp.asin, mpf("0.5"), 6),
 )
 
 
@@ -247,7 +260,7 @@ def main(names: Iterable[str]) -> None:
     for fit in FITS:
         if fit.name in wanted:
             coefficients, error = solve(fit)
-            print(f"# greatest error {error * 2**24:.3f} * 2^-24")
+            print(f"# greatest error 2^{math.log2(error):.1f}")
             digits = 17 if fit.wide else 9
             print(f"_{fit.name} = ({', '.join(f'{value:.{digits}g}' for value in coefficients)})")
 

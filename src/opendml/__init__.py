@@ -8,8 +8,11 @@ Immediate functions (`dml.activation_celu(x, alpha=1.0)`), graphs (`dml.Graph`),
 from opendml.errors import DeviceRemoved, Error, InvalidArgument, Unsupported
 from opendml.functions import *  # noqa: F403
 from opendml.functions import __all__ as _functions
-from opendml.runtime.device import BoundOperator, CompiledOperator, Device, Operator
-from opendml.runtime.graph import BoundModel, Graph, GraphTensor, Model
+from opendml.runtime.bound import BoundModel, BoundOperator, Recording
+from opendml.runtime.device import CompiledOperator, Device, Operator
+from opendml.runtime.graph import Graph, GraphTensor
+from opendml.runtime.model import Model
+from opendml.runtime.packing import from_buffer, to_buffer
 from opendml.spec import descs
 from opendml.spec.enums import ExecutionFlags, FeatureLevel, TensorDataType, TensorFlags
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
@@ -60,6 +63,7 @@ __all__ = [
     "Model",
     "Operator",
     "OperatorDesc",
+    "Recording",
     "ScaleBias",
     "Size2D",
     "TensorDataType",
@@ -68,6 +72,8 @@ __all__ = [
     "Unsupported",
     "calc_buffer_tensor_size",
     "descs",
+    "from_buffer",
+    "to_buffer",
     "validate",
     *_functions,
 ]

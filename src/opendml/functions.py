@@ -141,7 +141,7 @@ def element_wise_identity(
     DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory
     as InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.501.
 
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; FLOAT64, INT64,
@@ -197,7 +197,7 @@ def element_wise_acos(
     DML_ELEMENT_WISE_ACOS_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.501, FLOAT16 0.502.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
@@ -224,7 +224,7 @@ def element_wise_add(
     DML_ELEMENT_WISE_ADD_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     ATensor or BTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
 
     Args:
         a: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8, UINT16, UINT8
@@ -253,7 +253,7 @@ def element_wise_asin(
     DML_ELEMENT_WISE_ASIN_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.501, FLOAT16 0.502.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
@@ -280,7 +280,7 @@ def element_wise_atan(
     DML_ELEMENT_WISE_ATAN_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 1.422, FLOAT16 0.509.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
@@ -336,7 +336,7 @@ def element_wise_clip(
     DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.401.
 
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
@@ -471,7 +471,7 @@ def element_wise_cos(
     DML_ELEMENT_WISE_COS_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.502, FLOAT16 0.528.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
@@ -498,7 +498,7 @@ def element_wise_divide(
     DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     ATensor or BTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
 
     Args:
         a: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT16, INT8, UINT16, UINT8 from 5_1; INT64, UINT64
@@ -527,7 +527,7 @@ def element_wise_exp(
     DML_ELEMENT_WISE_EXP_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.889, FLOAT16 0.508.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
@@ -581,7 +581,7 @@ def element_wise_log(
     DML_ELEMENT_WISE_LOG_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.9, FLOAT16 0.515.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
@@ -888,7 +888,7 @@ def element_wise_mean(
     DML_ELEMENT_WISE_MEAN_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     ATensor or BTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 1, FLOAT16 0.5.
 
     Args:
         a: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; 1 to 8 dimensions (4 below 3_0). left-hand
@@ -946,7 +946,7 @@ def element_wise_multiply(
     DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory
     as ATensor or BTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
 
     Args:
         a: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8, UINT16, UINT8
@@ -976,7 +976,7 @@ def element_wise_pow(
     DML_ELEMENT_WISE_POW_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.992, FLOAT16 0.508.
 
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 3_0; 1 to 8 dimensions
@@ -1009,7 +1009,7 @@ def element_wise_constant_pow(
     DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same
     memory as InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.909, FLOAT16 0.508.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
@@ -1037,7 +1037,7 @@ def element_wise_recip(
     DML_ELEMENT_WISE_RECIP_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
@@ -1064,7 +1064,7 @@ def element_wise_sin(
     DML_ELEMENT_WISE_SIN_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.502, FLOAT16 0.528.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
@@ -1091,7 +1091,7 @@ def element_wise_sqrt(
     DML_ELEMENT_WISE_SQRT_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
@@ -1118,7 +1118,7 @@ def element_wise_difference_square(
     DML_ELEMENT_WISE_DIFFERENCE_SQUARE_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_1. OutputTensor may be the same
     memory as ATensor or BTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 1.914, FLOAT16 0.501.
 
     Args:
         a: input, FLOAT32, FLOAT16, INT32, UINT32; 1 to 8 dimensions. left-hand operand.
@@ -1145,7 +1145,7 @@ def element_wise_atan_yx(
     DML_ELEMENT_WISE_ATAN_YX_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_1. OutputTensor may be the same memory as
     ATensor or BTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 1.74, FLOAT16 0.507.
 
     Args:
         a: input, FLOAT32, FLOAT16; 1 to 8 dimensions. y-axis values.
@@ -1172,7 +1172,7 @@ def element_wise_subtract(
     DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory
     as ATensor or BTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
 
     Args:
         a: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8, UINT16, UINT8
@@ -1200,12 +1200,11 @@ def element_wise_tan(
     DML_ELEMENT_WISE_TAN_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.501, FLOAT16 0.522.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Any sizes.
-        scale_bias: Optional; when present g(x) = x * Scale + Bias is applied to each input element before the
-            operator.
+        scale_bias: When present g(x) = x * Scale + Bias is applied to each input element before the operator.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -1229,13 +1228,12 @@ def element_wise_threshold(
     DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory
     as InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.401.
 
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; 1 to 8 dimensions
             (4 below 3_0). Any sizes.
-        scale_bias: Optional; when present g(x) = x * Scale + Bias is applied to each input element before the
-            operator.
+        scale_bias: When present g(x) = x * Scale + Bias is applied to each input element before the operator.
         min: Lower bound; elements under it become Min.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
@@ -1664,7 +1662,7 @@ def element_wise_erf(
     DML_ELEMENT_WISE_ERF_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 1.035, FLOAT16 0.5.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Data.
@@ -1691,7 +1689,7 @@ def element_wise_sinh(
     DML_ELEMENT_WISE_SINH_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.502, FLOAT16 0.5.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Data.
@@ -1718,7 +1716,7 @@ def element_wise_cosh(
     DML_ELEMENT_WISE_COSH_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.501, FLOAT16 0.501.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Data.
@@ -1745,7 +1743,7 @@ def element_wise_tanh(
     DML_ELEMENT_WISE_TANH_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 1.067, FLOAT16 0.54.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Data.
@@ -1772,7 +1770,7 @@ def element_wise_asinh(
     DML_ELEMENT_WISE_ASINH_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.502, FLOAT16 0.512.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Data.
@@ -1799,7 +1797,7 @@ def element_wise_acosh(
     DML_ELEMENT_WISE_ACOSH_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.501, FLOAT16 0.503.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Data.
@@ -1826,7 +1824,7 @@ def element_wise_atanh(
     DML_ELEMENT_WISE_ATANH_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.502, FLOAT16 0.512.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Data.
@@ -1881,7 +1879,7 @@ def element_wise_add1(
     DML_ELEMENT_WISE_ADD1_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
     ATensor or BTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
 
     Args:
         a: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0). Left operand.
@@ -2036,7 +2034,7 @@ def element_wise_modulus_floor(
     DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. OutputTensor may be the same
     memory as ATensor or BTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
 
     Args:
         a: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 6_0; 1 to 8
@@ -2753,7 +2751,7 @@ def activation_parameterized_relu(
     DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same
     memory as InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
 
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8 from 5_1; 1 to 8 dimensions (4 to 5 below 3_0, 4
@@ -3125,7 +3123,7 @@ def activation_swish(
     DML_ACTIVATION_SWISH_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_2. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 4.36, FLOAT16 0.518.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.
@@ -3152,7 +3150,7 @@ def activation_hard_swish(
     DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_2. OutputTensor may be the same memory
     as InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 0, FLOAT16 0.
+    Greatest distance from the exact result, in ULP: FLOAT32 1.484, FLOAT16 0.501.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.

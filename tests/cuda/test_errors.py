@@ -4,36 +4,56 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
+from click.testing import CliRunner
 
+import opendml as dml
+from opendml.cli import main
 from opendml.errors import DeviceRemoved, Unsupported
 from opendml.targets.cuda import driver
+from tests.cuda.fake_driver import FakeDriver, Result, use
+
+pytest.importorskip("cuda.bindings.nvrtc")
+
+pytestmark = pytest.mark.usefixtures("forgotten")
+
+MISSING = RuntimeError("Failed to dlopen libcuda.so.1")
 
 
-class Codes:
-    """A driver with the names of its results only."""
+@pytest.mark.parametrize(
+    ("fake", "kind", "error", "text"),
+    [
+        (FakeDriver(MISSING), "cuda", Unsupported, "no NVIDIA driver was found .*libcuda"),
+        (FakeDriver(100), "cuda", Unsupported, "the driver finds no device .*CUDA_VISIBLE_DEVICES"),
+        (FakeDriver(34), "cuda", Unsupported, "the driver finds no device"),
+        (FakeDriver(803), "cuda", Unsupported, "the driver does not start .CUDA_ERROR_SYSTEM_DRIVER_M"),
+        (FakeDriver(version=12040), "cuda", Unsupported, r"the driver is too old: it has CUDA 12.4; NVRTC 1"),
+        (FakeDriver(), "cuda:2", dml.InvalidArgument, "device 2; there are 2, the first is 0"),
+        (FakeDriver(major=7), "cuda:1", Unsupported, r"Old GPU has compute capability 7.5; 8.0 is needed"),
+    ],
+    ids=["no driver", "no device", "stub", "does not start", "old driver", "index", "old device"],
+)
+def test_device_that_cannot_be_used_says_why_and_the_cpu_works_on(
+    monkeypatch: pytest.MonkeyPatch, fake: FakeDriver, kind: str, error: type[Exception], text: str
+) -> None:
+    use(monkeypatch, fake)
+    x = np.array([-1.0, 2.0], np.float32)
+    with pytest.raises(error, match=f"^cuda: {text}"):
+        dml.activation_relu(x, device=kind)
+    with pytest.raises(error, match=f"^cuda: {text}"):
+        dml.Device(kind)
+    np.testing.assert_array_equal(dml.activation_relu(x), [0, 2])
 
-    class CUresult:
-        CUDA_ERROR_OUT_OF_MEMORY = 2
-        CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222
-        CUDA_ERROR_NO_BINARY_FOR_GPU = 209
 
-    @staticmethod
-    def cuMemGetInfo() -> tuple[int, int, int]:  # noqa: N802 - the driver's name
-        return Result(0), 10, 20
-
-
-class Result(int):
-    """A result of the driver."""
-
-    @property
-    def value(self) -> int:
-        return int(self)
-
-    @property
-    def name(self) -> str:
-        return f"CUDA_ERROR_{int(self)}"
+def test_command_line_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, FakeDriver(MISSING))
+    model = Path(__file__).parents[2] / "examples" / "celu.json"
+    result = CliRunner().invoke(main, ["run", "--device", "cuda", str(model)])
+    assert result.exit_code == 1
+    assert "no NVIDIA driver was found" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -41,13 +61,14 @@ class Result(int):
     [
         (2, Unsupported, "out of memory: a task; 10 of 20 bytes are free"),
         (209, Unsupported, "the driver is too old: a task"),
-        (700, DeviceRemoved, "a task: CUDA_ERROR_700"),
+        (222, Unsupported, "the driver is too old: a task"),
+        (700, DeviceRemoved, "a task: CUDA_ERROR_ILLEGAL_ADDRESS"),
     ],
 )
 def test_driver_errors_say_what_happened(
     monkeypatch: pytest.MonkeyPatch, code: int, error: type[Exception], text: str
 ) -> None:
-    monkeypatch.setattr(driver, "driver_module", lambda: Codes)
+    use(monkeypatch, FakeDriver())
     with pytest.raises(error, match=text):
         driver.check((Result(code),), "a task")
 

@@ -11,7 +11,7 @@ import pytest
 
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends import dxdispatch
-from opendml.frontends.dxdispatch import Dispatched, Model, Printed, Program, Written
+from opendml.frontends.dxdispatch import Dispatched, Model, Printed, Program, Repetition, Written
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc
 
@@ -50,7 +50,7 @@ def test_each_dispatch_runs_all_its_iterations(
 ) -> None:
     model["commands"][0]["bindings"]["OutputTensor"] = "x"
     program = dxdispatch.prepare(load(model), device)
-    dispatched = next(program.run(iterations=5))
+    dispatched = next(program.run(Repetition(iterations=5)))
     assert isinstance(dispatched, Dispatched)
     assert len(dispatched.seconds) == 5
     assert program.buffers["x"].view(np.float32).tolist() == [6, 7, 8, 4, 3, 2]
@@ -200,13 +200,46 @@ def test_arrays_of_tensors_are_bound_in_their_order(load: Load, device: AddOneDe
     assert (first.view(np.float32).tolist(), second.view(np.float32).tolist()) == ([3, 4], [1, 2])
 
 
-def test_arrays_with_only_some_owned_tensors_are_unsupported(load: Load) -> None:
+@pytest.fixture
+def half_owned() -> dict[str, Any]:
+    """A join of three tensors, the second of which is OWNED_BY_DML."""
     tensor = {"DataType": "FLOAT32", "Sizes": [1, 1, 1, 2]}
-    inputs = [tensor, {**tensor, "Flags": "OWNED_BY_DML"}]
-    desc = {"InputTensors": inputs, "OutputTensor": tensor, "Axis": 3}
-    dispatchables = {"join": {"type": "JOIN", "desc": desc}}
-    with pytest.raises(Unsupported, match=r"^\$\.dispatchables\.join\.bindings\.InputTensors: only some"):
-        load({"resources": {}, "dispatchables": dispatchables, "commands": []})
+    inputs = [tensor, {**tensor, "Flags": "OWNED_BY_DML"}, tensor]
+    output = {**tensor, "Sizes": [1, 1, 1, 6]}
+    desc = {"InputTensors": inputs, "OutputTensor": output, "Axis": 3}
+    values = {"initialValuesDataType": "FLOAT32", "initialValues": {"valueCount": 6, "value": 0}}
+    pairs = {
+        name: {"initialValuesDataType": "FLOAT32", "initialValues": [number, number]}
+        for name, number in (("a", 1), ("b", 2), ("c", 3))
+    }
+    bindings = {"InputTensors": ["a", None, "c"], "OutputTensor": "y"}
+    return {
+        "resources": {**pairs, "y": values},
+        "dispatchables": {
+            "join": {"type": "JOIN", "desc": desc, "bindings": {"InputTensors": [None, "b", None]}}
+        },
+        "commands": [{"type": "dispatch", "dispatchable": "join", "bindings": bindings}],
+    }
+
+
+def test_arrays_may_be_owned_in_part(half_owned: dict[str, Any], load: Load, device: AddOneDevice) -> None:
+    inputs = _bound(dxdispatch.prepare(load(half_owned), device)).inputs
+    assert [data is not None and data.view(np.float32)[0] for data in inputs] == [1, 2, 3]
+
+
+def test_each_tensor_of_an_array_is_bound_in_its_place(half_owned: dict[str, Any], load: Load) -> None:
+    half_owned["dispatchables"]["join"]["bindings"]["InputTensors"] = ["a", "b", None]
+    half_owned["commands"][0]["bindings"]["InputTensors"] = [None, "b", "c"]
+    with pytest.raises(InvalidArgument) as caught:
+        load(half_owned)
+    at_dispatch = "expected null, because this tensor of the array is bound at dispatch (not OWNED_BY_DML)"
+    at_start = "expected null, because this tensor of the array is bound at initialization (OWNED_BY_DML)"
+    path = "bindings.InputTensors"
+    assert caught.value.failures == (
+        f'$.dispatchables.join.{path}[0]: {at_dispatch}, got "a"',
+        f"$.commands[0].{path}[0]: expected the name of a resource, or an object with it, got null",
+        f'$.commands[0].{path}[1]: {at_start}, got "b"',
+    )
 
 
 class RefusingDevice(AddOneDevice):

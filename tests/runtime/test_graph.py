@@ -66,7 +66,7 @@ def compiled(build: Callable[[GraphTensor], GraphTensor], device: Device, type: 
 def test_a_graph_computes_what_its_operators_compute_one_by_one(steps: list[Step], device: Device) -> None:
     x = random_values(0, SIZES, np.float32, 0.5)
     result = compiled(lambda tensor: through(tensor, steps), device)(x=x)["y"]
-    np.testing.assert_allclose(result, through(x, steps), rtol=3e-6, atol=1e-6)
+    np.testing.assert_allclose(result, through(x, steps), rtol=3e-6, atol=4e-6)
 
 
 @pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
@@ -98,7 +98,8 @@ def test_all_outputs_are_computed_also_those_that_others_need(device: Device) ->
 def test_one_tensor_may_be_used_for_several_inputs(device: Device) -> None:
     x = random_values(0, SIZES, np.float32)
     model = compiled(lambda t: dml.mean_variance_normalization1(t, t, t, axes=[2]), device)
-    assert same_bits(model(x=x)["y"], dml.mean_variance_normalization1(x, x.copy(), x.copy(), axes=[2]))
+    separate = dml.mean_variance_normalization1(x, x.copy(), x.copy(), axes=[2], device=device)
+    assert same_bits(model(x=x)["y"], separate)
 
 
 def test_constants_are_tensors_of_any_layout(device: Device) -> None:
@@ -109,7 +110,8 @@ def test_constants_are_tensors_of_any_layout(device: Device) -> None:
     tensors = [graph.input("x", FLOAT32, SIZES), graph.constant(scale), graph.constant(bias)]
     model = graph.compile({"y": dml.mean_variance_normalization1(*tensors, axes=[0, 2, 3])}, device)
     assert model.input_names == ("x",)
-    assert same_bits(model(x=x)["y"], dml.mean_variance_normalization1(x, scale, bias, axes=[0, 2, 3]))
+    immediate = dml.mean_variance_normalization1(x, scale, bias, axes=[0, 2, 3], device=device)
+    assert same_bits(model(x=x)["y"], immediate)
 
 
 def test_a_scale_may_come_from_another_normalization(device: Device) -> None:

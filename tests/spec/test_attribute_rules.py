@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from opendml.spec.descs import ActivationSoftplus, ScaleBias, Size2D
-from opendml.spec.enums import FeatureLevel, PaddingMode, ReduceFunction
+from opendml.spec.enums import FeatureLevel, PaddingMode, QuantizationType, ReduceFunction
 from opendml.spec.facts import operator_facts
 from opendml.spec.naming import snake_case
 from opendml.spec.tensor_desc import TensorDesc
@@ -151,6 +151,48 @@ def test_epsilon_is_finite_and_not_negative(operator: str, epsilon: float) -> No
     expected = f"{operator}.Epsilon: {epsilon}; must be finite and at least 0"
     assert failures(desc.replace(epsilon=epsilon)) == [expected]
     assert failures(desc.replace(epsilon=0)) == []
+
+
+AT_LEAST_1, NONZERO = [(0, "at least 1")], [(0, "other than 0")]
+SCALE = [(value, "finite and above 0") for value in (0.0, -1.0, float("inf"), float("nan"))]
+OFFSET = [(value, "finite") for value in (float("inf"), float("nan"))]
+NORM = [(value, "1 or 2") for value in (0, 3)]
+REGION = [(ReduceFunction.SUM, "AVERAGE or MAX")]
+QUANTIZED = [(QuantizationType.NONE, "SCALE or SCALE_ZERO_POINT")]
+RANGES: dict[str, list[tuple[Any, str]]] = {
+    "min": AT_LEAST_1,
+    "nonzero": NONZERO,
+    "above finite": SCALE,
+    "finite": OFFSET,
+    "P": NORM,
+    "ReductionFunction": REGION,
+    "QuantizationType": QUANTIZED,
+}
+
+
+@pytest.mark.parametrize(
+    ("operator", "field"),
+    [
+        pytest.param(name, field, id=f"{name}-{field['name']}")
+        for name, facts in operator_facts().items()
+        for field in facts["fields"]
+        if "range" in field and field["name"] not in ("Epsilon", "Steepness")
+    ],
+)
+def test_outside_a_range(operator: str, field: dict[str, Any]) -> None:
+    """Strides, windows, counts, scales, orders: the first number of an array, or of a pair, is wrong."""
+    kind = field["name"] if "values" in field["range"] else " ".join(field["range"])
+    name = snake_case(field["name"])
+    desc = valid_desc(operator, NEWEST)
+    for value, allowed in RANGES[kind]:
+        before, index, wrong = getattr(desc, name), "", value
+        if field["type"].endswith("ARRAY"):
+            index, wrong = "[0]", (value, *before[1:])
+        elif field["type"] == "SIZE_2D":
+            index, wrong = ".Width", before._replace(width=value)
+        shown = getattr(value, "name", value)
+        expected = f"{operator}.{field['name']}{index}: {shown}; must be {allowed}"
+        assert failures(desc.replace(**{name: wrong})) == [expected]
 
 
 def test_unknown_reduce_function_leaves_the_level_s_limits() -> None:

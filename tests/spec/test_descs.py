@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from opendml.errors import DeviceRemoved, Error, InvalidArgument, Unsupported
 from opendml.spec.descs import ActivationCelu, ActivationElu, Join, MeanVarianceNormalization1
 from opendml.spec.enums import DATA_TYPE_BITS, TensorDataType, TensorFlags
+from opendml.spec.operator_desc import ScaleBias
+from opendml.spec.plain import as_tuple
 from opendml.spec.tensor_desc import TensorDesc, calc_buffer_tensor_size, packed_strides
 from tests.spec.valid_descs import F16, F32, changed
 
@@ -35,6 +37,13 @@ def test_copies_are_equal(value: Any) -> None:
         assert other == value
         assert hash(other) == hash(value)
         assert repr(other) == repr(value)
+
+
+def test_a_scale_and_bias_is_a_value_and_no_array() -> None:
+    plain = as_tuple(ScaleBias(np.float32(0.5), 2.0))
+    assert plain == ScaleBias(0.5, 2.0)
+    assert type(plain) is ScaleBias
+    assert type(plain.scale) is float
 
 
 def test_each_field_makes_a_tensor_different() -> None:

@@ -8,17 +8,17 @@ import pytest
 
 from opendml.spec.descs import (
     BatchNormalization,
-    Convolution,
     ElementWiseClip1,
+    ElementWisePow,
     FillValueConstant,
     Gather,
     Join,
     MeanVarianceNormalization1,
-    Padding,
     Reduce,
 )
-from opendml.spec.enums import FeatureLevel, PaddingMode, ReduceFunction, TensorDataType
+from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
 from opendml.spec.facts import operator_facts
+from opendml.spec.naming import snake_case
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import failures
 from tests.spec.valid_descs import (
@@ -39,12 +39,16 @@ SAME = [(name, rule) for name in NAMES for rule in operator_facts()[name]["same"
 INPUT = TensorDesc(F32, [2, 3, 4, 5])
 
 
-@pytest.mark.parametrize(("operator", "rule"), [pair for pair in SAME if "DataType" in pair[1]["what"]])
+@pytest.mark.parametrize(
+    ("operator", "rule"), [pair for pair in SAME if "DataType" in pair[1]["what"] and "below" not in pair[1]]
+)
 def test_equal_data_types(operator: str, rule: dict[str, Any]) -> None:
     """Every tensor of the rule but the first gets another type that its table allows, where there is one."""
-    desc = valid_desc(operator, NEWEST)
-    first, *others = rule["tensors"]
-    for name in others:
+    for name in rule["tensors"][1:]:
+        desc = valid_desc(operator, NEWEST, having=name)
+        first = next(each for each in rule["tensors"] if getattr(desc, snake_case(each)) is not None)
+        if name == first:
+            continue
         before = tensor_of(desc, name).data_type
         for other in table_at(operator, NEWEST)[name]["types"]:
             if other == before.name:
@@ -63,7 +67,9 @@ def test_equal_dimension_counts(operator: str, rule: dict[str, Any]) -> None:
         rank = len(tensor.sizes) - 1
         wrong = with_tensor(desc, name, changed(tensor, sizes=[2] * rank))
         found = [message for message in failures(wrong) if message.startswith(f"{operator}.{name}")]
-        assert any(f"{rank} dimension" in m and f"; must have as many as {first}" in m for m in found), found
+        fewest = table_at(operator, NEWEST)[name]["dims"][0]
+        allowed = f"must have as many as {first}" if rank >= fewest else "DML_FEATURE_LEVEL_"
+        assert any(f"{rank} dimension" in message and f"; {allowed}" in message for message in found), found
 
 
 @pytest.mark.parametrize(("operator", "rule"), [pair for pair in SAME if "Sizes" in pair[1]["what"]])
@@ -72,10 +78,18 @@ def test_equal_sizes(operator: str, rule: dict[str, Any]) -> None:
     first, *others = rule["tensors"]
     for name in others:
         tensor = tensor_of(desc, name)
-        sizes = [*tensor.sizes[:-1], 3]
+        sizes = [*tensor.sizes[:-1], tensor.sizes[-1] + 1]
         found = failures(with_tensor(desc, name, changed(tensor, sizes=sizes)))
         expected = f"{operator}.{name}: sizes {sizes}; must be those of {first}, {list(tensor.sizes)}"
         assert expected in found
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_exponents_have_the_type_of_the_base_below_3_0(level: FeatureLevel) -> None:
+    base = TensorDesc(F32, [1, 2, 3, 4])
+    desc = ElementWisePow(base, changed(base, data_type=F16), base)
+    expected = "ELEMENT_WISE_POW.ExponentTensor: FLOAT16; must have the data type of InputTensor, FLOAT32"
+    assert failures(desc, level) == ([expected] if level < FeatureLevel.LEVEL_3_0 else [])
 
 
 def test_absent_tensors_are_left_out_of_equality() -> None:
@@ -86,7 +100,7 @@ def test_absent_tensors_are_left_out_of_equality() -> None:
 
 
 def test_tensors_of_an_array_are_compared_one_by_one() -> None:
-    desc = Join([INPUT, changed(INPUT, data_type=F16)], INPUT, axis=0)
+    desc = Join([INPUT, changed(INPUT, data_type=F16)], changed(INPUT, sizes=[4, 3, 4, 5]), axis=0)
     expected = "JOIN.InputTensors[1]: FLOAT16; must have the data type of InputTensors[0], FLOAT32"
     assert failures(desc) == [expected]
 
@@ -214,24 +228,25 @@ def test_an_axis_of_gather_is_one_of_its_input() -> None:
     assert failures(desc) == ["GATHER.Axis: 4; InputTensor has 4 dimensions, numbered from 0"]
 
 
-def test_arrays_of_one_count_are_equally_long() -> None:
-    desc = Padding(INPUT, INPUT, padding_mode=PaddingMode.EDGE, start_padding=[0] * 4, end_padding=[0] * 3)
-    expected = "PADDING.EndPadding: 3 elements; must be as many as StartPadding, 4 (DimensionCount)"
-    assert failures(desc) == [expected]
+COUNTED = [
+    (name, field, array)
+    for name, facts in operator_facts().items()
+    for field in facts["fields"]
+    if "rank_of" in field
+    for array in field["count_of"]
+]
 
 
-def test_every_array_of_a_convolution_is_counted() -> None:
-    desc = valid_desc("CONVOLUTION", NEWEST)
-    assert isinstance(desc, Convolution)
-    for name in ("Dilations", "StartPadding", "EndPadding", "OutputPadding"):
-        snake = {
-            "StartPadding": "start_padding",
-            "EndPadding": "end_padding",
-            "OutputPadding": "output_padding",
-        }
-        wrong = desc.replace(**{snake.get(name, "dilations"): [1]})
-        expected = f"CONVOLUTION.{name}: 1 elements; must be as many as Strides, 0 (DimensionCount)"
-        assert failures(wrong) == [expected]
+@pytest.mark.parametrize(("operator", "count", "array"), COUNTED)
+def test_arrays_have_an_element_for_each_dimension(operator: str, count: dict[str, Any], array: str) -> None:
+    desc = valid_desc(operator, NEWEST)
+    given = getattr(desc, snake_case(array))
+    needed, tensor = len(given), count["rank_of"]
+    kind = "spatial dimension" if count.get("spatial") else "dimension"
+    for wrong in (given[:-1], (*given, 1), ()):
+        allowed = f"must be {needed}, one for each {kind} of {tensor} ({count['name']})"
+        expected = f"{operator}.{array}: {len(wrong)} elements; {allowed}"
+        assert failures(desc.replace(**{snake_case(array): wrong})) == [expected]
 
 
 @pytest.mark.parametrize(

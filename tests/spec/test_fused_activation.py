@@ -28,6 +28,7 @@ EXTRA = {
     for operator in extra["operators"]
 }
 TENSOR = TensorDesc(F32, [1, 2, 3, 4])
+SQUARE = TensorDesc(F32, [1, 2, 4, 4])
 ATTRIBUTES: dict[str, dict[str, Any]] = {
     "ACTIVATION_LINEAR": {"alpha": 1.0, "beta": 0.0},
     "ACTIVATION_PARAMETRIC_SOFTPLUS": {"alpha": 1.0, "beta": 1.0},
@@ -82,7 +83,7 @@ def test_the_message_lists_what_the_level_and_the_operator_allow() -> None:
     assert "ACTIVATION_SHRINK" in message
     assert "ACTIVATION_CELU" not in message
     [message] = failures(
-        Gemm(TENSOR, TENSOR, None, TENSOR, fused_activation=valid_desc("CAST", FeatureLevel.LEVEL_6_4))
+        Gemm(SQUARE, SQUARE, None, SQUARE, fused_activation=valid_desc("CAST", FeatureLevel.LEVEL_6_4))
     )
     assert message.endswith("ELEMENT_WISE_CLIP, ACTIVATION_SOFTMAX, ACTIVATION_SOFTMAX1")
 

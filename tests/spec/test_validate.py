@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opendml.errors import InvalidArgument
+from opendml.spec import schema
 from opendml.spec.descs import (
     ActivationCelu,
     ActivationHardSigmoid,
@@ -23,6 +25,7 @@ from opendml.spec.enums import FeatureLevel, PaddingMode, ReduceFunction, Tensor
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import failures, validate
 from tests.spec.valid_descs import F32, LEVELS, NAMES, celu, valid_desc
+from tests.spec.valid_sizes import STACKED
 
 
 def test_a_valid_desc_passes() -> None:
@@ -168,3 +171,43 @@ def test_garbage_gives_messages_and_no_other_exception(
         assert list(caught.value.failures) == found
     else:
         validate(desc, level)
+
+
+SIZE = st.one_of(st.integers(1, 8), st.sampled_from([2**16, 2**32 - 1]))
+NUMBER = st.one_of(st.integers(0, 9), st.sampled_from([2**31 - 1, 2**32 - 1, -1, -(2**31)]))
+
+
+@given(st.data(), st.sampled_from(NAMES))
+@settings(max_examples=600, deadline=None)
+def test_plausible_descs_give_messages_and_no_other_exception(data: st.DataObject, operator: str) -> None:
+    """Well-formed values that do not belong together: what the rules between fields calculate with."""
+    having = data.draw(st.sampled_from([None, *STACKED])) if "ATTENTION" in operator else None
+    desc = valid_desc(operator, FeatureLevel.LEVEL_6_4, having=having)
+    changes = {}
+    for field in schema.operator(operator).fields:
+        if not field.is_count and data.draw(st.booleans(), field.name):
+            before = getattr(desc, field.python_name)
+            changes[field.python_name] = data.draw(plausible(before), field.python_name)
+    found = failures(desc.replace(**changes))
+    assert all(message.startswith(f"{operator}.") for message in found)
+
+
+def plausible(before: Any) -> st.SearchStrategy[Any]:
+    """Values of the same kind, mostly with as many dimensions or elements."""
+    if before is None:
+        return st.builds(TensorDesc, st.just(F32), st.lists(SIZE, min_size=1, max_size=8))
+    if isinstance(before, TensorDesc):
+        rank = len(before.sizes)
+        same, other = st.lists(SIZE, min_size=rank, max_size=rank), st.lists(SIZE, min_size=1, max_size=8)
+        return st.builds(TensorDesc, st.just(before.data_type), st.one_of(same, other)) | st.none()
+    if isinstance(before, Size2D):
+        return st.builds(Size2D, NUMBER, NUMBER)
+    if isinstance(before, tuple) and before and isinstance(before[0], TensorDesc):
+        return st.lists(plausible(before[0]), min_size=1, max_size=3)
+    if isinstance(before, tuple) and before and isinstance(before[0], OperatorDesc):
+        return st.integers(1, 7).map(lambda count: before[:1] * count)
+    if isinstance(before, tuple):
+        return st.lists(NUMBER, min_size=len(before), max_size=len(before))
+    if isinstance(before, IntEnum):
+        return st.sampled_from(type(before))
+    return st.just(before) if isinstance(before, bool | float) else NUMBER

@@ -10,6 +10,7 @@ from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
 from opendml.spec.facts import operator_facts
 from opendml.spec.naming import camel_case, snake_case
 from opendml.spec.tensor_desc import TensorDesc
+from tests.spec.valid_sizes import RECIPES, STACKED
 
 LEVELS = list(FeatureLevel)
 NAMES = list(operator_facts())
@@ -42,22 +43,50 @@ def table_at(operator: str, level: FeatureLevel, function: str | None = None) ->
     return held["tensors"]  # type: ignore[no-any-return]
 
 
-def valid_desc(operator: str, level: FeatureLevel, function: str | None = None) -> OperatorDesc:
-    """A desc with every tensor, optional ones too, of the first common type and the largest common rank."""
+def valid_desc(
+    operator: str, level: FeatureLevel, function: str | None = None, having: str | None = None
+) -> OperatorDesc:
+    """A desc of the first common types and the largest common rank, with all tensors that can be together.
+
+    Args:
+        operator: its name.
+        level: where it is valid.
+        function: of REDUCE.
+        having: a tensor that it must have, for the attentions, which take their inputs in several ways.
+    """
     facts = operator_facts()[operator]
     function = function or functions(operator)[0]
     support = table_at(operator, level, function)
+    rank = _common_rank(support)
+    recipe = STACKED.get(having or "") or RECIPES.get(operator)
+    known = recipe(rank) if recipe else {}
+    known |= {name: [1] * rank for name in facts.get("one_element", ())}
     values: dict[str, Any] = {}
     for field in facts["fields"]:
+        name = snake_case(field["name"])
         if field["kind"] != "ATTRIBUTE":
-            tensor = TensorDesc(
-                _data_type(facts, support, field["name"]), [2] * _rank(support, field["name"])
-            )
-            values[snake_case(field["name"])] = [tensor] if field["type"].endswith("ARRAY") else tensor
+            sizes = known.get(field["name"], [2] * rank)
+            values[name] = _tensors(facts, support, field, sizes)
     for field in facts["fields"]:
+        name = snake_case(field["name"])
         if field["kind"] == "ATTRIBUTE" and "count_of" not in field:
-            values[snake_case(field["name"])] = _attribute(field, function, values)
+            values[name] = known[name] if name in known else _attribute(operator, field, function, values)
     return desc_class(operator)(**values)
+
+
+def _tensors(facts: dict[str, Any], support: dict[str, Any], field: dict[str, Any], sizes: Any) -> Any:
+    """The tensor of a field, several for an array; None for sizes of None."""
+    name = field["name"]
+    if sizes is None:
+        return None
+    if name == "QuantizationTensors":
+        sources = [name, "OutputTensor" if facts is operator_facts()["QUANTIZE"] else "InputTensor"]
+        types = [_data_type(facts, support, source) for source in sources]
+        return [TensorDesc(each, size) for each, size in zip(types, sizes, strict=True)]
+    data_type = _data_type(facts, support, name)
+    if field["type"].endswith("ARRAY"):
+        return [TensorDesc(data_type, each) for each in sizes]
+    return TensorDesc(data_type, sizes)
 
 
 def tensor_of(desc: OperatorDesc, field: str) -> TensorDesc:
@@ -95,13 +124,12 @@ def _data_type(facts: dict[str, Any], support: dict[str, Any], name: str) -> Ten
     return TensorDataType[next(each for each in support[sorted(tied)[0]]["types"] if each in common)]
 
 
-def _rank(support: dict[str, Any], name: str) -> int:
-    low = max(tensor["dims"][0] for tensor in support.values())
-    high = min(tensor["dims"][1] for tensor in support.values())
-    return high if low <= high else int(support[name]["dims"][1])
+def _common_rank(support: dict[str, Any]) -> int:
+    """The largest number of dimensions that all tensors may have."""
+    return min(int(tensor["dims"][1]) for tensor in support.values())
 
 
-def _attribute(field: dict[str, Any], function: str | None, tensors: dict[str, Any]) -> Any:
+def _attribute(operator: str, field: dict[str, Any], function: str | None, tensors: dict[str, Any]) -> Any:
     if field.get("enum") == "TENSOR_DATA_TYPE":
         return tensors[snake_case(field["same_type_as"])].data_type
     if field.get("enum") == "REDUCE_FUNCTION":
@@ -109,7 +137,7 @@ def _attribute(field: dict[str, Any], function: str | None, tensors: dict[str, A
     if "enum" in field:
         return next(iter(getattr(enums, camel_case(field["enum"]))))
     return {
-        "UINT": 0,
+        "UINT": 1 if "range" in field else 0,
         "INT": 0,
         "BOOL": True,
         "FLOAT": 1.0,
@@ -120,7 +148,7 @@ def _attribute(field: dict[str, Any], function: str | None, tensors: dict[str, A
         "SCALE_BIAS": ScaleBias(1.0, 0.0),
         "SIZE_2D": Size2D(1, 1),
         "OPERATOR_DESC": None,
-        "OPERATOR_DESC_ARRAY": (ActivationRelu(),),
+        "OPERATOR_DESC_ARRAY": (ActivationRelu(),) * {"RNN": 1, "GRU": 2, "LSTM": 3}.get(operator, 0),
     }[field["type"]]
 
 

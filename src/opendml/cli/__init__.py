@@ -30,48 +30,84 @@ def main() -> None:
     metavar="KIND",
     default="cpu",
     show_default=True,
-    help="Where the operators run: cpu, or reference (NumPy in float64).",
+    help="Where the operators run: cpu, cuda (an NVIDIA GPU; cuda:1 is the second), or reference (NumPy in "
+    "float64).",
 )
 @_feature_level
-@click.option(
-    "--iterations",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="How often each dispatch runs. With more than one, timings are printed.",
-)
 @click.option("--threads", type=click.IntRange(min=1), help="CPU threads. Default: all cores.")
-@click.option("--timing", is_flag=True, help="Print timings, of initialization too.")
 @click.option(
     "--output-directory",
     type=click.Path(file_okay=False, path_type=Path),
     help="Where writeFile puts files with relative paths. Default: the model's folder.",
 )
+@click.option(
+    "--iterations",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How often each dispatch is measured, at least. Of more than one, the median is printed.",
+)
+@click.option(
+    "--milliseconds",
+    type=click.FloatRange(min=0),
+    default=0,
+    help="Measure each dispatch until this much time has passed.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Dispatches in each measurement, which tells their mean.",
+)
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0),
+    default=0,
+    help="Milliseconds from the start of one measurement to the next, at least.",
+)
+@click.option(
+    "--warmup",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="First measurements that are cold and stay out of the statistics.",
+)
+@click.option("--timing", is_flag=True, help="Print statistics, and the time of initialization.")
+@click.option("--samples", is_flag=True, help="Print every measurement.")
 def run(
     model: Path,
     device: str,
     feature_level: str | None,
-    iterations: int,
     threads: int | None,
-    timing: bool,
     output_directory: Path | None,
+    iterations: int,
+    milliseconds: float,
+    repeat: int,
+    interval: float,
+    warmup: int,
+    timing: bool,
+    samples: bool,
 ) -> None:
     """Run MODEL, a JSON model of Microsoft's DxDispatch tool.
 
-    The whole model is read, checked and compiled before the first command runs. Exit status: 2 when the
-    model is wrong (each line on standard error names the field by its JSON path), 1 when it is right but
+    The whole model is read, checked and compiled before the first command runs. Resources are in host memory:
+    on cuda every dispatch copies them to the device and back, which its timing contains. Exit status: 2 when
+    the model is wrong (each line on standard error names the field by its JSON path), 1 when it is right but
     cannot be run here.
     """
     from opendml.cli.run_command import run_model
+    from opendml.frontends.dxdispatch import Repetition
+    from opendml.runtime.device import Device
 
     with _exit_status():
         run_model(
             model,
-            device,
-            feature_level=feature_level,
-            iterations=iterations,
-            threads=threads,
+            Device(device, feature_level=feature_level, threads=threads),
+            Repetition(iterations, repeat, milliseconds / 1e3, interval / 1e3),
+            warmup=warmup,
             timing=timing,
+            samples=samples,
             output_directory=output_directory,
         )
 

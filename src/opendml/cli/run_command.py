@@ -2,57 +2,86 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import fmean, median
 
 import click
 
 from opendml.errors import Unsupported
 from opendml.frontends import dxdispatch
-from opendml.frontends.dxdispatch import Dispatched, Printed, Written
+from opendml.frontends.dxdispatch import Dispatched, Printed, Repetition, Written
+from opendml.frontends.dxdispatch.timing import Statistics, cold_and_hot
 from opendml.runtime.device import Device
 
 
 def run_model(
     path: Path,
-    device: str,
+    device: Device,
+    repetition: Repetition,
     *,
-    feature_level: str | None,
-    iterations: int,
-    threads: int | None,
+    warmup: int,
     timing: bool,
+    samples: bool,
     output_directory: Path | None,
 ) -> None:
-    """Runs the model in the file `path`. Raises opendml's errors before anything was printed or written,
-    except for those that only a running command can meet, such as a full disk."""
+    """Runs the model in the file `path`.
+
+    Args:
+        path: the model.
+        device: where it runs.
+        repetition: how often each dispatch runs. What is more than one measurement is printed.
+        warmup: how many measurements are cold.
+        timing: print statistics, and the time of initialization.
+        samples: print every measurement.
+        output_directory: where relative target paths start; None for the model's folder.
+
+    Raises:
+        Error: before anything was printed or written, except for what only a running command can meet, such
+            as a full disk.
+    """
     if path.suffix.lower() == ".onnx":
         raise Unsupported(f"{path}: ONNX models cannot be run yet")
-    model = dxdispatch.load(path, output_directory)
-    target = Device(device, feature_level=feature_level, threads=threads)
-    program = dxdispatch.prepare(model, target)
+    program = dxdispatch.prepare(dxdispatch.load(path, output_directory), device)
     if timing:
         for name, seconds in program.initialization_seconds.items():
             click.echo(f"Initialize '{name}': {_milliseconds(seconds)}")
-    for event in program.run(iterations):
+    for event in program.run(repetition):
         match event:
             case Dispatched():
-                if timing or iterations > 1:
-                    click.echo(_timings(event))
+                if timing or samples or len(event.seconds) > 1:
+                    click.echo("\n".join(_timings(event, warmup, timing=timing, samples=samples)))
             case Printed():
                 click.echo(f"Resource '{event.resource}':{chr(10) if event.verbose else ' '}{event.text}")
             case Written():
                 click.echo(f"Resource '{event.resource}' written to '{event.path}'")
 
 
-def _timings(event: Dispatched) -> str:
-    """One line. The first of several iterations pays for cold caches and pages, so it stands apart."""
-    first, *others = event.seconds
-    line = f"Dispatch '{event.dispatchable}': {_milliseconds(first)}"
-    if not others:
-        return line
-    statistics = (("median", median(others)), ("min", min(others)), ("mean", fmean(others)))
-    shown = ", ".join(f"{_milliseconds(seconds)} {name}" for name, seconds in statistics)
-    return f"{line} first, then {len(others)} iterations: {shown}"
+def _timings(event: Dispatched, warmup: int, *, timing: bool, samples: bool) -> Iterator[str]:
+    """The median of the hot measurements; with `timing` all statistics, with `samples` each measurement."""
+    cold, hot = cold_and_hot(event.seconds, warmup)
+    count = f"{len(event.seconds)} iteration{'s' if len(event.seconds) > 1 else ''}"
+    yield f"Dispatch '{event.dispatchable}': {count}, {_milliseconds(Statistics.of(hot).median)} median"
+    if timing:
+        if cold:
+            yield _statistics("cold", cold)
+        yield _statistics("hot", hot)
+    if samples:
+        for index, seconds in enumerate(event.seconds):
+            yield f"  iteration {index}: {_milliseconds(seconds)}"
+
+
+def _statistics(temperature: str, seconds: Sequence[float]) -> str:
+    found = Statistics.of(seconds)
+    named = (
+        ("mean", found.mean),
+        ("min", found.minimum),
+        ("median", found.median),
+        ("90 %", found.percentile_90),
+        ("99 %", found.percentile_99),
+        ("max", found.maximum),
+    )
+    values = ", ".join(f"{name} {_milliseconds(value)}" for name, value in named)
+    return f"  {temperature} ({found.count}): {values}"
 
 
 def _milliseconds(seconds: float) -> str:

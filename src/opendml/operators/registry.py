@@ -68,6 +68,11 @@ def implemented() -> frozenset[str]:
     return frozenset(_all())
 
 
+def definition_of(name: str) -> Callable[..., Node | tuple[Node, ...]]:
+    """The function that defines an operator that can be run."""
+    return _all()[name].function
+
+
 def define(
     desc: OperatorDesc, inputs: Sequence[Node | None], output_types: Sequence[ScalarType]
 ) -> tuple[Node, ...]:

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from opendml.program.functions import multiply_add, select
+from opendml.program.functions import equal, logical_not, multiply_add, select, truncate
 from opendml.program.node import Node, Operation, apply, bitcast
 from opendml.program.scalar_type import ScalarType
+
+LOG_2 = math.log(2.0)
+LOG2_E = 1.0 / LOG_2
+LOG_2_HIGH = 0.693147182464599609375
+"""log 2 rounded to FLOAT32."""
+LOG_2_LOW = LOG_2_HIGH - LOG_2
+"""What that is too much."""
+
+TWO_23 = 2.0**23
+UNITS = 1.5 * TWO_23
+"""Between 2^23 and 2^24 a FLOAT32's last bit counts units; the middle leaves room for both signs."""
+EXPONENT_BIAS = 127
+TWO_HALF_POWERS = 2 * EXPONENT_BIAS
+LEAST_NORMAL = 2.0**-126
+EXPONENT_MASK = -(2**23)
+LEAST_MANTISSA_BITS = 0x3F333333
+"""0.7"""
+EXP = (0.49999994, 0.166665211, 0.0416682623, 0.00836867094, 0.00138209993)
+"""(exp(r) - 1 - r) / r^2; weighted relative to exp(r)."""
 
 SIGN_MASK = -(2**31)
 
@@ -18,6 +38,18 @@ def polynomial(coefficients: Sequence[float], x: Node) -> Node:
     for coefficient in reversed(rest):
         result = multiply_add(result, x, coefficient)
     return result
+
+
+def odd(x: Node, coefficients: Sequence[float]) -> Node:
+    """x + x^3 times a polynomial in x^2."""
+    square = x * x
+    return multiply_add(x * square, polynomial(coefficients, square), x)
+
+
+def even(x: Node, coefficients: Sequence[float]) -> Node:
+    """1 + x^2 times a polynomial in x^2."""
+    square = x * x
+    return multiply_add(square, polynomial(coefficients, square), 1.0)
 
 
 def at_least(x: Node, bound: float) -> Node:
@@ -39,3 +71,53 @@ def with_sign_of(x: Node, magnitude: Node) -> Node:
     """`magnitude`, which is not negative or has the sign of x already, with the sign of x; both FLOAT32."""
     sign = apply(Operation.AND, float32_bits(x), SIGN_MASK)
     return bitcast(apply(Operation.OR, float32_bits(magnitude), sign), ScalarType.FLOAT32)
+
+
+def with_signed_zero(x: Node, result: Node) -> Node:
+    """`result`, and where x is zero, x itself."""
+    return select(equal(x, 0.0), x, result)
+
+
+def power_of(x: Node, y: Node, magnitude: Node) -> Node:
+    """x^y from |x|^y; all FLOAT32. It is negative where x is and y is odd; special values are those of C."""
+    is_whole = equal(truncate(y), y)
+    half = y * 0.5
+    is_odd = apply(Operation.AND, is_whole, logical_not(equal(truncate(half), half)))
+    is_negative = float32_bits(x) < 0
+    result = select(apply(Operation.AND, is_negative, is_odd), -magnitude, magnitude)
+    is_root = apply(Operation.AND, x < 0.0, -math.inf < x)
+    result = select(apply(Operation.AND, is_root, logical_not(is_whole)), math.nan, result)
+    is_unit = apply(Operation.AND, equal(abs(x), 1.0), equal(abs(y), math.inf))
+    is_one = apply(Operation.OR, apply(Operation.OR, equal(x, 1.0), equal(y, 0.0)), is_unit)
+    return select(is_one, 1.0, result)
+
+
+def reduced(x: Node, bias: float) -> tuple[Node, Node, Node]:
+    """n as INT32 and as FLOAT32, and high with exp(x) = 2^n exp(high + n LOG_2_LOW), |high| <= log 2 / 2.
+
+    The integer comes with `bias` added, and its upper bits hold the rest of a float: in x / log 2 + 1.5 *
+    2^23 the last bits of the significand count units. So nothing is converted, which for NaN would be
+    undefined.
+    """
+    shifted = multiply_add(x, LOG2_E, UNITS + bias)
+    n = shifted - (UNITS + bias)
+    return float32_bits(shifted), n, multiply_add(n, -LOG_2_HIGH, x)
+
+
+def power_of_two(biased_exponent: Node) -> Node:
+    """The FLOAT32 with the exponent field in the low 8 bits; the ninth must be 0, as it becomes the sign."""
+    return bitcast(apply(Operation.SHIFT_LEFT, biased_exponent, 23), ScalarType.FLOAT32)
+
+
+def times_power(value: Node, bits: Node) -> Node:
+    """value * 2^n, rounded once, for n with the bias TWO_HALF_POWERS.
+
+    The power itself may be too great or too small for a FLOAT32, its halves are not.
+    """
+    half = apply(Operation.SHIFT_RIGHT, bits, 1)
+    return value * power_of_two(half) * power_of_two(bits - half)
+
+
+def exponent_bits(bits: Node) -> Node:
+    """n 2^23 for a normal number 2^n m with m from 0.7 to 1.4, from its bits."""
+    return apply(Operation.AND, bits - LEAST_MANTISSA_BITS, EXPONENT_MASK)

@@ -15,10 +15,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from opendml.program import vector_math
-from opendml.program.common_math import polynomial
-from opendml.program.functions import multiply_add, select
+from opendml.program import half_angle_math, vector_math, wide_math
+from opendml.program.common_math import even, odd, polynomial, power_of, with_sign_of, with_signed_zero
+from opendml.program.functions import multiply_add, select, square_root
 from opendml.program.node import Node, Operation, apply, bitcast
+from opendml.program.rarely import rarely
 from opendml.program.scalar_type import ScalarType
 
 Function = Callable[[Node], Node]
@@ -27,7 +28,7 @@ Function = Callable[[Node], Node]
 def expand(node: Node) -> Node:
     """The function `node` (one of FUNCTIONS, FLOAT32) in basic operations."""
     expansion = _EXPANSIONS.get(node.operation)
-    return expansion(node.operands[0]) if expansion else vector_math.expand(node)
+    return expansion(*node.operands) if expansion else vector_math.expand(node)
 
 
 def exponential(x: Node) -> Node:
@@ -49,7 +50,7 @@ def exponential_minus_one(x: Node) -> Node:
 def hyperbolic_tangent(x: Node) -> Node:
     """tanh(x) = t / (t + 2) for t = exp(2 x) - 1, which tends to 1 where t would overflow"""
     growth = exponential_minus_one(_between(x + x, -30.0, 30.0))
-    return growth / (growth + 2.0)
+    return with_signed_zero(x, growth / (growth + 2.0))
 
 
 def logarithm_one_plus_exponential(x: Node, exponential: Function = exponential) -> Node:
@@ -67,6 +68,70 @@ def gaussian_error_linear_unit(x: Node, exponential: Function = exponential) -> 
     slow = share * polynomial(_TAIL, multiply_add(share, 2.0, -1.0))
     tail = slow * exponential(magnitude * magnitude * -0.5)
     return multiply_add(-magnitude, tail, select(x < 0.0, 0.0, x))
+
+
+def logarithm(x: Node) -> Node:
+    """log(x); -infinity at zero, NaN below"""
+    return vector_math.logarithm_by(_LOG, x)
+
+
+def logarithm_one_plus(x: Node) -> Node:
+    """log(1 + x); -infinity at -1, NaN below"""
+    return vector_math.logarithm_one_plus_by(_LOG, x)
+
+
+def power(x: Node, y: Node) -> Node:
+    """|x|^y = exp(y log |x|), the logarithm as exact as FLOAT32 can be"""
+    return power_of(x, y, exponential(vector_math.logarithm(abs(x)) * y))
+
+
+def hyperbolic_sine(x: Node) -> Node:
+    """sinh(x) = sinh(n log 2) cosh(r) + cosh(n log 2) sinh(r), x = n log 2 + r"""
+    sum_, difference, r = _powers(x)
+    return with_signed_zero(x, multiply_add(difference, even(r, _COSH), sum_ * odd(r, _SINH)))
+
+
+def hyperbolic_cosine(x: Node) -> Node:
+    """cosh(x) = cosh(n log 2) cosh(r) + sinh(n log 2) sinh(r)"""
+    sum_, difference, r = _powers(x)
+    return multiply_add(sum_, even(r, _COSH), difference * odd(r, _SINH))
+
+
+def inverse_hyperbolic_sine(x: Node) -> Node:
+    """asinh(x) = log(|x| + sqrt(x^2 + 1)), near zero its series"""
+    magnitude = abs(x)
+    square = x * x
+    near = multiply_add(magnitude * square, multiply_add(square, 3.0 / 40.0, -1.0 / 6.0), magnitude)
+    far = logarithm(magnitude + square_root(square + 1.0))
+    result = with_sign_of(x, select(magnitude < 0.125, near, far))
+    return rarely(_has_no_square(x), wide_math.inverse_hyperbolic_sine(x), result)
+
+
+def inverse_hyperbolic_cosine(x: Node) -> Node:
+    """acosh(x) = log(1 + t + sqrt(t^2 + 2 t)) for t = x - 1"""
+    rest = x - 1.0
+    result = logarithm_one_plus(rest + square_root(multiply_add(rest, rest, rest + rest)))
+    result = select(x < 1.0, math.nan, result)
+    return rarely(_has_no_square(x), wide_math.inverse_hyperbolic_cosine(x), result)
+
+
+def inverse_hyperbolic_tangent(x: Node) -> Node:
+    """atanh(x) = log(1 + 2 |x| / (1 - |x|)) / 2"""
+    magnitude = abs(x)
+    return with_sign_of(x, logarithm_one_plus((magnitude + magnitude) / (1.0 - magnitude)) * 0.5)
+
+
+def _has_no_square(x: Node) -> Node:
+    """Whether the square may be infinite: beyond FLOAT16, but maybe between fused operators."""
+    return abs(x) > 2.0**60
+
+
+def _powers(x: Node) -> tuple[Node, Node, Node]:
+    """(2^n + 2^-n) / 2, (2^n - 2^-n) / 2, and r, for x = n log 2 + r."""
+    bits, r = _reduced(_between(x, -80.0, 80.0))
+    above = bitcast(apply(Operation.SHIFT_LEFT, bits + (_EXPONENT_BIAS - 1), 23), ScalarType.FLOAT32)
+    below = bitcast(apply(Operation.SHIFT_LEFT, (_EXPONENT_BIAS - 1) - bits, 23), ScalarType.FLOAT32)
+    return above + below, above - below, r
 
 
 def _reduced(x: Node) -> tuple[Node, Node]:
@@ -100,10 +165,25 @@ _TAIL = (0.41155526, 0.130046859, -0.0381255373, -0.0117883934, 0.0106111271, -0
 """exp(x^2 / 2) times the probability above x, over s, as a function of 2 s - 1 for s = k / (x + k); up to
 x = 6, from where on x times the probability is zero in FLOAT16."""
 
-_EXPANSIONS: dict[Operation, Function] = {
+_LOG = (-0.499931872, 0.332647979, -0.253154159, 0.220946014, -0.149602652)
+"""(log(1 + f) - f) / f^2 for f from -0.3 to 0.4."""
+
+_SINH, _COSH = (0.166665435, 0.00836653449), (0.499991447, 0.0418984443)
+"""(sinh(r) / r - 1) / r^2 and (cosh(r) - 1) / r^2 as functions of r^2."""
+
+_EXPANSIONS: dict[Operation, Callable[..., Node]] = {
+    **half_angle_math.EXPANSIONS,
     Operation.EXPONENTIAL: exponential,
     Operation.EXPONENTIAL_MINUS_ONE: exponential_minus_one,
     Operation.HYPERBOLIC_TANGENT: hyperbolic_tangent,
     Operation.LOGARITHM_ONE_PLUS_EXPONENTIAL: logarithm_one_plus_exponential,
     Operation.GAUSSIAN_ERROR_LINEAR_UNIT: gaussian_error_linear_unit,
+    Operation.LOGARITHM: logarithm,
+    Operation.LOGARITHM_ONE_PLUS: logarithm_one_plus,
+    Operation.POWER: power,
+    Operation.HYPERBOLIC_SINE: hyperbolic_sine,
+    Operation.HYPERBOLIC_COSINE: hyperbolic_cosine,
+    Operation.INVERSE_HYPERBOLIC_SINE: inverse_hyperbolic_sine,
+    Operation.INVERSE_HYPERBOLIC_COSINE: inverse_hyperbolic_cosine,
+    Operation.INVERSE_HYPERBOLIC_TANGENT: inverse_hyperbolic_tangent,
 }

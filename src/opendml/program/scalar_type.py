@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from opendml.errors import Unsupported
 from opendml.spec.enums import TensorDataType
 
 
@@ -29,7 +30,13 @@ class ScalarType(Enum):
 
     @staticmethod
     def of(data_type: TensorDataType) -> ScalarType:
-        """The element type of a tensor of DirectML's `data_type`."""
+        """The element type of a tensor of DirectML's `data_type`.
+
+        Raises:
+            Unsupported: it has none, as no operator on such tensors can be run yet.
+        """
+        if data_type.name not in ScalarType.__members__:
+            raise Unsupported(f"{data_type.name}: no operator on 4-bit elements can be run yet")
         return ScalarType[data_type.name]
 
     @cached_property

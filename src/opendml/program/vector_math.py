@@ -19,7 +19,24 @@ from collections.abc import Callable
 
 from opendml.errors import Unsupported
 from opendml.program import wide_math
-from opendml.program.common_math import at_least, at_most, float32_bits, polynomial, with_sign_of
+from opendml.program.common_math import (
+    EXP,
+    EXPONENT_BIAS,
+    LEAST_NORMAL,
+    LOG_2,
+    LOG_2_LOW,
+    TWO_23,
+    TWO_HALF_POWERS,
+    at_least,
+    at_most,
+    exponent_bits,
+    float32_bits,
+    polynomial,
+    power_of_two,
+    reduced,
+    times_power,
+    with_sign_of,
+)
 from opendml.program.functions import multiply_add, select
 from opendml.program.node import Node, Operation, apply, bitcast, constant, convert
 from opendml.program.scalar_type import ScalarType
@@ -36,22 +53,22 @@ def expand(node: Node) -> Node:
 def exponential(x: Node) -> Node:
     """exp(x) within 0.90 ULP; the error of x takes part."""
     within = at_most(at_least(x, _EXP_LOWEST), _EXP_HIGHEST)
-    bits, n, high = _reduced(within, _TWO_HALF_POWERS)
-    return _times_power(polynomial((1.0, 1.0, *_EXP), _remainder(n, high, _error_within(within, x))), bits)
+    bits, n, high = reduced(within, TWO_HALF_POWERS)
+    return times_power(polynomial((1.0, 1.0, *EXP), _remainder(n, high, _error_within(within, x))), bits)
 
 
 def exponential_minus_one(x: Node) -> Node:
     """exp(x) - 1 within 1.08 ULP (0.91 below zero), with the sign of x; the error of x takes part."""
     within = at_most(at_least(x, _EXPM1_LOWEST), _EXP_HIGHEST)
-    bits, n, high = _reduced(within, _HALF_POWER)
+    bits, n, high = reduced(within, _HALF_POWER)
     error = _error_within(within, x)
-    low = n * _LOG_2_LOW if error is None else multiply_add(n, _LOG_2_LOW, error)
+    low = n * LOG_2_LOW if error is None else multiply_add(n, LOG_2_LOW, error)
     r = high + low
     square = r * r
-    rest = multiply_add(square, polynomial(_EXP, r), low)
+    rest = multiply_add(square, polynomial(EXP, r), low)
     # Half of the result, as 2^n itself overflows before the result does: p (high + rest) + p - 1/2 with p =
     # 2^(n-1). What is rounded off the greater part of it is added again.
-    power = _power_of_two(bits)
+    power = power_of_two(bits)
     less_half = power - 0.5
     most = multiply_add(power, high, less_half)
     most_error = multiply_add(power, high, less_half - most)
@@ -62,24 +79,34 @@ def exponential_minus_one(x: Node) -> Node:
 
 def logarithm(x: Node) -> Node:
     """log(x) within 0.92 ULP; -infinity at both zeros, NaN below."""
+    return logarithm_by(_LOG, x)
+
+
+def logarithm_by(coefficients: tuple[float, ...], x: Node) -> Node:
+    """log(x), as exact as `coefficients` for (log(1 + f) - f) / f^2 from -0.3 to 0.4 are."""
     # Denormals are scaled up by 2^23, and the exponent of the scale is taken off again.
-    is_small = x < _LEAST_NORMAL
-    bits = float32_bits(select(is_small, x * _TWO_23, x))
-    exponent = _exponent_bits(bits)
-    scale = convert(exponent, ScalarType.FLOAT32) + select(is_small, constant(-23.0 * _TWO_23, x.type), 0.0)
+    is_small = x < LEAST_NORMAL
+    bits = float32_bits(select(is_small, x * TWO_23, x))
+    exponent = exponent_bits(bits)
+    scale = convert(exponent, ScalarType.FLOAT32) + select(is_small, constant(-23.0 * TWO_23, x.type), 0.0)
     mantissa = bitcast(bits - exponent, ScalarType.FLOAT32)
-    return _at_the_ends(x, 0.0, _scaled_logarithm(mantissa - 1.0, scale))
+    return _at_the_ends(x, 0.0, _scaled_logarithm(coefficients, mantissa - 1.0, scale))
 
 
 def logarithm_one_plus(x: Node) -> Node:
     """log(1 + x) within 1.48 ULP, with the sign of x; -infinity at -1, NaN below."""
-    exponent = _exponent_bits(float32_bits(x + 1.0))
+    return logarithm_one_plus_by(_LOG, x)
+
+
+def logarithm_one_plus_by(coefficients: tuple[float, ...], x: Node) -> Node:
+    """log(1 + x), as exact as `coefficients`, which are as for `logarithm_by`."""
+    exponent = exponent_bits(float32_bits(x + 1.0))
     # (1 + x) 2^-n - 1, exact but for one rounding: x 2^-n is made by subtraction from the exponent (where n
     # is not 0, x is not small), 2^-n - 1 from 2^(2-n), which is a normal number for every n.
     scaled = bitcast(float32_bits(x) - exponent, ScalarType.FLOAT32)
     four_over_power = bitcast(apply(Operation.SUBTRACT, _FOUR_BITS, exponent), ScalarType.FLOAT32)
     fraction = scaled + multiply_add(four_over_power, 0.25, -1.0)
-    result = _scaled_logarithm(fraction, convert(exponent, ScalarType.FLOAT32))
+    result = _scaled_logarithm(coefficients, fraction, convert(exponent, ScalarType.FLOAT32))
     return _at_the_ends(x, -1.0, with_sign_of(x, result))
 
 
@@ -101,9 +128,9 @@ def hyperbolic_tangent(x: Node) -> Node:
     # 1 - 2 / (exp(2 x) + 1)
     twice = magnitude + magnitude
     within = at_most(twice, _TANH_HIGHEST)
-    bits, n, high = _reduced(within, _WHOLE_POWER)
+    bits, n, high = reduced(within, _WHOLE_POWER)
     twice_error = None if error is None else select(apply(Operation.EQUAL, within, twice), error + error, 0.0)
-    power = _power_of_two(bits)
+    power = power_of_two(bits)
     far = 1.0 - 2.0 / multiply_add(power, _growth(_remainder(n, high, twice_error)), power + 1.0)
     return with_sign_of(x, select(magnitude < _TANH_NEAR, near, far))
 
@@ -114,8 +141,8 @@ def error_function(x: Node) -> Node:
     near = multiply_add(x, polynomial(_ERF, square), x)
     magnitude = at_most(abs(x), _ERF_HIGHEST)
     # 1 - exp(a polynomial)
-    bits, n, high = _reduced(magnitude * polynomial(_ERF_EXPONENT, magnitude), _WHOLE_POWER)
-    far = multiply_add(-_power_of_two(bits), polynomial((1.0, 1.0, *_EXP), _remainder(n, high)), 1.0)
+    bits, n, high = reduced(magnitude * polynomial(_ERF_EXPONENT, magnitude), _WHOLE_POWER)
+    far = multiply_add(-power_of_two(bits), polynomial((1.0, 1.0, *EXP), _remainder(n, high)), 1.0)
     return select(abs(x) < _ERF_NEAR, near, with_sign_of(x, far))
 
 
@@ -146,56 +173,25 @@ def _normal_tail(x: Node, factor: Node | None = None) -> Node:
     argument = multiply_add(falling, 2.0 * _NORMAL_SCALE / _NORMAL_NUMERATOR, -1.0)
     scaled = falling if factor is None else falling * factor
     slow = multiply_add(scaled, argument * polynomial(_NORMAL_TAIL, argument), scaled)
-    bits, n, high = _reduced(exponent, _TWO_HALF_POWERS)
-    return _times_power(multiply_add(slow, _growth(_remainder(n, high, error)), slow), bits)
-
-
-def _reduced(x: Node, bias: float) -> tuple[Node, Node, Node]:
-    """n as INT32 and as FLOAT32, and high with exp(x) = 2^n exp(high + n _LOG_2_LOW), |high| <= log 2 / 2.
-
-    The integer comes with `bias` added, and its upper bits hold the rest of a float: in x / log 2 + 1.5 *
-    2^23 the last bits of the significand count units. So nothing is converted, which for NaN would be
-    undefined.
-    """
-    shifted = multiply_add(x, _LOG2_E, _UNITS + bias)
-    n = shifted - (_UNITS + bias)
-    return float32_bits(shifted), n, multiply_add(n, -_LOG_2_HIGH, x)
+    bits, n, high = reduced(exponent, TWO_HALF_POWERS)
+    return times_power(multiply_add(slow, _growth(_remainder(n, high, error)), slow), bits)
 
 
 def _remainder(n: Node, high: Node, error: Node | None = None) -> Node:
     """What is left of the argument of exp, and of its error."""
-    return multiply_add(n, _LOG_2_LOW, high) if error is None else high + multiply_add(n, _LOG_2_LOW, error)
+    return multiply_add(n, LOG_2_LOW, high) if error is None else high + multiply_add(n, LOG_2_LOW, error)
 
 
 def _growth(r: Node) -> Node:
     """exp(r) - 1, as exact as a part of exp(r) must be."""
-    return r * polynomial((1.0, *_EXP), r)
+    return r * polynomial((1.0, *EXP), r)
 
 
-def _power_of_two(biased_exponent: Node) -> Node:
-    """The FLOAT32 with the exponent field in the low 8 bits; the ninth must be 0, as it becomes the sign."""
-    return bitcast(apply(Operation.SHIFT_LEFT, biased_exponent, 23), ScalarType.FLOAT32)
-
-
-def _times_power(value: Node, bits: Node) -> Node:
-    """value * 2^n, rounded once, for n with the bias _TWO_HALF_POWERS.
-
-    The power itself may be too great or too small for a FLOAT32, its halves are not.
-    """
-    half = apply(Operation.SHIFT_RIGHT, bits, 1)
-    return value * _power_of_two(half) * _power_of_two(bits - half)
-
-
-def _exponent_bits(bits: Node) -> Node:
-    """n 2^23 for a normal number 2^n m with m from 0.7 to 1.4, from its bits."""
-    return apply(Operation.AND, bits - _LEAST_MANTISSA_BITS, _EXPONENT_MASK)
-
-
-def _scaled_logarithm(fraction: Node, exponent: Node) -> Node:
+def _scaled_logarithm(coefficients: tuple[float, ...], fraction: Node, exponent: Node) -> Node:
     """log((1 + fraction) 2^n) for a fraction from -0.3 to 0.4; `exponent` is n 2^23."""
     square = fraction * fraction
-    of_fraction = multiply_add(square, polynomial(_LOG, fraction), fraction)
-    return multiply_add(exponent, _LOG_2 / _TWO_23, of_fraction)
+    of_fraction = multiply_add(square, polynomial(coefficients, fraction), fraction)
+    return multiply_add(exponent, LOG_2 / TWO_23, of_fraction)
 
 
 def _at_the_ends(x: Node, pole: float, inside: Node) -> Node:
@@ -233,35 +229,16 @@ def _is_power_of_two(x: Node) -> bool:
     return abs(math.frexp(x.attribute)[0]) == 0.5
 
 
-_LOG_2 = math.log(2.0)
-_LOG2_E = 1.0 / _LOG_2
-_LOG_2_HIGH = 0.693147182464599609375
-"""log 2 rounded to FLOAT32."""
-_LOG_2_LOW = _LOG_2_HIGH - _LOG_2
-"""What that is too much."""
+_WHOLE_POWER = EXPONENT_BIAS
+_HALF_POWER = EXPONENT_BIAS - 1
 
-_TWO_23 = 2.0**23
-_UNITS = 1.5 * _TWO_23
-"""Between 2^23 and 2^24 a FLOAT32's last bit counts units; the middle leaves room for both signs."""
-_EXPONENT_BIAS = 127
-_WHOLE_POWER = _EXPONENT_BIAS
-_HALF_POWER = _EXPONENT_BIAS - 1
-_TWO_HALF_POWERS = 2 * _EXPONENT_BIAS
-
-_LEAST_NORMAL = 2.0**-126
 _GREATEST = 3.4028234663852886e38
-_EXPONENT_MASK = -(2**23)
-_LEAST_MANTISSA_BITS = 0x3F333333
-"""0.7"""
 _FOUR_BITS = 0x40800000
 
 _EXP_LOWEST, _EXP_HIGHEST = -104.0, 89.0
 """Beyond these the results are 0 and infinity."""
 _EXPM1_LOWEST = -25.0
 """Below this the result is -1."""
-_EXP = (0.49999994, 0.166665211, 0.0416682623, 0.00836867094, 0.00138209993)
-"""(exp(r) - 1 - r) / r^2; weighted relative to exp(r)."""
-
 _LOG = (
     -0.499999911,
     0.333332926,

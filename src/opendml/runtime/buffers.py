@@ -10,27 +10,36 @@ import numpy as np
 
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout
+from opendml.runtime.places import cuda_device_of
+from opendml.spec.four_bit import NUMPY_NAMES
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Some bytes of host memory, and the object that keeps them alive."""
+    """Some bytes, and the object that keeps them alive. `device` is the number of the CUDA device that they
+    are on, None for host memory.
+    """
 
     address: int
     size: int
     owner: Any
+    device: int | None = None
 
     def overlaps(self, other: Range) -> bool:
         """Whether the two share a byte."""
-        return self.address < other.address + other.size and other.address < self.address + self.size
+        return (
+            self.device == other.device
+            and self.address < other.address + other.size
+            and other.address < self.address + self.size
+        )
 
 
 def buffer_range(buffer: Any, layout: Layout, writable: bool, name: str) -> Range:
     """The memory of `buffer`, checked against the tensor that is bound to it.
 
     Args:
-        buffer: a contiguous NumPy array or any object with the buffer protocol; its type and shape do not
-        matter.
+        buffer: a contiguous NumPy array, any object with the buffer protocol, or an array on a CUDA device;
+        its type and shape do not matter.
         layout: the tensor.
         writable: the tensor is an output.
         name: what messages call the binding.
@@ -39,27 +48,48 @@ def buffer_range(buffer: Any, layout: Layout, writable: bool, name: str) -> Rang
         InvalidArgument: no buffer, not contiguous, read-only for an output, too small, or not aligned to the
         elements.
     """
+    on_device = not isinstance(buffer, np.ndarray) and cuda_device_of(buffer) is not None
+    given, contiguous, read_only = _device_bytes(buffer, name) if on_device else _host_bytes(buffer, name)
+    if not contiguous:
+        raise InvalidArgument(f"{name}: an array that is not contiguous; strides belong into the TensorDesc")
+    if writable and read_only:
+        raise InvalidArgument(f"{name}: a read-only buffer; an output must be writable")
+    # DirectML rounds sizes up to 4 bytes; only what the elements occupy is ever touched, so that is enough
+    # here.
+    size = layout.span[1]
+    if given.size < size:
+        raise InvalidArgument(f"{name}: {given.size} bytes; the tensor needs {size}")
+    if given.address % layout.type.bytes:
+        raise InvalidArgument(
+            f"{name}: address {given.address:#x}; {layout.type.name} needs a multiple of {layout.type.bytes}"
+        )
+    return Range(given.address, size, given.owner, given.device)
+
+
+def _host_bytes(buffer: Any, name: str) -> tuple[Range, bool, bool]:
+    """All bytes of a buffer in host memory; whether they are contiguous, and read-only."""
     try:
         memory = np.asarray(buffer) if isinstance(buffer, np.ndarray) else np.frombuffer(buffer, np.uint8)
     except (TypeError, ValueError, BufferError) as error:
         raise InvalidArgument(
             f"{name}: {type(buffer).__name__}; a contiguous buffer is needed ({error})"
         ) from error
-    if not (memory.flags.c_contiguous or memory.flags.f_contiguous):
-        raise InvalidArgument(f"{name}: an array that is not contiguous; strides belong into the TensorDesc")
-    if writable and not memory.flags.writeable:
-        raise InvalidArgument(f"{name}: a read-only buffer; an output must be writable")
-    # DirectML rounds sizes up to 4 bytes; only what the elements occupy is ever touched, so that is enough
-    # here.
-    size = layout.span[1]
-    if memory.nbytes < size:
-        raise InvalidArgument(f"{name}: {memory.nbytes} bytes; the tensor needs {size}")
-    address = memory.ctypes.data
-    if address % layout.type.bytes:
+    if memory.dtype.name in NUMPY_NAMES:
         raise InvalidArgument(
-            f"{name}: address {address:#x}; {layout.type.name} needs a multiple of {layout.type.bytes}"
+            f"{name}: an array of {memory.dtype}, each in a byte; opendml.to_buffer makes a buffer of it"
         )
-    return Range(address, size, memory)
+    contiguous = memory.flags.c_contiguous or memory.flags.f_contiguous
+    return Range(memory.ctypes.data, memory.nbytes, memory), contiguous, not memory.flags.writeable
+
+
+def _device_bytes(buffer: Any, name: str) -> tuple[Range, bool, bool]:
+    """All bytes of an array on a CUDA device; whether they are contiguous, and read-only."""
+    from opendml.targets.cuda.arrays import ready_memory
+
+    memory = ready_memory(buffer, name)
+    low, high = memory.layout.span
+    contiguous = low == 0 and high == memory.layout.element_count * memory.layout.type.bytes
+    return Range(memory.address, high, memory, memory.device), contiguous, not memory.writable
 
 
 def check_overlap(

@@ -40,6 +40,7 @@ def like(kind: Any, result: Array) -> Any:
     """`result` as an array of the library that `kind` is from, over the same memory."""
     if isinstance(kind, np.ndarray):
         return result
-    library = importlib.import_module(type(kind).__module__.partition(".")[0].removesuffix("lib"))
+    name = type(kind).__module__.partition(".")[0]
+    library = importlib.import_module("jax" if name == "jaxlib" else name)
     module = getattr(library, "numpy", library)
     return module.from_dlpack(result)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,8 @@ from opendml.program.node import Node, constant, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.device import Device, as_device
-from opendml.runtime.host_array import Array, address_of, check_outputs, layout_of_array
+from opendml.runtime.host_array import Array, layout_of_array
+from opendml.runtime.model import Model
 from opendml.runtime.operator_call import (
     NOTHING,
     Output,
@@ -22,10 +22,9 @@ from opendml.runtime.operator_call import (
     desc_of_call,
     exact_number,
     input_names,
-    require_array,
     type_of_number,
 )
-from opendml.runtime.program import compile_program, layout_of, tensors_of
+from opendml.runtime.program import layout_of, tensors_of
 from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
@@ -191,118 +190,3 @@ def _desc(node: Node | None, sizes: tuple[int, ...] | None) -> TensorDesc | None
         return None
     is_repeated = not node.sizes or len(sizes) == len(node.sizes)
     return TensorDesc(node.type.data_type, sizes if is_repeated else node.sizes)
-
-
-class Model:
-    """A compiled graph. Calls from several threads take turns."""
-
-    def __init__(
-        self,
-        program: Program,
-        names: tuple[str | None, ...],
-        constants: dict[int, Array],
-        output_names: tuple[str, ...],
-        device: Device,
-    ) -> None:
-        self.device = device
-        self.input_names = tuple(name for name in names if name is not None)
-        self.output_names = output_names
-        self._names, self._constants, self._program = names, constants, program
-        self._executable = compile_program(program, device.kind, device.threads)
-        self._lock = threading.Lock()
-        self._instance = self._executable.instantiate()
-
-    @property
-    def temporary_bytes(self) -> int:
-        """Memory that the model holds for intermediate tensors."""
-        return self._executable.temporary_bytes
-
-    def __call__(self, **inputs: Array) -> dict[str, Array]:
-        """The outputs, in new arrays, by name.
-
-        Raises:
-            InvalidArgument: a missing or unknown input, or one of another type, size or layout.
-        """
-        outputs = {
-            name: np.empty(layout.sizes, layout.type.numpy)
-            for name, layout in zip(self.output_names, self._program.outputs, strict=True)
-        }
-        self.run(inputs, outputs)
-        return outputs
-
-    def run(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> None:
-        """Computes the outputs into given arrays.
-
-        Raises:
-            InvalidArgument: as for a call; or an output that cannot be written, or shares memory with another
-            array.
-        """
-        arrays = self._arrays(inputs, outputs)
-        with self._lock:
-            for index, array in enumerate(arrays):
-                self._instance.bind(index, address_of(array))
-            self._instance.dispatch()
-
-    def bind(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> BoundModel:
-        """The model on given arrays, for repeated dispatch.
-
-        Raises:
-            InvalidArgument: as for `run`.
-        """
-        arrays = self._arrays(inputs, outputs)
-        instance = self._executable.instantiate()
-        for index, array in enumerate(arrays):
-            instance.bind(index, address_of(array))
-        instance.keep(arrays)
-        return BoundModel(instance.dispatch)
-
-    def _arrays(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> list[Array]:
-        """All arrays in the program's order, checked."""
-        for given, known in ((inputs, self.input_names), (outputs, self.output_names)):
-            if set(given) != set(known):
-                raise InvalidArgument(
-                    f"arrays for {', '.join(given) or 'nothing'}; needed: {', '.join(known)}"
-                )
-        count = len(self._names)
-        arrays = [
-            self._constants[index]
-            if name is None
-            else _checked(inputs[name], name, self._program.inputs[index])
-            for index, name in enumerate(self._names)
-        ]
-        arrays += [
-            _checked(outputs[name], name, layout)
-            for name, layout in zip(self.output_names, self._program.outputs, strict=True)
-        ]
-        labels = [name or "a constant" for name in self._names]
-        check_outputs(
-            "graph",
-            list(zip(labels, arrays[:count], self._program.inputs, strict=True)),
-            list(zip(self.output_names, arrays[count:], self._program.outputs, strict=True)),
-            frozenset(),
-        )
-        return arrays
-
-
-class BoundModel:
-    """A model with its arrays, which it keeps alive. One dispatch at a time."""
-
-    def __init__(self, dispatch: Callable[[], object]) -> None:
-        self.dispatch: Callable[[], object] = dispatch
-        """Runs the model and returns when the outputs are written."""
-
-
-def _checked(array: Any, name: str, layout: Layout) -> Array:
-    """`array`, if it has the type, sizes and strides of the tensor."""
-    if not isinstance(array, np.ndarray):
-        raise InvalidArgument(f"{name}: {type(array).__name__}; a NumPy array is needed")
-    given = layout_of_array(array, name)
-    require_array(name, given, layout)
-    moving = [
-        (a, b) for size, a, b in zip(given.sizes, given.strides, layout.strides, strict=True) if size > 1
-    ]
-    if any(a != b for a, b in moving):
-        raise InvalidArgument(
-            f"{name}: strides {list(given.strides)} bytes; the graph was compiled for {list(layout.strides)}"
-        )
-    return array

@@ -1,10 +1,10 @@
-"""NumPy arrays as tensors: type, layout and address, and what is asked of an array."""
+"""NumPy arrays as tensors: type, layout and address; and what is asked of the memory of any array."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.buffers import Range, check_overlap
 from opendml.spec.enums import TensorDataType
+from opendml.spec.four_bit import NUMPY_NAMES
 from opendml.spec.overlap import overlaps
+from opendml.targets.memory import TensorMemory
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -27,10 +29,11 @@ def data_type_of(array: Array, name: str) -> TensorDataType:
         InvalidArgument: DirectML has no such type (foreign byte orders included), or the memory is not
         aligned to it.
     """
-    data_type = _DATA_TYPES.get(array.dtype)
+    data_type = _DATA_TYPES.get(array.dtype) or NUMPY_NAMES.get(array.dtype.name)
     if data_type is None or not array.dtype.isnative:
         raise InvalidArgument(
-            f"{name}: elements of {array.dtype!r}; DirectML has {', '.join(map(str, _DATA_TYPES))}"
+            f"{name}: elements of {array.dtype!r}; "
+            f"DirectML has {', '.join([*map(str, _DATA_TYPES), *NUMPY_NAMES])}"
         )
     if not array.flags.aligned:
         raise InvalidArgument(f"{name}: memory that is not aligned to {array.dtype}; copy the array first")
@@ -46,10 +49,19 @@ def layout_of_array(array: Array, name: str) -> Layout:
     return Layout(ScalarType.of(data_type_of(array, name)), array.shape, array.strides)
 
 
-def array_range(array: Array, layout: Layout) -> Range:
-    """The bytes from the first to the last element of an array."""
-    low, high = layout.span
-    return Range(address_of(array) + low, high - low, array)
+def memory_of(array: Array, name: str) -> TensorMemory:
+    """Where the elements of an array are.
+
+    Raises:
+        InvalidArgument: as `data_type_of`.
+    """
+    return TensorMemory(address_of(array), layout_of_array(array, name), array.flags.writeable, array)
+
+
+def memory_range(memory: TensorMemory) -> Range:
+    """The bytes from the first to the last element."""
+    low, high = memory.layout.span
+    return Range(memory.address + low, high - low, memory, memory.device)
 
 
 def check_no_overlap_within(name: str, layout: Layout) -> None:
@@ -66,8 +78,8 @@ def check_no_overlap_within(name: str, layout: Layout) -> None:
 
 def check_outputs(
     owner: str,
-    inputs: Sequence[tuple[str, Array, Layout] | None],
-    outputs: Sequence[tuple[str, Array, Layout]],
+    inputs: Sequence[tuple[str, TensorMemory] | None],
+    outputs: Sequence[tuple[str, TensorMemory]],
     in_place: frozenset[str],
 ) -> None:
     """Checks that the outputs of `owner` can be written: writable, no element twice in memory, nothing shared
@@ -76,14 +88,14 @@ def check_outputs(
     Raises:
         InvalidArgument: the output, and what is wrong with it.
     """
-    for name, array, layout in outputs:
-        if not array.flags.writeable:
+    for name, memory in outputs:
+        if not memory.writable:
             raise InvalidArgument(f"{owner}.{name}: a read-only array; an output must be writable")
-        check_no_overlap_within(f"{owner}.{name}", layout)
+        check_no_overlap_within(f"{owner}.{name}", memory.layout)
     check_overlap(
         owner,
-        [None if item is None else (item[0], array_range(*item[1:]), item[2]) for item in inputs],
-        [(name, array_range(array, layout), layout) for name, array, layout in outputs],
+        [None if item is None else (item[0], memory_range(item[1]), item[1].layout) for item in inputs],
+        [(name, memory_range(memory), memory.layout) for name, memory in outputs],
         in_place,
         _share_elements,
     )
@@ -96,9 +108,28 @@ _MOST_WORK: Any = 100_000
 def _share_elements(a: Range, b: Range) -> bool:
     """Whether two arrays have an element in common: the columns of a matrix interleave, but do not."""
     try:
-        return a.overlaps(b) and bool(np.shares_memory(a.owner, b.owner, max_work=_MOST_WORK))
+        return a.overlaps(b) and bool(
+            np.shares_memory(_outline(a.owner), _outline(b.owner), max_work=_MOST_WORK)
+        )
     except np.exceptions.TooHardError:
         return True
+
+
+def _outline(memory: TensorMemory) -> Array:
+    """An array of the same elements for NumPy to compute with addresses. They may be on a device: never
+    read.
+    """
+
+    class Elements:
+        __array_interface__: ClassVar = {
+            "data": (memory.address, True),
+            "shape": memory.layout.sizes,
+            "strides": memory.layout.strides,
+            "typestr": memory.layout.type.numpy.str,
+            "version": 3,
+        }
+
+    return np.asarray(Elements())
 
 
 def _address_reader() -> Callable[[Array], int]:

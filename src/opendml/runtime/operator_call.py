@@ -1,23 +1,27 @@
-"""The desc of a call: an operator's name, its tensors and attributes, and the outputs that follow from
-them."""
+"""What a call means: the desc and the program of an operator's name, its tensors and attributes, and the
+outputs that follow from them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from opendml.errors import InvalidArgument
-from opendml.program.program import Layout
+from opendml.operators.registry import define
+from opendml.program.node import source
+from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType, number_in
+from opendml.runtime.host_array import check_no_overlap_within
 from opendml.spec import descs
-from opendml.spec.enums import ReduceFunction, TensorDataType
+from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.plain import as_tuple
 from opendml.spec.schema import Field, Operator, operator
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.validator import validate
 
 
 def input_names(name: str) -> list[str]:
@@ -152,6 +156,62 @@ def _output_type(facts: Operator, field: Field, values: Mapping[str, Any], told:
     allowed = facts.support[0].tensors[field.name].types
     first = values[facts.tensors[0].python_name]
     return TensorDataType[allowed[0]] if len(allowed) == 1 or first is None else first.data_type
+
+
+def program_of_call(
+    name: str,
+    inputs: Sequence[Layout | None],
+    attributes: Sequence[Any],
+    out: Layout | None,
+    feature_level: FeatureLevel,
+    told: Output = NOTHING,
+) -> Program:
+    """The program of a call, whose output is packed unless `out` says otherwise. The tensors may have any
+    strides, at every level; where sizes must be equal, smaller ones are repeated by strides of 0.
+
+    Raises:
+        InvalidArgument: what `validate` finds, or an output of another type or other sizes.
+        Unsupported: the operator cannot be run yet.
+    """
+    inputs = _repeated(name, inputs)
+    tensors = [None if each is None else TensorDesc(each.type.data_type, each.sizes) for each in inputs]
+    if out is not None:
+        told = Output(told.type or out.type.data_type, told.sizes or out.sizes)
+    desc = desc_of_call(name, tensors, attributes, told)
+    validate(desc, feature_level)
+    present = [layout for layout in inputs if layout is not None]
+    output = _packed_output(desc)
+    if out is not None:
+        require_array(f"{name}.{output_names(name)[0]}", out, output)
+        output = out
+    check_no_overlap_within(f"{name}.{output_names(name)[0]}", output)
+    sources = iter([source(index, layout.type, layout.sizes) for index, layout in enumerate(present)])
+    nodes = [None if layout is None else next(sources) for layout in inputs]
+    return Program(tuple(present), (output,), define(desc, nodes, [output.type]))
+
+
+def _packed_output(desc: OperatorDesc) -> Layout:
+    """The one output of a desc, packed."""
+    fields = [field for field in operator(desc.operator).tensors if field.kind == "OUTPUT_TENSOR"]
+    (tensor,) = (getattr(desc, field.python_name) for field in fields)
+    return packed(ScalarType.of(tensor.data_type), tensor.sizes)
+
+
+def _repeated(name: str, inputs: Sequence[Layout | None]) -> list[Layout | None]:
+    sizes = broadcast_sizes(name, [None if layout is None else layout.sizes for layout in inputs])
+    return [
+        None
+        if layout is None or wanted is None
+        else replace(layout, sizes=wanted, strides=_repeating_strides(layout, wanted))
+        for layout, wanted in zip(inputs, sizes, strict=True)
+    ]
+
+
+def _repeating_strides(layout: Layout, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    if sizes == layout.sizes:
+        return layout.strides
+    strides = [stride if size > 1 else 0 for size, stride in zip(layout.sizes, layout.strides, strict=True)]
+    return (0,) * (len(sizes) - len(strides)) + tuple(strides)
 
 
 def require_array(name: str, given: Layout, wanted: Layout) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from opendml.errors import InvalidArgument
 from opendml.operators.registry import define
 from opendml.program.node import source
@@ -11,6 +13,9 @@ from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.executable import Executable
+
+if TYPE_CHECKING:
+    from opendml.targets.cuda.executable import CudaExecutable
 
 DEVICE_KINDS = ("cpu", "cuda", "reference")
 
@@ -78,3 +83,11 @@ def compile_program(program: Program, kind: str, threads: int | None = None) -> 
     from opendml.targets.reference.executable import ReferenceExecutable
 
     return ReferenceExecutable(program)
+
+
+def on_device(executable: Executable) -> CudaExecutable:
+    """The same program, compiled by `compile_program` for a CUDA device, over memory on that device."""
+    from opendml.targets.cuda.hosted import HostedExecutable
+
+    assert isinstance(executable, HostedExecutable)
+    return executable.on_device

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
+from functools import partial
 from math import isfinite
 from typing import Any
 
@@ -23,9 +24,11 @@ AttributeCheck = Callable[[Any], Problems | None]
 
 def attribute_check(field: Field, level: FeatureLevel) -> AttributeCheck:
     """The check of an attribute that is no desc: of any object, to what is wrong with it."""
-    check = _enum_check(field.enum, level) if field.enum else _CHECKS[field.type]
+    check = _enum_check(field.enum, level) if field.enum else _VALUE_CHECKS[field.type]
     if field.range and (field.range.below is None or level < field.range.below):
         check = _range_check(check, field.range)
+    if field.type in _CONTAINER_CHECKS:
+        check = _CONTAINER_CHECKS[field.type](check)
     if field.optional:
         required = check
         return lambda value: None if value is None else required(value)
@@ -106,18 +109,40 @@ def _enum_check(name: str, level: FeatureLevel) -> AttributeCheck:
 
 
 def _range_check(check: AttributeCheck, range: Range) -> AttributeCheck:
-    below = f" below {full_name(range.below)}" if range.below else ""
-    words = f"must be {'finite and ' if range.finite else ''}at least {range.minimum}{below}"
+    words = range_words(range)
 
     def check_range(value: Any) -> Problems | None:
         problems = check(value)
-        if problems:
+        if problems or _within(value, range):
             return problems
-        if value >= range.minimum and (isfinite(value) or not range.finite):
-            return None
-        return Problems([f": {shown(value)}; {words}"], True)
+        return Problems([f": {value.name if isinstance(value, IntEnum) else shown(value)}; {words}"], False)
 
     return check_range
+
+
+def _within(value: Any, range: Range) -> bool:
+    """Whether a number, or a member of an enumeration, is in the range. NaN is in none with a limit."""
+    if range.values:
+        return (value.name if isinstance(value, IntEnum) else value) in range.values
+    return (
+        (range.minimum is None or value >= range.minimum)
+        and (range.above is None or value > range.above)
+        and (not range.finite or isfinite(value))
+        and (not range.nonzero or value != 0)
+    )
+
+
+def range_words(range: Range) -> str:
+    """What a number must be: "must be finite and at least 0"."""
+    limits = [
+        "finite" if range.finite else "",
+        f"at least {range.minimum}" if range.minimum is not None else "",
+        f"above {range.above}" if range.above is not None else "",
+        "other than 0" if range.nonzero else "",
+        " or ".join(map(str, range.values)),
+    ]
+    below = f" below {full_name(range.below)}" if range.below else ""
+    return f"must be {' and '.join(filter(None, limits))}{below}"
 
 
 def _scalar(value: Any) -> Problems | None:
@@ -129,15 +154,24 @@ def _scalar(value: Any) -> Problems | None:
 _UINT = _integer_check(0, UINT32_MAX)
 _INT = _integer_check(-(2**31), 2**31 - 1)
 
-_CHECKS: dict[str, AttributeCheck] = {
+_VALUE_CHECKS: dict[str, AttributeCheck] = {
     "FLOAT": _float,
     "UINT": _UINT,
     "INT": _INT,
     "BOOL": _bool,
-    "FLOAT_ARRAY": _array_check(_float),
-    "UINT_ARRAY": _array_check(_UINT),
-    "INT_ARRAY": _array_check(_INT),
-    "SCALE_BIAS": _record_check(ScaleBias, _float),
-    "SIZE_2D": _record_check(Size2D, _UINT),
+    "FLOAT_ARRAY": _float,
+    "UINT_ARRAY": _UINT,
+    "INT_ARRAY": _INT,
+    "SCALE_BIAS": _float,
+    "SIZE_2D": _UINT,
     "SCALAR_UNION": _scalar,
+}
+"""The check of one number, by the type of the attribute that is it or contains it."""
+
+_CONTAINER_CHECKS: dict[str, Callable[[AttributeCheck], AttributeCheck]] = {
+    "FLOAT_ARRAY": _array_check,
+    "UINT_ARRAY": _array_check,
+    "INT_ARRAY": _array_check,
+    "SCALE_BIAS": partial(_record_check, ScaleBias),
+    "SIZE_2D": partial(_record_check, Size2D),
 }

@@ -31,6 +31,12 @@ def accuracy_facts() -> dict[str, dict[str, dict[str, Any]]]:
     return _read("tolerances.json")
 
 
+@cache
+def example_facts() -> dict[str, list[str]]:
+    """data/examples.json: by operator, the lines of an example call; the last one is an expression."""
+    return _read("examples.json")
+
+
 def _read(name: str) -> dict[str, Any]:
     facts: dict[str, Any] = json.loads((_FOLDER / name).read_text(encoding="utf-8"))
     return facts

@@ -34,4 +34,9 @@ def as_feature_level(level: FeatureLevel | str | int | None) -> FeatureLevel:
 
 def full_name(level: FeatureLevel) -> str:
     """DirectML's own name of the level, such as DML_FEATURE_LEVEL_2_0."""
-    return _PREFIX + level.name.removeprefix("LEVEL_")
+    return _PREFIX + short_name(level)
+
+
+def short_name(level: FeatureLevel) -> str:
+    """The level as tables abbreviate it: 2_0."""
+    return level.name.removeprefix("LEVEL_")

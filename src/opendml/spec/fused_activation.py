@@ -26,7 +26,9 @@ def fusion_message(outer: str, activation: str, level: FeatureLevel) -> str | No
     """Why `outer` cannot take `activation` at that level; None when it can."""
     since = fusable_since(outer, activation)
     if since is None:
-        names = [name for name in _candidates() if (first := fusable_since(outer, name)) and first <= level]
+        names = [
+            name for name in fused_activations() if (first := fusable_since(outer, name)) and first <= level
+        ]
         return f": {activation} cannot be fused; {full_name(level)} allows {', '.join(names)}"
     if since > level:
         return f": {activation}; can be fused from {full_name(since)}, not in {full_name(level)}"
@@ -34,6 +36,7 @@ def fusion_message(outer: str, activation: str, level: FeatureLevel) -> str | No
 
 
 @cache
-def _candidates() -> tuple[str, ...]:
+def fused_activations() -> tuple[str, ...]:
+    """Every operator that some other one may take as its activation."""
     facts = enum_facts()["fused_activation"]
     return (*facts["activations"], *(extra["activation"] for extra in facts["extra"]))

@@ -15,10 +15,21 @@ from opendml.spec.naming import camel_case, snake_case
 
 @dataclass(frozen=True)
 class Range:
-    """A number is at least `minimum` (and finite, if `finite`); with `below`, only below that level."""
+    """What a number, or each of an array, must be; with `below`, only below that level.
 
-    minimum: float
+    Attributes:
+        minimum: the least value.
+        above: what the value must be greater than.
+        finite: no infinity and no NaN.
+        nonzero: not 0.
+        values: all values that are allowed, those of an enumeration by name.
+    """
+
+    minimum: float | None
+    above: float | None
     finite: bool
+    nonzero: bool
+    values: tuple[int | str, ...]
     below: FeatureLevel | None
 
 
@@ -44,7 +55,8 @@ class Field:
         owned_by_dml: an input may carry TensorFlags.OWNED_BY_DML.
         axis_of: the tensor whose dimensions this attribute numbers.
         same_type_as: for an attribute that is a data type, the tensor whose type it must be.
-        range: the values that a FLOAT may have.
+        rank_of: for a count, the tensor whose dimensions it counts: all, or from the third on (`spatial`).
+        range: the values that a number, or the numbers of an array, may have.
         description: meaning, sizes, ranges.
     """
 
@@ -64,6 +76,8 @@ class Field:
     owned_by_dml: bool
     axis_of: str | None
     same_type_as: str | None
+    rank_of: str | None
+    spatial: bool
     range: Range | None
     description: str
 
@@ -111,10 +125,14 @@ class Support:
 
 @dataclass(frozen=True)
 class Same:
-    """Tensors that must agree in `what`: "DataType", "DimensionCount", "Sizes"."""
+    """Tensors that must agree in types, dimension counts or sizes; with `below`, only below that level.
+
+    `what` has "DataType", "DimensionCount" and "Sizes".
+    """
 
     tensors: tuple[str, ...]
     what: tuple[str, ...]
+    below: FeatureLevel | None
 
 
 @dataclass(frozen=True)
@@ -128,10 +146,10 @@ class Broadcast:
 
 @dataclass(frozen=True)
 class Together:
-    """Below a level these optional tensors are all given or all absent."""
+    """These optional tensors are all given or all absent; with `below`, below that level."""
 
     tensors: tuple[str, ...]
-    below: FeatureLevel
+    below: FeatureLevel | None
 
 
 @dataclass(frozen=True)
@@ -150,6 +168,7 @@ class Operator:
     same: tuple[Same, ...]
     broadcast: tuple[Broadcast, ...]
     together: tuple[Together, ...]
+    one_element: tuple[str, ...]
     support: tuple[Support, ...]
     examples: tuple[Mapping[str, Any], ...]
     notes: str
@@ -245,14 +264,16 @@ def _operator(name: str, facts: Mapping[str, Any]) -> Operator:
         fields=tuple(_field(field, descriptions.get(field["name"], "")) for field in facts["fields"]),
         in_place=tuple(facts["in_place"]),
         constraints=tuple(facts.get("constraints", ())),
-        same=tuple(Same(tuple(rule["tensors"]), tuple(rule["what"])) for rule in facts["same"]),
+        same=tuple(_same(rule) for rule in facts["same"]),
         broadcast=tuple(
             Broadcast(tuple(rule["tensors"]), rule["to"], _optional_level(rule.get("channel_below")))
             for rule in facts.get("broadcast", ())
         ),
         together=tuple(
-            Together(tuple(rule["tensors"]), _level(rule["below"])) for rule in facts.get("together", ())
+            Together(tuple(rule["tensors"]), _optional_level(rule.get("below")))
+            for rule in facts.get("together", ())
         ),
+        one_element=tuple(facts.get("one_element", ())),
         support=tuple(_support(table) for table in facts["support"]),
         examples=tuple(facts.get("examples", ())),
         notes=facts["notes"],
@@ -278,13 +299,26 @@ def _field(facts: Mapping[str, Any], description: str) -> Field:
         owned_by_dml=facts["kind"] == "INPUT_TENSOR" and facts.get("owned_by_dml", True),
         axis_of=facts.get("axis_of"),
         same_type_as=facts.get("same_type_as"),
+        rank_of=facts.get("rank_of"),
+        spatial=facts.get("spatial", False),
         range=_range(facts["range"]) if "range" in facts else None,
         description=description,
     )
 
 
+def _same(facts: Mapping[str, Any]) -> Same:
+    return Same(tuple(facts["tensors"]), tuple(facts["what"]), _optional_level(facts.get("below")))
+
+
 def _range(facts: Mapping[str, Any]) -> Range:
-    return Range(facts["min"], facts.get("finite", False), _optional_level(facts.get("below")))
+    return Range(
+        minimum=facts.get("min"),
+        above=facts.get("above"),
+        finite=facts.get("finite", False),
+        nonzero=facts.get("nonzero", False),
+        values=tuple(facts.get("values", ())),
+        below=_optional_level(facts.get("below")),
+    )
 
 
 def _support(facts: Mapping[str, Any]) -> Support:

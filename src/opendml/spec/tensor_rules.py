@@ -78,7 +78,8 @@ def tensor_problems(tensor: Any, slot: Slot) -> Problems | None:
     if tensor.total_tensor_size_in_bytes is not None:
         _check_total_size(tensor, bits if strided else None, messages)
     _check_alignment(tensor.guaranteed_base_offset_alignment, bits, messages)
-    return Problems(messages, typed and sized) if messages else None
+    ranked = sized and slot.dims[0] <= len(tensor.sizes) <= slot.dims[1]
+    return Problems(messages, typed and ranked) if messages else None
 
 
 def is_integer(value: Any, low: int, high: int) -> bool:

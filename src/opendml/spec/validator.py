@@ -75,7 +75,10 @@ def _messages(desc: OperatorDesc, facts: Operator, level: FeatureLevel, *, fused
     for rule in plan.rules:
         if malformed and any(field.name in malformed for field in rule.fields):
             continue
-        found += [(plan.order[field.name], f".{field.name}{message}") for field, message in rule.check(desc)]
+        for field, message in rule.check(desc):
+            found.append((plan.order[field.name], f".{field.name}{message}"))
+            if rule.basic:
+                malformed.add(field.name)
     found.sort(key=lambda item: item[0])
     return (message for _, message in found)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from opendml.errors import InvalidArgument, Unsupported
+from opendml.errors import InvalidArgument
 from opendml.frontends.dxdispatch.model import Binding, Bindings, BindPoint, Resource
 from opendml.frontends.dxdispatch.node import Failures, Node, suggestion
 from opendml.frontends.dxdispatch.values import byte_count
@@ -32,16 +32,15 @@ def parse_bindings(
     """An object from tensor fields to resources: a string, an object, or an array of both.
 
     DirectML's rule: tensors flagged OWNED_BY_DML are bound once, at initialization (`initial`, the
-    dispatchable's own bindings), all others at each dispatch.
+    dispatchable's own bindings), all others at each dispatch. Where an array has both, null stands for the
+    tensors that are bound elsewhere.
     """
     points = {point.name: point for point in bind_points}
     given = node.members(points)
     failures = Failures()
-    bindings: dict[str, tuple[Binding, ...]] = {}
+    bindings: dict[str, tuple[Binding | None, ...]] = {}
     for point in points.values():
-        wanted = {_is_owned(tensor) == initial for tensor in point.tensors}
-        if len(wanted) > 1:
-            raise Unsupported(f"{node.at(point.name)}: only some of the array's tensors are OWNED_BY_DML")
+        wanted = [_is_owned(tensor) == initial for tensor in point.tensors]
         with failures.collected():
             if point.name not in given:
                 if any(wanted):
@@ -49,7 +48,7 @@ def parse_bindings(
             elif not any(wanted):
                 given[point.name].fail(_why_not(point, initial=initial))
             else:
-                bindings[point.name] = _bind(given[point.name], point, resources)
+                bindings[point.name] = _bind(given[point.name], point, wanted, resources)
     failures.raise_any()
     return bindings
 
@@ -66,17 +65,28 @@ def _why_not(point: BindPoint, *, initial: bool) -> str:
     return "no binding at dispatch, because the tensor is flagged OWNED_BY_DML and bound at initialization"
 
 
-def _bind(node: Node, point: BindPoint, resources: Mapping[str, Resource]) -> tuple[Binding, ...]:
+def _bind(
+    node: Node, point: BindPoint, wanted: Sequence[bool], resources: Mapping[str, Resource]
+) -> tuple[Binding | None, ...]:
     sources = node.elements() if isinstance(node.value, list) else [node]
     if len(sources) != len(point.tensors):
         node.fail(f"{len(point.tensors)} resources, one for each tensor", f"{len(sources)}")
     failures = Failures()
-    bindings = []
-    for source, tensor in zip(sources, point.tensors, strict=True):
+    bindings: list[Binding | None] = []
+    for source, tensor, is_wanted in zip(sources, point.tensors, wanted, strict=True):
         with failures.collected():
-            bindings.append(_source(source, tensor, resources))
+            if is_wanted:
+                bindings.append(_source(source, tensor, resources))
+            elif source.value is None:
+                bindings.append(None)
+            else:
+                source.fail("null, because this tensor of the array is bound " + _when(tensor))
     failures.raise_any()
     return tuple(bindings)
+
+
+def _when(tensor: TensorDesc) -> str:
+    return "at initialization (OWNED_BY_DML)" if _is_owned(tensor) else "at dispatch (not OWNED_BY_DML)"
 
 
 def _source(node: Node, tensor: TensorDesc, resources: Mapping[str, Resource]) -> Binding:

@@ -23,13 +23,17 @@ from opendml.frontends.dxdispatch.model import (
     WriteFile,
 )
 from opendml.frontends.dxdispatch.node import Failures
+from opendml.frontends.dxdispatch.timing import Repetition, measure
 from opendml.frontends.dxdispatch.values import Bytes, decode
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc
 
 _ALIGNMENT = 64  # a cache line, and the widest vector
+_ONCE = Repetition()
 
 Buffers = Mapping[str, Bytes]
+Tensors = Mapping[str, list[Bytes | None]]
+"""Name of a desc's tensor field to one buffer for each of its tensors, None for those bound elsewhere."""
 
 
 class Bound(Protocol):
@@ -59,7 +63,7 @@ class Device(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Dispatched:
-    """A dispatch command was run: the seconds that each iteration took."""
+    """A dispatch command was run: the seconds that one dispatch took, for each measurement."""
 
     dispatchable: str
     seconds: tuple[float, ...]
@@ -93,12 +97,14 @@ class Program:
     initialization_seconds: Mapping[str, float]
     """Name of a dispatchable to the time that its compilation took."""
 
-    def run(self, iterations: int = 1) -> Iterator[Dispatched | Printed | Written]:
-        """Executes the commands in order, each dispatch `iterations` times; tells after each what it did."""
+    def run(self, repetition: Repetition = _ONCE) -> Iterator[Dispatched | Printed | Written]:
+        """Executes the commands in order, each dispatch as `repetition` says; tells after each what it
+        did."""
         for command in self.model.commands:
             match command:
                 case Dispatch():
-                    yield Dispatched(command.dispatchable, _timed(self.bound[command.path], iterations))
+                    seconds = measure(self.bound[command.path].dispatch, repetition)
+                    yield Dispatched(command.dispatchable, seconds)
                 case Print():
                     yield self._print(command)
                 case WriteFile():
@@ -155,36 +161,43 @@ def _bind_all(model: Model, compiled: Mapping[str, Compiled], buffers: Buffers) 
     for command in model.commands:
         if isinstance(command, Dispatch):
             dispatchable = model.dispatchables[command.dispatchable]
-            tensors = initial[dispatchable.name] | _tensors(command.bindings, buffers)
-            inputs = _in_order(dispatchable, tensors, outputs=False)
-            outputs = _in_order(dispatchable, tensors, outputs=True)
+            tensors = initial[dispatchable.name], _tensors(command.bindings, buffers)
+            inputs = _in_order(dispatchable, *tensors, outputs=False)
+            outputs = _in_order(dispatchable, *tensors, outputs=True)
             with failures.collected(), _located(f"{command.path}.bindings"):
                 bound[command.path] = compiled[dispatchable.name].bind(inputs, outputs)
     failures.raise_any()
     return bound
 
 
-def _tensors(bindings: Bindings, buffers: Buffers) -> dict[str, list[Bytes]]:
+def _tensors(bindings: Bindings, buffers: Buffers) -> Tensors:
     return {
-        name: [buffers[binding.resource][binding.offset :] for binding in several]
+        name: [
+            None if binding is None else buffers[binding.resource][binding.offset :] for binding in several
+        ]
         for name, several in bindings.items()
     }
 
 
-def _initial_tensors(dispatchable: Dispatchable, buffers: Buffers) -> dict[str, list[Bytes]]:
+def _initial_tensors(dispatchable: Dispatchable, buffers: Buffers) -> Tensors:
     """What initialization reads, as it was then: DirectML keeps its own copy of tensors that it owns."""
     owned = _tensors(dispatchable.initial_bindings, buffers)
-    return {name: [_aligned_copy(data) for data in several] for name, several in owned.items()}
+    return {
+        name: [None if data is None else _aligned_copy(data) for data in several]
+        for name, several in owned.items()
+    }
 
 
 def _in_order(
-    dispatchable: Dispatchable, tensors: Mapping[str, list[Bytes]], *, outputs: bool
+    dispatchable: Dispatchable, initial: Tensors, given: Tensors, *, outputs: bool
 ) -> list[Bytes | None]:
     """The buffers in the order of the desc's tensors, None for a field without one."""
     ordered: list[Bytes | None] = []
     for point in dispatchable.bind_points:
         if point.is_output == outputs:
-            ordered.extend(tensors.get(point.name, [None]))
+            none: list[Bytes | None] = [None] * max(len(point.tensors), 1)
+            pairs = zip(initial.get(point.name, none), given.get(point.name, none), strict=True)
+            ordered.extend(late if early is None else early for early, late in pairs)
     return ordered
 
 
@@ -209,15 +222,6 @@ def _aligned_copy(data: Bytes) -> Bytes:
     copy = _aligned(data.size)
     copy[:] = data
     return copy
-
-
-def _timed(bound: Bound, iterations: int) -> tuple[float, ...]:
-    seconds = []
-    for _ in range(iterations):
-        start = time.perf_counter()
-        bound.dispatch()
-        seconds.append(time.perf_counter() - start)
-    return tuple(seconds)
 
 
 @contextmanager

@@ -57,8 +57,8 @@ class Binding:
     offset: int
 
 
-Bindings = Mapping[str, tuple[Binding, ...]]
-"""Name of a desc's tensor field to one binding for each of its tensors."""
+Bindings = Mapping[str, tuple[Binding | None, ...]]
+"""Name of a desc's tensor field to one binding for each of its tensors, None for those bound elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1523,8 +1523,8 @@ class ElementWiseTan(OperatorDesc):
         output_tensor: output, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same sizes as InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. Optional; when present g(x) = x * Scale + Bias is applied to each
-            input element before the operator.
+        scale_bias: ScaleBias, optional. When present g(x) = x * Scale + Bias is applied to each input element
+            before the operator.
     """
 
     operator = "ELEMENT_WISE_TAN"
@@ -1564,8 +1564,8 @@ class ElementWiseThreshold(OperatorDesc):
             dimensions (4 below 3_0). Same sizes as InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. Optional; when present g(x) = x * Scale + Bias is applied to each
-            input element before the operator.
+        scale_bias: ScaleBias, optional. When present g(x) = x * Scale + Bias is applied to each input element
+            before the operator.
         min: float. Lower bound; elements under it become Min.
     """
 

@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from opendml.spec.generate.prose import attribute_text, docstring_head, tensor_line
+from opendml.spec.generate.prose import docstring_head, meaning, tensor_line
 from opendml.spec.generate.text import WIDTH, call_lines, header, wrap
 from opendml.spec.naming import camel_case
 from opendml.spec.schema import Field, Operator, operators
@@ -139,7 +139,7 @@ def _docstring(operator: Operator) -> Iterator[str]:
     for field in operator.attributes:
         optional = ", optional" if field.optional else ""
         words = f"{field.python_name}: {argument_type(field).removesuffix(' | None')}{optional}."
-        yield wrap(f"{words} {attribute_text(field)}", "        ", "    ")
+        yield wrap(f"{words} {meaning(field)}", "        ", "    ")
     yield '    """'
 
 

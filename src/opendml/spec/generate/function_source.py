@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from opendml.spec.facts import accuracy_facts
 from opendml.spec.generate.desc_source import argument_type, default_source
-from opendml.spec.generate.prose import attribute_text, docstring_head, tensor_line
+from opendml.spec.generate.prose import docstring_head, meaning, tensor_line
 from opendml.spec.generate.text import WIDTH, call_lines, header, wrap
 from opendml.spec.naming import camel_case
 from opendml.spec.schema import Field, Operator, operator
@@ -117,7 +117,7 @@ def _docstring(operator: Operator, inputs: list[Field]) -> Iterator[str]:
     for field in inputs:
         yield wrap(f"{tensor_name(field)}: {tensor_line(operator, field)}", "        ", "    ")
     for field in operator.attributes:
-        yield wrap(f"{field.python_name}: {attribute_text(field)}", "        ", "    ")
+        yield wrap(f"{field.python_name}: {meaning(field)}", "        ", "    ")
     for name in operator.output_arguments:
         yield wrap(f"{name}: {_output_text(operator, name)}", "        ", "    ")
     yield wrap("out: Where to write; a new array (of the inputs' kind) when None.", "        ", "    ")

@@ -7,18 +7,14 @@ import re
 from collections.abc import Iterable, Iterator
 
 from opendml.spec.enums import FeatureLevel
+from opendml.spec.feature_level import full_name, short_name
 from opendml.spec.generate.text import first_lines, wrap
 from opendml.spec.schema import Field, Operator
+from opendml.spec.wording import ranks
 
-
-def short(level: FeatureLevel) -> str:
-    """A level as the docs of DirectML abbreviate it: 3_0."""
-    return level.name.removeprefix("LEVEL_")
-
-
-def ranks(dims: tuple[int, int]) -> str:
-    """Dimension counts in words: "4" or "1 to 8"."""
-    return str(dims[0]) if dims[0] == dims[1] else f"{dims[0]} to {dims[1]}"
+_SAID_ELSEWHERE = re.compile(
+    r"^(optional\b[;.,:]? ?)?((BOOL|FLOAT|UINT|INT|SCALAR_UNION|DML_SCALAR_UNION)[;,]? )?"
+)
 
 
 def types_since(operator: Operator, tensor: str) -> str:
@@ -32,7 +28,7 @@ def types_since(operator: Operator, tensor: str) -> str:
                 groups.setdefault(table.level, []).append(name)
     first = min(groups)
     return "; ".join(
-        ", ".join(names) + ("" if level == first else f" from {short(level)}")
+        ", ".join(names) + ("" if level == first else f" from {short_name(level)}")
         for level, names in groups.items()
     )
 
@@ -46,7 +42,9 @@ def ranks_since(operator: Operator, tensor: str) -> str:
             steps.append((table.level, dims))
     newest = ranks(steps[-1][1])
     words = f"{newest} dimension{'s' if newest != '1' else ''}"
-    older = [f"{ranks(before[1])} below {short(after[0])}" for before, after in itertools.pairwise(steps)]
+    older = [
+        f"{ranks(before[1])} below {short_name(after[0])}" for before, after in itertools.pairwise(steps)
+    ]
     return f"{words} ({', '.join(reversed(older))})" if older else words
 
 
@@ -64,31 +62,24 @@ def docstring_head(operator: Operator) -> Iterator[str]:
     yield ""
     yield wrap(operator.formula, "        ", "    ")
     yield ""
-    level = f"DML_FEATURE_LEVEL_{short(operator.introduced)}"
+    level = full_name(operator.introduced)
     yield wrap(f"DML_{operator.name}_OPERATOR_DESC, from {level}. {aliases(operator)}", "    ")
     yield ""
 
 
-def attribute_text(field: Field) -> str:
-    """Meaning of an attribute, without its type, which stands beside it."""
-    return sentence(
-        re.sub(
-            r"^(optional )?((BOOL|FLOAT|UINT|INT|SCALAR_UNION|DML_SCALAR_UNION)[;,]? )?",
-            "",
-            field.description,
-        )
-    )
+def meaning(field: Field) -> str:
+    """What a field means, without its type and without "optional", which stand beside it."""
+    return sentence(_SAID_ELSEWHERE.sub("", field.description))
 
 
 def tensor_line(operator: Operator, field: Field) -> str:
     """Types, ranks and meaning of a tensor."""
-    since = f" from {short(field.optional_since)}" if field.optional_since else ""
+    since = f" from {short_name(field.optional_since)}" if field.optional_since else ""
     optional = f"optional{since}; " if field.optional else ""
     kind = "input" if field.kind == "INPUT_TENSOR" else "output"
     plural = "s" if field.type == "TENSOR_DESC_ARRAY" else ""
     facts = f"{types_since(operator, field.name)}; {ranks_since(operator, field.name)}"
-    meaning = sentence(re.sub(r"^optional\b[;.,:]? ?", "", field.description))
-    return f"{kind}{plural}, {optional}{facts}. {meaning}".rstrip()
+    return f"{kind}{plural}, {optional}{facts}. {meaning(field)}".rstrip()
 
 
 def sentence(text: str) -> str:

@@ -1,33 +1,85 @@
-"""Rules between the fields of one desc: functions from a desc to messages, chosen by the operator's facts."""
+"""Rules between the fields of one desc: functions from a desc to messages.
+
+Those that many operators share are chosen by the operators' facts; those of a family are in its file.
+"""
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterator
+from functools import cache
+
 from opendml.spec.enums import FeatureLevel
-from opendml.spec.rules.arrays import equal_lengths
+from opendml.spec.rules.arrays import counted_dimensions
 from opendml.spec.rules.axes import valid_axes
-from opendml.spec.rules.broadcasting import broadcastable, given_together
+from opendml.spec.rules.broadcasting import broadcastable, given_together, one_element
+from opendml.spec.rules.declared import declared_rules
 from opendml.spec.rules.equality import equal_tensors
 from opendml.spec.rules.rule import Rule
 from opendml.spec.rules.scalars import fitting_scalar, type_of_tensor
 from opendml.spec.schema import Operator
 
-__all__ = ["Rule", "rules_of"]
+__all__ = ["Rule", "rule_texts", "rules_of"]
+
+FAMILIES = (
+    "attention",
+    "convolution",
+    "copying",
+    "gathering",
+    "matrix",
+    "normalization",
+    "parameters",
+    "pooling",
+    "recurrent",
+    "reduction",
+    "regions",
+    "states",
+)
 
 
 def rules_of(operator: Operator, level: FeatureLevel) -> list[Rule]:
-    """The rules that hold between the operator's fields at that level."""
-    rules = [equal_tensors(operator, same) for same in operator.same]
-    rules += [given_together(operator, rule) for rule in operator.together if level < rule.below]
-    rules += [
-        broadcastable(operator, name, rule, level) for rule in operator.broadcast for name in rule.tensors
-    ]
+    """The rules that hold between the operator's fields at that level: of types, basic ones, others."""
+    _declare()
+    rules = [*_shared_rules(operator, level), *declared_rules(operator, level)]
+    return [*_rules_of_types(operator, level), *sorted(rules, key=lambda rule: not rule.basic)]
+
+
+def rule_texts(operator: Operator, level: FeatureLevel) -> list[str]:
+    """What is checked beyond the operator's facts: sizes, and decisions where Microsoft's page is silent."""
+    return [rule.text for rule in rules_of(operator, level) if rule.text]
+
+
+def _rules_of_types(operator: Operator, level: FeatureLevel) -> Iterator[Rule]:
+    for same in operator.same:
+        if "DataType" in same.what and (same.below is None or level < same.below):
+            yield equal_tensors(operator, same, "DataType")
+
+
+def _shared_rules(operator: Operator, level: FeatureLevel) -> Iterator[Rule]:
+    for same in operator.same:
+        for what in same.what:
+            if what != "DataType":
+                yield equal_tensors(operator, same, what)
+    for together in operator.together:
+        if together.below is None or level < together.below:
+            yield given_together(operator, together)
+    for broadcast in operator.broadcast:
+        for name in broadcast.tensors:
+            yield broadcastable(operator, name, broadcast, level)
+    for name in operator.one_element:
+        yield one_element(operator, name)
     for field in operator.fields:
-        if field.is_count and len(field.count_of) > 1:
-            rules.append(equal_lengths(operator, field))
+        if field.rank_of:
+            yield counted_dimensions(operator, field, field.rank_of)
         if field.axis_of:
-            rules.append(valid_axes(operator, field, field.axis_of))
+            yield valid_axes(operator, field, field.axis_of)
         if field.same_type_as:
-            rules.append(type_of_tensor(operator, field, field.same_type_as))
+            yield type_of_tensor(operator, field, field.same_type_as)
         if field.data_type_field:
-            rules.append(fitting_scalar(operator, field, field.data_type_field))
-    return rules
+            yield fitting_scalar(operator, field, field.data_type_field)
+
+
+@cache
+def _declare() -> None:
+    for family in FAMILIES:
+        importlib.import_module(f"opendml.spec.rules.{family}")

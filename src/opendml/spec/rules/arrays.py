@@ -1,23 +1,27 @@
-"""Arrays whose length one count field tells."""
+"""Arrays with an element for each dimension of a tensor."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.rules.rule import Rule
+from opendml.spec.rules.rule import Rule, given_tensors
 from opendml.spec.schema import Field, Operator
 
 
-def equal_lengths(operator: Operator, count: Field) -> Rule:
-    """All arrays that the field `count` counts are as long as the first of them."""
-    first, *others = (operator.field(name) for name in count.count_of)
+def counted_dimensions(operator: Operator, count: Field, tensor_name: str) -> Rule:
+    """All arrays that the field `count` counts have an element for each (spatial) dimension of the tensor."""
+    tensor_field = operator.field(tensor_name)
+    arrays = tuple(operator.field(name) for name in count.count_of)
+    kind, others = ("spatial dimension", 2) if count.spatial else ("dimension", 0)
 
     def check(desc: OperatorDesc) -> Iterator[tuple[Field, str]]:
-        length = len(getattr(desc, first.python_name))
-        for field in others:
-            given = len(getattr(desc, field.python_name))
-            if given != length:
-                yield field, f": {given} elements; must be as many as {first.name}, {length} ({count.name})"
+        for _, tensor in given_tensors(desc, tensor_field):
+            needed = len(tensor.sizes) - others
+            for array in arrays:
+                length = len(getattr(desc, array.python_name))
+                if length != needed:
+                    allowed = f"must be {needed}, one for each {kind} of {tensor_name} ({count.name})"
+                    yield array, f": {length} elements; {allowed}"
 
-    return Rule((first, *others), check)
+    return Rule("counted_dimensions", (*arrays, tensor_field), check, basic=True)

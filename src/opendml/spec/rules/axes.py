@@ -31,4 +31,4 @@ def valid_axes(operator: Operator, field: Field, tensor_name: str) -> Rule:
                 elif axis in axes[:i]:
                     yield field, f"{index}: {axis} is listed twice; axes must be distinct"
 
-    return Rule((field, tensor_field), check)
+    return Rule("valid_axes", (field, tensor_field), check, basic=True)

@@ -1,4 +1,4 @@
-"""Tensors whose sizes of 1 are repeated along another's dimensions, and those that only come together."""
+"""Tensors whose sizes of 1 are repeated, those that only come together, and those of one element."""
 
 from __future__ import annotations
 
@@ -34,17 +34,30 @@ def broadcastable(operator: Operator, name: str, rule: Broadcast, level: Feature
             elif size != 1:
                 yield field, f".Sizes[{i}]: {size}; must be 1 or {target.name}'s {full}"
 
-    return Rule((field, target), check)
+    return Rule("broadcastable", (field, target), check)
 
 
 def given_together(operator: Operator, rule: Together) -> Rule:
     """The tensors are all given or all missing."""
+    below = f" below {full_name(rule.below)}" if rule.below else ""
     fields = tuple(operator.field(name) for name in rule.tensors)
 
     def check(desc: OperatorDesc) -> Iterator[tuple[Field, str]]:
         given = [field.name for field in fields if getattr(desc, field.python_name) is not None]
         for field in fields:
             if given and field.name not in given:
-                yield field, f": missing while {given[0]} is given; required below {full_name(rule.below)}"
+                yield field, f": missing while {given[0]} is given; required{below}"
 
-    return Rule(fields, check)
+    return Rule("given_together", fields, check, basic=True)
+
+
+def one_element(operator: Operator, name: str) -> Rule:
+    """All sizes of the tensor are 1."""
+    field = operator.field(name)
+
+    def check(desc: OperatorDesc) -> Iterator[tuple[Field, str]]:
+        tensor: TensorDesc | None = getattr(desc, field.python_name)
+        if tensor is not None and any(size != 1 for size in tensor.sizes):
+            yield field, f": sizes {list(tensor.sizes)}; must be one element, {[1] * len(tensor.sizes)}"
+
+    return Rule("one_element", (field,), check)

@@ -10,11 +10,13 @@ from opendml.spec.schema import Field, Operator, Same
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import dimensions
 
+_Difference = Callable[[TensorDesc, TensorDesc, str], str | None]
 
-def equal_tensors(operator: Operator, same: Same) -> Rule:
-    """The tensors of `same` agree with the first of them that is given."""
+
+def equal_tensors(operator: Operator, same: Same, what: str) -> Rule:
+    """The tensors agree in `what`, one of those that `same` names, with the first of them that is given."""
     fields = tuple(operator.field(name) for name in same.tensors)
-    compare = [_COMPARE[what] for what in same.what]
+    rule_name, difference = _COMPARE[what]
 
     def check(desc: OperatorDesc) -> Iterator[tuple[Field, str]]:
         first: TensorDesc | None = None
@@ -24,12 +26,11 @@ def equal_tensors(operator: Operator, same: Same) -> Rule:
                 if first is None:
                     first, first_name = tensor, field.name + index
                     continue
-                for difference in compare:
-                    message = difference(tensor, first, first_name)
-                    if message:
-                        yield field, index + message
+                message = difference(tensor, first, first_name)
+                if message:
+                    yield field, index + message
 
-    return Rule(fields, check)
+    return Rule(rule_name, fields, check, basic=what == "DimensionCount")
 
 
 def _data_type(tensor: TensorDesc, other: TensorDesc, name: str) -> str | None:
@@ -45,14 +46,13 @@ def _dimension_count(tensor: TensorDesc, other: TensorDesc, name: str) -> str | 
 
 
 def _sizes(tensor: TensorDesc, other: TensorDesc, name: str) -> str | None:
-    # With another number of dimensions, that is what the message is about.
-    if tensor.sizes == other.sizes or len(tensor.sizes) != len(other.sizes):
+    if tensor.sizes == other.sizes:
         return None
     return f": sizes {list(tensor.sizes)}; must be those of {name}, {list(other.sizes)}"
 
 
-_COMPARE: dict[str, Callable[[TensorDesc, TensorDesc, str], str | None]] = {
-    "DataType": _data_type,
-    "DimensionCount": _dimension_count,
-    "Sizes": _sizes,
+_COMPARE: dict[str, tuple[str, _Difference]] = {
+    "DataType": ("equal_types", _data_type),
+    "DimensionCount": ("equal_ranks", _dimension_count),
+    "Sizes": ("equal_sizes", _sizes),
 }

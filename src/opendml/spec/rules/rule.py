@@ -14,12 +14,18 @@ class Rule(NamedTuple):
     """A rule between fields.
 
     Attributes:
+        name: what data/coverage.json calls it.
         fields: what it reads; it is left out where one of them is malformed.
         check: from a desc to (field, message that continues its name) for everything that breaks the rule.
+        basic: other rules build on it, so a field that breaks it is malformed for the rules after it.
+        text: what it demands and why, for those that the facts of the operator do not say in full.
     """
 
+    name: str
     fields: tuple[Field, ...]
     check: Callable[[OperatorDesc], Iterable[tuple[Field, str]]]
+    basic: bool = False
+    text: str = ""
 
 
 def given_tensors(desc: OperatorDesc, field: Field) -> Iterator[tuple[str, TensorDesc]]:

@@ -28,7 +28,7 @@ def type_of_tensor(operator: Operator, field: Field, tensor_name: str) -> Rule:
             if tensor.data_type is not data_type:
                 yield field, f": {data_type.name}; must be the type of {tensor_name}, {tensor.data_type.name}"
 
-    return Rule((field, tensor_field), check)
+    return Rule("type_of_tensor", (field, tensor_field), check)
 
 
 def fitting_scalar(operator: Operator, field: Field, type_name: str) -> Rule:
@@ -48,7 +48,7 @@ def fitting_scalar(operator: Operator, field: Field, type_name: str) -> Rule:
                 allowed = f"must be a whole number from {low} to {high} for {data_type.name}, the {type_name}"
                 yield field, f": {shown(value)}; {allowed}"
 
-    return Rule((field, type_field), check)
+    return Rule("fitting_scalar", (field, type_field), check)
 
 
 def integer_range(data_type: TensorDataType) -> tuple[int, int]:

@@ -1,13 +1,16 @@
-"""Arrays in device memory, of any library: where they lie, on which stream they are ready, and new ones of
+"""Arrays of other libraries in CUDA memory: where they lie, on which stream they are ready, and new ones of
 the same kind.
+
+DLPack is the road for all libraries. PyTorch and CuPy, whose arrays belong to a current stream, are also read
+directly: it costs a tenth of the time, and their own allocators keep the order of that stream.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Hashable, Sequence
+from functools import cache
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,118 +18,279 @@ from opendml.errors import InvalidArgument
 from opendml.program.program import Layout, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.spec.enums import TensorDataType
-from opendml.targets.cuda.dlpack import DeviceArray
-from opendml.targets.cuda.driver import CudaDevice
+from opendml.targets.cuda import dlpack
+from opendml.targets.cuda.device_array import DeviceArray
+from opendml.targets.cuda.driver import device, device_at
+from opendml.targets.memory import TensorMemory
+
+_TYPES = {type.name.lower(): type for type in ScalarType if type.name in TensorDataType.__members__}
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceView:
-    """An array's memory: the address of its first element, its layout, and whether it may be written."""
+class Library(Protocol):
+    """How the arrays of a library are read and made."""
 
-    address: int
-    layout: Layout
-    writable: bool
-    owner: Any
+    is_ordered: bool
+    """Whether the library has a current stream, in whose order its arrays are used and freed."""
 
+    def device(self, array: Any) -> int:
+        """The number of the device that an array is on."""
 
-def is_device_array(value: Any) -> bool:
-    """Whether a value is an array in CUDA memory."""
-    # PyTorch tensors on the CPU have the attribute too, but raise when it is read.
-    return hasattr(value, "__cuda_array_interface__")
+    def stream(self, device: int) -> int:
+        """The stream for work on such arrays, by its handle."""
 
+    def seen(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
+        """All that decides what code an array needs, its address, and what keeps it alive (None: the library
+        does). From now on it is ready on `stream`.
 
-def view(value: Any, name: str) -> DeviceView:
-    """The memory of an array on a CUDA device, in place.
+        Raises:
+            BufferError: it cannot be used in place.
+        """
 
-    Raises:
-        InvalidArgument: no such array, or of a type that DirectML does not have.
-    """
-    if not is_device_array(value):
-        raise InvalidArgument(f"{name}: {type(value).__name__}; an array in CUDA memory is needed")
-    facts = value.__cuda_array_interface__
-    dtype = np.dtype(facts["typestr"])
-    element = _SCALAR_TYPES.get(dtype)
-    if element is None:
-        raise InvalidArgument(f"{name}: elements of {dtype}; DirectML does not have them")
-    sizes = tuple(facts["shape"])
-    strides = facts.get("strides")
-    layout = packed(element, sizes) if strides is None else Layout(element, sizes, tuple(strides))
-    address, read_only = facts["data"]
-    if address % element.bytes:
-        raise InvalidArgument(
-            f"{name}: address {address:#x}; {element.name} needs a multiple of {element.bytes}"
-        )
-    return DeviceView(address, layout, not read_only, value)
+    def memory(self, array: Any, name: str, stream: int) -> TensorMemory:
+        """The array's memory, in place, ready on `stream`.
+
+        Raises:
+            InvalidArgument: it cannot be used in place, or has a type that DirectML does not have.
+        """
+
+    def empty(self, sizes: Sequence[int], type: ScalarType, device: int) -> tuple[Any, int]:
+        """A new packed array that `finished` completes, and its address."""
+
+    def finished(self, array: Any) -> Any:
+        """What `empty` made, once the work that writes it is on the stream, as an array of the library."""
 
 
-def stream_of(value: Any, device: CudaDevice) -> int:
-    """The stream, as a handle, on which work on an array is in order with its library's own work.
+class TorchArrays:
+    """PyTorch's tensors, on PyTorch's current stream."""
 
-    PyTorch and CuPy: their current stream. Others: the device's own, after their work on the array is done.
-    """
-    library = _library(value)
-    if library == "torch":
-        torch = importlib.import_module("torch")
-        return int(torch.cuda.current_stream(value.device).cuda_stream)
-    if library == "cupy":
-        cupy = importlib.import_module("cupy")
-        return int(cupy.cuda.get_current_stream().ptr)
-    wait = getattr(value, "block_until_ready", None)
-    if wait is not None:
-        wait()
-    else:
-        device.synchronize(value.__cuda_array_interface__.get("stream") or 0)
-    return int(device.stream)
+    is_ordered = True
 
+    def __init__(self) -> None:
+        torch: Any = importlib.import_module("torch")
+        self._empty, self._strided, self._is_grad_enabled = torch.empty, torch.strided, torch.is_grad_enabled
+        # What `torch.cuda.current_stream` asks, without the object that it makes.
+        self._current = torch._C._cuda_getCurrentRawStream
+        self._types = {getattr(torch, name): type for name, type in _TYPES.items() if hasattr(torch, name)}
+        self._dtypes = {type: dtype for dtype, type in self._types.items()}
+        self._devices = [torch.device("cuda", index) for index in range(torch.cuda.device_count())]
 
-def empty_like(kind: Any, sizes: Sequence[int], element: ScalarType, device: CudaDevice) -> Any:
-    """A new array that `as_kind` makes one of the library that `kind` is from; its memory can be viewed and
-    written.
-    """
-    library = _library(kind)
-    if library == "torch":
-        torch = importlib.import_module("torch")
-        return torch.empty(tuple(sizes), dtype=getattr(torch, element.name.lower()), device=kind.device)
-    if library == "cupy":
-        return importlib.import_module("cupy").empty(tuple(sizes), element.numpy)
-    return DeviceArray(device, packed(element, sizes))
+    def device(self, array: Any) -> int:
+        """See Library."""
+        return int(array.get_device())
 
+    def stream(self, device: int) -> int:
+        """See Library."""
+        return int(self._current(device))
 
-def as_kind(kind: Any, array: Any) -> Any:
-    """What `empty_like` made, after it was written on the stream of `stream_of`, as an array of the library
-    of `kind`.
-    """
-    if not isinstance(array, DeviceArray) or isinstance(kind, DeviceArray):
+    def seen(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
+        """See Library."""
+        is_neg, differentiated = array.is_neg(), self._is_differentiated(array)
+        form = array.dtype, array.shape, array.stride(), array.get_device(), is_neg, differentiated
+        return form, array.data_ptr(), None
+
+    def _is_differentiated(self, array: Any) -> bool:
+        return array.requires_grad and self._is_grad_enabled()  # type: ignore[no-any-return]
+
+    def memory(self, array: Any, name: str, stream: int) -> TensorMemory:
+        """See Library."""
+        if array.layout is not self._strided:
+            raise InvalidArgument(f"{name}: a tensor of layout {array.layout}; a dense one is needed")
+        if self._is_differentiated(array):
+            raise InvalidArgument(
+                f"{name}: a tensor that requires its gradient, which opendml does not compute; use detach()"
+            )
+        if array.is_neg():
+            raise InvalidArgument(f"{name}: a tensor with the negative bit set; use resolve_neg()")
+        type = _element(name, self._types.get(array.dtype), array.dtype)
+        strides = tuple(step * type.bytes for step in array.stride())
+        layout = Layout(type, tuple(array.shape), strides)
+        return TensorMemory(array.data_ptr(), layout, True, array, array.get_device())
+
+    def empty(self, sizes: Sequence[int], type: ScalarType, device: int) -> tuple[Any, int]:
+        """See Library."""
+        array = self._empty(sizes, dtype=self._dtypes[type], device=self._devices[device])
+        return array, array.data_ptr()
+
+    def finished(self, array: Any) -> Any:
+        """See Library."""
         return array
-    library = importlib.import_module(_library(kind).removesuffix("lib"))
-    return getattr(library, "dlpack", library).from_dlpack(array)
 
 
-def upload(array: np.ndarray[Any, np.dtype[Any]], device: CudaDevice) -> DeviceArray:
-    """A packed copy of a host array on the device.
+class CupyArrays:
+    """CuPy's arrays, on CuPy's current stream."""
+
+    is_ordered = True
+
+    def __init__(self) -> None:
+        self._cupy: Any = importlib.import_module("cupy")
+
+    def device(self, array: Any) -> int:
+        """See Library."""
+        return int(array.data.device_id)
+
+    def stream(self, device: int) -> int:
+        """See Library."""
+        return int(self._cupy.cuda.get_current_stream(device).ptr)
+
+    def seen(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
+        """See Library."""
+        data = array.data
+        return (array.dtype, array.shape, array.strides, data.device_id), data.ptr, None
+
+    def memory(self, array: Any, name: str, stream: int) -> TensorMemory:
+        """See Library."""
+        type = _element(name, _TYPES.get(array.dtype.name), array.dtype)
+        layout = Layout(type, array.shape, array.strides)
+        return TensorMemory(array.data.ptr, layout, True, array, array.data.device_id)
+
+    def empty(self, sizes: Sequence[int], type: ScalarType, device: int) -> tuple[Any, int]:
+        """See Library."""
+        with self._cupy.cuda.Device(device):
+            array = self._cupy.empty(sizes, type.numpy)
+        return array, array.data.ptr
+
+    def finished(self, array: Any) -> Any:
+        """See Library."""
+        return array
+
+
+class ExchangedArrays:
+    """Arrays of any library, through DLPack, or CUDA's array interface where it has no other; on the device's
+    own stream. Results are opendml's own memory, which the library called `name` takes over if it has
+    `from_dlpack`.
+    """
+
+    is_ordered = False
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def device(self, array: Any) -> int:
+        """See Library."""
+        if hasattr(array, "__dlpack_device__"):
+            return int(array.__dlpack_device__()[1])
+        return device_at(array.__cuda_array_interface__["data"][0])
+
+    def stream(self, device_index: int) -> int:
+        """See Library."""
+        return int(device(device_index).stream)
+
+    def seen(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
+        """See Library."""
+        memory = self._found(array, stream)
+        return (memory.layout, memory.writable, memory.device), memory.address, memory.owner
+
+    def memory(self, array: Any, name: str, stream: int) -> TensorMemory:
+        """See Library."""
+        try:
+            return self._found(array, stream)
+        except BufferError as error:
+            raise InvalidArgument(f"{name}: {error}") from error
+
+    def _found(self, array: Any, stream: int) -> TensorMemory:
+        try:
+            found = _exchanged(array, stream)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise BufferError(f"{type(array).__name__} that cannot be used in place ({error})") from error
+        # JAX's arrays never change, which the form of DLPack that it speaks cannot say.
+        writable = found.writable and _package(type(array)) != "jax"
+        return TensorMemory(found.address, found.layout, writable, found.owner, found.device)
+
+    def empty(self, sizes: Sequence[int], type: ScalarType, device_index: int) -> tuple[Any, int]:
+        """See Library."""
+        array = DeviceArray(device(device_index), sizes, type)
+        return array, array.memory.address
+
+    def finished(self, array: Any) -> Any:
+        """See Library. Libraries without `from_dlpack` get opendml's own array."""
+        if self._name == "opendml":
+            return array
+        module = importlib.import_module(self._name)
+        take = getattr(getattr(module, "dlpack", module), "from_dlpack", None)
+        return array if take is None else take(array)
+
+
+def library_of(array: Any) -> Library:
+    """How an array is read."""
+    kind = type(array)
+    library = _libraries.get(kind)
+    if library is None:
+        library = _libraries[kind] = _library(kind)
+    return library
+
+
+def exchanged(array: Any) -> Library:
+    """How an array of any library is read through the protocols alone."""
+    return _exchange(_package(type(array)))
+
+
+def _package(kind: type) -> str:
+    """The package of the library that a class is from."""
+    name = kind.__module__.partition(".")[0]
+    return "jax" if name == "jaxlib" else name
+
+
+_libraries: dict[type, Library] = {}
+
+
+def _library(kind: type) -> Library:
+    # Subclasses may mean something else by an address, so they go by the protocol.
+    name = _package(kind)
+    if name == "torch" and kind.__name__ in ("Tensor", "Parameter"):
+        return _torch()
+    if name == "cupy" and kind.__name__ == "ndarray":
+        return _cupy()
+    return _exchange(name)
+
+
+_torch, _cupy, _exchange = cache(TorchArrays), cache(CupyArrays), cache(ExchangedArrays)
+
+
+def ready_memory(array: Any, name: str) -> TensorMemory:
+    """The memory of an array on a CUDA device, in place. The work of libraries without a current stream on
+    it is done; that of the others is in the order of their streams.
 
     Raises:
-        Unsupported: no memory.
+        InvalidArgument: it cannot be used in place, or has a type that DirectML does not have.
     """
-    packed_array = np.ascontiguousarray(array)
-    result = DeviceArray(device, packed(_SCALAR_TYPES[packed_array.dtype], array.shape))
-    result.memory.write(packed_array.ctypes.data, packed_array.nbytes)
-    return result
+    library = library_of(array)
+    own = device(library.device(array)).stream
+    memory = library.memory(array, name, int(own))
+    if not library.is_ordered:
+        device(memory.device or 0).synchronize(own)
+    return memory
 
 
-def download(array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
-    """A copy of a device array in host memory, after all work on the device."""
-    result = np.empty(array.layout.sizes, array.layout.type.numpy)
-    array.memory.read(result.ctypes.data, result.nbytes)
-    return result
+def _exchanged(array: Any, stream: int) -> TensorMemory:
+    if not hasattr(array, "__dlpack__"):
+        return _interfaced(array, stream)
+    # DLPack calls the legacy default stream 1.
+    waiting = stream or 1
+    try:
+        capsule = array.__dlpack__(stream=waiting, max_version=(dlpack.MAJOR_VERSION, 0))
+    except TypeError:  # a library from before versions
+        capsule = array.__dlpack__(stream=waiting)
+    return dlpack.read(capsule)
 
 
-def _library(value: Any) -> str:
-    return type(value).__module__.partition(".")[0]
+def _interfaced(array: Any, stream: int) -> TensorMemory:
+    """An array through CUDA's array interface."""
+    facts = array.__cuda_array_interface__
+    dtype = np.dtype(facts["typestr"])
+    type = _TYPES.get(dtype.name)
+    if type is None or not dtype.isnative:
+        raise BufferError(f"elements of {facts['typestr']}")
+    sizes, strides = tuple(facts["shape"]), facts.get("strides")
+    layout = packed(type, sizes) if strides is None else Layout(type, sizes, tuple(strides))
+    address, read_only = facts["data"]
+    index = device_at(address)
+    ready = facts.get("stream")
+    if ready is not None and ready != stream:
+        device(index).order(ready, stream)
+    return TensorMemory(address, layout, not read_only, array, index)
 
 
-_SCALAR_TYPES = {
-    np.dtype(data_type.name.lower()): ScalarType.of(data_type)
-    for data_type in TensorDataType
-    if data_type.name in ScalarType.__members__
-}
+def _element(name: str, type: ScalarType | None, given: Any) -> ScalarType:
+    if type is None:
+        raise InvalidArgument(f"{name}: elements of {given}; DirectML has {', '.join(_TYPES)}")
+    return type

@@ -1,5 +1,4 @@
-"""An array in device memory of opendml's own, which other libraries take over through DLPack without a
-copy."""
+"""DLPack's capsules, with and without a version: read in place, and made for memory of opendml's own."""
 
 from __future__ import annotations
 
@@ -7,54 +6,17 @@ import ctypes
 from typing import Any
 
 from opendml.program.program import Layout
-from opendml.targets.cuda.driver import CudaDevice, check, driver_module
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.memory import TensorMemory
 
-_CUDA = 2
-"""DLPack's number of the device type."""
-
-
-class DeviceArray:
-    """A packed array on a device; what is written to it must be on the device's own stream, or done."""
-
-    def __init__(self, device: CudaDevice, layout: Layout) -> None:
-        self.device, self.layout = device, layout
-        self.memory = device.allocate(layout.element_count * layout.type.bytes)
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        """CUDA's array interface, version 3."""
-        return {
-            "shape": self.layout.sizes,
-            "typestr": self.layout.type.numpy.str,
-            "data": (self.memory.address, False),
-            "version": 3,
-            "stream": int(self.device.stream),
-        }
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        """The kind and the number of the device."""
-        return _CUDA, self.device.index
-
-    def __dlpack__(self, *, stream: int | None = None, **_: Any) -> Any:
-        """A capsule with the array, ready on the consumer's `stream` (None: the default one; -1: nothing to
-        wait for).
-        """
-        if stream != -1:
-            self._order(stream or 0)
-        return _capsule(self)
-
-    def _order(self, stream: int) -> None:
-        """Makes a stream wait for the work that is on the device's own by now."""
-        driver = driver_module()
-        self.device.activate()
-        event = check(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING), "creating an event")
-        check(driver.cuEventRecord(event, self.device.stream), "recording an event")
-        check(driver.cuStreamWaitEvent(driver.CUstream(stream), event, 0), "waiting for an event")
-        check(driver.cuEventDestroy(event), "destroying an event")
+CUDA_DEVICES = (2, 13)
+"""DLPack's numbers of CUDA memory: plain and managed."""
+MAJOR_VERSION = 1
+_READ_ONLY = 1
 
 
 class _Tensor(ctypes.Structure):
-    """DLTensor, then the rest of DLManagedTensor."""
+    """DLTensor."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -67,9 +29,105 @@ class _Tensor(ctypes.Structure):
         ("sizes", ctypes.POINTER(ctypes.c_int64)),
         ("strides", ctypes.POINTER(ctypes.c_int64)),
         ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _Managed(ctypes.Structure):
+    """DLManagedTensor."""
+
+    _fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
+
+
+class _Versioned(ctypes.Structure):
+    """DLManagedTensorVersioned."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
         ("context", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
     )
+
+
+_NAMES: dict[bytes, type[_Managed] | type[_Versioned]] = {
+    b"dltensor_versioned": _Versioned,
+    b"dltensor": _Managed,
+}
+_TYPES: dict[tuple[int, int], ScalarType] = {
+    (2 if type.is_float else 0 if type.is_signed else 1, 8 * type.bytes): type
+    for type in ScalarType
+    if type is not ScalarType.BOOLEAN
+}
+_CODES = {type: code for code, type in _TYPES.items()}
+
+
+def read(capsule: Any) -> TensorMemory:
+    """The memory that a capsule which nobody consumed describes; the capsule keeps it alive.
+
+    Raises:
+        BufferError: no such capsule, of a version that is too new, not on a CUDA device, or with elements
+            that DirectML does not have.
+    """
+    address = id(capsule)
+    name = next((name for name in _NAMES if _is_valid(address, name)), None)
+    if name is None:
+        raise BufferError("not a DLPack capsule")
+    managed = _NAMES[name].from_address(_pointer(address, name))
+    if isinstance(managed, _Versioned) and managed.major != MAJOR_VERSION:
+        raise BufferError(f"DLPack {managed.major}.{managed.minor}; {MAJOR_VERSION} is understood")
+    tensor = managed.tensor
+    if tensor.device_type not in CUDA_DEVICES:
+        raise BufferError(f"memory of DLPack's device type {tensor.device_type}; CUDA's are {CUDA_DEVICES}")
+    type = _TYPES.get((tensor.type_code, tensor.type_bits)) if tensor.type_lanes == 1 else None
+    if type is None:
+        raise BufferError(f"elements of DLPack's type {tensor.type_code}, {tensor.type_bits} bits")
+    sizes = tuple(tensor.sizes[: tensor.rank]) if tensor.rank else ()
+    # Before version 1, no strides mean packed.
+    steps = tensor.strides[: tensor.rank] if tensor.rank and tensor.strides else _packed_steps(sizes)
+    layout = Layout(type, sizes, tuple(step * type.bytes for step in steps))
+    writable = not (isinstance(managed, _Versioned) and managed.flags & _READ_ONLY)
+    first = (tensor.data or 0) + tensor.byte_offset
+    return TensorMemory(first, layout, writable, capsule, tensor.device_id)
+
+
+def capsule(memory: TensorMemory, versioned: bool) -> Any:
+    """A capsule with memory on a CUDA device."""
+    layout = memory.layout
+    rank = len(layout.sizes)
+    sizes = (ctypes.c_int64 * rank)(*layout.sizes)
+    strides = (ctypes.c_int64 * rank)(*(stride // layout.type.bytes for stride in layout.strides))
+    code, bits = _CODES[layout.type]
+    tensor = _Tensor(
+        data=memory.address,
+        device_type=CUDA_DEVICES[0],
+        device_id=memory.device or 0,
+        rank=rank,
+        type_code=code,
+        type_bits=bits,
+        type_lanes=1,
+        sizes=ctypes.cast(sizes, ctypes.POINTER(ctypes.c_int64)),
+        strides=ctypes.cast(strides, ctypes.POINTER(ctypes.c_int64)),
+    )
+    deleter = ctypes.cast(_tensor_deleter, ctypes.c_void_p).value
+    managed: _Managed | _Versioned
+    if versioned:
+        flags = 0 if memory.writable else _READ_ONLY
+        managed = _Versioned(major=MAJOR_VERSION, deleter=deleter, flags=flags, tensor=tensor)
+    else:
+        managed = _Managed(tensor=tensor, deleter=deleter)
+    address = ctypes.addressof(managed)
+    _alive[address] = (managed, sizes, strides, memory.owner)
+    name = next(name for name, structure in _NAMES.items() if isinstance(managed, structure))
+    return _new_capsule(address, name, ctypes.cast(_capsule_deleter, ctypes.c_void_p))
+
+
+def _packed_steps(sizes: tuple[int, ...]) -> list[int]:
+    steps = [1]
+    for size in reversed(sizes[1:]):
+        steps.insert(0, steps[0] * size)
+    return steps if sizes else []
 
 
 _alive: dict[int, tuple[Any, ...]] = {}
@@ -82,8 +140,9 @@ def _delete(address: int) -> None:
 
 def _delete_capsule(capsule: int) -> None:
     # A capsule that was consumed has another name, and its tensor belongs to the consumer.
-    if _is_valid(capsule, b"dltensor"):
-        _delete(_pointer(capsule, b"dltensor"))
+    for name in _NAMES:
+        if _is_valid(capsule, name):
+            _delete(_pointer(capsule, name))
 
 
 _DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -91,31 +150,10 @@ _tensor_deleter, _capsule_deleter = _DELETER(_delete), _DELETER(_delete_capsule)
 _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
     ("PyCapsule_New", ctypes.pythonapi)
 )
+# Capsules by address: the deleter of one that is being destroyed must not take a new reference to it.
 _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
     ("PyCapsule_IsValid", ctypes.pythonapi)
 )
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
-
-
-def _capsule(array: DeviceArray) -> Any:
-    layout = array.layout
-    rank = len(layout.sizes)
-    sizes = (ctypes.c_int64 * rank)(*layout.sizes)
-    strides = (ctypes.c_int64 * rank)(*(stride // layout.type.bytes for stride in layout.strides))
-    tensor = _Tensor(
-        data=array.memory.address,
-        device_type=_CUDA,
-        device_id=array.device.index,
-        rank=rank,
-        type_code=2 if layout.type.is_float else 0 if layout.type.is_signed else 1,
-        type_bits=8 * layout.type.bytes,
-        type_lanes=1,
-        sizes=ctypes.cast(sizes, ctypes.POINTER(ctypes.c_int64)),
-        strides=ctypes.cast(strides, ctypes.POINTER(ctypes.c_int64)),
-        deleter=ctypes.cast(_tensor_deleter, ctypes.c_void_p).value,
-    )
-    address = ctypes.addressof(tensor)
-    _alive[address] = (tensor, sizes, strides, array)
-    return _new_capsule(address, b"dltensor", ctypes.cast(_capsule_deleter, ctypes.c_void_p))

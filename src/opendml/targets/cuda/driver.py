@@ -1,20 +1,31 @@
-"""The CUDA driver: devices, contexts, memory, kernels; its errors as opendml's."""
+"""The CUDA driver: devices, contexts, kernels, launches; its errors as opendml's.
+
+All of it goes through cuda-bindings, the driver's own functions: a launch is prepared once and then costs 3
+microseconds, nearly all of them the driver's own, while cuda-core's `launch` converts its configuration and
+its arguments at every call. cuda-core compiles (`compile.py`), which is rare; its protocol for streams,
+`__cuda_stream__`, is understood.
+"""
 
 from __future__ import annotations
 
 import threading
-import weakref
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opendml.errors import DeviceRemoved, InvalidArgument, Unsupported
 from opendml.targets.cuda.machine import Machine
 
+if TYPE_CHECKING:
+    from opendml.targets.cuda.memory import Memory
+
 LEAST_CAPABILITY = 80
 """Asynchronous copies, and minima that keep NaN."""
-DEFAULT_SHARED_BYTES = 48 * 1024
-"""That a block may use without asking."""
+_MOST_RETIRED_BYTES, _MOST_RETIRED = 64 * 1024 * 1024, 1024
+"""Freeing waits for the device, so it is done for many small pieces of memory at once."""
 
 
 @cache
@@ -32,10 +43,14 @@ def driver_module() -> ModuleType:
         result = driver.cuInit(0)[0]
     except RuntimeError as error:
         raise Unsupported(f"cuda: no NVIDIA driver was found ({error})") from error
-    if result == driver.CUresult.CUDA_ERROR_NO_DEVICE:
-        raise Unsupported("cuda: the driver finds no device")
-    if result != driver.CUresult.CUDA_SUCCESS:
+    codes = driver.CUresult
+    if result in (codes.CUDA_ERROR_NO_DEVICE, codes.CUDA_ERROR_STUB_LIBRARY):
+        raise Unsupported(
+            f"cuda: the driver finds no device ({result.name}); CUDA_VISIBLE_DEVICES may hide them"
+        )
+    if result != codes.CUDA_SUCCESS:
         raise Unsupported(f"cuda: the driver does not start ({result.name})")
+    _check_driver_version(driver)
     return driver  # type: ignore[no-any-return]
 
 
@@ -62,7 +77,10 @@ def _free_memory() -> str:
     return f"; {free:,} of {total:,} bytes are free" if result.value == 0 else ""
 
 
-@cache
+_devices: dict[int, CudaDevice] = {}
+_devices_lock = threading.Lock()
+
+
 def device(index: int = 0) -> CudaDevice:
     """The device with a number.
 
@@ -70,7 +88,20 @@ def device(index: int = 0) -> CudaDevice:
         InvalidArgument: no such number.
         Unsupported: no driver, no device, or one that is too old.
     """
-    return CudaDevice(index)
+    found = _devices.get(index)
+    if found is None:
+        with _devices_lock:
+            found = _devices.get(index)
+            if found is None:
+                found = _devices[index] = CudaDevice(index)
+    return found
+
+
+def device_at(address: int) -> int:
+    """The number of the device that an address belongs to."""
+    driver = driver_module()
+    ordinal = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    return int(check(driver.cuPointerGetAttribute(ordinal, address), "finding the device of an array"))
 
 
 class CudaDevice:
@@ -81,7 +112,7 @@ class CudaDevice:
         count = check(driver.cuDeviceGetCount(), "counting devices")
         if not 0 <= index < count:
             raise InvalidArgument(f"cuda: device {index}; there are {count}, the first is 0")
-        self.index = index
+        self.index, self.alone = index, count == 1
         self._handle = check(driver.cuDeviceGet(index), "opening the device")
         self.name = (
             check(driver.cuDeviceGetName(128, self._handle), "reading the name").split(b"\0")[0].decode()
@@ -93,70 +124,107 @@ class CudaDevice:
         capability = 10 * major + minor
         if capability < LEAST_CAPABILITY:
             raise Unsupported(f"cuda: {self.name} has compute capability {major}.{minor}; 8.0 is needed")
-        _check_driver_version()
         self.machine = Machine(
             capability,
             self._attribute("MULTIPROCESSOR_COUNT"),
             self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
         )
         self._context = check(driver.cuDevicePrimaryCtxRetain(self._handle), "opening a context")
-        self._functions: dict[bytes, Any] = {}
+        self._functions: dict[tuple[bytes, int], Any] = {}
         self._lock = threading.Lock()
-        self._current = threading.local()
-        self.activate()
-        self.stream = check(driver.cuStreamCreate(1), "creating a stream")
-        """For work that belongs to no stream of the caller; does not wait for the default stream."""
+        self._retired: deque[tuple[Any, int]] = deque()
+        self._retired_bytes = 0
+        with self.current():
+            self.stream = check(driver.cuStreamCreate(1), "creating a stream")
+            """For work that belongs to no stream of the caller; does not wait for the default stream."""
 
     def _attribute(self, name: str) -> int:
         driver = driver_module()
         attribute = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
         return int(check(driver.cuDeviceGetAttribute(attribute, self._handle), f"reading {name}"))
 
-    def activate(self) -> None:
-        """Makes the context current in the calling thread."""
-        check(driver_module().cuCtxSetCurrent(self._context), "entering the context")
-
-    def function(self, cubin: bytes, cluster: int, shared_bytes: int) -> Any:
-        """The function `kernel` of some machine code, loaded once, for launches with such clusters and shared
-        memory.
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Makes the context current in the calling thread. Where there are several devices, the one that was
+        current before is again after it: other libraries ask the driver which one the thread works with.
         """
         driver = driver_module()
+        if self.alone:
+            check(driver.cuCtxSetCurrent(self._context), "entering the context")
+            yield
+            return
+        check(driver.cuCtxPushCurrent(self._context), "entering the context")
+        try:
+            yield
+        finally:
+            driver.cuCtxPopCurrent()
+
+    def function(self, cubin: bytes, shared_bytes: int) -> Any:
+        """The function `kernel` of some machine code, loaded once, for launches with such shared memory."""
+        driver = driver_module()
         with self._lock:
-            function = self._functions.get(cubin)
+            function = self._functions.get((cubin, shared_bytes))
             if function is None:
                 module = check(driver.cuModuleLoadData(cubin), "loading a kernel")
                 function = check(driver.cuModuleGetFunction(module, b"kernel"), "finding a kernel")
                 attributes = driver.CUfunction_attribute
-                if cluster > 8:
-                    allowed = attributes.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
-                    check(driver.cuFuncSetAttribute(function, allowed, 1), "allowing large clusters")
-                if shared_bytes > DEFAULT_SHARED_BYTES:
+                if shared_bytes:
+                    # What a block may have without asking, 48 KiB, is for the kernel's own variables too.
                     most = attributes.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
                     check(driver.cuFuncSetAttribute(function, most, shared_bytes), "allowing shared memory")
-                self._functions[cubin] = function
+                self._functions[cubin, shared_bytes] = function
             return function
 
-    def resident_clusters(self, function: Any, block: int, shared_bytes: int, cluster: int) -> int:
-        """How many clusters (of one block: blocks) of a function run at a time."""
-        driver = driver_module()
-        if cluster == 1:
-            count = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, block, shared_bytes)
-            return int(check(count, "counting resident blocks")) * self.machine.multiprocessors
-        config = launch_config(cluster, block, shared_bytes, cluster)
-        return int(check(driver.cuOccupancyMaxActiveClusters(function, config), "counting resident clusters"))
+    def allocate(self, size: int, *, cleared: bool = True) -> Memory:
+        """Fresh device memory: `cleared`, it is zero and ready for all streams; else it may only be used in
+        the order of the device's own stream.
 
-    def allocate(self, size: int) -> Memory:
-        """Fresh device memory, zeroed, ready for all streams."""
-        return Memory(self, size)
+        Raises:
+            Unsupported: out of memory.
+        """
+        from opendml.targets.cuda.memory import Memory
+
+        return Memory(self, size, cleared)
 
     def synchronize(self, stream: Any) -> None:
         """Waits until all work on a stream is done."""
-        check(driver_module().cuStreamSynchronize(stream), "running a kernel")
+        with self.current():
+            check(driver_module().cuStreamSynchronize(stream), "running a kernel")
+
+    def synchronize_all(self) -> None:
+        """Waits until all work on the device is done."""
+        driver = driver_module()
+        retired = len(self._retired)
+        with self.current():
+            check(driver.cuCtxSynchronize(), "running a kernel")
+            # More may be retired meanwhile, and is not free to use yet.
+            for _ in range(retired):
+                with suppress(IndexError):
+                    pointer, size = self._retired.popleft()
+                    self._retired_bytes -= size
+                    driver.cuMemFreeAsync(pointer, self.stream)
+
+    def order(self, before: Any, after: Any) -> None:
+        """Makes the stream `after` wait for the work that is on the stream `before` by now."""
+        driver = driver_module()
+        with self.current():
+            flags = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
+            event = check(driver.cuEventCreate(flags), "creating an event")
+            check(driver.cuEventRecord(event, driver.CUstream(int(before))), "recording an event")
+            check(driver.cuStreamWaitEvent(driver.CUstream(int(after)), event, 0), "waiting for an event")
+            check(driver.cuEventDestroy(event), "destroying an event")
+
+    def retire(self, pointer: Any, size: int) -> None:
+        """Takes back memory that nobody holds any more, though work on any stream may still use it: it is
+        freed after a wait, together with more of its kind.
+        """
+        self._retired.append((pointer, size))
+        self._retired_bytes += size
+        if self._retired_bytes > _MOST_RETIRED_BYTES or len(self._retired) > _MOST_RETIRED:
+            self.synchronize_all()
 
 
-def launch_config(
-    grid: int, block: int, shared_bytes: int, cluster: int = 1, cooperative: bool = False
-) -> Any:
+def launch_config(grid: int, block: int, shared_bytes: int, cooperative: bool) -> Any:
     """The driver's description of a launch, without its stream."""
     driver = driver_module()
     config = driver.CUlaunchConfig()
@@ -164,12 +232,6 @@ def launch_config(
     config.blockDimX, config.blockDimY, config.blockDimZ = block, 1, 1
     config.sharedMemBytes = shared_bytes
     attributes = []
-    if cluster > 1:
-        attribute = driver.CUlaunchAttribute()
-        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-        dimension = attribute.value.clusterDim
-        dimension.x, dimension.y, dimension.z = cluster, 1, 1
-        attributes.append(attribute)
     if cooperative:
         attribute = driver.CUlaunchAttribute()
         attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
@@ -179,52 +241,13 @@ def launch_config(
     return config
 
 
-class Memory:
-    """Some bytes on a device, stream-ordered; freed with the object, after the work that was enqueued by
-    then.
-    """
-
-    def __init__(self, owner: CudaDevice, size: int) -> None:
-        driver = driver_module()
-        self.device, self.size = owner, size
-        self.address = 0
-        if not size:
-            return
-        pointer = check(driver.cuMemAllocAsync(size, owner.stream), f"{size:,} bytes for temporaries")
-        self.address = int(pointer)
-        check(driver.cuMemsetD8Async(pointer, 0, size, owner.stream), "clearing memory")
-        owner.synchronize(owner.stream)
-        weakref.finalize(self, _free, owner, pointer).atexit = False
-
-    def write(self, source: int, size: int) -> None:
-        """Copies `size` bytes from an address in host memory, and waits."""
-        self.device.activate()
-        check(driver_module().cuMemcpyHtoD(self.address, source, size), "copying to the device")
-        # A small copy returns once it is staged; other streams would not wait for its arrival.
-        check(driver_module().cuCtxSynchronize(), "copying to the device")
-
-    def read(self, target: int, size: int) -> None:
-        """Copies `size` bytes to an address in host memory, after all work on the device."""
-        self.device.activate()
-        check(driver_module().cuCtxSynchronize(), "running a kernel")
-        check(driver_module().cuMemcpyDtoH(target, self.address, size), "copying from the device")
-
-
-def _free(owner: CudaDevice, pointer: Any) -> None:
-    driver = driver_module()
-    owner.activate()
-    # The work may be on any stream of the caller.
-    driver.cuCtxSynchronize()
-    driver.cuMemFreeAsync(pointer, owner.stream)
-
-
-def _check_driver_version() -> None:
+def _check_driver_version(driver: ModuleType) -> None:
     from cuda.bindings import nvrtc
 
-    version = check(driver_module().cuDriverGetVersion(), "reading the driver's version")
+    version = int(driver.cuDriverGetVersion()[1])
     major, minor = nvrtc.nvrtcVersion()[1:]
     if version // 1000 < major:
         given = f"{version // 1000}.{version % 1000 // 10}"
         raise Unsupported(
-            f"cuda: the driver supports CUDA {given}; NVRTC {major}.{minor} needs CUDA {major}.0"
+            f"cuda: the driver is too old: it has CUDA {given}; NVRTC {major}.{minor} needs CUDA {major}.0"
         )

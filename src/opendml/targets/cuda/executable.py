@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from opendml.compiler.fuse import fuse
@@ -13,9 +13,10 @@ from opendml.compiler.kernel import Kernel
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
 from opendml.targets.cuda.compile import cubin_of
-from opendml.targets.cuda.driver import CudaDevice, Memory, device
+from opendml.targets.cuda.driver import CudaDevice, device
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch
 from opendml.targets.cuda.launcher import launcher
+from opendml.targets.cuda.memory import Memory
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.schedule import schedule
 
@@ -66,15 +67,9 @@ class PreparedLaunch:
 
     def __init__(self, launch: Launch, owner: CudaDevice) -> None:
         self.launch = launch
-        owner.activate()
         code = cubin_of(launch.pattern, owner.machine.architecture)
-        self.function = owner.function(code, launch.cluster, launch.shared_bytes)
-        self.grid = launch.grid
-        if launch.resident:
-            clusters = owner.resident_clusters(
-                self.function, launch.block, launch.shared_bytes, launch.cluster
-            )
-            self.grid = min(launch.grid, max(1, clusters) * launch.cluster)
+        with owner.current():
+            self.function = owner.function(code, launch.shared_bytes)
         self.parameters = Parameters(launch.pattern)
         self.content = self.parameters.pack(launch.values, launch.share)
 
@@ -82,16 +77,15 @@ class PreparedLaunch:
 class CudaInstance:
     """A program with its buffers: one dispatch at a time.
 
-    `dispatch` runs on a stream of the device's own and waits; `enqueue` only adds the work to a stream of the
-    caller, in whose order the inputs must be ready.
+    `dispatch` waits for the device, runs and waits; `enqueue` only adds the work to a stream of the caller,
+    in whose order the inputs must be ready, and so must be the end of the last dispatch of this instance.
     """
 
     def __init__(self, executable: CudaExecutable) -> None:
         self._executable = executable
-        self._device = executable.device
-        self._device.activate()
+        self.device = executable.device
         self._addresses = [0] * (executable.arena + 1)
-        self._arena = self._device.allocate(executable.arena_bytes)
+        self._arena = self.device.allocate(executable.arena_bytes)
         self._addresses[executable.arena] = self._arena.address
         self._bindings = [
             _Binding(executable, number, kernel) for number, kernel in enumerate(executable.kernels)
@@ -99,7 +93,8 @@ class CudaInstance:
         self._launchers: list[Callable[[], None]] = []
         self._stream = 0
         self._kept: object = None
-        self._thread = threading.get_ident()
+        # Of no thread yet.
+        self._thread = -1
 
     def bind(self, buffer: int, address: int) -> None:
         """Sets the address of a tensor's first element, in device memory: inputs first, then outputs."""
@@ -112,9 +107,10 @@ class CudaInstance:
         self._kept = memory
 
     def dispatch(self) -> None:
-        """Runs the program and returns when the results are there."""
-        self.enqueue(int(self._device.stream))
-        self._device.synchronize(self._device.stream)
+        """Runs the program after all earlier work on the device, and returns when the results are there."""
+        self.device.synchronize_all()
+        self.enqueue(int(self.device.stream))
+        self.device.synchronize(self.device.stream)
 
     def enqueue(self, stream: int) -> None:
         """Adds the program to a stream, given by its handle as an integer (0: the default stream).
@@ -123,17 +119,52 @@ class CudaInstance:
             Unsupported: no memory for what a kernel needs beside the tensors.
             DeviceRemoved: the device failed, maybe in earlier work.
         """
-        if not self._launchers or stream != self._stream or threading.get_ident() != self._thread:
-            self._resolve(stream)
+        # The context stays current in a thread that works with the only device.
+        if self.device.alone and self._thread == threading.get_ident():
+            self._launch(stream)
+        else:
+            with self.device.current():
+                self._launch(stream)
+            self._thread = threading.get_ident()
+
+    def prepare(self, stream: int) -> None:
+        """Compiles and allocates what the next dispatch on a stream needs.
+
+        Raises:
+            Unsupported: no memory.
+        """
+        if not self._launchers or stream != self._stream:
+            # The addresses, the stream or both are new.
+            self._launchers = [binding.launcher(self._addresses, stream) for binding in self._bindings]
+            self._stream = stream
+
+    def _launch(self, stream: int) -> None:
+        self.prepare(stream)
         for launch in self._launchers:
             launch()
 
-    def _resolve(self, stream: int) -> None:
-        """Prepares the launches for the addresses that are bound, and for the stream and the calling
-        thread."""
-        self._device.activate()
-        self._thread, self._stream = threading.get_ident(), stream
-        self._launchers = [binding.launcher(self._addresses, stream) for binding in self._bindings]
+
+class StreamInstances:
+    """Instances of a program for the streams that it runs on: work on different streams may overlap, so each
+    has an instance, with temporaries, of its own. One call at a time.
+    """
+
+    def __init__(self, instantiate: Callable[[], CudaInstance]) -> None:
+        self._instantiate = instantiate
+        self._instances: dict[int, CudaInstance] = {}
+
+    def enqueue(self, addresses: Sequence[int], stream: int) -> None:
+        """Adds the program over tensors at `addresses` to a stream.
+
+        Raises:
+            Unsupported, DeviceRemoved: as for CudaInstance.enqueue.
+        """
+        instance = self._instances.get(stream)
+        if instance is None:
+            instance = self._instances[stream] = self._instantiate()
+        for buffer, address in enumerate(addresses):
+            instance.bind(buffer, address)
+        instance.enqueue(stream)
 
 
 class _Binding:
@@ -142,21 +173,27 @@ class _Binding:
     def __init__(self, executable: CudaExecutable, number: int, kernel: Kernel) -> None:
         self._executable, self._number = executable, number
         self._accesses = [(access.buffer, access.offset) for access in (*kernel.loads, *kernel.stores)]
-        self._prepared: PreparedLaunch | None = None
+        # The addresses of the accesses are the first words.
+        self._write_bases = struct.Struct(f"<{len(self._accesses)}q").pack_into
+        self._alignments: tuple[int, ...] = ()
+        self._stream = 0
         self._content: Any = None
         self._memory: Memory | None = None
+        self._launcher: Callable[[], None]
 
     def launcher(self, addresses: list[int], stream: int) -> Callable[[], None]:
         """A function that launches the kernel over buffers at `addresses`."""
         bases = [0 if buffer is None else addresses[buffer] + offset for buffer, offset in self._accesses]
-        prepared = self._executable.prepare(self._number, tuple(map(_alignment, bases)))
-        if prepared is not self._prepared:
-            self._prepared = prepared
-            self._content = ctypes.create_string_buffer(prepared.content, len(prepared.content))
-            self._memory = self._room(prepared)
-        # The addresses of the accesses are the first words.
-        struct.pack_into(f"<{len(bases)}q", self._content, 0, *bases)
-        return launcher(prepared.function, prepared.launch, prepared.grid, self._content, stream)
+        alignments = tuple([_alignment(base) for base in bases])
+        if alignments != self._alignments or stream != self._stream:
+            prepared = self._executable.prepare(self._number, alignments)
+            if alignments != self._alignments:
+                self._content = ctypes.create_string_buffer(prepared.content, len(prepared.content))
+                self._memory = self._room(prepared)
+            self._launcher = launcher(prepared.function, prepared.launch, self._content, stream)
+            self._alignments, self._stream = alignments, stream
+        self._write_bases(self._content, 0, *bases)
+        return self._launcher
 
     def _room(self, prepared: PreparedLaunch) -> Memory | None:
         """Memory for a launch's counters, then its scratch."""

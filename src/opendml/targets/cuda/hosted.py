@@ -17,16 +17,17 @@ class HostedExecutable:
 
     def __init__(self, program: Program, device_index: int = 0) -> None:
         self._program = program
-        self._executable = CudaExecutable(program, device_index)
+        self.on_device = CudaExecutable(program, device_index)
+        """The same program over tensors in device memory."""
 
     @property
     def temporary_bytes(self) -> int:
         """The arena of each instance, without the copies of the tensors."""
-        return self._executable.temporary_bytes
+        return self.on_device.temporary_bytes
 
     def instantiate(self) -> HostedInstance:
         """A new instance with device memory for all tensors."""
-        return HostedInstance(self._program, self._executable.instantiate(), self._executable)
+        return HostedInstance(self._program, self.on_device.instantiate(), self.on_device)
 
 
 class HostedInstance:
@@ -40,10 +41,17 @@ class HostedInstance:
         for buffer, copy in enumerate(self._copies):
             instance.bind(buffer, copy.address)
         self._memory: object = None
+        self._constants: set[int] = set()
 
     def bind(self, buffer: int, address: int) -> None:
         """Sets the address of a tensor's first element in host memory: inputs first, then outputs."""
         self._copies[buffer].host = address
+
+    def bind_constant(self, buffer: int, address: int) -> None:
+        """Sets an input in host memory that never changes: it is copied now, and never again."""
+        self.bind(buffer, address)
+        self._copies[buffer].upload()
+        self._constants.add(buffer)
 
     def keep(self, memory: object) -> None:
         """Keeps an object alive as long as `dispatch` itself."""
@@ -53,7 +61,7 @@ class HostedInstance:
         """Copies the tensors to the device, runs the program, and copies the outputs back."""
         for number, copy in enumerate(self._copies):
             # What lies between the elements of a strided output comes back as it was.
-            if number < self._inputs or not copy.dense:
+            if number not in self._constants and (number < self._inputs or not copy.dense):
                 copy.upload()
         self._instance.dispatch()
         for copy in self._copies[self._inputs :]:

@@ -28,8 +28,6 @@ class Launch:
     block: int
     values: Mapping[str, int]
     share: float = 1.0
-    cluster: int = 1
-    resident: bool = False
     shared_bytes: int = 0
     cooperative: bool = False
     counters_bytes: int = 0

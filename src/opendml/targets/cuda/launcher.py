@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,20 +15,19 @@ if TYPE_CHECKING:
     from opendml.targets.cuda.executable import CudaInstance
 
 
-def launcher(function: Any, launch: Launch, grid: int, content: Any, stream: int) -> Callable[[], None]:
+def launcher(function: Any, launch: Launch, content: Any, stream: int) -> Callable[[], None]:
     """A function that adds a launch to a stream.
 
     Args:
         function: the driver's handle of the kernel.
         launch: how it is launched.
-        grid: with how many blocks.
         content: the bytes of its parameter, which the driver reads at every launch.
         stream: the driver's handle.
     """
     driver = driver_module()
     pointers = (ctypes.c_void_p * 1)(ctypes.addressof(content))
     address = ctypes.addressof(pointers)
-    config = launch_config(grid, launch.block, launch.shared_bytes, launch.cluster, launch.cooperative)
+    config = launch_config(launch.grid, launch.block, launch.shared_bytes, launch.cooperative)
     config.hStream = driver.CUstream(stream)
     add = driver.cuLaunchKernelEx
 
@@ -40,33 +40,60 @@ def launcher(function: Any, launch: Launch, grid: int, content: Any, stream: int
 
 
 class Recording:
-    """Dispatches of bound instances as one CUDA graph: `replay` costs the host one call, however many there
-    are.
+    """Dispatches of bound instances of one device as one CUDA graph: `enqueue` costs the host one call,
+    however many there are.
 
     The instances must not be bound anew as long as the recording is used.
+
+    Raises:
+        Unsupported: no memory for what the kernels need beside the tensors.
     """
 
     def __init__(self, instances: Sequence[CudaInstance]) -> None:
         driver = driver_module()
-        stream = check(driver.cuStreamCreate(1), "creating a stream")
-        for instance in instances:
-            # What is allocated or compiled at a first dispatch must not fall into the recording.
-            instance.enqueue(int(stream))
-        check(driver.cuStreamSynchronize(stream), "running a kernel")
-        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-        check(driver.cuStreamBeginCapture(stream, mode), "recording")
-        for instance in instances:
-            instance.enqueue(int(stream))
-        graph = check(driver.cuStreamEndCapture(stream), "recording")
-        self._graph = check(driver.cuGraphInstantiate(graph, 0), "preparing a recording")
-        self._instances = tuple(instances)
-        check(driver.cuGraphDestroy(graph), "preparing a recording")
-        check(driver.cuStreamDestroy(stream), "preparing a recording")
+        self._instances, self._device = tuple(instances), instances[0].device
+        with self._device.current():
+            stream = check(driver.cuStreamCreate(1), "creating a stream")
+            try:
+                graph = self._captured(stream)
+            finally:
+                driver.cuStreamDestroy(stream)
+            self._graph = check(driver.cuGraphInstantiate(graph, 0), "preparing a recording")
+            driver.cuGraphDestroy(graph)
         weakref.finalize(self, driver.cuGraphExecDestroy, self._graph).atexit = False
         self._launch = driver.cuGraphLaunch
+        self._thread = -1
 
-    def replay(self, stream: Any) -> None:
+    def _captured(self, stream: Any) -> Any:
+        driver = driver_module()
+        # What is compiled or allocated for a first dispatch must not fall into the recording.
+        for instance in self._instances:
+            instance.prepare(int(stream))
+        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        check(driver.cuStreamBeginCapture(stream, mode), "recording")
+        try:
+            for instance in self._instances:
+                instance.enqueue(int(stream))
+        finally:
+            graph = driver.cuStreamEndCapture(stream)
+        return check(graph, "recording")
+
+    def enqueue(self, stream: Any) -> None:
         """Adds all dispatches to a stream, given by its handle."""
-        result = self._launch(self._graph, stream)
+        # The context stays current in a thread that works with the only device.
+        if self._device.alone and self._thread == threading.get_ident():
+            result = self._launch(self._graph, stream)
+        else:
+            with self._device.current():
+                result = self._launch(self._graph, stream)
+            self._thread = threading.get_ident()
         if result[0]:
             check(result, "replaying a recording")
+
+    def dispatch(self) -> None:
+        """Runs all dispatches after all earlier work on the device, and returns when the results are
+        there.
+        """
+        self._device.synchronize_all()
+        self.enqueue(self._device.stream)
+        self._device.synchronize(self._device.stream)

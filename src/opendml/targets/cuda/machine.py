@@ -18,9 +18,3 @@ class Machine:
     def architecture(self) -> str:
         """What NVRTC calls it."""
         return f"sm_{self.capability}"
-
-    @property
-    def cluster_blocks(self) -> int:
-        """Blocks in the largest cluster; 1 where there are none."""
-        # All devices with clusters take 8 blocks; the data center ones take 16, if asked to.
-        return 1 if self.capability < 90 else 16 if self.capability in (90, 100, 103) else 8

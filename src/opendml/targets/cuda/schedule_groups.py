@@ -46,8 +46,9 @@ _HELD_THREADS = 1024
 """On one multiprocessor, of blocks that hold groups in shared memory."""
 _HELD_BLOCKS = 2
 """On a multiprocessor, of those that hold whole groups in shared memory."""
-_SPREAD_BLOCKS = 4
-"""The same for those that hold parts of groups."""
+_SPREAD_BLOCKS, _FEW_SPREAD_BLOCKS = 4, 2
+"""The same for those that hold parts of groups; few, if else fewer than _FEW_TEAMS groups were held."""
+_FEW_TEAMS = 7
 _LEAST_HELD_UNITS, _MOST_HELD_UNITS = 4, 32
 """That a thread holds in shared memory."""
 _TEAM_BLOCKS = 2
@@ -209,23 +210,23 @@ class _Groups:
             values = {"items": items, "tiles": tiles, "columns": self.row_units}
             shared_bytes = block.threads * block.keep * self.unit_bytes
             return self._launch(Mode.HELD, constants, items, block.threads, values, shared_bytes=shared_bytes)
-        block = self._held_block(_SPREAD_BLOCKS)
-        blocks = _SPREAD_BLOCKS * self.machine.multiprocessors
-        return self._spread(block, blocks) if block and block.size <= blocks else None
+        return self._spread(_SPREAD_BLOCKS, _FEW_TEAMS) or self._spread(_FEW_SPREAD_BLOCKS, 1)
 
     def _held_block(self, blocks: int) -> _Block | None:
         """The smallest number of blocks that hold a tile, where a multiprocessor runs so many of them."""
         across = self._across()
         threads = _HELD_THREADS // blocks
-        width = across * (self.vector if self.columns else 1)
-        # What all threads share: sums of the parts of the block, and what results need of each group.
-        shared = self.reduced * width * (16 * (threads // 32 + 1) + 8) + 64 * width
-        room = self.machine.shared_bytes // blocks - _RESERVED_BYTES - shared
+        room = self.machine.shared_bytes // blocks - _RESERVED_BYTES - self._shared_bytes(threads, across)
         most = min(_MOST_HELD_UNITS, room // (threads * self.unit_bytes))
         if most < 1:
             return None
         deep = threads // across
         return self._shared_by(-(-self.units // (most * deep)), threads, across)
+
+    def _shared_bytes(self, threads: int, across: int) -> int:
+        """What all threads of a block share: sums of its parts, and what results need of each group."""
+        width = across * (self.vector if self.columns else 1)
+        return self.reduced * width * (16 * (threads // 32 + 1) + 8) + 64 * width
 
     def _shared_by(self, size: int, threads: int, across: int) -> _Block:
         """A tile in even parts."""
@@ -234,13 +235,21 @@ class _Groups:
         )
         return _Block(size, self._threads(across, -(-self.units // (keep * size))), across, keep)
 
-    def _spread(self, block: _Block, blocks: int) -> Launch:
-        """Groups in the shared memory of several blocks each, on `blocks` that run at the same time."""
+    def _spread(self, resident: int, least: int) -> Launch | None:
+        """Groups in the shared memory of several blocks each, `resident` of them on a multiprocessor; None if
+        less than `least` groups, and not all of them, were held at a time.
+        """
+        blocks = resident * self.machine.multiprocessors
+        block = self._held_block(resident)
+        if block is None:
+            return None
         tiles, items = self._tiles(block.across)
         teams = min(blocks // block.size, items)
+        if teams < min(least, items):
+            return None
         block = self._shared_by(blocks // teams, block.threads, block.across)
         width = block.across * (self.vector if self.columns else 1)
-        constants = {**block.constants(_SPREAD_BLOCKS), "UNIT_BYTES": self.unit_bytes}
+        constants = {**block.constants(resident), "UNIT_BYTES": self.unit_bytes}
         values = {"items": items, "tiles": tiles, "columns": self.row_units, "team": block.size}
         return self._launch(
             Mode.SPREAD,
@@ -255,8 +264,10 @@ class _Groups:
         )
 
     def _copyable(self) -> bool:
-        """Whether the elements that are reduced can be copied to shared memory while others are worked on."""
-        return all(a.step is Step.CONTIGUOUS and a.type.bytes * self.vector >= 4 for a in self._held())
+        """Whether what is reduced can be copied to shared memory: aligned, in at least 4 bytes."""
+        held = list(self._held())
+        sizes = {a.type.bytes * self.vector for a in held}
+        return len(sizes) == 1 and min(sizes) >= 4 and all(a.step is Step.CONTIGUOUS for a in held)
 
     def _across(self) -> int:
         """Threads side by side in a tile."""
@@ -288,7 +299,9 @@ class _Groups:
         registers = -(-min(248, self.registers * keep + 32 + lanes * _LANE_REGISTERS + scalars) // 8) * 8
         # A multiprocessor has four parts with registers of their own.
         warps = 4 * (_REGISTERS // 4 // (32 * registers))
-        return max(1, min(32 * min(warps, 64) // threads, 32))
+        # For columns, the next block is worth some registers in local memory.
+        spare = threads // 2 if self.columns else 0
+        return max(1, min((32 * min(warps, 64) + spare) // threads, 32))
 
     def team(self) -> Launch:
         """Groups that teams of blocks read twice."""
@@ -300,7 +313,7 @@ class _Groups:
         size = min(blocks // min(2, items), -(-self.units // (keep * (_MOST_THREADS // across))))
         teams = min(blocks // size, items)
         width = across * (self.vector if self.columns else 1)
-        constants = {"THREADS": _MOST_THREADS, "BLOCKS": _TEAM_BLOCKS, "TX": across, "KEEP": keep}
+        constants = _Block(size, _MOST_THREADS, across, keep).constants(_TEAM_BLOCKS)
         values = {
             "items": items,
             "tiles": tiles,

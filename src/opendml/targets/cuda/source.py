@@ -160,6 +160,8 @@ class Printer:
             "REDUCED": len(self.reduced),
             "REDUCED_NEEDS_GIVEN": int(needs_given),
             "FIRST_ATTEMPT": int(not quick),
+            "NARROW": int(self.narrow),
+            "LONG": int(self.pattern.mode is Mode.TEAM),
             **dict(self.pattern.constants),
         }
         lines = [f"typedef {'long long' if self.pattern.wide else 'int'} Index;"]

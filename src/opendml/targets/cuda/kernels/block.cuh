@@ -16,6 +16,7 @@ struct Tile {
     int tx, ty;
     bool there;     // the thread has a column
     bool finishes;  // the thread computes what belongs to a group: to column threadIdx.x, or, without columns, to the only one
+    bool finished;  // and has done so
     Given given;    // of that group
 };
 
@@ -36,6 +37,7 @@ DEVICE Tile tile_of(const Parameters& p, Index item) {
     tile.group = tile.column = at_group(p, group);
     tile.there = true;
     tile.finishes = takes_sums();
+    tile.finished = false;
     if constexpr (COLUMNS) {
         tile.there = first + tile.tx < (Index)p.columns;
         tile.column = in_row<VECTOR>(p, tile.group, tile.there ? first + tile.tx : 0);
@@ -64,11 +66,12 @@ DEVICE void load_columns(Given (&given)[LANES], const Parameters& p, const Tile&
     }
 }
 
-// The value at the first element of a column's group, to which all threads of all blocks refer.
+// The first shift of a column's group, from its first unit: the same for all threads of all blocks.
 template <typename J>
-DEVICE Quick shift_of(J j, int lane, const Held<VECTOR>& first, const Given (&given)[LANES]) {
-    const Quick value = reduced<VECTOR>(j, first, given[lane], lane);
-    return is_finite(value) ? value : 0;
+DEVICE Quick shift_of(J j, int lane, const Held<VECTOR>& origin, const Given (&given)[LANES]) {
+    return shift_from<COLUMNS ? 1 : VECTOR>([&](int i) {
+        return reduced<VECTOR>(j, origin, given[lane], COLUMNS ? lane : i);
+    });
 }
 
 // Adds each of COUNT values over the lanes of a warp that share columns, those up to DISTANCE apart, and calls `take` with its
@@ -94,12 +97,24 @@ DEVICE void add_over_lanes(const T (&values)[COUNT], int first, Take take) {
     }
 }
 
+// What a thread's units are added up in: FLOAT64, where they are many.
+template <typename T, bool WIDE = LONG>
+struct Total {
+    typedef T Type;
+};
+
+template <typename T>
+struct Total<T, true> {
+    typedef double Type;
+};
+
 // Sums up the thread's units, in each of its columns, to where `sum_of_parts` finds the sums after the next barrier; `visit` calls its argument with some units at a time, and with what tells
 // which of them are inside.
 template <typename T, typename Visit>
 DEVICE void share_visited(
     Shared& shared, const Tile& tile, const Given (&given)[LANES], const Held<VECTOR>& origin, int attempt, Visit visit) {
-    T sums[REDUCED][2 * LANES] = {};  // the sums of all columns, then those of the squares
+    typedef typename Total<T>::Type S;
+    S sums[REDUCED][2 * LANES] = {};  // the sums of all columns, then those of the squares
     T shift[REDUCED][LANES];
     each<REDUCED>([&](auto j) {
         each<LANES>([&](auto lane) {
@@ -117,21 +132,25 @@ DEVICE void share_visited(
         each<REDUCED>([&](auto j) {
             each<LANES>([&](auto lane) {
                 constexpr int from = COLUMNS ? decltype(lane)::value : 0, to = COLUMNS ? decltype(lane)::value + 1 : VECTOR;
-                add_units<units, from, to>(sums[j][lane], sums[j][LANES + lane], inside, shift[j][lane], [&](int k, int at) {
+                T sum = sums[j][lane], squares = sums[j][LANES + lane];
+                if constexpr (LONG) sum = squares = 0;
+                add_units<units, from, to>(sum, squares, inside, shift[j][lane], [&](int k, int at) {
                     return reduced<VECTOR>(j, held[k], given[COLUMNS ? at : 0], at);
                 });
+                sums[j][lane] = LONG ? sums[j][lane] + sum : S(sum);
+                sums[j][LANES + lane] = LONG ? sums[j][LANES + lane] + squares : S(squares);
             });
         });
     });
     const int part = TX <= 32 ? threadIdx.x / 32 : tile.ty;
     each<REDUCED>([&](auto j) {
-        add_over_lanes<16>(sums[j], 0, [&](int number, T sum) {
+        add_over_lanes<16>(sums[j], 0, [&](int number, S sum) {
             shared.partial[j][part][tile.tx * LANES + number % LANES][number / LANES] = sum;
         });
     });
 }
 
-// The same in the type of the attempt: about the group's first element at first, later about what the last one left as shift.
+// The same in the type of the attempt: about the first shift, later about what the last attempt left.
 template <typename Visit>
 DEVICE void share_units(
     Shared& shared, const Tile& tile, const Given (&given)[LANES], const Held<VECTOR>& origin, int attempt, Visit visit) {
@@ -162,8 +181,8 @@ DEVICE Moments sum_of_parts(const Shared& shared, int j) {
 // Computes what belongs to a group, for the threads that take sums. Returns whether the sums must be taken again, about a better
 // shift. Needs a barrier before `share_units` and `store_units`.
 DEVICE bool finish_tile(
-    Shared& shared, const Parameters& p, const Tile& tile, const Moments (&sums)[REDUCED], int attempt, bool stores) {
-    if (!tile.finishes) return false;
+    Shared& shared, const Parameters& p, Tile& tile, const Moments (&sums)[REDUCED], int attempt, bool stores) {
+    if (!tile.finishes || tile.finished) return false;
     bool again = false;
     Statistics found[REDUCED];
 #pragma unroll
@@ -183,6 +202,7 @@ DEVICE bool finish_tile(
     Kept kept;
     finish(kept, tile.given, found);
     shared.kept[finished_column()] = kept;
+    tile.finished = true;
     if (stores && (COLUMNS || threadIdx.x == 0)) store_groups(p, tile.group, kept);
     return false;
 }

@@ -40,12 +40,13 @@ struct Exchange {
     DEVICE_MEMBER static void meet(unsigned* counter, unsigned goal) {
         __syncthreads();
         if (threadIdx.x == 0) {
-            __threadfence();
-            atomicAdd(counter, 1u);
+            asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
             unsigned arrived;
+            // Acquiring empties the L1 cache: that is done once, when all are there.
             do {
-                asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(arrived) : "l"(counter) : "memory");
+                asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(arrived) : "l"(counter) : "memory");
             } while (arrived < goal);
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(arrived) : "l"(counter) : "memory");
         }
         __syncthreads();
     }

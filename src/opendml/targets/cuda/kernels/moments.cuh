@@ -1,8 +1,8 @@
 // Means and variances: sums of distances from a shift, and of their squares.
 //
-// At first, distances from the group's first element are summed in the elements' own type, thread by thread and then lane by
-// lane: few additions in a row, so that little is lost; what warps have found is added in FLOAT64. That is exact enough unless
-// the shift is far from the mean, beside the deviation. Then the sums are taken again about the mean, and if they leave the range
+// At first, distances from the mean of the group's first unit are summed in the elements' own type, thread by thread and then
+// lane by lane: few additions in a row, so that little is lost; what warps have found is added in FLOAT64. That is exact enough
+// unless the shift is far from the mean, beside the deviation. Then the sums are taken again about the mean, and if they leave the range
 // of FLOAT32, in FLOAT64.
 
 struct Moments {
@@ -16,13 +16,26 @@ DEVICE void add(Moments& to, double sum, double squares) {
     to.squares += squares;
 }
 
-DEVICE double finite_or_zero(double value) { return is_finite(value) ? value : 0; }
+template <typename T>
+DEVICE T finite_or_zero(T value) {
+    return is_finite(value) ? value : T(0);
+}
 
-// Whether sums are exact enough; `share` is one over the number of elements.
+// The mean of `value(0)` to `value(COUNT - 1)`, or zero where it is not finite.
+template <int COUNT, typename Value>
+DEVICE Quick shift_from(Value value) {
+    Quick sum = value(0);
+#pragma unroll
+    for (int i = 1; i < COUNT; i++) sum += value(i);
+    return finite_or_zero(sum * Quick(1.0 / COUNT));
+}
+
+// Whether sums are exact enough; `share` is one over the number of elements. In few elements, rounding errors do not make up for
+// each other.
 DEVICE bool trusted(const Moments& moments, double share) {
     const double variance = (moments.squares - moments.sum * moments.sum * share) * share;
-    const double square = moments.squares * share;
-    return (square <= 1e34 && square >= 1e-34 && 16 * variance >= square) || (moments.sum == 0 && moments.squares == 0);
+    const double square = moments.squares * share, most = NARROW || share <= 1.0 / (COLUMNS ? 64 : 1024) ? 8 : 2.5;
+    return (square <= 1e34 && square >= 1e-34 && most * variance >= square) || (moments.sum == 0 && moments.squares == 0);
 }
 
 // Adds `value(k, lane)` for the units k below UNITS that are `inside(k)` and lanes FROM..TO.
@@ -70,11 +83,15 @@ DEVICE Moments warp_moments(Inside inside, double shift, Value value) {
 // The statistics of a group that is held by SPAN neighbouring lanes of a warp; all lanes must take part.
 template <int UNITS, int TO, int SPAN, typename Inside, typename Value>
 DEVICE Statistics warp_statistics(Inside inside, double shift, double share, Value value) {
-    for (int attempt = FIRST_ATTEMPT;; attempt++) {
+    Statistics result;
+    bool done = false;
+    for (int attempt = FIRST_ATTEMPT; __any_sync(~0u, !done); attempt++) {
         const Moments moments = attempt < EXACT ? warp_moments<Quick, UNITS, TO, SPAN>(inside, shift, value)
                                                 : warp_moments<double, UNITS, TO, SPAN>(inside, shift, value);
-        const Statistics found = statistics(moments, shift, share);
-        if (attempt == EXACT || !__any_sync(~0u, !trusted(moments, share))) return found;
-        shift = finite_or_zero(double(Quick(found.mean)));
+        if (done) continue;
+        result = statistics(moments, shift, share);
+        done = attempt == EXACT || trusted(moments, share);
+        shift = finite_or_zero(double(Quick(result.mean)));
     }
+    return result;
 }

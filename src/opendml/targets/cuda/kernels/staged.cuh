@@ -29,7 +29,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
                 take_held<1>(held, group + unit * ELEMENT);
                 return reduced<1>(j, held, given, 0);
             };
-            const double shift = finite_or_zero(there ? double(value(0)) : 0);
+            constexpr int few = (KEEP - 1) * SPAN >= 7 ? 8 : (KEEP - 1) * SPAN >= 3 ? 4 : 1;  // that all groups have
+            const Quick shift = there ? shift_from<few>(value) : Quick(0);
             auto inside = [&](int k) { return there && k * SPAN + lane < units; };
             found[j] = warp_statistics<KEEP, 1, SPAN>(
                 inside, shift, p.share, [&](int k, int) { return value(k * SPAN + lane); });

@@ -17,7 +17,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
     Statistics found[REDUCED];
     each<REDUCED>([&](auto j) {
         auto value = [&](int k, int lane) { return reduced<VECTOR>(j, held[k], given, lane); };
-        const double shift = finite_or_zero(__shfl_sync(~0u, inside(0) ? double(value(0, 0)) : 0.0, 0, SPAN));
+        const Quick first = inside(0) ? shift_from<VECTOR>([&](int lane) { return value(0, lane); }) : Quick(0);
+        const Quick shift = __shfl_sync(~0u, first, 0, SPAN);
         found[j] = warp_statistics<KEEP, VECTOR, SPAN>(inside, shift, p.share, value);
     });
     Kept kept;

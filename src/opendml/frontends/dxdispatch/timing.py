@@ -1,0 +1,64 @@
+"""How often a dispatch runs, and statistics of the time that it takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """How often each dispatch command runs. All runs write into the same buffers."""
+
+    iterations: int = 1
+    """Measurements, at least."""
+    repeat: int = 1
+    """Dispatches in each measurement, which tells their mean: for work that is too short for the clock."""
+    minimum_seconds: float = 0.0
+    """Measurements go on until this much time has passed."""
+    interval_seconds: float = 0.0
+    """Time from the start of one measurement to the start of the next, at least."""
+
+
+def measure(dispatch: Callable[[], object], repetition: Repetition) -> tuple[float, ...]:
+    """The seconds that one dispatch took, for each measurement."""
+    seconds: list[float] = []
+    begin = time.perf_counter()
+    while True:
+        start = time.perf_counter()
+        for _ in range(repetition.repeat):
+            dispatch()
+        end = time.perf_counter()
+        seconds.append((end - start) / repetition.repeat)
+        if len(seconds) >= repetition.iterations and end - begin >= repetition.minimum_seconds:
+            return tuple(seconds)
+        time.sleep(max(0.0, start + repetition.interval_seconds - end))
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What several measurements say, in seconds. Percentiles between two measurements are interpolated."""
+
+    count: int
+    mean: float
+    minimum: float
+    median: float
+    percentile_90: float
+    percentile_99: float
+    maximum: float
+
+    @staticmethod
+    def of(seconds: Sequence[float]) -> Statistics:
+        """The statistics of at least one measurement."""
+        minimum, median, ninety, ninety_nine, maximum = np.percentile(seconds, [0, 50, 90, 99, 100]).tolist()
+        mean = float(np.mean(seconds))
+        return Statistics(len(seconds), mean, minimum, median, ninety, ninety_nine, maximum)
+
+
+def cold_and_hot(seconds: Sequence[float], warmup: int) -> tuple[Sequence[float], Sequence[float]]:
+    """The first `warmup` measurements, which pay for cold caches and pages, and the others: at least one."""
+    cold = min(warmup, len(seconds) - 1)
+    return seconds[:cold], seconds[cold:]

@@ -1,0 +1,33 @@
+"""Examples: DirectML's own, as values, and ours, as calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from opendml.spec.facts import example_facts
+from opendml.spec.schema import Operator
+
+_LONGEST = 400
+_MOST = 2
+
+
+def call_of(name: str) -> str | None:
+    """Our example of an operator: a few lines of Python, the last of which is an expression."""
+    lines = example_facts().get(name)
+    return "\n".join(lines) if lines else None
+
+
+def worked_examples(operator: Operator) -> Iterator[str]:
+    """The first examples of DirectML's page that fit on ours: a line for each field and its value."""
+    texts = ("\n".join(_lines(example)) for example in operator.examples)
+    return islice((text for text in texts if len(text) <= _LONGEST), _MOST)
+
+
+def _lines(example: Mapping[str, Any]) -> Iterator[str]:
+    values = {**example["inputs"], **example.get("attributes", {}), **example["outputs"]}
+    width = max(map(len, values))
+    for name, value in values.items():
+        yield f"{name:{width}}  {value if isinstance(value, str) else json.dumps(value)}"

@@ -1,0 +1,139 @@
+"""The tables over all operators: what there is, what runs, and what each feature level brought."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from opendml.reference.content import Table
+from opendml.reference.definitions import definition_text
+from opendml.reference.operator_page import runs_on
+from opendml.spec.enums import FeatureLevel
+from opendml.spec.facts import accuracy_facts, enum_facts
+from opendml.spec.feature_level import as_feature_level, short_name
+from opendml.spec.naming import camel_case
+from opendml.spec.schema import Operator, operators, value_since
+
+
+def operators_at(feature_level: str | None = None) -> list[Operator]:
+    """The operators that exist at a level, in DirectML's order; None: the newest level.
+
+    Raises:
+        InvalidArgument: no such level.
+    """
+    level = as_feature_level(feature_level)
+    return [operator for operator in operators().values() if operator.introduced <= level]
+
+
+def operator_table(shown: Iterable[Operator]) -> Table:
+    """A row for each operator: family, first level, whether it runs."""
+    rows = tuple(
+        (operator.name, operator.family, short_name(operator.introduced), "yes" if runs_on(operator) else "-")
+        for operator in shown
+    )
+    return Table(("Operator", "Family", "Since", "Runs"), rows)
+
+
+def families() -> dict[str, list[Operator]]:
+    """The operators by family, the families by name."""
+    found: dict[str, list[Operator]] = {}
+    for operator in operators().values():
+        found.setdefault(operator.family, []).append(operator)
+    return dict(sorted(found.items()))
+
+
+def family_table() -> Table:
+    """A row for each family: how many operators it has, and how many of them run."""
+    rows = tuple(
+        (family, str(len(members)), str(sum(bool(runs_on(operator)) for operator in members)))
+        for family, members in families().items()
+    )
+    return Table(("Family", "Operators", "Run"), rows)
+
+
+def coverage_table(members: Iterable[Operator]) -> Table:
+    """A row for each operator of a family: first level, what runs it, what it computes."""
+    rows = tuple(
+        (
+            operator.name,
+            short_name(operator.introduced),
+            ", ".join(runs_on(operator)) or "-",
+            operator.summary,
+        )
+        for operator in members
+    )
+    return Table(("Operator", "Since", "Runs on", "Computes"), rows)
+
+
+def level_table() -> Table:
+    """Up to three rows for each feature level, newest first: its new operators, older ones that take more
+    types or dimensions, and new values of enumerations."""
+    rows: list[tuple[str, str, str]] = []
+    for level in sorted(FeatureLevel, reverse=True):
+        news = {
+            "new operators": _introduced(level),
+            "more types or dimensions": _widened(level),
+            "new values": _values(level),
+        }
+        found = [(what, ", ".join(names)) for what, names in news.items() if names]
+        rows += [("" if index else short_name(level), *row) for index, row in enumerate(found)]
+    return Table(("Level", "Brought", ""), tuple(rows))
+
+
+def _introduced(level: FeatureLevel) -> list[str]:
+    return [operator.name for operator in operators().values() if operator.introduced == level]
+
+
+def _widened(level: FeatureLevel) -> list[str]:
+    """The older operators that have a table of their own from that level."""
+    return [
+        operator.name
+        for operator in operators().values()
+        if operator.introduced < level and any(table.level == level for table in operator.support)
+    ]
+
+
+def _values(level: FeatureLevel) -> list[str]:
+    late: dict[str, dict[str, str]] = enum_facts()["enum_values_since_level"]
+    return [
+        f"{enum}.{value}"
+        for enum, values in late.items()
+        for value, since in values.items()
+        if since == short_name(level)
+    ]
+
+
+def accuracy_table() -> Table:
+    """A row for each operator and type whose accuracy was measured."""
+    rows = tuple(
+        (name, type, f"{fact['ulp']:g}", f"{fact['measured']:g}")
+        for name, facts in sorted(accuracy_facts().items())
+        for type, fact in facts.items()
+    )
+    return Table(("Operator", "Type", "At most", "Measured"), rows)
+
+
+def decision_table() -> Table:
+    """A row for each decision where DirectML's page of an operator is silent or contradicts itself."""
+    rows: list[tuple[str, str]] = []
+    for operator in operators().values():
+        rows += [(operator.name, text) for text in definition_text(operator)[1:]]
+        rows += [(operator.name, f"{item['what']}: {item['why']}") for item in operator.corrections]
+    return Table(("Operator", "Decision"), tuple(rows))
+
+
+def enumeration_tables() -> dict[str, Table]:
+    """A table for each enumeration, by the name of its Python class: values, and first levels."""
+    return {
+        camel_case(name): Table(
+            ("Member", "Value", "Since"),
+            tuple(
+                (member, f"{value:#x}" if name == "FEATURE_LEVEL" else str(value), _since(name, member))
+                for member, value in members.items()
+            ),
+        )
+        for name, members in enum_facts()["enums"].items()
+    }
+
+
+def _since(enum: str, member: str) -> str:
+    return short_name(value_since(enum, member))

@@ -1,0 +1,199 @@
+"""The page of one operator: all that is known of it, from the data that the validator reads and from its
+definition."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from opendml.operators.registry import implemented
+from opendml.reference.content import Block, Code, Items, Page, Section, Table
+from opendml.reference.definitions import definition_text
+from opendml.reference.examples import call_of, worked_examples
+from opendml.runtime.program import DEVICE_KINDS
+from opendml.spec.attribute_rules import range_words
+from opendml.spec.enums import FeatureLevel
+from opendml.spec.facts import accuracy_facts
+from opendml.spec.feature_level import as_feature_level, full_name, short_name
+from opendml.spec.fused_activation import fusable_since, fused_activations
+from opendml.spec.generate.prose import meaning
+from opendml.spec.rules import rule_texts
+from opendml.spec.schema import Field, Operator, Support
+from opendml.spec.wording import ranks
+
+_KINDS = {"INPUT_TENSOR": "input", "OUTPUT_TENSOR": "output"}
+_FORMULA_WIDTH = 92
+
+
+def operator_page(operator: Operator, feature_level: str | None = None) -> Page:
+    """All sections that have something to say.
+
+    Args:
+        operator: whose page it is.
+        feature_level: shows only the types and dimensions that hold there; None: every level's.
+
+    Raises:
+        InvalidArgument: no such feature level.
+    """
+    sections = {
+        "Formula": _formula(operator),
+        "Definition": _definition(operator),
+        "Python": _python(operator),
+        "Runs": (_runs(operator),),
+        "Example": _example(operator),
+        "Worked examples of DirectML": tuple(map(Code, worked_examples(operator))),
+        "Fields": (_fields(operator),),
+        "Types and dimensions": (_support(operator, feature_level),),
+        "In place": (_in_place(operator),),
+        "Fusion": _fusion(operator),
+        "Accuracy": _accuracy(operator),
+        "Constraints": _constraints(operator, feature_level),
+        "Notes": _notes(operator),
+    }
+    return Page(
+        title=operator.name,
+        lead=(f"{operator.family}, from {full_name(operator.introduced)}", operator.summary),
+        sections=tuple(Section(title, blocks) for title, blocks in sections.items() if blocks),
+    )
+
+
+def runs_on(operator: Operator) -> tuple[str, ...]:
+    """The kinds of devices that run it. All targets print the same program, so it is all of them or none."""
+    return DEVICE_KINDS if operator.name in implemented() else ()
+
+
+def _formula(operator: Operator) -> tuple[Block, ...]:
+    formula = Code("\n".join(map(_wrapped, _statements(operator.formula))))
+    return (formula, operator.semantics) if operator.semantics else (formula,)
+
+
+def _statements(formula: str) -> Iterator[str]:
+    """The parts between semicolons, except for semicolons within brackets."""
+    depth, start = 0, 0
+    for position, character in enumerate(formula):
+        depth += (character in "([{") - (character in ")]}")
+        if character == ";" and depth <= 0:
+            yield formula[start:position].strip()
+            start = position + 1
+    yield formula[start:].strip()
+
+
+def _wrapped(line: str) -> str:
+    return textwrap.fill(
+        line, _FORMULA_WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _definition(operator: Operator) -> tuple[Block, ...]:
+    formula, *decisions = definition_text(operator) or [""]
+    return (Code(_wrapped(formula)), *decisions) if formula else ()
+
+
+def _python(operator: Operator) -> tuple[Block, ...]:
+    names = [
+        f"dml.descs.{operator.class_name}",
+        *([f"dml.{operator.function_name}"] if runs_on(operator) else []),
+    ]
+    return (Code("\n".join(names), "python"),)
+
+
+def _runs(operator: Operator) -> str:
+    kinds = runs_on(operator)
+    return f"yes: {', '.join(kinds)}" if kinds else "not yet: it can be described and validated"
+
+
+def _example(operator: Operator) -> tuple[Block, ...]:
+    call = call_of(operator.name) if runs_on(operator) else None
+    return (Code(call, "python"),) if call else ()
+
+
+def _constraints(operator: Operator, feature_level: str | None) -> tuple[Block, ...]:
+    texts = (*operator.constraints, *rule_texts(operator, as_feature_level(feature_level)))
+    return (Items(texts),) if texts else ()
+
+
+def _fields(operator: Operator) -> Table:
+    rows = tuple((field.name, _kind(field), _default(field), _meaning(field)) for field in operator.fields)
+    return Table(("Field", "Kind", "Default", "Meaning"), rows)
+
+
+def _meaning(field: Field) -> str:
+    return "; ".join(filter(None, [meaning(field), range_words(field.range) if field.range else ""]))
+
+
+def _kind(field: Field) -> str:
+    kind = _KINDS.get(field.kind) or field.enum or field.type
+    several = "s" if field.is_tensor and field.type.endswith("_ARRAY") else ""
+    optional = ", optional" if field.optional else ""
+    since = f" from {short_name(field.optional_since)}" if field.optional_since else ""
+    return kind + several + optional + since
+
+
+def _default(field: Field) -> str:
+    if field.is_count:
+        return "derived"
+    return str(field.default) if field.has_default else ""
+
+
+def _support(operator: Operator, feature_level: str | None) -> Block:
+    """A row for each tensor of each table, newest level first."""
+    level = as_feature_level(feature_level)
+    supports = _at(operator, level) if feature_level else list(operator.support)
+    if not supports:
+        return f"none: the operator does not exist at {full_name(level)}"
+    rows: list[tuple[str, ...]] = []
+    for support in supports:
+        start = short_name(support.level)
+        if support.functions:
+            rows.append((start, "", "", f"with {', '.join(support.functions)}:"))
+            start = ""
+        for name, tensor in support.tensors.items():
+            rows.append((start, name, ranks(tensor.dims), ", ".join(tensor.types)))
+            start = ""
+    return Table(("From", "Tensor", "Dimensions", "Types"), tuple(rows))
+
+
+def _at(operator: Operator, level: FeatureLevel) -> list[Support]:
+    """The tables that hold at the level: one, or for REDUCE one for each group of functions."""
+    functions = {function for support in operator.support for function in support.functions or (None,)}
+    found = [operator.support_at(level, function) for function in functions]
+    return [support for support in operator.support if support in found]
+
+
+def _in_place(operator: Operator) -> str:
+    if not operator.in_place:
+        return "never: the output must not overlap an input"
+    return f"the output may be the same buffer as {' or '.join(operator.in_place)}"
+
+
+def _fusion(operator: Operator) -> tuple[Block, ...]:
+    """What it fuses, or that others may fuse it."""
+    if any(field.name == "FusedActivation" for field in operator.fields):
+        since = {name: fusable_since(operator.name, name) for name in fused_activations()}
+        allowed = [_since(name, level, operator) for name, level in since.items() if level is not None]
+        return (f"FusedActivation may be {', '.join(allowed)}.",)
+    if operator.name in fused_activations():
+        return ("Operators with a FusedActivation field may fuse it; their pages say from which level.",)
+    return ()
+
+
+def _since(name: str, level: FeatureLevel, operator: Operator) -> str:
+    return name if level == operator.introduced else f"{name} (from {short_name(level)})"
+
+
+def _accuracy(operator: Operator) -> tuple[Block, ...]:
+    """The greatest distance from the exact result: what is promised, and what was found."""
+    facts: dict[str, dict[str, Any]] = accuracy_facts().get(operator.name, {})
+    rows = tuple(
+        (type, f"{fact['ulp']:g} ULP", f"{fact['measured']:g} ULP", fact["measured_over"])
+        for type, fact in facts.items()
+    )
+    return (Table(("Type", "At most", "Measured", "Over"), rows),) if rows else ()
+
+
+def _notes(operator: Operator) -> tuple[Block, ...]:
+    """Doubts about DirectML's page, and where these facts depart from it."""
+    corrections = Items(tuple(f"{item['what']}: {item['why']}" for item in operator.corrections))
+    blocks = (operator.notes, *((corrections,) if operator.corrections else ()))
+    return tuple(block for block in blocks if block)

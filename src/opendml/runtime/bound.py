@@ -1,0 +1,104 @@
+"""Compiled work with its memory: dispatched as often as wanted, added to streams, recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from opendml.errors import InvalidArgument
+from opendml.runtime.program import cuda_index
+
+if TYPE_CHECKING:
+    from opendml.runtime.device import Device
+
+
+class Dispatchable(Protocol):
+    """What is behind a bound object: an instance of a program, or a recording. Those over memory on a CUDA
+    device also have `enqueue`, which adds the work to a stream.
+    """
+
+    @property
+    def dispatch(self) -> Callable[[], object]:
+        """Runs it and returns when the results are there."""
+
+
+class Bound:
+    """Something to dispatch, with its memory, which it keeps alive. One dispatch at a time."""
+
+    def __init__(self, device: Device, instance: Dispatchable) -> None:
+        self.device = device
+        self._instance = instance
+        self._add: Callable[[int], object] | None = getattr(instance, "enqueue", None)
+        self.dispatch: Callable[[], object] = instance.dispatch
+        """Runs it and returns when the outputs are written. On a CUDA device it waits for all earlier work
+        there first, whatever its stream."""
+
+    def enqueue(self, stream: Any) -> None:
+        """Adds the work to a CUDA stream and returns at once; the host pays a few microseconds.
+
+        The inputs must be ready in the order of the stream. Dispatches of one bound object must not overlap,
+        so different streams need different ones.
+
+        Args:
+            stream: the driver's handle as an integer (0 is the default stream), or a stream of any library:
+            an object with `__cuda_stream__`, as cuda-core's, PyTorch's and CuPy's.
+
+        Raises:
+            InvalidArgument: no stream, or the tensors are in host memory.
+            DeviceRemoved: the device failed, maybe in earlier work.
+        """
+        if self._add is None:
+            raise InvalidArgument(
+                "enqueue: the tensors are in host memory; streams are for arrays on a CUDA device"
+            )
+        if type(stream) is not int or stream < 0:
+            from opendml.targets.cuda.streams import stream_handle
+
+            stream = stream_handle(stream)
+        self._add(stream)
+
+
+class BoundOperator(Bound):
+    """A compiled operator with its memory."""
+
+
+class BoundModel(Bound):
+    """A model with its arrays."""
+
+
+class Recording(Bound):
+    """Several dispatches as one, in their order."""
+
+
+def record(device: Device, bound: Sequence[Bound]) -> Recording:
+    """See Device.record."""
+    if not bound:
+        raise InvalidArgument("record: nothing to dispatch")
+    for number, each in enumerate(bound):
+        if not isinstance(each, Bound) or each.device is not device:
+            raise InvalidArgument(f"record: [{number}] was not bound on this device")
+    if cuda_index(device.kind) is None:
+        return Recording(device, _Sequence(bound))
+    from opendml.targets.cuda.executable import CudaInstance
+    from opendml.targets.cuda.launcher import Recording as CudaRecording
+
+    instances = []
+    for number, each in enumerate(bound):
+        if not isinstance(each._instance, CudaInstance):
+            raise InvalidArgument(
+                f"record: [{number}] is over host memory or a recording itself; bind device arrays"
+            )
+        instances.append(each._instance)
+    return Recording(device, CudaRecording(instances))
+
+
+class _Sequence:
+    """Dispatches one after the other."""
+
+    def __init__(self, bound: Sequence[Bound]) -> None:
+        self._dispatches = [each.dispatch for each in bound]
+
+    def dispatch(self) -> None:
+        """Runs all, to the end."""
+        for dispatch in self._dispatches:
+            dispatch()

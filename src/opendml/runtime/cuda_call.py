@@ -1,0 +1,75 @@
+"""One call on arrays in CUDA memory: whose stream it is on, and what it holds until it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from opendml.runtime.places import cuda_device_of
+from opendml.targets.cuda.arrays import Library, exchanged, library_of
+from opendml.targets.cuda.driver import device as cuda_device
+from opendml.targets.cuda.streams import InFlight
+from opendml.targets.memory import TensorMemory
+
+_ELSEWHERE = object()
+"""No plan's form: planning says where the array is."""
+
+
+class CudaCall:
+    """The library and the device of the call's first array decide the stream, to which the other arrays are
+    brought into order.
+    """
+
+    __slots__ = ("_held", "_kind", "device", "library", "stream")
+
+    def __init__(self, first: Any) -> None:
+        self._kind = type(first)
+        self.library = library = library_of(first)
+        self.device = device = library.device(first)
+        self.stream = library.stream(device)
+        self._held: list[Any] = []
+
+    def seen(self, array: Any) -> tuple[Any, int]:
+        """All that decides what code an array needs, and its address.
+
+        Raises:
+            BufferError: it cannot be used in place.
+        """
+        library = self.library if type(array) is self._kind else self._library_of(array)
+        if not library.is_ordered and cuda_device_of(array) != self.device:
+            return _ELSEWHERE, 0
+        form, address, held = library.seen(array, self.stream)
+        if held is not None:
+            self._held.append(held)
+        return form, address
+
+    def memory(self, array: Any, name: str) -> TensorMemory:
+        """The memory of an array that is on the device.
+
+        Raises:
+            InvalidArgument: it cannot be used in place, or has a type that DirectML does not have.
+        """
+        library = self._library_of(array)
+        memory = library.memory(array, name, self.stream)
+        if not library.is_ordered:
+            self._held.append(memory.owner)
+        return memory
+
+    def end(self, outputs: Sequence[Any]) -> None:
+        """What follows when the work is on the stream, and has written arrays that the caller gave."""
+        if self._held:
+            _in_flight(self.device).hold(self._held, self.stream)
+        # Their libraries do not know of the stream that they are written on.
+        if any(not self._library_of(array).is_ordered for array in outputs):
+            cuda_device(self.device).synchronize(self.stream)
+
+    def _library_of(self, array: Any) -> Library:
+        """How an array is read: through DLPack if its own current stream is another library's."""
+        library = library_of(array)
+        return library if library is self.library else exchanged(array)
+
+
+@cache
+def _in_flight(index: int) -> InFlight:
+    return InFlight(cuda_device(index))

@@ -1,0 +1,231 @@
+"""Compiled graphs: called on arrays, run into arrays, bound to arrays."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opendml.errors import InvalidArgument
+from opendml.program.program import Layout, Program
+from opendml.runtime.bound import BoundModel
+from opendml.runtime.device import Device
+from opendml.runtime.host_array import Array, check_outputs, memory_of
+from opendml.runtime.operator_call import require_array
+from opendml.runtime.places import common_place, cuda_device_of, require_device
+from opendml.runtime.program import compile_program, on_device
+from opendml.targets.executable import Instance
+from opendml.targets.memory import TensorMemory
+
+if TYPE_CHECKING:
+    from opendml.runtime.cuda_call import CudaCall
+    from opendml.targets.cuda.executable import StreamInstances
+
+
+class Model:
+    """A compiled graph. Calls from several threads take turns.
+
+    Arrays on the CUDA device of the model are used in place, on the current stream of the library that the
+    first of them is from, and are in its order when a call returns. On "cuda", arrays in host memory are
+    copied there and back. Constants are copied once.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        names: tuple[str | None, ...],
+        constants: dict[int, Array],
+        output_names: tuple[str, ...],
+        device: Device,
+    ) -> None:
+        self.device = device
+        self.input_names = tuple(name for name in names if name is not None)
+        self.output_names = output_names
+        self._names, self._program = names, program
+        self._executable = compile_program(program, device.kind, device.threads)
+        self._constants = {number: memory_of(array, "constant") for number, array in constants.items()}
+        self._lock = threading.Lock()
+
+    @property
+    def temporary_bytes(self) -> int:
+        """Memory that the model holds for intermediate tensors."""
+        return self._executable.temporary_bytes
+
+    def __call__(self, **inputs: Any) -> dict[str, Any]:
+        """The outputs, in new arrays, by name: NumPy arrays, or arrays of the kind of the first input if
+        that is on a CUDA device.
+
+        Raises:
+            InvalidArgument: a missing or unknown input, or one of another type, size or layout, or elsewhere.
+        """
+        _require_names(inputs, self.input_names)
+        layouts = dict(zip(self.output_names, self._program.outputs, strict=True))
+        call = self._call_on_cuda(inputs, {})
+        if call is None:
+            outputs = {name: np.empty(layout.sizes, layout.type.numpy) for name, layout in layouts.items()}
+            self.run(inputs, outputs)
+            return outputs
+        made = {
+            name: call.library.empty(layout.sizes, layout.type, call.device)[0]
+            for name, layout in layouts.items()
+        }
+        self._run_on_cuda(call, inputs, made)
+        call.end([])
+        return {name: call.library.finished(array) for name, array in made.items()}
+
+    def run(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+        """Computes the outputs into given arrays.
+
+        Raises:
+            InvalidArgument: as for a call; or an output that cannot be written, or shares memory with another
+            array.
+        """
+        _require_names(inputs, self.input_names)
+        _require_names(outputs, self.output_names)
+        call = self._call_on_cuda(inputs, outputs)
+        if call is not None:
+            self._run_on_cuda(call, inputs, outputs)
+            call.end(list(outputs.values()))
+            return
+        memories = self._memories(inputs, outputs, self._host_memory, self._constants)
+        with self._lock:
+            for number, memory in enumerate(memories):
+                if number not in self._constants:
+                    self._instance.bind(number, memory.address)
+            self._instance.dispatch()
+
+    def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:
+        """The model on given arrays, for repeated dispatch. Arrays on the model's CUDA device are used in
+        place.
+
+        Raises:
+            InvalidArgument: as for `run`.
+        """
+        _require_names(inputs, self.input_names)
+        _require_names(outputs, self.output_names)
+        place = self._place(inputs, outputs)
+        instance: Instance
+        if place is None:
+            memories = self._memories(inputs, outputs, self._host_memory, self._constants)
+            instance = self._host_instance()
+        else:
+            from opendml.targets.cuda.arrays import ready_memory
+
+            memories = self._memories(inputs, outputs, ready_memory, self._device_constants)
+            instance = on_device(self._executable).instantiate()
+        for number, memory in enumerate(memories):
+            if place is not None or number not in self._constants:
+                instance.bind(number, memory.address)
+        instance.keep(memories)
+        return BoundModel(self.device, instance)
+
+    def _place(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> int | None:
+        """The CUDA device that all arrays are on, or None for host memory."""
+        if self.device.cuda_index is None:
+            return None
+        places = [(name, cuda_device_of(array)) for name, array in (*inputs.items(), *outputs.items())]
+        place = common_place("graph", places)
+        if places:
+            require_device("graph", places[0][0], place, self.device.kind)
+        return place
+
+    def _call_on_cuda(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> CudaCall | None:
+        """A call on the arrays if they are on the model's CUDA device."""
+        if self._place(inputs, outputs) is None:
+            return None
+        from opendml.runtime.cuda_call import CudaCall
+
+        return CudaCall(next(iter((*inputs.values(), *outputs.values()))))
+
+    def _run_on_cuda(self, call: CudaCall, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+        """Adds the work to the stream of the call."""
+        memories = self._memories(inputs, outputs, call.memory, self._device_constants)
+        with self._lock:
+            self._stream_instances.enqueue([memory.address for memory in memories], call.stream)
+
+    def _host_memory(self, array: Any, name: str) -> TensorMemory:
+        if isinstance(array, np.ndarray):
+            return memory_of(array, name)
+        require_device("graph", name, cuda_device_of(array), self.device.kind)
+        raise InvalidArgument(
+            f"{name}: {type(array).__name__}; a NumPy array is needed, or one on the model's CUDA device"
+        )
+
+    def _memories(
+        self,
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Any],
+        memory: Callable[[Any, str], TensorMemory],
+        constants: Mapping[int, TensorMemory],
+    ) -> list[TensorMemory]:
+        """The memories of all arrays in the program's order, checked. `memory` reads an array."""
+        given = [
+            constants[number]
+            if name is None
+            else _checked(memory(inputs[name], name), name, self._program.inputs[number])
+            for number, name in enumerate(self._names)
+        ]
+        results = [
+            _checked(memory(outputs[name], name), name, layout)
+            for name, layout in zip(self.output_names, self._program.outputs, strict=True)
+        ]
+        labels = [name or "a constant" for name in self._names]
+        check_outputs(
+            "graph",
+            list(zip(labels, given, strict=True)),
+            list(zip(self.output_names, results, strict=True)),
+            frozenset(),
+        )
+        return given + results
+
+    @cached_property
+    def _instance(self) -> Instance:
+        return self._host_instance()
+
+    def _host_instance(self) -> Instance:
+        """An instance over host memory, with its constants."""
+        instance = self._executable.instantiate()
+        # A device copies constants once; elsewhere they are read where they are.
+        bind = getattr(instance, "bind_constant", instance.bind)
+        for number, memory in self._constants.items():
+            bind(number, memory.address)
+        return instance
+
+    @cached_property
+    def _stream_instances(self) -> StreamInstances:
+        from opendml.targets.cuda.executable import StreamInstances
+
+        return StreamInstances(on_device(self._executable).instantiate)
+
+    @cached_property
+    def _device_constants(self) -> dict[int, TensorMemory]:
+        """The constants on the CUDA device, laid out as in host memory."""
+        from opendml.targets.cuda.device_array import copied_to
+        from opendml.targets.cuda.driver import device
+
+        return {
+            number: copied_to(device(self.device.cuda_index or 0), memory)
+            for number, memory in self._constants.items()
+        }
+
+
+def _require_names(given: Mapping[str, Any], known: Sequence[str]) -> None:
+    if set(given) != set(known):
+        raise InvalidArgument(f"arrays for {', '.join(given) or 'nothing'}; needed: {', '.join(known)}")
+
+
+def _checked(memory: TensorMemory, name: str, layout: Layout) -> TensorMemory:
+    """`memory`, if it has the type, sizes and strides of the tensor."""
+    given = memory.layout
+    require_array(name, given, layout)
+    moving = [
+        (a, b) for size, a, b in zip(given.sizes, given.strides, layout.strides, strict=True) if size > 1
+    ]
+    if any(a != b for a, b in moving):
+        raise InvalidArgument(
+            f"{name}: strides {list(given.strides)} bytes; the graph was compiled for {list(layout.strides)}"
+        )
+    return memory

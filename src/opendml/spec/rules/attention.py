@@ -1,0 +1,186 @@
+"""Multi-head attention: where query, key and value come from, and what all sizes follow from."""
+
+from __future__ import annotations
+
+from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
+from opendml.spec.rules.declared import Broken, rule
+from opendml.spec.rules.sizes import Size, expect, right_aligned
+from opendml.spec.tensor_desc import TensorDesc
+
+_SOURCES = {
+    "query": ("query_tensor", "stacked_query_key_tensor", "stacked_query_key_value_tensor"),
+    "key": (
+        "key_tensor",
+        "stacked_query_key_tensor",
+        "stacked_key_value_tensor",
+        "stacked_query_key_value_tensor",
+    ),
+    "value": ("value_tensor", "stacked_key_value_tensor", "stacked_query_key_value_tensor"),
+}
+
+
+@rule("MULTIHEAD_ATTENTION", "MULTIHEAD_ATTENTION1", basic=True)
+def one_source_each(
+    query_tensor: TensorDesc | None = None,
+    key_tensor: TensorDesc | None = None,
+    value_tensor: TensorDesc | None = None,
+    stacked_query_key_tensor: TensorDesc | None = None,
+    stacked_key_value_tensor: TensorDesc | None = None,
+    stacked_query_key_value_tensor: TensorDesc | None = None,
+    past_key_tensor: TensorDesc | None = None,
+    past_value_tensor: TensorDesc | None = None,
+) -> Broken:
+    """Query, key and value have one source each, alone or stacked.
+
+    Key and value may also be all in the past, without new ones: ONNX Runtime gives the keys and values of
+    cross attention so.
+    """
+    given = {name for name, tensor in locals().items() if tensor is not None}
+    for role, sources in _SOURCES.items():
+        present = [name for name in sources if name in given]
+        for name in present[1:]:
+            yield name, f": given with {_field(present[0])}; the {role} must have one source"
+        if not present and not (role != "query" and _only_past(given)):
+            allowed = ", ".join(map(_field, sources))
+            yield sources[0], f": missing; the {role} must have one source of {allowed}"
+
+
+def _only_past(given: set[str]) -> bool:
+    past = {"past_key_tensor", "past_value_tensor"} <= given
+    return past and not given & {*_SOURCES["key"], *_SOURCES["value"]}
+
+
+def _field(parameter: str) -> str:
+    return "".join(word.capitalize() for word in parameter.split("_"))
+
+
+@rule("MULTIHEAD_ATTENTION", query_head_count="HeadCount", key_value_head_count="HeadCount", basic=True)
+@rule("MULTIHEAD_ATTENTION1", basic=True)
+def whole_heads(
+    query_head_count: int,
+    key_value_head_count: int,
+    query_tensor: TensorDesc | None = None,
+    value_tensor: TensorDesc | None = None,
+    stacked_query_key_tensor: TensorDesc | None = None,
+    stacked_query_key_value_tensor: TensorDesc | None = None,
+) -> Broken:
+    """Query heads share key heads in equal groups, stacked ones not at all; hidden sizes are whole heads."""
+    heads, shared = query_head_count, key_value_head_count
+    if heads % shared:
+        yield "key_value_head_count", f": {shared}; must divide QueryHeadCount, {heads}"
+    elif heads != shared and (stacked_query_key_tensor or stacked_query_key_value_tensor):
+        allowed = f"must be QueryHeadCount, {heads}, where query and key are stacked"
+        yield "key_value_head_count", f": {shared}; {allowed}"
+    hidden = (("query_tensor", query_tensor, heads), ("value_tensor", value_tensor, shared))
+    for parameter, tensor, count in hidden:
+        if tensor is not None and tensor.sizes[-1] % count:
+            position = f".Sizes[{len(tensor.sizes) - 1}]"
+            yield parameter, f"{position}: {tensor.sizes[-1]}; must be a multiple of {count}, the head count"
+
+
+@rule("MULTIHEAD_ATTENTION", "MULTIHEAD_ATTENTION1", basic=True)
+def typed_mask(mask_tensor: TensorDesc, mask_type: MaskType) -> Broken:
+    """A mask has a type; without a mask the type says nothing."""
+    if mask_type is MaskType.NONE:
+        yield "mask_type", ": NONE; must be another type while MaskTensor is given"
+
+
+@rule("MULTIHEAD_ATTENTION", query_head_count="HeadCount", key_value_head_count="HeadCount")
+@rule("MULTIHEAD_ATTENTION1")
+def attention_sizes(
+    output_tensor: TensorDesc,
+    query_head_count: int,
+    key_value_head_count: int,
+    mask_type: MaskType,
+    query_tensor: TensorDesc | None = None,
+    key_tensor: TensorDesc | None = None,
+    value_tensor: TensorDesc | None = None,
+    stacked_query_key_tensor: TensorDesc | None = None,
+    stacked_key_value_tensor: TensorDesc | None = None,
+    stacked_query_key_value_tensor: TensorDesc | None = None,
+    bias_tensor: TensorDesc | None = None,
+    mask_tensor: TensorDesc | None = None,
+    relative_position_bias_tensor: TensorDesc | None = None,
+    past_key_tensor: TensorDesc | None = None,
+    past_value_tensor: TensorDesc | None = None,
+    past_sequence_lengths_tensor: TensorDesc | None = None,
+    output_present_key_tensor: TensorDesc | None = None,
+    output_present_value_tensor: TensorDesc | None = None,
+) -> Broken:
+    """All sizes follow from those of query, key and value; unstacked tensors may have leading ones.
+
+    Where the pages are silent or at odds: past and present values have the head size of the value, not of
+    the key; the relative position bias and a BOOLEAN mask are [batch, heads, queries, keys], with any of them
+    1 and repeated; with PastSequenceLengthsTensor, past and present may be longer buffers, as ONNX Runtime
+    uses them, so that the number of keys is free.
+    """
+    given = {name: tensor for name, tensor in locals().items() if isinstance(tensor, TensorDesc)}
+    heads, shared = query_head_count, key_value_head_count
+    batch, queries, head_size = _query(given, heads)
+    keys = _key_length(given, queries)
+    value_size = _value_size(given, shared, head_size)
+    past = past_key_tensor.sizes[-2] if past_key_tensor else 0
+    total = None if past_sequence_lengths_tensor else keys + past
+    key_size, all_values = shared * head_size, shared * value_size
+    expected: dict[str, tuple[Size, ...]] = {
+        "query_tensor": (batch, queries, heads * head_size),
+        "key_tensor": (batch, keys, key_size),
+        "value_tensor": (batch, keys, all_values),
+        "stacked_query_key_tensor": (batch, queries, heads, 2, head_size),
+        "stacked_key_value_tensor": (batch, keys, shared, 2, head_size),
+        "stacked_query_key_value_tensor": (batch, queries, heads, 3, head_size),
+        "bias_tensor": (heads * head_size + key_size + all_values,),
+        "relative_position_bias_tensor": _repeated(batch, heads, queries, total),
+        "past_key_tensor": (batch, shared, past, head_size),
+        "past_value_tensor": (batch, shared, past, value_size),
+        "past_sequence_lengths_tensor": (batch,),
+        "output_tensor": (batch, queries, heads * value_size),
+        "output_present_key_tensor": (batch, shared, total, head_size),
+        "output_present_value_tensor": (batch, shared, total, value_size),
+    }
+    if mask_tensor is not None:
+        expected["mask_tensor"] = _mask(mask_type, batch, heads, queries, total)
+    for name, tensor in given.items():
+        sizes = right_aligned(expected[name], len(tensor.sizes))
+        yield from expect(name, tensor, sizes, "the query, key, value, heads and mask type given")
+
+
+def _mask(kind: MaskType, batch: int, heads: int, queries: int, total: int | None) -> tuple[Size, ...]:
+    expected: dict[MaskType, tuple[Size, ...]] = {
+        MaskType.KEY_SEQUENCE_LENGTH: (1, batch),
+        MaskType.KEY_SEQUENCE_END_START: (2, batch),
+        MaskType.KEY_QUERY_SEQUENCE_LENGTH_START_END: (3 * batch + 2,),
+        MaskType.BOOLEAN: _repeated(batch, heads, queries, total),
+    }
+    return expected[kind]
+
+
+def _query(given: dict[str, TensorDesc], heads: int) -> tuple[int, int, int]:
+    """Batch size, sequence length and head size, from whichever tensor has the query."""
+    if "query_tensor" in given:
+        batch, queries, hidden = given["query_tensor"].sizes[-3:]
+        return batch, queries, hidden // heads
+    stacked = given.get("stacked_query_key_tensor") or given["stacked_query_key_value_tensor"]
+    return stacked.sizes[0], stacked.sizes[1], stacked.sizes[4]
+
+
+def _key_length(given: dict[str, TensorDesc], queries: int) -> int:
+    """The number of new keys: 0 where all are in the past."""
+    if "key_tensor" in given:
+        return given["key_tensor"].sizes[-2]
+    if "stacked_key_value_tensor" in given:
+        return given["stacked_key_value_tensor"].sizes[1]
+    return 0 if "query_tensor" in given else queries
+
+
+def _value_size(given: dict[str, TensorDesc], heads: int, head_size: int) -> int:
+    """The size of one head of the value."""
+    if "value_tensor" in given:
+        return given["value_tensor"].sizes[-1] // heads
+    if _only_past(set(given)):
+        return given["past_value_tensor"].sizes[-1]
+    return head_size
+
+
+def _repeated(*sizes: int | None) -> tuple[Size, ...]:
+    return tuple(None if size is None else (1, size) for size in sizes)

@@ -1,0 +1,90 @@
+"""Convolution forward and backward."""
+
+from __future__ import annotations
+
+from opendml.spec.enums import ConvolutionDirection
+from opendml.spec.rules.declared import Broken, rule
+from opendml.spec.rules.sizes import Size, expect
+from opendml.spec.rules.windows import windows
+from opendml.spec.tensor_desc import TensorDesc
+
+_CONVOLUTIONS = ("CONVOLUTION", "CONVOLUTION_INTEGER", "QUANTIZED_LINEAR_CONVOLUTION")
+
+
+@rule(*_CONVOLUTIONS, basic=True)
+def equal_groups(
+    input_tensor: TensorDesc,
+    filter_tensor: TensorDesc,
+    group_count: int,
+    direction: ConvolutionDirection = ConvolutionDirection.FORWARD,
+) -> Broken:
+    """GroupCount divides the input's channels, and forward the number of filters."""
+    channels, filters = input_tensor.sizes[1], filter_tensor.sizes[0]
+    if channels % group_count:
+        yield "group_count", f": {group_count}; must divide InputTensor's {channels} channels"
+    elif direction is ConvolutionDirection.FORWARD and filters % group_count:
+        yield "group_count", f": {group_count}; must divide FilterTensor's {filters} filters"
+
+
+@rule(*_CONVOLUTIONS)
+def convolved_channels(
+    input_tensor: TensorDesc,
+    filter_tensor: TensorDesc,
+    group_count: int,
+    direction: ConvolutionDirection = ConvolutionDirection.FORWARD,
+    bias_tensor: TensorDesc | None = None,
+) -> Broken:
+    """Filters are (outputs, inputs of a group, ...) forward and (inputs, outputs of a group, ...) backward.
+
+    The pages do not say so; ONNX's are, and ONNX Runtime hands them to DirectML unchanged.
+    """
+    channels, dimensions = input_tensor.sizes[1], len(input_tensor.sizes)
+    forward = direction is ConvolutionDirection.FORWARD
+    needed: tuple[Size, Size] = (None, channels // group_count) if forward else (channels, None)
+    reason = f"{channels} channels in {group_count} groups {'forward' if forward else 'backward'}"
+    yield from expect("filter_tensor", filter_tensor, (*needed, *(None,) * (dimensions - 2)), reason)
+    outputs = _output_channels(filter_tensor, group_count, direction)
+    bias = (1, outputs, *(1,) * (dimensions - 2))
+    yield from expect("bias_tensor", bias_tensor, bias, f"{outputs} output channels")
+
+
+@rule(*_CONVOLUTIONS)
+def convolved_sizes(
+    input_tensor: TensorDesc,
+    filter_tensor: TensorDesc,
+    output_tensor: TensorDesc,
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    start_padding: tuple[int, ...],
+    end_padding: tuple[int, ...],
+    group_count: int,
+    output_padding: tuple[int, ...] | None = None,
+    direction: ConvolutionDirection = ConvolutionDirection.FORWARD,
+) -> Broken:
+    """Forward (size + paddings - span) / stride + 1, rounded down, with span (filter - 1) * dilation + 1.
+
+    Backward a size that gives the input's forward. The pages have no formula. Backward there are as many
+    such sizes as the stride, and all are accepted: ONNX Runtime chooses among them by the output alone. The
+    output padding is added in both directions.
+    """
+    batch, _, *image = input_tensor.sizes
+    spatial = windows(image, filter_tensor.sizes[2:], strides, dilations, start_padding, end_padding)
+    if direction is ConvolutionDirection.FORWARD:
+        found = [range(window.positions.start, window.positions.start + 1) for window in spatial]
+    else:
+        found = [window.origins for window in spatial]
+    padding = output_padding or (0,) * len(image)
+    channels = _output_channels(filter_tensor, group_count, direction)
+    expected: list[Size] = [batch, channels, *map(_padded, found, padding)]
+    reason = "the input, filter, strides, dilations, padding and groups given"
+    yield from expect("output_tensor", output_tensor, expected, reason)
+
+
+def _output_channels(filter_tensor: TensorDesc, group_count: int, direction: ConvolutionDirection) -> int:
+    outputs, inputs = filter_tensor.sizes[:2]
+    return outputs if direction is ConvolutionDirection.FORWARD else inputs * group_count
+
+
+def _padded(sizes: range, padding: int) -> range:
+    """The sizes with output padding; it makes up for no filter that is larger than the padded input."""
+    return range(sizes.start + padding, sizes.stop + padding) if sizes.start > 0 else sizes

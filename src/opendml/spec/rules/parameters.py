@@ -1,0 +1,114 @@
+"""Scales and zero points: one for a tensor, for each channel, row or column, or for each block."""
+
+from __future__ import annotations
+
+from opendml.spec.enums import QuantizationType, TensorDataType
+from opendml.spec.rules.declared import Broken, rule
+from opendml.spec.tensor_desc import TensorDesc
+
+
+def one_or_each(parameter: str, tensor: TensorDesc | None, axis: int, count: int, what: str) -> Broken:
+    """All sizes are 1, or all but the one at `axis`, counted from the last (-1), which is `count`.
+
+    A tensor of fewer dimensions stands right-aligned under the others, as everywhere in DirectML: with one
+    dimension it can only hold a single parameter, or one for each column.
+    """
+    if tensor is None:
+        return
+    sizes = list(tensor.sizes)
+    single = [1] * len(sizes)
+    each = single.copy()
+    if len(sizes) >= -axis:
+        each[axis] = count
+    if sizes not in (single, each):
+        other = f", or {each} for one of each {what}" if each != single else ""
+        yield parameter, f": sizes {sizes}; must be {single}{other}"
+
+
+@rule("CONVOLUTION_INTEGER", "QUANTIZED_LINEAR_CONVOLUTION")
+def filter_parameters(
+    filter_tensor: TensorDesc,
+    filter_scale_tensor: TensorDesc | None = None,
+    filter_zero_point_tensor: TensorDesc | None = None,
+) -> Broken:
+    """The filter has one scale and zero point, or one for each output channel."""
+    axis, count = 1 - len(filter_tensor.sizes), filter_tensor.sizes[0]
+    yield from one_or_each("filter_scale_tensor", filter_scale_tensor, axis, count, "output channel")
+    yield from one_or_each(
+        "filter_zero_point_tensor", filter_zero_point_tensor, axis, count, "output channel"
+    )
+
+
+@rule("QUANTIZED_LINEAR_AVERAGE_POOLING")
+def channel_parameters(
+    input_tensor: TensorDesc,
+    input_scale_tensor: TensorDesc,
+    output_scale_tensor: TensorDesc,
+    input_zero_point_tensor: TensorDesc | None = None,
+    output_zero_point_tensor: TensorDesc | None = None,
+) -> Broken:
+    """Input and output have one scale and zero point, or one for each channel."""
+    axis, count = 1 - len(input_tensor.sizes), input_tensor.sizes[1]
+    yield from one_or_each("input_scale_tensor", input_scale_tensor, axis, count, "channel")
+    yield from one_or_each("input_zero_point_tensor", input_zero_point_tensor, axis, count, "channel")
+    yield from one_or_each("output_scale_tensor", output_scale_tensor, axis, count, "channel")
+    yield from one_or_each("output_zero_point_tensor", output_zero_point_tensor, axis, count, "channel")
+
+
+@rule("MATRIX_MULTIPLY_INTEGER", "MATRIX_MULTIPLY_INTEGER_TO_FLOAT", "QUANTIZED_LINEAR_MATRIX_MULTIPLY")
+def matrix_parameters(
+    a_tensor: TensorDesc,
+    b_tensor: TensorDesc,
+    a_scale_tensor: TensorDesc | None = None,
+    a_zero_point_tensor: TensorDesc | None = None,
+    b_scale_tensor: TensorDesc | None = None,
+    b_zero_point_tensor: TensorDesc | None = None,
+    output_scale_tensor: TensorDesc | None = None,
+    output_zero_point_tensor: TensorDesc | None = None,
+) -> Broken:
+    """A and the output have one scale and zero point, or one for each row; B one, or one for each column."""
+    rows, columns = a_tensor.sizes[-2], b_tensor.sizes[-1]
+    yield from one_or_each("a_scale_tensor", a_scale_tensor, -2, rows, "row")
+    yield from one_or_each("a_zero_point_tensor", a_zero_point_tensor, -2, rows, "row")
+    yield from one_or_each("b_scale_tensor", b_scale_tensor, -1, columns, "column")
+    yield from one_or_each("b_zero_point_tensor", b_zero_point_tensor, -1, columns, "column")
+    yield from one_or_each("output_scale_tensor", output_scale_tensor, -2, rows, "row")
+    yield from one_or_each("output_zero_point_tensor", output_zero_point_tensor, -2, rows, "row")
+
+
+@rule("ELEMENT_WISE_QUANTIZE_LINEAR")
+def scale_type(input_tensor: TensorDesc, scale_tensor: TensorDesc) -> Broken:
+    """The scale has the type of a floating-point input, and is FLOAT32 for INT32."""
+    given, other = scale_tensor.data_type, input_tensor.data_type
+    allowed = TensorDataType.FLOAT32 if other is TensorDataType.INT32 else other
+    if given is not allowed:
+        yield "scale_tensor", f": {given.name}; must be {allowed.name} for an InputTensor of {other.name}"
+
+
+@rule("QUANTIZE", real_tensor="InputTensor", integer_tensor="OutputTensor")
+@rule("DEQUANTIZE", real_tensor="OutputTensor", integer_tensor="InputTensor")
+def quantization_tensors(
+    real_tensor: TensorDesc,
+    integer_tensor: TensorDesc,
+    quantization_tensors: tuple[TensorDesc, ...],
+    quantization_type: QuantizationType,
+) -> Broken:
+    """A scale of the real tensor's type, and with SCALE_ZERO_POINT a zero point of the integers' type.
+
+    Every size divides that of the quantized tensor, into blocks that share a parameter. The page is silent
+    on all of it; this is what ONNX Runtime and Chromium give, and what ONNX says of the types.
+    """
+    needed = 2 if quantization_type is QuantizationType.SCALE_ZERO_POINT else 1
+    if len(quantization_tensors) != needed:
+        allowed = f"must be {needed} for {quantization_type.name}"
+        yield "quantization_tensors", f": {len(quantization_tensors)}; {allowed}"
+        return
+    roles = (("scale", "floating-point", real_tensor), ("zero point", "integer", integer_tensor))
+    for i, (tensor, (role, kind, other)) in enumerate(zip(quantization_tensors, roles, strict=False)):
+        given, needed_type = tensor.data_type, other.data_type
+        if given is not needed_type:
+            allowed = f"the {role} must have the type of the {kind} tensor, {needed_type.name}"
+            yield "quantization_tensors", f"[{i}]: {given.name}; {allowed}"
+        if any(size % blocks for size, blocks in zip(other.sizes, tensor.sizes, strict=True)):
+            allowed = f"each must divide that of the quantized tensor, {list(other.sizes)}"
+            yield "quantization_tensors", f"[{i}]: sizes {list(tensor.sizes)}; {allowed}"

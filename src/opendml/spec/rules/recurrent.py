@@ -1,0 +1,76 @@
+"""Recurrent networks."""
+
+from __future__ import annotations
+
+from opendml.spec.enums import RecurrentNetworkDirection
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.rules.declared import Broken, rule
+from opendml.spec.rules.sizes import Size, expect
+from opendml.spec.tensor_desc import TensorDesc
+
+
+@rule("RNN", gates=1)
+@rule("GRU", gates=3)
+@rule("LSTM", gates=4)
+def recurrent_sizes(
+    gates: int,
+    input_tensor: TensorDesc,
+    weight_tensor: TensorDesc,
+    recurrence_tensor: TensorDesc,
+    direction: RecurrentNetworkDirection,
+    bias_tensor: TensorDesc | None = None,
+    hidden_init_tensor: TensorDesc | None = None,
+    cell_mem_init_tensor: TensorDesc | None = None,
+    sequence_lengths_tensor: TensorDesc | None = None,
+    peephole_tensor: TensorDesc | None = None,
+    output_sequence_tensor: TensorDesc | None = None,
+    output_single_tensor: TensorDesc | None = None,
+    output_cell_single_tensor: TensorDesc | None = None,
+) -> Broken:
+    """All sizes follow from the input's, the hidden size (the last of RecurrenceTensor) and the direction."""
+    given = {name: tensor for name, tensor in locals().items() if isinstance(tensor, TensorDesc)}
+    _, steps, batch, features = input_tensor.sizes
+    hidden, directions = recurrence_tensor.sizes[3], _directions(direction)
+    state = (1, directions, batch, hidden)
+    expected: dict[str, tuple[Size, ...]] = {
+        "input_tensor": (1, None, None, None),
+        "weight_tensor": (1, directions, gates * hidden, features),
+        "recurrence_tensor": (1, directions, gates * hidden, hidden),
+        "bias_tensor": (1, 1, directions, 2 * gates * hidden),
+        "hidden_init_tensor": state,
+        "cell_mem_init_tensor": state,
+        "sequence_lengths_tensor": (1, 1, 1, batch),
+        "peephole_tensor": (1, 1, directions, 3 * hidden),
+        "output_sequence_tensor": (steps, directions, batch, hidden),
+        "output_single_tensor": state,
+        "output_cell_single_tensor": state,
+    }
+    for name, tensor in given.items():
+        yield from expect(name, tensor, expected[name], "the input, hidden size and direction given")
+
+
+@rule("RNN", each=1)
+@rule("GRU", each=2)
+@rule("LSTM", each=3)
+def activations_of_gates(
+    each: int, activation_descs: tuple[OperatorDesc, ...], direction: RecurrentNetworkDirection
+) -> Broken:
+    """For each direction RNN has one activation, GRU two, LSTM three."""
+    needed = each * _directions(direction)
+    if len(activation_descs) != needed:
+        yield "activation_descs", f": {len(activation_descs)}; must be {needed} for {direction.name}"
+
+
+@rule("RNN", "GRU", "LSTM")
+def some_output(
+    output_sequence_tensor: TensorDesc | None = None,
+    output_single_tensor: TensorDesc | None = None,
+    output_cell_single_tensor: TensorDesc | None = None,
+) -> Broken:
+    """There is at least one output. The pages are silent; ONNX Runtime's DirectML provider demands it."""
+    if output_sequence_tensor is output_single_tensor is output_cell_single_tensor is None:
+        yield "output_sequence_tensor", ": missing; at least one output is required"
+
+
+def _directions(direction: RecurrentNetworkDirection) -> int:
+    return 2 if direction is RecurrentNetworkDirection.BIDIRECTIONAL else 1

@@ -1,0 +1,44 @@
+"""Reductions, and what they accept of dimensions."""
+
+from __future__ import annotations
+
+from opendml.spec.enums import ReduceFunction
+from opendml.spec.rules.declared import Broken, rule
+from opendml.spec.rules.sizes import expect, without_leading_ones
+from opendml.spec.tensor_desc import TensorDesc
+
+_INDICES = (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
+
+
+@rule("REDUCE", "ARGMIN", "ARGMAX")
+def reduced_sizes(input_tensor: TensorDesc, output_tensor: TensorDesc, axes: tuple[int, ...]) -> Broken:
+    """The output has the input's sizes, with 1 at every axis that is reduced."""
+    expected = tuple(1 if i in axes else size for i, size in enumerate(input_tensor.sizes))
+    yield from expect("output_tensor", output_tensor, expected, "the input and axes given")
+
+
+@rule("REDUCE")
+def reduced_type(input_tensor: TensorDesc, output_tensor: TensorDesc, function: ReduceFunction) -> Broken:
+    """The output has the input's type, unless it holds indices (ARGMIN, ARGMAX)."""
+    given, other = output_tensor.data_type, input_tensor.data_type
+    if function not in _INDICES and given is not other:
+        yield "output_tensor", f": {given.name}; must have the data type of InputTensor, {other.name}"
+
+
+@rule("ACTIVATION_SOFTMAX", "ACTIVATION_LOG_SOFTMAX", "ACTIVATION_HARDMAX")
+def rows_of_features(input_tensor: TensorDesc) -> Broken:
+    """The input has at most two dimensions after leading ones."""
+    effective = without_leading_ones(input_tensor.sizes)
+    if len(effective) > 2:
+        allowed = f"must be 2 dimensions or less after leading ones, not {len(effective)}"
+        yield "input_tensor", f": sizes {list(input_tensor.sizes)}; {allowed}"
+
+
+@rule("VALUE_SCALE_2D")
+def channel_biases(input_tensor: TensorDesc, bias: tuple[float, ...]) -> Broken:
+    """There is a bias for each channel, of which there are 1 or 3."""
+    channels = input_tensor.sizes[1]
+    if channels not in (1, 3):
+        yield "input_tensor", f".Sizes[1]: {channels}; must be 1 or 3 channels"
+    elif len(bias) != channels:
+        yield "bias", f": {len(bias)} elements; must be {channels}, one for each channel (ChannelCount)"

@@ -1,0 +1,74 @@
+"""Regions of interest: pooling and alignment."""
+
+from __future__ import annotations
+
+from opendml.spec.enums import ReduceFunction
+from opendml.spec.operator_desc import Size2D
+from opendml.spec.rules.declared import Broken, rule
+from opendml.spec.rules.sizes import expect, right_aligned
+from opendml.spec.tensor_desc import TensorDesc
+
+
+@rule("ROI_POOLING")
+def pooled_regions(
+    input_tensor: TensorDesc, roi_tensor: TensorDesc, output_tensor: TensorDesc, pooled_size: Size2D
+) -> Broken:
+    """Regions are (1, 1, N, 5), the output has the pooled size for each region and channel."""
+    yield from expect("roi_tensor", roi_tensor, (1, 1, None, 5), "regions of batch index and corners")
+    expected = (roi_tensor.sizes[2], input_tensor.sizes[1], pooled_size.height, pooled_size.width)
+    yield from expect("output_tensor", output_tensor, expected, "the regions, channels and PooledSize given")
+
+
+@rule("ROI_ALIGN", "ROI_ALIGN1", aligned_tensor="OutputTensor")
+@rule("ROI_ALIGN_GRAD", aligned_tensor="InputGradientTensor")
+def aligned_regions(
+    roi_tensor: TensorDesc,
+    batch_indices_tensor: TensorDesc,
+    aligned_tensor: TensorDesc,
+    input_tensor: TensorDesc | None = None,
+    output_gradient_tensor: TensorDesc | None = None,
+) -> Broken:
+    """Regions are (N, 4) and batch indices (N), after leading ones; the aligned sizes are free.
+
+    The gradient's page says that it has "typically" the sizes of the forward input; it must where both are
+    given, because the batches and pixels would not be the same.
+    """
+    regions = right_aligned((None, 4), len(roi_tensor.sizes))
+    yield from expect("roi_tensor", roi_tensor, regions, "regions of two corners")
+    count = roi_tensor.sizes[-2]
+    indices = right_aligned((count,), len(batch_indices_tensor.sizes))
+    yield from expect("batch_indices_tensor", batch_indices_tensor, indices, "the regions given")
+    image = input_tensor or output_gradient_tensor
+    channels = image.sizes[1] if image else None
+    yield from expect(
+        "aligned_tensor", aligned_tensor, (count, channels, None, None), "the regions and channels given"
+    )
+    if input_tensor and output_gradient_tensor:
+        yield from expect(
+            "output_gradient_tensor", output_gradient_tensor, input_tensor.sizes, "the InputTensor given"
+        )
+
+
+@rule("ROI_ALIGN", "ROI_ALIGN1", "ROI_ALIGN_GRAD")
+def ordered_samples(minimum_samples_per_output: int, maximum_samples_per_output: int) -> Broken:
+    """MinimumSamplesPerOutput is at most MaximumSamplesPerOutput."""
+    if minimum_samples_per_output > maximum_samples_per_output:
+        allowed = f"must be at most MaximumSamplesPerOutput, {maximum_samples_per_output}"
+        yield "minimum_samples_per_output", f": {minimum_samples_per_output}; {allowed}"
+
+
+@rule("ROI_ALIGN_GRAD")
+def region_gradients(
+    reduction_function: ReduceFunction,
+    input_tensor: TensorDesc | None = None,
+    output_gradient_tensor: TensorDesc | None = None,
+    output_roi_gradient_tensor: TensorDesc | None = None,
+) -> Broken:
+    """There is at least one gradient; that of the regions, and that of maxima, need the forward input."""
+    if output_gradient_tensor is None and output_roi_gradient_tensor is None:
+        yield "output_gradient_tensor", ": missing; required without OutputROIGradientTensor"
+    if input_tensor is None:
+        if output_roi_gradient_tensor is not None:
+            yield "input_tensor", ": missing; required with OutputROIGradientTensor"
+        elif reduction_function is ReduceFunction.MAX:
+            yield "input_tensor", ": missing; required for ReductionFunction MAX"

@@ -1,0 +1,86 @@
+"""Sizes that a tensor must have, and the message when it has others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opendml.spec.rules.declared import Broken
+from opendml.spec.tensor_desc import TensorDesc
+
+Size = int | tuple[int, ...] | range | None
+"""What one size must be: that number, one of several, or (None) anything."""
+
+
+def expect(parameter: str, tensor: TensorDesc | None, expected: Sequence[Size], reason: str) -> Broken:
+    """One message where the tensor is given and its sizes are not the expected ones.
+
+    Args:
+        parameter: the rule's name for the tensor.
+        tensor: what was given.
+        expected: what each size must be. A calculated number below 1 means that no sizes are right.
+        reason: what the sizes follow from, as in "must be [2, 3] for the input and axes given".
+    """
+    if tensor is not None:
+        message = sizes_message(tensor, expected, reason)
+        if message:
+            yield parameter, message
+
+
+def sizes_message(tensor: TensorDesc, expected: Sequence[Size], reason: str) -> str | None:
+    """Why the tensor has not the expected sizes; None when it has them."""
+    sizes = tensor.sizes
+    if sizes == tuple(expected) or (len(sizes) == len(expected) and all(map(_fits, sizes, expected))):
+        return None
+    if any(size is not None and _most(size) < 1 for size in expected):
+        return f": sizes {list(sizes)}; none are right, because {reason} would make them {_listed(expected)}"
+    return f": sizes {list(sizes)}; must be {_listed(expected)} for {reason}"
+
+
+def right_aligned(expected: Sequence[Size], rank: int) -> tuple[Size, ...]:
+    """The expected sizes with leading ones added, or left out, so that there are `rank` of them.
+
+    Where too few of the leading ones can be 1 they stay, so that no tensor of that rank fits.
+    """
+    surplus = len(expected) - rank
+    if surplus <= 0:
+        return (*(1,) * -surplus, *expected)
+    if all(_fits(1, size) for size in expected[:surplus]):
+        return tuple(expected[surplus:])
+    return tuple(expected)
+
+
+def without_leading_ones(sizes: Sequence[int]) -> tuple[int, ...]:
+    """The sizes from the first that is not 1 on; their number is DirectML's effective rank.
+
+    >>> without_leading_ones([1, 1, 2, 1])
+    (2, 1)
+    """
+    first = next((i for i, size in enumerate(sizes) if size != 1), len(sizes))
+    return tuple(sizes[first:])
+
+
+def replaced(sizes: Sequence[int], axis: int, size: Size) -> tuple[Size, ...]:
+    """The sizes with another one at an axis."""
+    return (*sizes[:axis], size, *sizes[axis + 1 :])
+
+
+def _fits(size: int, expected: Size) -> bool:
+    if expected is None:
+        return True
+    return size == expected if isinstance(expected, int) else size in expected
+
+
+def _most(size: int | tuple[int, ...] | range) -> int:
+    return size if isinstance(size, int) else max(size[0], size[-1])
+
+
+def _listed(expected: Sequence[Size]) -> str:
+    return f"[{', '.join(map(_shown, expected))}]"
+
+
+def _shown(size: Size) -> str:
+    if size is None:
+        return "any"
+    if isinstance(size, range) and len(size) > 2:
+        return f"{size.start} to {size.stop - 1}"
+    return str(size) if isinstance(size, int) else " or ".join(map(str, dict.fromkeys(size)))

@@ -1,0 +1,51 @@
+"""Windows that slide over spatial dimensions: how many positions they have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Window(NamedTuple):
+    """A window of `extent` elements, `dilation` apart, that moves in steps of `stride` along a dimension."""
+
+    size: int
+    extent: int
+    stride: int
+    dilation: int
+    start: int
+    end: int
+
+    @property
+    def span(self) -> int:
+        """The elements from the window's first to its last.
+
+        The pages of the dilated poolings leave the dilation out of their formula; ONNX Runtime's DirectML
+        provider does not.
+        """
+        return (self.extent - 1) * self.dilation + 1
+
+    @property
+    def positions(self) -> range:
+        """How many there are in the padded dimension: rounded down, and rounded up where that is more."""
+        room = self.size + self.start + self.end - self.span
+        return range(room // self.stride + 1, -(-room // self.stride) + 2) if room >= 0 else range(1)
+
+    @property
+    def origins(self) -> range:
+        """The sizes over which the window has `size` positions, rounded down: as many sizes as the stride."""
+        least = (self.size - 1) * self.stride + self.span - self.start - self.end
+        return range(max(1, least), least + self.stride) if least + self.stride > 1 else range(1)
+
+
+def windows(
+    sizes: Sequence[int],
+    extents: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int] | None,
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+) -> list[Window]:
+    """A window for each spatial dimension; no dilations are all 1."""
+    dilations = (1,) * len(strides) if dilations is None else dilations
+    return list(map(Window, sizes, extents, strides, dilations, start_padding, end_padding))

@@ -1,0 +1,113 @@
+"""Arrays in device memory of opendml's own, which other libraries take over through DLPack without a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from opendml.program.program import packed
+from opendml.program.scalar_type import ScalarType
+from opendml.spec.enums import TensorDataType
+from opendml.targets.cuda import dlpack
+from opendml.targets.cuda.driver import CudaDevice
+from opendml.targets.memory import TensorMemory
+
+
+class DeviceArray:
+    """A packed array on a CUDA device.
+
+    `torch.from_dlpack`, `cupy.from_dlpack` and `jax.dlpack.from_dlpack` make it an array of theirs over the
+    same memory. New arrays may be used in the order of the device's own stream, and what is written to them
+    must be on that stream, or done, before another library takes them over.
+
+    Raises:
+        Unsupported: out of memory.
+    """
+
+    def __init__(self, device: CudaDevice, sizes: Sequence[int], type: ScalarType) -> None:
+        self._device, self._layout = device, packed(type, sizes)
+        self._memory = device.allocate(self.nbytes, cleared=False)
+
+    def __repr__(self) -> str:
+        return f"DeviceArray({self.data_type.name}, {list(self.sizes)}, device='cuda:{self._device.index}')"
+
+    @property
+    def device_index(self) -> int:
+        """The number of its device."""
+        return self._device.index
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes, outermost first."""
+        return self._layout.sizes
+
+    @property
+    def data_type(self) -> TensorDataType:
+        """The type of the elements."""
+        return self._layout.type.data_type
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self._layout.element_count * self._layout.type.bytes
+
+    @property
+    def memory(self) -> TensorMemory:
+        """Where the elements are."""
+        return TensorMemory(self._memory.address, self._layout, True, self, self._device.index)
+
+    def copy_from(self, array: np.ndarray[Any, np.dtype[Any]]) -> None:
+        """Copies a host array of the same type and sizes here, and waits."""
+        source = np.ascontiguousarray(array)
+        self._memory.write(source.ctypes.data, source.nbytes)
+
+    def to_host(self) -> np.ndarray[Any, np.dtype[Any]]:
+        """A copy in host memory, after all work on the device."""
+        result = np.empty(self.sizes, self._layout.type.numpy)
+        self._memory.read(result.ctypes.data, result.nbytes)
+        return result
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """CUDA's array interface, version 3."""
+        return {
+            "shape": self.sizes,
+            "typestr": self._layout.type.numpy.str,
+            "data": (self._memory.address, False),
+            "version": 3,
+            "stream": int(self._device.stream),
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The kind and the number of the device."""
+        return dlpack.CUDA_DEVICES[0], self._device.index
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A capsule with the array, ready on the consumer's `stream` (None: the default one; -1: nothing to
+        wait for).
+
+        Raises:
+            BufferError: a copy or another device is asked for.
+        """
+        if copy or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
+            raise BufferError("this array is shared as it is: no copies, no other device")
+        if stream != -1 and stream != int(self._device.stream):
+            self._device.order(self._device.stream, stream or 0)
+        return dlpack.capsule(self.memory, max_version is not None and max_version[0] >= dlpack.MAJOR_VERSION)
+
+
+def copied_to(device: CudaDevice, memory: TensorMemory) -> TensorMemory:
+    """A copy, on a device, of the bytes from the lowest to the highest of a tensor in host memory."""
+    low, high = memory.layout.span
+    room = device.allocate(high - low)
+    room.write(memory.address + low, high - low)
+    return TensorMemory(room.address - low, memory.layout, True, room, device.index)

@@ -1,0 +1,69 @@
+"""Memory on a CUDA device, in the order of streams."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from opendml.errors import Unsupported
+from opendml.targets.cuda.driver import CudaDevice, check, driver_module
+
+
+class Memory:
+    """Some bytes on a device; freed with the object, after the work that was enqueued by then.
+
+    Raises:
+        Unsupported: out of memory.
+    """
+
+    def __init__(self, owner: CudaDevice, size: int, cleared: bool = True) -> None:
+        self.device, self.size = owner, size
+        self.address = 0
+        if not size:
+            return
+        with owner.current(), _outside_recordings():
+            pointer = _allocate(owner, size)
+            if cleared:
+                check(driver_module().cuMemsetD8Async(pointer, 0, size, owner.stream), "clearing memory")
+                owner.synchronize(owner.stream)
+        self.address = int(pointer)
+        weakref.finalize(self, owner.retire, pointer, size).atexit = False
+
+    def write(self, source: int, size: int) -> None:
+        """Copies `size` bytes from an address in host memory, and waits."""
+        with self.device.current():
+            check(driver_module().cuMemcpyHtoD(self.address, source, size), "copying to the device")
+            # A small copy returns once it is staged; other streams would not wait for its arrival.
+            check(driver_module().cuCtxSynchronize(), "copying to the device")
+
+    def read(self, target: int, size: int) -> None:
+        """Copies `size` bytes to an address in host memory, after all work on the device."""
+        with self.device.current():
+            check(driver_module().cuCtxSynchronize(), "running a kernel")
+            check(driver_module().cuMemcpyDtoH(target, self.address, size), "copying from the device")
+
+
+def _allocate(owner: CudaDevice, size: int) -> Any:
+    task = f"{size:,} bytes on the device"
+    try:
+        return check(driver_module().cuMemAllocAsync(size, owner.stream), task)
+    except Unsupported:
+        # What was retired is still taken until the device is idle.
+        owner.synchronize_all()
+        return check(driver_module().cuMemAllocAsync(size, owner.stream), task)
+
+
+@contextmanager
+def _outside_recordings() -> Iterator[None]:
+    """While a stream of the caller records a graph, the driver allows allocations only to threads that say
+    that theirs are no part of it.
+    """
+    driver = driver_module()
+    relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    before = check(driver.cuThreadExchangeStreamCaptureMode(relaxed), "allocating memory")
+    try:
+        yield
+    finally:
+        driver.cuThreadExchangeStreamCaptureMode(before)

@@ -1,0 +1,54 @@
+"""The caller's streams, and what must stay alive until work on them is done."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from opendml.errors import InvalidArgument
+from opendml.targets.cuda.driver import CudaDevice, check, driver_module
+
+
+def stream_handle(stream: Any) -> int:
+    """The driver's handle of a stream: an integer (0, the legacy default stream), or what has the protocol
+    `__cuda_stream__` (cuda-core, PyTorch, CuPy), PyTorch's `cuda_stream` or CuPy's `ptr`.
+
+    Raises:
+        InvalidArgument: none of these.
+    """
+    if isinstance(stream, int) and not isinstance(stream, bool) and stream >= 0:
+        return stream
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None and not isinstance(stream, type):
+        # An early form of the protocol was an attribute.
+        _, handle = protocol() if callable(protocol) else protocol
+        return int(handle)
+    for attribute in ("cuda_stream", "ptr"):
+        handle = getattr(stream, attribute, None)
+        if isinstance(handle, int):
+            return handle
+    raise InvalidArgument(
+        f"stream: {stream!r}; a CUDA stream is needed: a handle from 0, or an object with __cuda_stream__"
+    )
+
+
+class InFlight:
+    """Objects whose memory work on a device still uses. Arrays of libraries that do not know the stream are
+    held here: their owners could otherwise give the memory to others too early.
+    """
+
+    def __init__(self, device: CudaDevice) -> None:
+        self._device = device
+        self._held: deque[tuple[Any, Any]] = deque()
+
+    def hold(self, objects: Any, stream: int) -> None:
+        """Keeps objects until all work that is on a stream by now is done, or some time longer."""
+        driver = driver_module()
+        with self._device.current():
+            flags = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
+            event = check(driver.cuEventCreate(flags), "creating an event")
+            check(driver.cuEventRecord(event, driver.CUstream(stream)), "recording an event")
+            self._held.append((event, objects))
+            while self._held and driver.cuEventQuery(self._held[0][0])[0].value == 0:
+                done, _ = self._held.popleft()
+                driver.cuEventDestroy(done)

@@ -1,0 +1,180 @@
+"""A CUDA device and an array library that live in host memory: programs run by the reference target. They
+show that arrays, streams and errors are handled right where there is no GPU."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opendml.program.program import Program
+from opendml.runtime import immediate, immediate_cuda
+from opendml.runtime.host_array import Array, memory_of
+from opendml.runtime.plans import Plans
+from opendml.targets.cuda import dlpack, driver, executable, hosted, streams
+from opendml.targets.memory import TensorMemory
+from opendml.targets.reference.executable import ReferenceExecutable
+
+OWN_STREAM = 70
+LIBRARY_STREAM = 80
+
+
+class FakeMemory:
+    """Bytes of the device."""
+
+    def __init__(self, size: int) -> None:
+        self._bytes = np.full(size, 0xAB, np.uint8)
+        self.address = self._bytes.ctypes.data
+
+    def write(self, source: int, size: int) -> None:
+        ctypes.memmove(self.address, source, size)
+
+    def read(self, target: int, size: int) -> None:
+        ctypes.memmove(target, self.address, size)
+
+
+class FakeDevice:
+    """A device that keeps a log of what was asked of its streams."""
+
+    def __init__(self, index: int) -> None:
+        self.index, self.alone, self.stream = index, True, OWN_STREAM
+        self.log: list[tuple[Any, ...]] = []
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        yield
+
+    def allocate(self, size: int, *, cleared: bool = True) -> FakeMemory:
+        return FakeMemory(size)
+
+    def synchronize(self, stream: Any) -> None:
+        self.log.append(("synchronize", int(stream)))
+
+    def synchronize_all(self) -> None:
+        self.log.append(("synchronize all",))
+
+    def order(self, before: Any, after: Any) -> None:
+        self.log.append(("order", int(before), int(after)))
+
+
+class FakeInstance(executable.CudaInstance):
+    """A program over the fake device's memory."""
+
+    def __init__(self, program: Program, device: FakeDevice) -> None:
+        self._reference = ReferenceExecutable(program).instantiate()
+        self.device: Any = device
+
+    def bind(self, buffer: int, address: int) -> None:
+        self._reference.bind(buffer, address)
+
+    def enqueue(self, stream: int) -> None:
+        self.device.log.append(("run", stream))
+        self._reference.dispatch()
+
+    def dispatch(self) -> None:
+        self.enqueue(OWN_STREAM)
+
+
+class FakeExecutable:
+    """A program for the fake device."""
+
+    temporary_bytes = 0
+
+    def __init__(self, program: Program, device_index: int = 0) -> None:
+        self._program, self.device = program, driver.device(device_index)
+
+    def instantiate(self) -> FakeInstance:
+        return FakeInstance(self._program, self.device)
+
+
+class FakeArray:
+    """An array of the library `fakelib`, on a fake device."""
+
+    def __init__(self, values: Array, device: int = 0, writable: bool = True) -> None:
+        self.values, self.device, self.writable = values, device, writable
+        self.streams: list[int | None] = []
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, self.device
+
+    def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, int] | None = None) -> Any:
+        self.streams.append(stream)
+        memory = memory_of(self.values, "values")
+        shared = TensorMemory(memory.address, memory.layout, self.writable, self, self.device)
+        return dlpack.capsule(shared, versioned=max_version is not None)
+
+
+class UnversionedArray(FakeArray):
+    """One of a library from before DLPack's versions."""
+
+    def __dlpack__(self, *, stream: int | None = None, **versions: Any) -> Any:
+        if versions:
+            raise TypeError(f"unexpected {versions}")
+        return super().__dlpack__(stream=stream)
+
+
+class InterfaceArray:
+    """One with CUDA's array interface alone, whose values are ready on a stream of its own."""
+
+    def __init__(self, values: Array, read_only: bool = False) -> None:
+        self.values = values
+        self.__cuda_array_interface__ = {
+            "shape": values.shape,
+            "typestr": values.dtype.str,
+            "strides": values.strides,
+            "data": (values.ctypes.data, read_only),
+            "version": 3,
+            "stream": LIBRARY_STREAM,
+        }
+
+
+def _from_dlpack(array: Any) -> FakeArray:
+    """What `fakelib` makes of another library's array."""
+    memory = dlpack.read(array.__dlpack__(stream=LIBRARY_STREAM))
+    layout = memory.layout
+    raw: Any = (ctypes.c_uint8 * (layout.element_count * layout.type.bytes)).from_address(memory.address)
+    raw.owner = memory.owner
+    return FakeArray(np.frombuffer(raw, layout.type.numpy).reshape(layout.sizes))
+
+
+def install(monkeypatch: pytest.MonkeyPatch) -> list[FakeDevice]:
+    """Two fake devices and the library."""
+    devices = [FakeDevice(0), FakeDevice(1)]
+    for device in devices:
+        monkeypatch.setitem(driver._devices, device.index, device)
+    monkeypatch.setattr(hosted, "CudaExecutable", FakeExecutable)
+    monkeypatch.setattr(immediate_cuda, "CudaExecutable", FakeExecutable)
+    for module in (immediate, immediate_cuda):
+        monkeypatch.setattr(module, "_plans", Plans())
+    success = SimpleNamespace(value=0)
+
+    def created(*_: Any) -> tuple[Any, ...]:
+        return success, 1
+
+    def done(*_: Any) -> tuple[Any, ...]:
+        return (success,)
+
+    events = SimpleNamespace(
+        CUevent_flags=SimpleNamespace(CU_EVENT_DISABLE_TIMING=2),
+        CUstream=int,
+        cuEventCreate=created,
+        cuEventRecord=done,
+        cuEventQuery=done,
+        cuEventDestroy=done,
+    )
+    monkeypatch.setattr(streams, "driver_module", lambda: events)
+    monkeypatch.setattr(streams, "check", lambda results, _: results[-1])
+    library = ModuleType("fakelib")
+    library.from_dlpack = _from_dlpack
+    monkeypatch.setitem(sys.modules, "fakelib", library)
+    for kind in (FakeArray, UnversionedArray, InterfaceArray):
+        monkeypatch.setattr(kind, "__module__", "fakelib")
+    monkeypatch.setattr("opendml.targets.cuda.arrays.device_at", lambda address: 0)
+    monkeypatch.setattr(driver, "device_at", lambda address: 0)
+    return devices

@@ -1,0 +1,154 @@
+"""Memory and contexts of a device, on a driver that counts what it was asked for."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from opendml.errors import DeviceRemoved, Unsupported
+from opendml.targets.cuda import driver
+from tests.cuda.fake_driver import FakeDriver, Result, use
+
+pytest.importorskip("cuda.bindings.nvrtc")
+
+ROOM = 1000
+
+
+class CountingDriver(FakeDriver):
+    """A driver with `devices` devices of ROOM bytes."""
+
+    CUfunction_attribute = SimpleNamespace(
+        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES="shared",
+    )
+    CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_RELAXED="relaxed")
+
+    def __init__(self, devices: int = 1) -> None:
+        super().__init__()
+        self.devices = devices
+        self.taken: dict[int, int] = {}
+        self.contexts: list[Any] = ["the caller's"]
+        self.capture_mode: Any = "global"
+        self.modes_of_allocations: list[Any] = []
+        self.synchronized = 0
+        self.attributes: dict[str, int] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        """All that is of no interest succeeds."""
+        return lambda *_: (Result(0), 1)
+
+    def cuDeviceGetCount(self) -> tuple[Result, int]:  # noqa: N802 - the driver's name
+        return Result(0), self.devices
+
+    def cuCtxSetCurrent(self, context: Any) -> tuple[Result]:  # noqa: N802
+        self.contexts[-1] = context
+        return (Result(0),)
+
+    def cuCtxPushCurrent(self, context: Any) -> tuple[Result]:  # noqa: N802
+        self.contexts.append(context)
+        return (Result(0),)
+
+    def cuCtxPopCurrent(self) -> tuple[Result, Any]:  # noqa: N802
+        return Result(0), self.contexts.pop()
+
+    def cuCtxSynchronize(self) -> tuple[Result]:  # noqa: N802
+        self.synchronized += 1
+        return (Result(0),)
+
+    def cuThreadExchangeStreamCaptureMode(self, mode: Any) -> tuple[Result, Any]:  # noqa: N802
+        before, self.capture_mode = self.capture_mode, mode
+        return Result(0), before
+
+    def cuMemAllocAsync(self, size: int, stream: Any) -> tuple[Result, int]:  # noqa: N802
+        self.modes_of_allocations.append(self.capture_mode)
+        if sum(self.taken.values()) + size > ROOM:
+            return Result(2), 0
+        pointer = 4096 * (len(self.modes_of_allocations))
+        self.taken[pointer] = size
+        return Result(0), pointer
+
+    def cuFuncSetAttribute(self, function: Any, attribute: str, value: int) -> tuple[Result]:  # noqa: N802
+        self.attributes[attribute] = value
+        return (Result(0),)
+
+    def cuMemFreeAsync(self, pointer: int, stream: Any) -> tuple[Result]:  # noqa: N802
+        del self.taken[pointer]
+        return (Result(0),)
+
+
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch, forgotten: None) -> CountingDriver:
+    fake = CountingDriver()
+    use(monkeypatch, fake)
+    return fake
+
+
+def test_memory_is_freed_after_a_wait_and_not_before(counting: CountingDriver) -> None:
+    device = driver.device()
+    memory = device.allocate(600)
+    del memory
+    assert counting.taken
+    device.synchronize_all()
+    assert counting.synchronized == 1
+    assert not counting.taken
+
+
+def test_memory_that_nobody_holds_makes_room(counting: CountingDriver) -> None:
+    device = driver.device()
+    memory = device.allocate(600)
+    del memory
+    again = device.allocate(700)
+    assert list(counting.taken.values()) == [700]
+    with pytest.raises(Unsupported, match=r"^cuda: out of memory: 400 bytes on the device"):
+        device.allocate(400)
+    assert again.address in counting.taken
+
+
+def test_much_dropped_memory_is_freed_without_being_asked(
+    counting: CountingDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "_MOST_RETIRED_BYTES", 500)
+    device = driver.device()
+    for _ in range(20):
+        device.allocate(100)
+    assert sum(counting.taken.values()) <= 500
+
+
+def test_allocations_are_no_part_of_what_the_caller_records(counting: CountingDriver) -> None:
+    memory = driver.device().allocate(100)
+    assert memory.address
+    assert set(counting.modes_of_allocations) == {"relaxed"}
+    assert counting.capture_mode == "global"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_callers_device_is_current_again_where_there_are_several(
+    counting: CountingDriver, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    counting.devices = 2
+    device = driver.device(1)
+    if fails:
+        monkeypatch.setattr(counting, "cuStreamSynchronize", lambda stream: (Result(700),), raising=False)
+        with pytest.raises(DeviceRemoved, match="ILLEGAL_ADDRESS"):
+            device.allocate(100)
+    else:
+        device.allocate(100)
+    assert counting.contexts == ["the caller's"]
+    assert counting.capture_mode == "global"
+
+
+@pytest.mark.parametrize(
+    ("shared_bytes", "attributes"),
+    [
+        (0, {}),
+        # With the kernel's own variables this is more than blocks get without asking.
+        (48 * 1024, {"shared": 48 * 1024}),
+        (1024, {"shared": 1024}),
+    ],
+)
+def test_functions_are_allowed_what_their_launches_need(
+    counting: CountingDriver, shared_bytes: int, attributes: dict[str, int]
+) -> None:
+    driver.device().function(b"code", shared_bytes)
+    assert counting.attributes == attributes

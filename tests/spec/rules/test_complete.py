@@ -1,0 +1,58 @@
+"""Every rule is broken by some desc of the tests beside this one, or tested over all operators elsewhere."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+
+import pytest
+
+from opendml.spec.rules import FAMILIES, declared, rules_of
+from opendml.spec.schema import operators
+from tests.spec.rules.breaking import NEWEST, Broken
+
+TESTED: dict[str, list[Broken]] = {
+    family: importlib.import_module(f"tests.spec.rules.test_{family}").BROKEN for family in FAMILIES
+}
+RULES = {
+    (operator.name, rule.name)
+    for operator in operators().values()
+    for level in (operator.introduced, NEWEST)
+    for rule in rules_of(operator, level)
+}
+
+# In test_field_rules.py.
+ELSEWHERE = {
+    "broadcastable",
+    "counted_dimensions",
+    "equal_ranks",
+    "equal_sizes",
+    "equal_types",
+    "fitting_scalar",
+    "type_of_tensor",
+    "valid_axes",
+}
+
+
+def test_every_rule_is_broken_somewhere() -> None:
+    tested = {broken.rule for family in TESTED.values() for broken in family}
+    assert {rule for _, rule in RULES} == tested | ELSEWHERE
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_operators_have_the_rules_that_are_tested_on_them(family: str) -> None:
+    for broken in TESTED[family]:
+        assert (broken.operator, broken.rule) in RULES
+
+
+def test_every_parameter_of_a_rule_is_a_field_of_some_operator() -> None:
+    """A parameter with a default that no operator has would never be read: a slip of the pen."""
+    read: dict[str, set[str]] = {}
+    every: dict[str, set[str]] = {}
+    for operator, declarations in declared._declarations.items():
+        fields = {field.python_name for field in operators()[operator].fields}
+        for function, bound, *_ in declarations:
+            names = set(inspect.signature(function).parameters)
+            every[function.__name__] = names
+            read.setdefault(function.__name__, set()).update(names & (fields | set(bound)))
+    assert read == every

@@ -1,0 +1,202 @@
+"""Slices, joins, tiles, padding, blocks."""
+
+from __future__ import annotations
+
+import pytest
+
+from opendml.spec.operator_desc import Size2D
+from tests.spec.rules.breaking import Broken, Valid, wrong_sizes
+
+WHOLE = "the other tensor and axis given"
+
+BROKEN = [
+    Broken(
+        "sliced_sizes",
+        "SLICE",
+        {"Sizes": [1] * 8},
+        [
+            wrong_sizes(
+                "OutputTensor", [2, 2, 2, 2, 2, 2, 2, 2], "[1, 1, 1, 1, 1, 1, 1, 1]", "the Sizes given"
+            )
+        ],
+    ),
+    Broken(
+        "sliced_sizes",
+        "SLICE",
+        {"OutputTensor": [2, 2, 2, 2, 2, 2, 2, 3]},
+        [
+            wrong_sizes(
+                "OutputTensor", [2, 2, 2, 2, 2, 2, 2, 3], "[2, 2, 2, 2, 2, 2, 2, 2]", "the Sizes given"
+            )
+        ],
+    ),
+    Broken(
+        "sliced_sizes",
+        "SLICE",
+        {"Offsets": [1, 1, 1, 1, 1, 1, 1, 2]},
+        [".Offsets[7]: 2; the last of 2 elements in steps of 2 must be below 4, not 4"],
+    ),
+    Broken(
+        "sliced_sizes",
+        "SLICE",
+        {"Strides": [4294967295, 2, 2, 2, 2, 2, 2, 2]},
+        [(".Offsets[0]: 1; the last of 2 elements in steps of 4294967295 must be below 4, not 4294967296")],
+    ),
+    Broken(
+        "window_within_input",
+        "SLICE1",
+        {"InputWindowOffsets": [2, 0, 0, 0, 0, 0, 0, 0]},
+        [".InputWindowOffsets[0]: 2; must be at most 1 for a window of 4 in 5 elements"],
+    ),
+    Broken(
+        "window_within_input",
+        "SLICE1",
+        {"InputWindowSizes": [4294967295, 2, 2, 2, 2, 2, 2, 2]},
+        [".InputWindowSizes[0]: 4294967295; must be at most 5, what there is"],
+    ),
+    Broken(
+        "window_within_input",
+        "SLICE1",
+        {"InputWindowStrides": [-4, 1, 1, 1, 1, 1, 1, 1]},
+        [".OutputTensor.Sizes[0]: 2; must be at most 1, what a window of 4 has with stride -4"],
+    ),
+    Broken(
+        "window_within_input",
+        "SLICE_GRAD",
+        {"InputGradientTensor": [3, 2, 2, 2, 2, 2, 2, 2]},
+        [(".InputGradientTensor.Sizes[0]: 3; must be at most 2, what a window of 4 has with stride -3")],
+    ),
+    Broken(
+        "parts_of_whole",
+        "JOIN",
+        {"InputTensors": [[1, 2, 2, 2, 2, 2, 2, 2], [2] * 8]},
+        [".OutputTensor.Sizes[0]: 4; must be the sum of the parts along the axis, 3"],
+    ),
+    Broken(
+        "parts_of_whole",
+        "JOIN",
+        {"InputTensors": [[1, 2, 2, 2, 2, 2, 2, 2], [3, 3, 2, 2, 2, 2, 2, 2]]},
+        [wrong_sizes("InputTensors[1]", [3, 3, 2, 2, 2, 2, 2, 2], "[any, 2, 2, 2, 2, 2, 2, 2]", WHOLE)],
+    ),
+    Broken(
+        "parts_of_whole",
+        "SPLIT",
+        {"InputTensor": [5, 2, 2, 2, 2, 2, 2, 2]},
+        [".InputTensor.Sizes[0]: 5; must be the sum of the parts along the axis, 4"],
+    ),
+    Broken(
+        "parts_of_whole",
+        "SPLIT",
+        {"OutputTensors": [[1, 2, 2, 2, 2, 2, 2, 1], [3, 2, 2, 2, 2, 2, 2, 2]]},
+        [wrong_sizes("OutputTensors[0]", [1, 2, 2, 2, 2, 2, 2, 1], "[any, 2, 2, 2, 2, 2, 2, 2]", WHOLE)],
+    ),
+    Broken(
+        "padded_sizes",
+        "PADDING",
+        {"OutputTensor": [5, 5, 5, 5, 5, 5, 5, 6]},
+        [
+            wrong_sizes(
+                "OutputTensor",
+                [5, 5, 5, 5, 5, 5, 5, 6],
+                "[5, 5, 5, 5, 5, 5, 5, 5]",
+                "the input and padding given",
+            )
+        ],
+    ),
+    Broken(
+        "padded_sizes",
+        "PADDING1",
+        {"EndPadding": [2, 2, 2, 2, 2, 2, 2, 0]},
+        [
+            wrong_sizes(
+                "OutputTensor",
+                [5, 5, 5, 5, 5, 5, 5, 5],
+                "[5, 5, 5, 5, 5, 5, 5, 3]",
+                "the input and padding given",
+            )
+        ],
+    ),
+    Broken(
+        "tiled_sizes",
+        "TILE",
+        {"Repeats": [3, 3, 3, 3, 3, 3, 3, 2]},
+        [
+            wrong_sizes(
+                "OutputTensor",
+                [6, 6, 6, 6, 6, 6, 6, 6],
+                "[6, 6, 6, 6, 6, 6, 6, 4]",
+                "the input and repeats given",
+            )
+        ],
+    ),
+    Broken(
+        "upsampled_sizes",
+        "UPSAMPLE_2D",
+        {"ScaleSize": Size2D(width=3, height=2)},
+        [wrong_sizes("OutputTensor", [2, 2, 2, 6, 4], "[2, 2, 2, 4, 6]", "the input and ScaleSize given")],
+    ),
+    Broken(
+        "upsampled_sizes",
+        "UPSAMPLE_2D",
+        {"ScaleSize": Size2D(width=4294967295, height=3)},
+        [
+            wrong_sizes(
+                "OutputTensor", [2, 2, 2, 6, 4], "[2, 2, 2, 6, 8589934590]", "the input and ScaleSize given"
+            )
+        ],
+    ),
+    Broken(
+        "block_sizes",
+        "SPACE_TO_DEPTH",
+        {"InputTensor": [2, 3, 7, 10]},
+        [
+            wrong_sizes(
+                "InputTensor", [2, 3, 7, 10], "[2, any, 6, 10]", "the other tensor and block size given"
+            )
+        ],
+    ),
+    Broken(
+        "block_sizes",
+        "SPACE_TO_DEPTH1",
+        {"OutputTensor": [2, 9, 3, 5]},
+        [".OutputTensor.Sizes[1]: 9 channels; must be 12, 2 * 2 times those in space"],
+    ),
+    Broken(
+        "block_sizes",
+        "DEPTH_TO_SPACE",
+        {"InputTensor": [2, 13, 3, 5]},
+        [".InputTensor.Sizes[1]: 13 channels; must be 12, 2 * 2 times those in space"],
+    ),
+    Broken(
+        "block_sizes",
+        "DEPTH_TO_SPACE1",
+        {"BlockSize": 1},
+        [
+            ".InputTensor.Sizes[1]: 12 channels; must be 3, 1 * 1 times those in space",
+            wrong_sizes(
+                "OutputTensor", [2, 3, 6, 10], "[2, any, 3, 5]", "the other tensor and block size given"
+            ),
+        ],
+    ),
+]
+
+VALID = [
+    Valid(
+        "SLICE1",
+        {"OutputTensor": [1] * 8},
+    ),
+    Valid(
+        "JOIN",
+        {"InputTensors": [[4, 2, 2, 2, 2, 2, 2, 2]]},
+    ),
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=str)
+def test_one_rule_is_broken(broken: Broken) -> None:
+    broken.check()
+
+
+@pytest.mark.parametrize("valid", VALID, ids=str)
+def test_another_form_is_valid(valid: Valid) -> None:
+    valid.check()

@@ -1,0 +1,116 @@
+"""Reductions, softmax's rows, and channel biases."""
+
+from __future__ import annotations
+
+import pytest
+
+from opendml.spec.enums import ReduceFunction, TensorDataType
+from tests.spec.rules.breaking import Broken, Valid, wrong_sizes
+
+BROKEN = [
+    Broken(
+        "reduced_sizes",
+        "REDUCE",
+        {"OutputTensor": [2] * 8},
+        [
+            wrong_sizes(
+                "OutputTensor",
+                [2, 2, 2, 2, 2, 2, 2, 2],
+                "[1, 2, 2, 2, 2, 2, 2, 2]",
+                "the input and axes given",
+            )
+        ],
+    ),
+    Broken(
+        "reduced_sizes",
+        "ARGMIN",
+        {"Axes": []},
+        [
+            wrong_sizes(
+                "OutputTensor",
+                [1, 2, 2, 2, 2, 2, 2, 2],
+                "[2, 2, 2, 2, 2, 2, 2, 2]",
+                "the input and axes given",
+            )
+        ],
+    ),
+    Broken(
+        "reduced_sizes",
+        "ARGMAX",
+        {"Axes": [1]},
+        [
+            wrong_sizes(
+                "OutputTensor",
+                [1, 2, 2, 2, 2, 2, 2, 2],
+                "[2, 1, 2, 2, 2, 2, 2, 2]",
+                "the input and axes given",
+            )
+        ],
+    ),
+    Broken(
+        "reduced_type",
+        "REDUCE",
+        {"Function": ReduceFunction.SUM, "OutputTensor": TensorDataType.FLOAT16},
+        [".OutputTensor: FLOAT16; must have the data type of InputTensor, FLOAT32"],
+    ),
+    Broken(
+        "rows_of_features",
+        "ACTIVATION_SOFTMAX",
+        {"InputTensor": [1, 1, 1, 1, 1, 2, 2, 2], "OutputTensor": [1, 1, 1, 1, 1, 2, 2, 2]},
+        [
+            (
+                ".InputTensor: sizes [1, 1, 1, 1, 1, 2, 2, 2]; "
+                "must be 2 dimensions or less after leading ones, not 3"
+            )
+        ],
+    ),
+    Broken(
+        "rows_of_features",
+        "ACTIVATION_LOG_SOFTMAX",
+        {"InputTensor": [2, 1, 1], "OutputTensor": [2, 1, 1]},
+        [".InputTensor: sizes [2, 1, 1]; must be 2 dimensions or less after leading ones, not 3"],
+    ),
+    Broken(
+        "rows_of_features",
+        "ACTIVATION_HARDMAX",
+        {"InputTensor": [3, 3, 3, 3], "OutputTensor": [3, 3, 3, 3]},
+        [".InputTensor: sizes [3, 3, 3, 3]; must be 2 dimensions or less after leading ones, not 4"],
+    ),
+    Broken(
+        "channel_biases",
+        "VALUE_SCALE_2D",
+        {"Bias": [1.0]},
+        [".Bias: 1 elements; must be 3, one for each channel (ChannelCount)"],
+    ),
+    Broken(
+        "channel_biases",
+        "VALUE_SCALE_2D",
+        {"InputTensor": [2, 2, 4, 5], "OutputTensor": [2, 2, 4, 5], "Bias": [0.0, 0.0]},
+        [".InputTensor.Sizes[1]: 2; must be 1 or 3 channels"],
+    ),
+]
+
+VALID = [
+    Valid(
+        "REDUCE",
+        {"Function": ReduceFunction.SUM, "OutputTensor": TensorDataType.FLOAT32, "Axes": [0]},
+    ),
+    Valid(
+        "ACTIVATION_SOFTMAX",
+        {"InputTensor": [7], "OutputTensor": [7]},
+    ),
+    Valid(
+        "VALUE_SCALE_2D",
+        {"InputTensor": [2, 1, 4, 5], "OutputTensor": [2, 1, 4, 5], "Bias": [0.5]},
+    ),
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=str)
+def test_one_rule_is_broken(broken: Broken) -> None:
+    broken.check()
+
+
+@pytest.mark.parametrize("valid", VALID, ids=str)
+def test_another_form_is_valid(valid: Valid) -> None:
+    valid.check()

@@ -1,0 +1,182 @@
+"""The documentation: it builds without a warning, every operator has its page, and what it shows is true."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import os
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from opendml.operators.activation import celu
+from opendml.operators.registry import implemented
+from opendml.reference.content import Code, Items, Section, Table
+from opendml.reference.examples import call_of
+from opendml.reference.operator_page import operator_page
+from opendml.spec.facts import example_facts
+from opendml.spec.schema import operator, operators
+from tests.test_project import LOCAL_PATH, ROOT
+from tools.docs import markdown
+from tools.docs.__main__ import DOCS, external_links
+from tools.docs.examples import ExampleError, evaluate, with_result
+
+SOURCES = ROOT / "src"
+WITH_DOCTESTS = [path for path in sorted(SOURCES.rglob("*.py")) if ">>> " in path.read_text("utf-8")]
+RUNNING = [name for name in operators() if name in implemented()]
+
+
+class _Text(HTMLParser):
+    """The text of a page without its marks."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+        self.feed(page)
+
+    def handle_data(self, data: str) -> None:
+        self.parts.append(data)
+
+
+def run_python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(SOURCES), str(ROOT)])}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built documentation."""
+    target = tmp_path_factory.mktemp("docs")
+    built = run_python("-m", "tools.docs", str(target))
+    assert built.returncode == 0, built.stderr
+    return target
+
+
+def text_of(page: Path) -> str:
+    return "".join("".join(_Text(page.read_text("utf-8")).parts).split())
+
+
+def test_every_operator_has_a_page_with_its_name_its_summary_and_its_fields(site: Path) -> None:
+    for name, each in operators().items():
+        text = text_of(site / "html" / Path(markdown.path_of(name)).with_suffix(".html"))
+        for part in (name, each.summary, *(field.name for field in each.fields)):
+            assert "".join(part.split()) in text, (name, part)
+
+
+def test_the_lists_have_every_operator(site: Path) -> None:
+    folder = site / "html" / "operators"
+    families = {
+        family: text_of(folder / family / "index.html") for family in {o.family for o in operators().values()}
+    }
+    levels = text_of(folder / "feature_levels.html")
+    for name, each in operators().items():
+        assert name in families[each.family]
+        assert name in levels
+
+
+def test_no_page_names_a_path_of_one_machine(site: Path) -> None:
+    pages = list((site / "html").rglob("*.html"))
+    assert len(pages) > len(operators())
+    for page in pages:
+        found = LOCAL_PATH.search(page.read_text("utf-8"))
+        assert found is None, (page, found)
+
+
+def test_external_links_are_listed_and_encrypted(site: Path) -> None:
+    links = (site / "external_links.txt").read_text("utf-8").split()
+    assert {*external_links(DOCS.rglob("*.md"))} <= {*links}
+    assert links
+    assert all(link.startswith("https://") for link in links)
+
+
+def test_a_dead_link_fails_the_build(tmp_path: Path) -> None:
+    (tmp_path / "index.md").write_text(
+        "# Title\n\n[nowhere](nowhere.md) and [here](#no-such-heading)\n", "utf-8"
+    )
+    options = ["-q", "-W", "--keep-going", "-c", str(DOCS), str(tmp_path), str(tmp_path / "html")]
+    built = run_python("-m", "sphinx", *options)
+    assert built.returncode == 1
+    assert "nowhere.md" in built.stderr
+    assert "no-such-heading" in built.stderr
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_every_operator_that_runs_has_an_example_that_gives_the_same_on_the_reference(name: str) -> None:
+    code = call_of(name)
+    assert code, f"{name} runs, but opendml/spec/data/examples.json has no example of it"
+    assert code.splitlines()[-1].startswith(f"dml.{operator(name).function_name}(")
+    assert code.endswith(")")
+    result, exact = evaluate(code), evaluate(f"{code[:-1]}, device='reference')")
+    np.testing.assert_allclose(result, exact, rtol=1e-3, atol=1e-6)
+
+
+def test_examples_are_of_operators() -> None:
+    assert set(example_facts()) <= set(operators())
+
+
+def test_an_example_that_fails_is_named() -> None:
+    with pytest.raises(ExampleError, match=r"dml\.activation_relu\(3\)\nInvalidArgument"):
+        evaluate("dml.activation_relu(3)")
+
+
+def test_the_page_of_an_operator_shows_what_its_example_gives() -> None:
+    page = with_result(operator_page(operator("ACTIVATION_RELU")))
+    (example,) = (section for section in page.sections if section.title == "Example")
+    assert example.blocks[-1] == Code("array([0. , 0. , 0. , 0.5, 3. ], dtype=float32)")
+
+
+def test_the_page_shows_formula_and_decisions_of_the_definition() -> None:
+    page = operator_page(operator("ACTIVATION_CELU"))
+    (definition,) = (section for section in page.sections if section.title == "Definition")
+    formula, decision = definition.blocks
+    assert isinstance(formula, Code)
+    assert formula.text.startswith("max(0, x) + min(0, alpha * (exp(x / alpha) - 1))")
+    assert str(decision).startswith("So near to zero")
+
+
+def test_the_page_of_a_fusing_operator_lists_activations_with_their_levels() -> None:
+    page = operator_page(operator("MEAN_VARIANCE_NORMALIZATION1"))
+    (fusion,) = (section for section in page.sections if section.title == "Fusion")
+    assert "ACTIVATION_ELU, ACTIVATION_CELU (from 3_0)" in str(fusion.blocks[0])
+
+
+def test_the_formula_has_a_line_for_each_statement() -> None:
+    (formula, *_) = operator_page(operator("MEAN_VARIANCE_NORMALIZATION1")).sections[0].blocks
+    assert isinstance(formula, Code)
+    assert [line for line in formula.text.splitlines() if line.startswith("otherwise")]
+
+
+def test_the_definition_in_the_guide_is_the_real_one() -> None:
+    guide = (DOCS / "design" / "adding_an_operator.md").read_text("utf-8")
+    assert inspect.getsource(celu) in guide
+
+
+def test_markdown_shows_texts_as_they_read_and_links_operators_and_enumerations() -> None:
+    assert markdown.text("a*b_c < [d] | `e`") == r"a\*b\_c \< \[d\] \| \`e\`"
+    assert markdown.text("- 3") == r"\- 3"
+    assert markdown.text("2. two") == r"\2. two"
+    link = r"[ACTIVATION\_ELU](/operators/activation/activation_elu.md)"
+    assert markdown.text("see ACTIVATION_ELU.") == f"see {link}."
+    assert markdown.text("see ACTIVATION_ELU.", "ACTIVATION_ELU") == r"see ACTIVATION\_ELU."
+    assert markdown.text("PADDING_MODE") == r"[PADDING\_MODE](/reference/enumerations.md#paddingmode)"
+
+
+def test_markdown_has_a_form_for_every_block() -> None:
+    blocks = ("text", Items(("one", "two")), Code("x = 1", "python"), Table(("A", "B"), (("1", "a|b"),)))
+    assert markdown.section(Section("Title", blocks)) == (
+        "## Title\n\ntext\n\n- one\n- two\n\n```python\nx = 1\n```\n\n| A | B |\n|---|---|\n| 1 | a\\|b |"
+    )
+
+
+@pytest.mark.parametrize("path", WITH_DOCTESTS, ids=lambda path: path.stem)
+def test_the_examples_in_docstrings_are_true(path: Path) -> None:
+    name = ".".join(path.relative_to(SOURCES).with_suffix("").parts)
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.attempted
+    assert result.failed == 0

@@ -1,0 +1,71 @@
+"""What is made from data: a page for each operator and each family, and parts of pages that are written."""
+
+from __future__ import annotations
+
+import inspect
+from enum import Enum
+from typing import Any
+
+import click
+
+import opendml
+from opendml import functions
+from opendml.cli import main
+from opendml.reference import lists
+from opendml.reference.content import Code
+from opendml.reference.operator_page import operator_page
+from opendml.spec.schema import operators
+from tools.docs.examples import with_result
+from tools.docs.markdown import block, document, page, path_of, table
+
+_HELP: dict[str, Any] = {**main.context_settings, "terminal_width": 100}
+
+
+def generated_pages() -> dict[str, str]:
+    """Every page that is generated as a whole, by its path from the top of the documentation."""
+    pages = {path_of(name): page(with_result(operator_page(each))) for name, each in operators().items()}
+    for family, members in lists.families().items():
+        title = f"# {family.capitalize()} operators"
+        pages[f"operators/{family}/index.md"] = document([title, table(lists.coverage_table(members))])
+    return pages
+
+
+def generated_parts() -> dict[str, str]:
+    """What stands in written pages in place of `<!-- generated: NAME -->`, by that name."""
+    return {
+        "families": table(lists.family_table()),
+        "levels": table(lists.level_table()),
+        "accuracy": table(lists.accuracy_table()),
+        "decisions": table(lists.decision_table()),
+        "enumerations": _enumerations(),
+        "python": _python(),
+        "commands": _commands(),
+    }
+
+
+def _enumerations() -> str:
+    tables = lists.enumeration_tables().items()
+    return "\n\n".join(f"## {name}\n\n{table(content)}" for name, content in tables)
+
+
+def _python() -> str:
+    """The public classes and functions, but for the operators, which have pages of their own."""
+    names = [name for name in opendml.__all__ if name not in functions.__all__]
+    directives = []
+    for name in names:
+        value = getattr(opendml, name)
+        if isinstance(value, type) and not issubclass(value, Enum):
+            directives.append(f".. autoclass:: opendml.{name}\n   :members:\n   :special-members: __call__\n")
+        elif inspect.isfunction(value):
+            directives.append(f".. autofunction:: opendml.{name}\n")
+    return "```{eval-rst}\n" + "\n".join(directives) + "```"
+
+
+def _commands() -> str:
+    """What `--help` prints, for the command and for each of its commands."""
+    context = click.Context(main, info_name="opendml", **_HELP)
+    parts = [block(Code(context.get_help()))]
+    for name, command in main.commands.items():
+        inner = click.Context(command, context, info_name=name, **_HELP)
+        parts += [f"## opendml {name}", block(Code(inner.get_help()))]
+    return "\n\n".join(parts)
