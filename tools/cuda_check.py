@@ -58,8 +58,10 @@ def results(case: Case) -> tuple[list[Bytes], list[Bytes], list[str]]:
     return received, host[first:], modes
 
 
-def worst_error(received: Bytes, expected: Bytes, layout: Layout, is_normalization: bool) -> float:
-    """The greatest error as a multiple of what is allowed: 4 ULP, or for normalizations 4e-6 of the deviation
+def worst_error(
+    received: Bytes, expected: Bytes, layout: Layout, is_normalization: bool, ulps: float = 4
+) -> float:
+    """The greatest error as a multiple of what is allowed: `ulps` units, or for normalizations 4e-6 of the deviation
     in FLOAT32; of integers, none.
     """
     type = layout.type.numpy
@@ -75,9 +77,10 @@ def worst_error(received: Bytes, expected: Bytes, layout: Layout, is_normalizati
     if np.any(a[~finite & ~np.isnan(b)] != b[~finite & ~np.isnan(b)]):
         return float("inf")
     half = layout.type is ScalarType.FLOAT16
-    greatest = float(np.finfo(layout.type.name.lower()).max)
-    unit = np.spacing(np.minimum(np.abs(b[finite]), greatest).astype(type)).astype(np.float64)
-    allowed = unit * (1.01 if half else 4) + is_normalization * (1e-6 if half else 4e-6)
+    facts = np.finfo(layout.type.name.lower())
+    exponent = np.floor(np.log2(np.maximum(np.abs(b[finite]), float(facts.smallest_normal))))
+    unit = np.exp2(exponent - facts.nmant)
+    allowed = unit * (1.01 if half else ulps) + is_normalization * (1e-6 if half else 4e-6)
     return float(np.max(np.abs(a[finite] - b[finite]) / allowed, initial=0.0))
 
 
@@ -101,7 +104,7 @@ def main() -> int:
         modes.update(used)
         kind = "normalization" if "normalization" in case.name or "centering" in case.name else "pointwise"
         errors = [
-            worst_error(a, b, layout, kind == "normalization")
+            worst_error(a, b, layout, kind == "normalization", case.ulps)
             for a, b, layout in zip(received, expected, case.program.outputs, strict=True)
         ]
         worst[kind] = max(worst[kind], *(error for error in errors if error < 1e30), 0)
