@@ -61,8 +61,8 @@ def results(case: Case) -> tuple[list[Bytes], list[Bytes], list[str]]:
 def worst_error(
     received: Bytes, expected: Bytes, layout: Layout, is_normalization: bool, ulps: float = 4
 ) -> float:
-    """The greatest error as a multiple of what is allowed: `ulps` units, or for normalizations 4e-6 of the deviation
-    in FLOAT32; of integers, none.
+    """The greatest error as a multiple of what is allowed: `ulps` units, or for normalizations 4e-6 of the
+    deviation in FLOAT32; of integers, none.
     """
     type = layout.type.numpy
     if not layout.type.is_float:
