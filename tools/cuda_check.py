@@ -68,11 +68,15 @@ def worst_error(received: Bytes, expected: Bytes, layout: Layout, is_normalizati
     a, b = received.view(type).astype(np.float64), expected.view(type).astype(np.float64)
     if np.any(np.isnan(a) != np.isnan(b)):
         return float("inf")
+    if layout.type is ScalarType.FLOAT16:
+        # Infinity is one unit above the greatest number.
+        a, b = (np.where(np.isinf(values), np.copysign(2.0**16, values), values) for values in (a, b))
     finite = np.isfinite(b)
     if np.any(a[~finite & ~np.isnan(b)] != b[~finite & ~np.isnan(b)]):
         return float("inf")
     half = layout.type is ScalarType.FLOAT16
-    unit = np.spacing(np.abs(b[finite]).astype(type)).astype(np.float64)
+    greatest = float(np.finfo(type).max)
+    unit = np.spacing(np.minimum(np.abs(b[finite]), greatest).astype(type)).astype(np.float64)
     allowed = unit * (1.01 if half else 4) + is_normalization * (1e-6 if half else 4e-6)
     return float(np.max(np.abs(a[finite] - b[finite]) / allowed, initial=0.0))
 

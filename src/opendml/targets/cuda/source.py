@@ -12,6 +12,7 @@ from opendml.program.rarely import always_needed, is_rare
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda import narrow_math
 from opendml.targets.cuda.expression import TYPES, expression, literal
+from opendml.targets.cuda.near_division import with_near_quotients
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import AccessPattern, Level, Mode, Pattern, Step, reduced
 
@@ -50,10 +51,7 @@ class _Printer:
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
         self.narrow = all(store.type is ScalarType.FLOAT16 for store in pattern.stores)
-        expand = narrow_math.expand if self.narrow else vector_math.expand
-        self.values = rebuild(
-            pattern.values, lambda node: expand(node) if node.operation in FUNCTIONS else node
-        )
+        self.values = rebuild(pattern.values, self._expanded)
         self.reduced = reduced(self.values)
         self.nodes = list(ordered(self.values))
         self.names = {id(node): f"v{number}" for number, node in enumerate(self.nodes)}
@@ -76,6 +74,12 @@ class _Printer:
                 *map(self._reduced_value, range(len(self.reduced))),
             ]
         return "\n\n".join(parts)
+
+    def _expanded(self, node: Node) -> Node:
+        if node.operation not in FUNCTIONS:
+            return node
+        expand = narrow_math.expand if self.narrow else vector_math.expand
+        return with_near_quotients(node, expand(node))
 
     # What is needed where
 
