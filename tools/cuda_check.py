@@ -75,7 +75,7 @@ def worst_error(received: Bytes, expected: Bytes, layout: Layout, is_normalizati
     if np.any(a[~finite & ~np.isnan(b)] != b[~finite & ~np.isnan(b)]):
         return float("inf")
     half = layout.type is ScalarType.FLOAT16
-    greatest = float(np.finfo(type).max)
+    greatest = float(np.finfo(layout.type.name.lower()).max)
     unit = np.spacing(np.minimum(np.abs(b[finite]), greatest).astype(type)).astype(np.float64)
     allowed = unit * (1.01 if half else 4) + is_normalization * (1e-6 if half else 4e-6)
     return float(np.max(np.abs(a[finite] - b[finite]) / allowed, initial=0.0))
