@@ -195,8 +195,8 @@ def element_wise_acos(
 
 
 def element_wise_add(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -369,8 +369,8 @@ def element_wise_clip1(
 
 
 def element_wise_clip_grad(
-    input: T,
-    input_gradient: T,
+    input: T | float,
+    input_gradient: T | float,
     *,
     min: float,
     max: float,
@@ -402,8 +402,8 @@ def element_wise_clip_grad(
 
 
 def element_wise_clip_grad1(
-    input: T,
-    input_gradient: T,
+    input: T | float,
+    input_gradient: T | float,
     *,
     min_max_data_type: TensorDataType,
     min: int | float,
@@ -469,8 +469,8 @@ def element_wise_cos(
 
 
 def element_wise_divide(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -579,8 +579,8 @@ def element_wise_log(
 
 
 def element_wise_logical_and(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -604,8 +604,8 @@ def element_wise_logical_and(
 
 
 def element_wise_logical_equals(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     output_type: TensorDataType | None = None,
     out: T | None = None,
@@ -632,8 +632,8 @@ def element_wise_logical_equals(
 
 
 def element_wise_logical_greater_than(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     output_type: TensorDataType | None = None,
     out: T | None = None,
@@ -660,8 +660,8 @@ def element_wise_logical_greater_than(
 
 
 def element_wise_logical_less_than(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     output_type: TensorDataType | None = None,
     out: T | None = None,
@@ -688,8 +688,8 @@ def element_wise_logical_less_than(
 
 
 def element_wise_logical_greater_than_or_equal(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     output_type: TensorDataType | None = None,
     out: T | None = None,
@@ -723,8 +723,8 @@ def element_wise_logical_greater_than_or_equal(
 
 
 def element_wise_logical_less_than_or_equal(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     output_type: TensorDataType | None = None,
     out: T | None = None,
@@ -780,8 +780,8 @@ def element_wise_logical_not(
 
 
 def element_wise_logical_or(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -805,8 +805,8 @@ def element_wise_logical_or(
 
 
 def element_wise_logical_xor(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -830,8 +830,8 @@ def element_wise_logical_xor(
 
 
 def element_wise_max(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -859,8 +859,8 @@ def element_wise_max(
 
 
 def element_wise_mean(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -888,8 +888,8 @@ def element_wise_mean(
 
 
 def element_wise_min(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -917,8 +917,8 @@ def element_wise_min(
 
 
 def element_wise_multiply(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -946,8 +946,8 @@ def element_wise_multiply(
 
 
 def element_wise_pow(
-    input: T,
-    exponent: T,
+    input: T | float,
+    exponent: T | float,
     *,
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
@@ -1089,8 +1089,8 @@ def element_wise_sqrt(
 
 
 def element_wise_difference_square(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -1116,8 +1116,8 @@ def element_wise_difference_square(
 
 
 def element_wise_atan_yx(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -1143,8 +1143,8 @@ def element_wise_atan_yx(
 
 
 def element_wise_subtract(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -1227,9 +1227,9 @@ def element_wise_threshold(
 
 
 def element_wise_quantize_linear(
-    input: T,
-    scale: T,
-    zero_point: T | None = None,
+    input: T | float,
+    scale: T | float,
+    zero_point: T | float | None = None,
     *,
     output_type: TensorDataType | None = None,
     out: T | None = None,
@@ -1266,9 +1266,9 @@ def element_wise_quantize_linear(
 
 
 def element_wise_dequantize_linear(
-    input: T,
-    scale: T,
-    zero_point: T | None = None,
+    input: T | float,
+    scale: T | float,
+    zero_point: T | float | None = None,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -1580,9 +1580,9 @@ def element_wise_atanh(
 
 
 def element_wise_if(
-    condition: T,
-    a: T,
-    b: T,
+    condition: T | float,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -1607,8 +1607,8 @@ def element_wise_if(
 
 
 def element_wise_add1(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     fused_activation: OperatorDesc | None = None,
     out: T | None = None,
@@ -1636,8 +1636,8 @@ def element_wise_add1(
 
 
 def element_wise_bit_shift_left(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -1660,8 +1660,8 @@ def element_wise_bit_shift_left(
 
 
 def element_wise_bit_shift_right(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -1735,8 +1735,8 @@ def element_wise_is_infinity(
 
 
 def element_wise_modulus_truncate(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -1763,8 +1763,8 @@ def element_wise_modulus_truncate(
 
 
 def element_wise_modulus_floor(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -1850,9 +1850,9 @@ def fill_value_sequence(
 
 
 def mean_variance_normalization1(
-    input: T,
-    scale: T | None = None,
-    bias: T | None = None,
+    input: T | float,
+    scale: T | float | None = None,
+    bias: T | float | None = None,
     *,
     axes: Sequence[int],
     normalize_variance: bool = True,
@@ -1898,8 +1898,8 @@ def mean_variance_normalization1(
 
 
 def element_wise_bit_and(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -1924,8 +1924,8 @@ def element_wise_bit_and(
 
 
 def element_wise_bit_or(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -1950,8 +1950,8 @@ def element_wise_bit_or(
 
 
 def element_wise_bit_xor(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -2023,8 +2023,8 @@ def element_wise_bit_count(
 
 
 def activation_relu_grad(
-    input: T,
-    input_gradient: T,
+    input: T | float,
+    input_gradient: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -2050,14 +2050,14 @@ def activation_relu_grad(
 
 
 def element_wise_quantized_linear_add(
-    a: T,
-    a_scale: T,
-    a_zero_point: T | None,
-    b: T,
-    b_scale: T,
-    b_zero_point: T | None,
-    output_scale: T,
-    output_zero_point: T | None = None,
+    a: T | float,
+    a_scale: T | float,
+    a_zero_point: T | float | None,
+    b: T | float,
+    b_scale: T | float,
+    b_zero_point: T | float | None,
+    output_scale: T | float,
+    output_zero_point: T | float | None = None,
     *,
     output_type: TensorDataType | None = None,
     out: T | None = None,
@@ -2259,8 +2259,8 @@ def activation_linear(
 
 
 def activation_parameterized_relu(
-    input: T,
-    slope: T,
+    input: T | float,
+    slope: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
