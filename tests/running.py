@@ -17,7 +17,8 @@ from opendml.runtime.host_array import Array
 from opendml.runtime.program import program_of, tensors_of
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import reach
-from opendml.targets.cpu.schedule import Launch, schedule
+from opendml.targets.cpu.launch import Launch
+from opendml.targets.cpu.schedule import schedule
 
 
 @cache

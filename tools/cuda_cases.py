@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -12,8 +13,9 @@ import opendml as dml
 from opendml.program.program import Layout, Program
 from opendml.runtime.program import program_of
 from opendml.spec import descs
-from opendml.spec.enums import TensorDataType
+from opendml.spec.enums import AxisDirection, ReduceFunction, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
 from tools.pointwise_cases import OPERATORS, desc_of, random_values, type_combinations
 
@@ -99,6 +101,7 @@ def all_cases() -> Iterator[Case]:
     yield from pointwise_cases()
     yield from layout_cases()
     yield from normalization_cases()
+    yield from reduction_cases()
 
 
 def activation_cases() -> Iterator[Case]:
@@ -197,6 +200,60 @@ def normalization_cases() -> Iterator[Case]:
     ):
         desc = normalization_desc(dml.FLOAT32, sizes, axes, epsilon=1e-12)
         yield Case(f"normalization far from zero {sizes} {axes}", program_of(desc), mean=1e4, deviation=1.0)
+
+
+REDUCED: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
+    ((5, 6, 7, 130), (3,)),
+    ((5, 6, 7, 130), (0, 2)),
+    ((3, 70001), (1,)),
+    ((3000, 70), (0,)),
+)
+"""Sizes, and the axes that are reduced in them: groups along the innermost loop and side by side, small and
+large."""
+
+
+def reduction_cases() -> Iterator[Case]:
+    """Reductions of every function, softmax and its relatives, running sums and products, local responses."""
+    for function in ReduceFunction:
+        tables = operator("REDUCE").support
+        types = next(table for table in tables if function.name in (table.functions or ())).tensors
+        for number, name in enumerate(types["InputTensor"].types[::3]):
+            for sizes, axes in REDUCED if number == 0 else REDUCED[:2]:
+                desc = _reduction(function, TensorDesc(TensorDataType[name], sizes), axes)
+                title = f"reduction {function.name} {name} {sizes} {axes}"
+                yield Case(title, program_of(desc), special=name[0] != "F", mean=1.0, deviation=0.1)
+    for data_type, (sizes, axes) in product(FLOATS, REDUCED):
+        tensor = TensorDesc(data_type, sizes)
+        for kind in (descs.ActivationSoftmax1, descs.ActivationLogSoftmax1, descs.ActivationHardmax1):
+            activation = kind(tensor, tensor, axes=axes)
+            yield Case(f"{activation.operator} {data_type.name} {sizes} {axes}", program_of(activation))
+    for data_type, (sizes, axes) in product((*FLOATS, dml.INT32), REDUCED):
+        for direction in AxisDirection:
+            yield from _running_cases(TensorDesc(data_type, sizes), axes[0], direction)
+    image = TensorDesc(dml.FLOAT32, (2, 20, 9, 11))
+    for across in (True, False):
+        response = descs.LocalResponseNormalization(image, image, cross_channel=across, local_size=5)
+        yield Case(f"{response.operator} {across}", program_of(response))
+
+
+def _reduction(function: ReduceFunction, input: TensorDesc, axes: Sequence[int]) -> OperatorDesc:
+    kept = [1 if axis in axes else size for axis, size in enumerate(input.sizes)]
+    searches = function in (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
+    output = TensorDesc(dml.UINT32 if searches else input.data_type, kept)
+    return descs.Reduce(input, output, function=function, axes=axes)
+
+
+def _running_cases(tensor: TensorDesc, axis: int, direction: AxisDirection) -> Iterator[Case]:
+    """A running sum, downwards without the element itself, and a running product."""
+    down = direction is AxisDirection.DECREASING
+    total = descs.CumulativeSummation(
+        tensor, tensor, axis=axis, axis_direction=direction, has_exclusive_sum=down
+    )
+    product_desc = descs.CumulativeProduct(tensor, tensor, axis=axis, axis_direction=direction)
+    for desc in (total, product_desc):
+        title = f"{desc.operator} {tensor.data_type.name} {list(tensor.sizes)} {axis} {direction.name}"
+        special = tensor.data_type not in FLOATS
+        yield Case(title, program_of(desc), special=special, mean=1.0, deviation=0.001)
 
 
 def random_input(

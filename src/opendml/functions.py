@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from opendml.runtime.immediate import call
-from opendml.spec.enums import IsInfinityMode, RoundingMode, TensorDataType
+from opendml.spec.enums import AxisDirection, IsInfinityMode, ReduceFunction, RoundingMode, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias
 
 if TYPE_CHECKING:
@@ -23,9 +23,13 @@ __all__ = [
     "activation_gelu",
     "activation_hard_sigmoid",
     "activation_hard_swish",
+    "activation_hardmax",
+    "activation_hardmax1",
     "activation_identity",
     "activation_leaky_relu",
     "activation_linear",
+    "activation_log_softmax",
+    "activation_log_softmax1",
     "activation_parameterized_relu",
     "activation_parametric_softplus",
     "activation_relu",
@@ -34,12 +38,19 @@ __all__ = [
     "activation_scaled_tanh",
     "activation_shrink",
     "activation_sigmoid",
+    "activation_softmax",
+    "activation_softmax1",
     "activation_softplus",
     "activation_softsign",
     "activation_swish",
     "activation_tanh",
     "activation_thresholded_relu",
+    "argmax",
+    "argmin",
+    "batch_normalization",
     "cast",
+    "cumulative_product",
+    "cumulative_summation",
     "element_wise_abs",
     "element_wise_acos",
     "element_wise_acosh",
@@ -107,7 +118,12 @@ __all__ = [
     "element_wise_threshold",
     "fill_value_constant",
     "fill_value_sequence",
+    "local_response_normalization",
+    "lp_normalization",
+    "mean_variance_normalization",
     "mean_variance_normalization1",
+    "mean_variance_normalization2",
+    "reduce",
 ]
 
 
@@ -1294,6 +1310,95 @@ def element_wise_dequantize_linear(
     return results
 
 
+def reduce(
+    input: T,
+    *,
+    function: ReduceFunction,
+    axes: Sequence[int],
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Reduces one or more dimensions of the input with a chosen reduction function.
+
+        out[kept indices] = Function over the N = product(sizes of Axes) input elements sharing the kept
+            indices; for all axes listed, one output element
+
+    DML_REDUCE_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
+            4_1; 1 to 8 dimensions (4 below 3_0). Any sizes.
+        function: DML_REDUCE_FUNCTION: ARGMAX, ARGMIN, AVERAGE, L1, L2, LOG_SUM, LOG_SUM_EXP, MAX, MIN,
+            MULTIPLY, SUM, SUM_SQUARE; ARGMAX/ARGMIN deprecated from 3_0 in favour of the operators
+            ARGMAX/ARGMIN.
+        axes: Axes to reduce; each in [0, InputTensor.DimensionCount - 1].
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("REDUCE", (input,), (function, axes), out, device)
+    return results
+
+
+def argmin(
+    input: T,
+    *,
+    axes: Sequence[int],
+    axis_direction: AxisDirection = AxisDirection.INCREASING,
+    output_type: TensorDataType | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Index of the minimum element within the reduced axes.
+
+        out[kept indices] = index, counted over the reduced axes only in row-major order, of the minimum
+            element; ties decided by AxisDirection
+
+    DML_ARGMIN_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. Not in place.
+
+    Args:
+        input: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1; 1
+            to 8 dimensions. Any sizes.
+        axes: Axes to reduce; each in [0, InputTensor.DimensionCount - 1].
+        axis_direction: DML_AXIS_DIRECTION_INCREASING: first such element (argmin({1,2,3,2,1}) = 0);
+            DML_AXIS_DIRECTION_DECREASING: last such element (argmin({1,2,3,2,1}) = 4).
+        output_type: The type of the output; that of `out` when None, or UINT32.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ARGMIN", (input,), (axes, axis_direction), out, device, output_type=output_type)
+    return results
+
+
+def argmax(
+    input: T,
+    *,
+    axes: Sequence[int],
+    axis_direction: AxisDirection = AxisDirection.INCREASING,
+    output_type: TensorDataType | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Index of the maximum element within the reduced axes.
+
+        out[kept indices] = index, counted over the reduced axes only in row-major order, of the maximum
+            element; ties decided by AxisDirection
+
+    DML_ARGMAX_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. Not in place.
+
+    Args:
+        input: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1; 1
+            to 8 dimensions. Any sizes.
+        axes: Axes to reduce; each in [0, InputTensor.DimensionCount - 1].
+        axis_direction: DML_AXIS_DIRECTION_INCREASING: first such element (argmax({3,2,1,2,3}) = 0);
+            DML_AXIS_DIRECTION_DECREASING: last such element (argmax({3,2,1,2,3}) = 4).
+        output_type: The type of the output; that of `out` when None, or UINT32.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ARGMAX", (input,), (axes, axis_direction), out, device, output_type=output_type)
+    return results
+
+
 def cast(
     input: T,
     *,
@@ -1315,6 +1420,159 @@ def cast(
         device: Where to run; the default device when None.
     """
     results: T = call("CAST", (input,), (), out, device, output_type=output_type)
+    return results
+
+
+def batch_normalization(
+    input: T,
+    mean: T,
+    variance: T,
+    scale: T,
+    bias: T,
+    *,
+    spatial: bool = True,
+    epsilon: float,
+    fused_activation: OperatorDesc | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Normalizes the input with given mean and variance, then scales, shifts and optionally activates.
+
+        Output = FusedActivation(Scale * ((Input - Mean) / sqrt(Variance + Epsilon)) + Bias)
+
+    DML_BATCH_NORMALIZATION_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). Any sizes.
+        mean: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). Each dimension equal to the input one
+            or 1 (broadcast).
+        variance: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). As MeanTensor.
+        scale: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). As MeanTensor.
+        bias: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). As MeanTensor.
+        spatial: FALSE required unbroadcast Width and Height in Mean and Variance; deprecated and without
+            effect from 4_0.
+        epsilon: Added to the variance against division by zero.
+        fused_activation: Activation applied last.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call(
+        "BATCH_NORMALIZATION",
+        (input, mean, variance, scale, bias),
+        (spatial, epsilon, fused_activation),
+        out,
+        device,
+    )
+    return results
+
+
+def mean_variance_normalization(
+    input: T,
+    scale: T | None = None,
+    bias: T | None = None,
+    *,
+    cross_channel: bool = False,
+    normalize_variance: bool = True,
+    epsilon: float = 1e-05,
+    fused_activation: OperatorDesc | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Normalizes with the mean and variance of the input itself, then scales, shifts and optionally
+    activates.
+
+        NormalizeVariance TRUE: Output = FusedActivation(Scale * ((Input - Mean) / sqrt(Variance + Epsilon)) +
+            Bias); FALSE: Output = FusedActivation(Scale * (Input - Mean) + Bias)
+
+    DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 4 dimensions. {BatchCount, ChannelCount, Height, Width}.
+        scale: input, optional; FLOAT32, FLOAT16; 4 dimensions. Same sizes or 1 in any dimension (broadcast);
+            before 5_2 required if BiasTensor is present.
+        bias: input, optional; FLOAT32, FLOAT16; 4 dimensions. Same rule; before 5_2 required if ScaleTensor
+            is present.
+        cross_channel: TRUE takes statistics over {ChannelCount, Height, Width}, FALSE over {Height, Width}
+            per channel.
+        normalize_variance: FALSE leaves the variance out.
+        epsilon: Against division by zero; typical default 0.00001.
+        fused_activation: Activation applied last.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call(
+        "MEAN_VARIANCE_NORMALIZATION",
+        (input, scale, bias),
+        (cross_channel, normalize_variance, epsilon, fused_activation),
+        out,
+        device,
+    )
+    return results
+
+
+def local_response_normalization(
+    input: T,
+    *,
+    cross_channel: bool,
+    local_size: int,
+    alpha: float = 0.0001,
+    beta: float = 0.75,
+    bias: float = 1.0,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Divides each element by a power of the local sum of squares.
+
+        Output = Input / (Bias + (Alpha / LocalSize) * sum(Input^2 over the local region))^Beta
+
+    DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 4 dimensions. {BatchCount, ChannelCount, Height, Width}.
+        cross_channel: TRUE sums across channels.
+        local_size: >= 1; elements summed per dimension: Width, Height and, per the page, also Channel when
+            CrossChannel is set.
+        alpha: Scaling; typical default 0.0001.
+        beta: Exponent; typical default 0.75.
+        bias: Typical default 1.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call(
+        "LOCAL_RESPONSE_NORMALIZATION",
+        (input,),
+        (cross_channel, local_size, alpha, beta, bias),
+        out,
+        device,
+    )
+    return results
+
+
+def lp_normalization(
+    input: T,
+    *,
+    axis: int,
+    epsilon: float = 1e-05,
+    p: int,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Divides every element by the Lp norm (L1 or L2) taken along one axis.
+
+        INFERRED (page gives no formula): norm = (sum over Axis of |x|^P)^(1/P); Output = x / max(norm,
+            Epsilon) or x / (norm + Epsilon) - how Epsilon enters is not stated
+
+    DML_LP_NORMALIZATION_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). Data, any sizes.
+        axis: Axis along which the norm is taken (range not stated, must be a valid dimension index).
+        epsilon: Guards against division by zero; recommended default 0.00001.
+        p: Norm order, 1 or 2 only.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("LP_NORMALIZATION", (input,), (axis, epsilon, p), out, device)
     return results
 
 
@@ -1849,6 +2107,80 @@ def fill_value_sequence(
     return results
 
 
+def cumulative_summation(
+    input: T,
+    *,
+    axis: int,
+    axis_direction: AxisDirection = AxisDirection.INCREASING,
+    has_exclusive_sum: bool = False,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Running sum along an axis, inclusive or exclusive, in either direction.
+
+        tally = 0; for i along Axis in the chosen direction: if HasExclusiveSum: Output[i] = tally; tally +=
+            Input[i]; else: tally += Input[i]; Output[i] = tally
+
+    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. OutputTensor may be the same memory as
+    InputTensor.
+
+    Args:
+        input: input, FLOAT32, FLOAT16, INT32, UINT32; INT64, UINT64 from 5_0; 1 to 8 dimensions (4 below
+            4_0). Data.
+        axis: Dimension summed over; less than InputTensor.DimensionCount.
+        axis_direction: DML_AXIS_DIRECTION: INCREASING (ascending index), DECREASING (descending index).
+        has_exclusive_sum: TRUE leaves the current element out of its own output (first output 0, grand total
+            never written).
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call(
+        "CUMULATIVE_SUMMATION",
+        (input,),
+        (axis, axis_direction, has_exclusive_sum),
+        out,
+        device,
+    )
+    return results
+
+
+def cumulative_product(
+    input: T,
+    *,
+    axis: int,
+    axis_direction: AxisDirection = AxisDirection.INCREASING,
+    has_exclusive_product: bool = False,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Running product along an axis, inclusive or exclusive, in either direction.
+
+        tally = 1; for i along Axis in the chosen direction: if HasExclusiveProduct: Output[i] = tally; tally
+            *= Input[i]; else: tally *= Input[i]; Output[i] = tally
+
+    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_1. OutputTensor may be the same memory as
+    InputTensor.
+
+    Args:
+        input: input, FLOAT32, FLOAT16, INT32, UINT32; INT64, UINT64 from 5_0; 1 to 8 dimensions (4 below
+            4_0). Data.
+        axis: Dimension multiplied over; less than InputTensor.DimensionCount.
+        axis_direction: DML_AXIS_DIRECTION: INCREASING (ascending index), DECREASING (descending index).
+        has_exclusive_product: TRUE leaves the current element out of its own output (first output 1, grand
+            total never written).
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call(
+        "CUMULATIVE_PRODUCT",
+        (input,),
+        (axis, axis_direction, has_exclusive_product),
+        out,
+        device,
+    )
+    return results
+
+
 def mean_variance_normalization1(
     input: T | float,
     scale: T | float | None = None,
@@ -2095,6 +2427,59 @@ def element_wise_quantized_linear_add(
     return results
 
 
+def mean_variance_normalization2(
+    input: T,
+    scale: T | None = None,
+    bias: T | None = None,
+    *,
+    axes: Sequence[int],
+    use_mean: bool = True,
+    use_variance: bool = True,
+    epsilon: float = 1e-05,
+    fused_activation: OperatorDesc | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Normalizes the input by mean and/or variance computed over chosen axes, then applies optional scale,
+    bias and fused activation; mean and variance can be switched on separately.
+
+        INFERRED (this page gives none): m = UseMean ? mean(Input over Axes) : 0; v = mean((Input - m)^2 over
+            Axes); y = UseVariance ? (Input - m) / sqrt(v + Epsilon) : (Input - m); Output =
+            FusedActivation(Scale * y + Bias). The MEAN_VARIANCE_NORMALIZATION1 page gives: Output =
+            FusedActivation(Scale * ((Input - Mean) / sqrt(Variance + Epsilon)) + Bias), and with
+            NormalizeVariance FALSE: Output = FusedActivation(Scale * (Input - Mean) + Bias)
+
+    DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_3. Not in place.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. {BatchCount, ChannelCount, Height, Width} in the
+            text; table allows 1 to 8 dimensions.
+        scale: input, optional; FLOAT32, FLOAT16; 1 to 8 dimensions. Level < 4_0: {ScaleBatchCount,
+            ChannelCount, ScaleHeight, ScaleWidth} each matching input or 1 (ChannelCount matches); level >=
+            4_0: any dimension may be 1 and is broadcast to InputTensor. Level < 5_2: required if BiasTensor
+            present; level >= 5_2: independent of BiasTensor. (Operator needs 6_3, so: any dim 1 broadcasts,
+            independent nullability).
+        bias: input, optional; FLOAT32, FLOAT16; 1 to 8 dimensions. Same rules as ScaleTensor
+            ({BiasBatchCount, ChannelCount, BiasHeight, BiasWidth} below 4_0); level < 5_2: required if
+            ScaleTensor present; >= 5_2 independent.
+        axes: Axes over which mean and variance are computed.
+        use_mean: Page says only TBD. Inferred: subtract the mean when TRUE.
+        use_variance: Page says only TBD. Inferred: divide by sqrt(Variance + Epsilon) when TRUE.
+        epsilon: Added to the variance against division by zero; recommended default 0.00001.
+        fused_activation: Activation desc applied after the normalization.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call(
+        "MEAN_VARIANCE_NORMALIZATION2",
+        (input, scale, bias),
+        (axes, use_mean, use_variance, epsilon, fused_activation),
+        out,
+        device,
+    )
+    return results
+
+
 def activation_elu(
     input: T,
     *,
@@ -2145,6 +2530,53 @@ def activation_celu(
         device: Where to run; the default device when None.
     """
     results: T = call("ACTIVATION_CELU", (input,), (alpha,), out, device)
+    return results
+
+
+def activation_hardmax(
+    input: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """For each row writes 1 at the first occurrence of the row's largest value and 0 elsewhere.
+
+        out[b, i] = 1 if i == first index of max(in[b, :]) else 0; rows run along the last dimension
+
+    DML_ACTIVATION_HARDMAX_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Effective rank
+            (DimensionCount without leftmost dimensions of size 1) at most 2, e.g. {1, 1, BatchCount, Width}
+            acts as {BatchCount, Width}.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ACTIVATION_HARDMAX", (input,), (), out, device)
+    return results
+
+
+def activation_hardmax1(
+    input: T,
+    *,
+    axes: Sequence[int],
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Writes 1 at the first maximum found over the given axes and 0 elsewhere.
+
+        r = ReduceArgMax(Input, Axes, axisDirection = DML_AXIS_DIRECTION_INCREASING), broadcast back;
+            Output[c] = 1 if r[c] == (index of c within the reduced axes) else 0
+
+    DML_ACTIVATION_HARDMAX1_OPERATOR_DESC, from DML_FEATURE_LEVEL_5_1. Not in place.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.
+        axes: Axes reduced together; each in [0, InputTensor.DimensionCount - 1].
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ACTIVATION_HARDMAX1", (input,), (axes,), out, device)
     return results
 
 
@@ -2255,6 +2687,53 @@ def activation_linear(
         device: Where to run; the default device when None.
     """
     results: T = call("ACTIVATION_LINEAR", (input,), (alpha, beta), out, device)
+    return results
+
+
+def activation_log_softmax(
+    input: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Natural logarithm of softmax over each row.
+
+        f(x_i) = ln(exp(x_i) / sum_k exp(x_k)), k over all elements along the (last) axis
+
+    DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Effective rank
+            (DimensionCount without leftmost dimensions of size 1) at most 2, e.g. {1, 1, BatchCount, Width}
+            acts as {BatchCount, Width}.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ACTIVATION_LOG_SOFTMAX", (input,), (), out, device)
+    return results
+
+
+def activation_log_softmax1(
+    input: T,
+    *,
+    axes: Sequence[int],
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Natural logarithm of softmax over the given axes.
+
+        1-D: f(x[i]) = ln(exp(x[i]) / sum(exp(x[0]), ..., exp(x[j-1]))); in general the sum runs jointly over
+            all Axes
+
+    DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC, from DML_FEATURE_LEVEL_5_1. Not in place.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.
+        axes: Axes reduced together; each in [0, InputTensor.DimensionCount - 1].
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ACTIVATION_LOG_SOFTMAX1", (input,), (axes,), out, device)
     return results
 
 
@@ -2421,6 +2900,54 @@ def activation_sigmoid(
         device: Where to run; the default device when None.
     """
     results: T = call("ACTIVATION_SIGMOID", (input,), (), out, device)
+    return results
+
+
+def activation_softmax(
+    input: T,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Softmax over each row.
+
+        1-D: f(x[i]) = exp(x[i]) / sum(exp(x[0]), ..., exp(x[j-1])), j = number of elements; in general over
+            each row (last dimension)
+
+    DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Effective rank
+            (DimensionCount without leftmost dimensions of size 1) at most 2, e.g. {1, 1, BatchCount, Width}
+            acts as {BatchCount, Width}.
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ACTIVATION_SOFTMAX", (input,), (), out, device)
+    return results
+
+
+def activation_softmax1(
+    input: T,
+    *,
+    axes: Sequence[int],
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T:
+    """Softmax over the given axes.
+
+        1-D: f(x[i]) = exp(x[i]) / sum(exp(x[0]), ..., exp(x[j-1])); in general the sum runs jointly over all
+            Axes
+
+    DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, from DML_FEATURE_LEVEL_5_1. Not in place.
+
+    Args:
+        input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.
+        axes: Axes reduced together; each in [0, InputTensor.DimensionCount - 1].
+        out: Where to write; a new array (of the inputs' kind) when None.
+        device: Where to run; the default device when None.
+    """
+    results: T = call("ACTIVATION_SOFTMAX1", (input,), (axes,), out, device)
     return results
 
 

@@ -1,21 +1,33 @@
 """Cuts a tensor program into kernels.
 
 Every output is one kernel that recomputes nothing from memory: element-wise nodes are inlined, and reductions
-over common axes of
-the kernel's own domain stay inside it. Written to a temporary first are only a tensor that is reduced and
-itself needs a
-reduction, and a reduction over another domain or other axes.
+over common axes of the kernel's domain stay inside it, also of values that need such reductions themselves:
+the kernel passes over a group once for each. Written to a temporary first are only reductions over another
+domain or other axes, and what would need too many passes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opendml.compiler.kernel import Access, Kernel, KernelProgram
 from opendml.compiler.memory import place
-from opendml.program.node import REDUCTIONS, Node, Operation, ordered, source, with_operands
+from opendml.program.node import (
+    REDUCTIONS,
+    SCANS,
+    Node,
+    Operation,
+    constant,
+    ordered,
+    part,
+    source,
+    with_operands,
+)
 from opendml.program.program import Layout, Program, packed
+
+MAXIMUM_PASSES = 3
+"""Over a group, before its results: those of a softmax of a normalization."""
 
 
 def fuse(program: Program) -> KernelProgram:
@@ -23,36 +35,47 @@ def fuse(program: Program) -> KernelProgram:
     roots, inputs, outputs = program.results, program.inputs, program.outputs
     cuts = _cuts(roots)
     temporaries = {id(node): packed(node.type, node.sizes) for node in cuts}
-    bodies = [_extract(root, temporaries) for root in [*cuts, *roots]]
+    computed = [node.operands[0] if node.operation is Operation.PADDED else node for node in [*cuts, *roots]]
+    bodies = [_extract(root, temporaries, _home(root, temporaries)) for root in computed]
     offsets, arena_bytes = place([_bytes(temporaries[id(node)]) for node in cuts], _lifetimes(cuts, bodies))
     arena = len(inputs) + len(outputs)
     places = {
         id(node): _Place(arena, offset, temporaries[id(node)])
         for node, offset in zip(cuts, offsets, strict=True)
     }
-    targets = [places[id(node)] for node in cuts]
+    targets = [_target(node, places[id(node)]) for node in cuts]
     targets += [_Place(len(inputs) + index, 0, layout) for index, layout in enumerate(outputs)]
     kernels = []
-    for body, target in zip(bodies, targets, strict=True):
-        loads = tuple(
-            places[id(leaf)].access()
-            if id(leaf) in places
-            else _counter(leaf)
-            if leaf.operation is Operation.INDEX
-            else _Place(_index(leaf), 0, inputs[_index(leaf)]).access()
-            for leaf in body.leaves
-        )
+    for node, body, target in zip([*cuts, *roots], bodies, targets, strict=True):
+        if node.operation is Operation.PADDED:
+            zeros = (constant(0, node.type),)
+            kernels.append(Kernel(node.sizes, (), (), (places[id(node)].access(),), zeros))
+        loads = tuple(_access(leaf, places, inputs) for leaf in body.leaves)
         # A number fills whatever tensor it is stored to.
-        domain = body.domain or target.layout.sizes
-        kernels.append(Kernel(domain, body.axes, loads, (target.access(),), (body.value,)))
+        domain = body.home.domain or target.layout.sizes
+        kernels.append(Kernel(domain, body.home.axes, loads, (target.access(),), (body.value,)))
     return KernelProgram(tuple(kernels), len(inputs), len(outputs), arena_bytes)
 
 
-def _counter(node: Node) -> Access:
-    """The access that an INDEX is."""
-    if not isinstance(node.attribute, tuple):
-        raise TypeError(f"{node} has no strides")
-    return Access(None, node.type, 0, node.attribute)
+def _target(node: Node, place: _Place) -> _Place:
+    """Where the elements that are computed of a temporary lie in it: within the zeros around a tensor."""
+    if node.operation is not Operation.PADDED:
+        return place
+    return place.part(part(node, _indices(node), node.operands[0].sizes))
+
+
+def _access(leaf: Node, places: Mapping[int, _Place], inputs: Sequence[Layout]) -> Access:
+    """How a kernel reads a temporary or an input, or counts an INDEX."""
+    if id(leaf) in places:
+        return places[id(leaf)].access()
+    if leaf.operation is Operation.PART:
+        whole = leaf.operands[0]
+        place = places.get(id(whole)) or _Place(_index(whole), 0, inputs[_index(whole)])
+        return place.part(leaf).access()
+    if leaf.operation is Operation.INDEX and isinstance(leaf.attribute, tuple):
+        return Access(None, leaf.type, 0, leaf.attribute)
+    index = _index(leaf)
+    return _Place(index, 0, inputs[index]).access()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +85,12 @@ class _Place:
     buffer: int
     offset: int
     layout: Layout
+
+    def part(self, node: Node) -> _Place:
+        """The place of a PART of the tensor."""
+        first = zip(_indices(node), self.layout.strides, strict=True)
+        offset = self.offset + sum(index * stride for index, stride in first)
+        return _Place(self.buffer, offset, Layout(node.type, node.sizes, self.layout.strides))
 
     def access(self) -> Access:
         strides = tuple(
@@ -78,40 +107,82 @@ class _Body:
 
     value: Node
     leaves: tuple[Node, ...]
-
-    @property
-    def domain(self) -> tuple[int, ...]:
-        return _domain(self.value)
-
-    @property
-    def axes(self) -> tuple[int, ...]:
-        reductions = (node for node in ordered([self.value]) if node.operation in REDUCTIONS)
-        return next((node.attribute for node in reductions if isinstance(node.attribute, tuple)), ())
+    home: _Home
 
 
-def _domain(root: Node) -> tuple[int, ...]:
-    """The sizes over which the kernel of `root` runs."""
-    return root.operands[0].sizes if root.operation in REDUCTIONS else root.sizes
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """The sizes over which a kernel runs, and the nodes that it reduces or scans, all over the same axes."""
+
+    domain: tuple[int, ...]
+    axes: tuple[int, ...] = ()
+    own: tuple[Node, ...] = ()
 
 
 def _cuts(roots: Sequence[Node]) -> list[Node]:
     """The nodes that become temporaries, in the order in which they are computed."""
-    cuts: dict[int, Node] = {}
-    for node in ordered(roots):
-        if node.operation in REDUCTIONS and _reductions(node.operands[0], cuts):
-            cuts[id(node.operands[0])] = node.operands[0]
-    for root in [*cuts.values(), *roots]:
-        inside = _reductions(root, cuts)
-        own = [node for node in inside if node.operands[0].sizes == _domain(root)]
-        cuts.update(
-            (id(node), node) for node in inside if node not in own or node.attribute != own[0].attribute
-        )
+    cuts = {id(node): node for node in _in_memory(roots)}
+    pending = [*roots, *cuts.values()]
+    while pending:
+        root = pending.pop()
+        found = _foreign(root, cuts)
+        cuts.update((id(node), node) for node in found)
+        if found:
+            pending += [root, *found]
     return [node for node in ordered(roots) if id(node) in cuts]
 
 
-def _reductions(root: Node, cuts: Container[int]) -> list[Node]:
-    """The reductions that `root` needs without going through a temporary."""
-    return [node for node in ordered([root], _Except(cuts, id(root))) if node.operation in REDUCTIONS]
+def _in_memory(roots: Sequence[Node]) -> Iterator[Node]:
+    """What only lies in memory: padded tensors, and those of which parts are read, unless they are inputs."""
+    for node in ordered(roots):
+        if node.operation is Operation.PADDED:
+            yield node
+        elif node.operation is Operation.PART and node.operands[0].operation is not Operation.SOURCE:
+            yield node.operands[0]
+
+
+def _foreign(root: Node, cuts: Container[int]) -> list[Node]:
+    """What the kernel of `root` cannot compute itself: a tensor that it reduces and that needs reductions
+    over another domain or other axes, or more passes over a group than a kernel makes; then other such
+    reductions."""
+    own = _home(root, cuts).own
+    passes: dict[int, int] = {}
+    for node in own:
+        operand = node.operands[0]
+        below = [] if id(operand) in cuts else _collective(operand, cuts)
+        passes[id(node)] = 1 + max((passes.get(id(other), MAXIMUM_PASSES) for other in below), default=0)
+        if passes[id(node)] > MAXIMUM_PASSES:
+            return [operand]
+    return [node for node in _collective(root, cuts) if node not in own]
+
+
+def _home(root: Node, cuts: Container[int]) -> _Home:
+    """Where the kernel of `root` runs: over its own sizes or, if it is made of reductions to them, over what
+    these reduce."""
+    inside = _collective(root, cuts)
+    over = [node for node in inside if node.operands[0].sizes == root.sizes]
+    to = [node for node in inside if node.sizes == root.sizes]
+    candidates = [root] if root in inside else over or to
+    if not candidates:
+        return _Home(root.sizes)
+    last = candidates[-1]
+    domain = last.operands[0].sizes
+    if last.operation in SCANS:
+        return _Home(domain, _axes(last), (last,))
+    own = [n for n in inside if n.operands[0].sizes == domain and n.attribute == last.attribute]
+    return _Home(domain, _axes(last), tuple(node for node in own if node.operation in REDUCTIONS))
+
+
+def _axes(node: Node) -> tuple[int, ...]:
+    """The axes that a node reduces or scans."""
+    if not isinstance(node.attribute, tuple):
+        raise TypeError(f"{node} has no axes")
+    return node.attribute[:1] if node.operation in SCANS else node.attribute
+
+
+def _collective(root: Node, cuts: Container[int]) -> list[Node]:
+    """The reductions and scans that `root` needs without going through a temporary."""
+    return [node for node in ordered([root], _Except(cuts, id(root))) if node.operation in REDUCTIONS | SCANS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +196,7 @@ class _Except:
         return key != self.left_out and key in self.keys
 
 
-def _extract(root: Node, temporaries: Mapping[int, Layout]) -> _Body:
+def _extract(root: Node, temporaries: Mapping[int, Layout], home: _Home) -> _Body:
     """The kernel that computes `root`: a copy of its graph, cut at the temporaries and the program's
     inputs."""
     copies: dict[int, Node] = {}
@@ -138,19 +209,28 @@ def _extract(root: Node, temporaries: Mapping[int, Layout]) -> _Body:
         return copies[id(node)]
 
     for node in ordered([root], _Except(temporaries, id(root))):
-        if node.operation in (Operation.SOURCE, Operation.INDEX):
-            copy_of(node)
-        else:
+        if node.operation not in (Operation.SOURCE, Operation.INDEX, Operation.PART):
             copies[id(node)] = with_operands(node, tuple(copy_of(operand) for operand in node.operands))
-    return _Body(copies[id(root)], tuple(leaves))
+    return _Body(copy_of(root), tuple(leaves), home)
 
 
 def _lifetimes(cuts: Sequence[Node], bodies: Sequence[_Body]) -> list[tuple[int, int]]:
     """For each temporary, the kernel that writes it and the last that reads it."""
     return [
-        (step, max(user for user, body in enumerate(bodies) if user == step or node in body.leaves))
+        (step, max(user for user, body in enumerate(bodies) if user == step or node in _read(body)))
         for step, node in enumerate(cuts)
     ]
+
+
+def _read(body: _Body) -> list[Node]:
+    """The tensors that a kernel reads, at least parts of them."""
+    return [leaf.operands[0] if leaf.operation is Operation.PART else leaf for leaf in body.leaves]
+
+
+def _indices(node: Node) -> tuple[int, ...]:
+    if not isinstance(node.attribute, tuple):
+        raise TypeError(f"{node} has no indices")
+    return node.attribute
 
 
 def _index(node: Node) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opendml.program.node import Node, ordered
+from opendml.program.node import REDUCTIONS, SCANS, Node, ordered
 from opendml.program.scalar_type import ScalarType
 
 
@@ -13,7 +13,7 @@ class Access:
     """How a kernel reads or writes one buffer: the element at index i of the domain lies at offset + i .
     strides (bytes).
 
-    Without a buffer it reads nothing: its value is what the offset would be, an INT64 that counts along the
+    Without a buffer it reads nothing: its value is what the offset would be, an integer that counts along the
     domain."""
 
     buffer: int | None
@@ -26,9 +26,8 @@ class Access:
 class Kernel:
     """One loop nest: for every index of the domain, `stores[k]` receives `values[k]`.
 
-    In the values, SOURCE i stands for `loads[i]`. Reductions run over `axes` of the domain; a kernel without
-    axes is
-    element-wise. A store that does not vary along the axes is written once per group.
+    In the values, SOURCE i stands for `loads[i]`. Reductions, or one scan, run over `axes` of the domain; a
+    kernel without axes is element-wise. A store that does not vary along the axes is written once per group.
     """
 
     domain: tuple[int, ...]
@@ -61,7 +60,10 @@ def fingerprint(roots: tuple[Node, ...]) -> str:
     for node in ordered(roots):
         names[id(node)] = len(names)
         operands = ",".join(str(names[id(operand)]) for operand in node.operands)
-        attribute = "" if isinstance(node.attribute, tuple) else repr(node.attribute)
+        # Of a scan all but the axis; the axes of reductions are the kernel's.
+        attribute = "" if node.operation in REDUCTIONS else repr(node.attribute)
+        if node.operation in SCANS and isinstance(node.attribute, tuple):
+            attribute = repr(node.attribute[1:])
         lines.append(f"{node.operation.name} {node.type.name} {attribute} {operands}")
     lines.append(",".join(str(names[id(root)]) for root in roots))
     return "\n".join(lines)

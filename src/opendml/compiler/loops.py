@@ -57,9 +57,14 @@ def loop_nest(kernel: Kernel) -> LoopNest:
 
 
 def _merged(loops: Sequence[Loop], accesses: Sequence[Access]) -> list[Loop]:
-    """The loops ordered by how far they move, stores first, and neighbours that every access walks as one
-    made one."""
-    stores_first = sorted(loops, key=lambda loop: tuple(reversed(loop.strides)), reverse=True)
+    """The loops ordered by how far they move, counters and stores first, and neighbours that every access
+    walks as one made one."""
+    counters = [number for number, access in enumerate(accesses) if access.buffer is None]
+
+    def distance(loop: Loop) -> tuple[int, ...]:
+        return *(loop.strides[number] for number in counters), *reversed(loop.strides)
+
+    stores_first = sorted(loops, key=distance, reverse=True)
     result: list[Loop] = []
     for loop in stores_first:
         outer = result[-1] if result else None

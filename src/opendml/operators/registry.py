@@ -16,7 +16,17 @@ from opendml.program.scalar_type import ScalarType
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias
 from opendml.spec.schema import operator
 
-FAMILIES = ("activation", "bits", "elementwise", "filling", "logical", "normalization", "quantization")
+FAMILIES = (
+    "activation",
+    "bits",
+    "elementwise",
+    "filling",
+    "logical",
+    "normalization",
+    "quantization",
+    "reduction",
+    "softmax",
+)
 
 Function = Callable[..., Node | tuple[Node, ...]]
 Definition = TypeVar("Definition", bound=Function)

@@ -7,7 +7,20 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from opendml.program.node import Node, Number, Operation, apply, bitcast, convert, reduction
+from opendml.program.node import (
+    Node,
+    Number,
+    Operation,
+    apply,
+    bitcast,
+    constant,
+    convert,
+    padded,
+    part,
+    position,
+    reduction,
+    scan,
+)
 from opendml.program.scalar_type import ScalarType
 
 
@@ -187,6 +200,28 @@ def atanh(x: Node) -> Node:
     return apply(Operation.INVERSE_HYPERBOLIC_TANGENT, x)
 
 
+def magnitude(x: Node) -> Node:
+    """|x| for every type; that of the least integer wraps to itself."""
+    if x.type.is_float:
+        return abs(x)
+    return select(x < 0, -x, x) if x.type.is_signed else x
+
+
+def wide(x: Node) -> Node:
+    """A float in FLOAT64, where its square cannot overflow; an integer as it is."""
+    return convert(x, ScalarType.FLOAT64) if x.type.is_float else x
+
+
+def log_of_wide(x: Node) -> Node:
+    """Natural logarithm, in FLOAT32, of a FLOAT64 that FLOAT32 need not hold."""
+    scale = 2.0**100
+    large, small = x > scale, x < 1.0 / scale
+    within = select(large, x * (1.0 / scale), select(small, x * scale, x))
+    exponent = select(large, constant(100 * math.log(2), ScalarType.FLOAT32), 0.0)
+    exponent = select(small, -100 * math.log(2), exponent)
+    return log(convert(within, ScalarType.FLOAT32)) + exponent
+
+
 def mean(x: Node, axes: Iterable[int]) -> Node:
     """Mean over the axes, in FLOAT64. One element is its own mean."""
     reduced = [axis for axis in axes if x.sizes[axis] > 1]
@@ -198,6 +233,99 @@ def variance(x: Node, axes: Iterable[int]) -> Node:
     finite."""
     reduced = [axis for axis in axes if x.sizes[axis] > 1]
     return reduction(Operation.VARIANCE, x, reduced) if reduced else convert(x - x, ScalarType.FLOAT64)
+
+
+def reduce_sum(x: Node, axes: Iterable[int]) -> Node:
+    """Sum over the axes: of floats in FLOAT64, of integers wrapping in their type."""
+    return _reduced(Operation.SUM, x, axes)
+
+
+def reduce_product(x: Node, axes: Iterable[int]) -> Node:
+    """Product over the axes, typed as a sum."""
+    return _reduced(Operation.PRODUCT, x, axes)
+
+
+def reduce_minimum(x: Node, axes: Iterable[int]) -> Node:
+    """The least element over the axes; NaN if one is."""
+    return _reduced(Operation.LEAST, x, axes)
+
+
+def reduce_maximum(x: Node, axes: Iterable[int]) -> Node:
+    """The greatest element over the axes; NaN if one is."""
+    return _reduced(Operation.GREATEST, x, axes)
+
+
+def _reduced(operation: Operation, x: Node, axes: Iterable[int]) -> Node:
+    # One element is its own sum, product and extreme, in the type of the result.
+    reduced = [axis for axis in axes if x.sizes[axis] > 1]
+    whole = reduction(operation, x, reduced)
+    return whole if reduced else convert(x, whole.type)
+
+
+def index_of_minimum(x: Node, axes: Iterable[int], last: bool = False) -> Node:
+    """Where over the axes, counted in row-major order, the first (or last) least element is; NaN is least."""
+    return _search(Operation.LAST_LEAST if last else Operation.FIRST_LEAST, x, axes)
+
+
+def index_of_maximum(x: Node, axes: Iterable[int], last: bool = False) -> Node:
+    """Where over the axes, counted in row-major order, the first (or last) greatest element is; NaN is
+    greatest."""
+    return _search(Operation.LAST_GREATEST if last else Operation.FIRST_GREATEST, x, axes)
+
+
+def _search(operation: Operation, x: Node, axes: Iterable[int]) -> Node:
+    reduced = [axis for axis in axes if x.sizes[axis] > 1]
+    return reduction(operation, x, reduced) if reduced else position(x.sizes, ())
+
+
+def running_sum(x: Node, axis: int, *, exclusive: bool, reverse: bool) -> Node:
+    """Sums of all elements up to each along an axis, made as in `reduce_sum`, in the type of x."""
+    return _running(Operation.RUNNING_SUM, x, axis, exclusive, reverse)
+
+
+def running_product(x: Node, axis: int, *, exclusive: bool, reverse: bool) -> Node:
+    """Products of all elements up to each along an axis, made as in `reduce_product`, in the type of x."""
+    return _running(Operation.RUNNING_PRODUCT, x, axis, exclusive, reverse)
+
+
+def _running(operation: Operation, x: Node, axis: int, exclusive: bool, reverse: bool) -> Node:
+    if x.sizes[axis] > 1:
+        return convert(scan(operation, x, axis, exclusive, reverse), x.type)
+    if not exclusive:
+        return x
+    nothing = convert(position(x.sizes, ()), x.type)
+    return nothing if operation is Operation.RUNNING_SUM else nothing + 1
+
+
+def window_sum(x: Node, axis: int, before: int, after: int) -> Node:
+    """The sum of each element, so many before it and so many after it along an axis, as far as there are
+    any."""
+    size = x.sizes[axis]
+    before, after = min(before, size - 1), min(after, size - 1)
+    margins = [[margin if each == axis else 0 for each in range(len(x.sizes))] for margin in (before, after)]
+    return _sum_of_following(padded(x, *margins), axis, before + after + 1, size)
+
+
+_FOLLOWING = 32
+"""Elements that are added one by one; the sums of so many are then added as one."""
+
+
+def _sum_of_following(x: Node, axis: int, count: int, size: int) -> Node:
+    """For the first `size` elements along an axis the sum of it and those that follow it, `count` in all."""
+
+    def following(node: Node, distance: int) -> Node:
+        sizes = [size if each == axis else full for each, full in enumerate(node.sizes)]
+        return part(node, [distance if each == axis else 0 for each in range(len(sizes))], sizes)
+
+    blocks, rest = divmod(count, _FOLLOWING) if count > _FOLLOWING else (0, count)
+    terms = [following(x, blocks * _FOLLOWING + number) for number in range(rest)]
+    if blocks:
+        sums = _sum_of_following(x, axis, _FOLLOWING, size + (blocks - 1) * _FOLLOWING)
+        terms += [following(sums, number * _FOLLOWING) for number in range(blocks)]
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
 
 
 def deviation(x: Node, center: Node) -> Node:

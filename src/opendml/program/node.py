@@ -24,7 +24,7 @@ class Operation(Enum):
     CONSTANT = auto()
     """A number; `attribute` is its value."""
     INDEX = auto()
-    """i . `attribute` at the index i, as INT64: with the strides of a packed tensor, the number of the
+    """i . `attribute` at the index i: with the strides of a packed tensor, the number of the
     element."""
 
     ADD = auto()
@@ -97,10 +97,47 @@ class Operation(Enum):
     """Mean over the axes in `attribute`, which keep the size 1; FLOAT64."""
     VARIANCE = auto()
     """Population variance over the axes in `attribute`, which keep the size 1; FLOAT64."""
+    SUM = auto()
+    """Over the axes in `attribute`, which keep the size 1: of floats in FLOAT64, of integers wrapping in
+    their type."""
+    PRODUCT = auto()
+    """As SUM."""
+    LEAST = auto()
+    """The least element over the axes in `attribute`, which keep the size 1; NaN if one is."""
+    GREATEST = auto()
+
+    FIRST_LEAST = auto()
+    """The least second operand, the `position` over the axes in `attribute`, at which the first has its least
+    element. NaN counts as less than all numbers here, and as greater in the search for the greatest."""
+    LAST_LEAST = auto()
+    """The greatest such position."""
+    FIRST_GREATEST = auto()
+    LAST_GREATEST = auto()
+
+    RUNNING_SUM = auto()
+    """Of all elements up to each along an axis; typed as SUM. `attribute`: the axis, whether the element
+    itself is left out, and whether to count from the last element down."""
+    RUNNING_PRODUCT = auto()
+
+    PADDED = auto()
+    """The operand with zeros around it; `attribute`: how many before it along each dimension."""
+    PART = auto()
+    """The elements of the operand from the index `attribute` on, as many as the sizes say."""
 
 
 COMPARISONS = frozenset({Operation.LESS, Operation.LESS_EQUAL, Operation.EQUAL})
-REDUCTIONS = frozenset({Operation.MEAN, Operation.VARIANCE})
+SEARCHES = frozenset(
+    {Operation.FIRST_LEAST, Operation.LAST_LEAST, Operation.FIRST_GREATEST, Operation.LAST_GREATEST}
+)
+REDUCTIONS = SEARCHES | {
+    Operation.MEAN,
+    Operation.VARIANCE,
+    Operation.SUM,
+    Operation.PRODUCT,
+    Operation.LEAST,
+    Operation.GREATEST,
+}
+SCANS = frozenset({Operation.RUNNING_SUM, Operation.RUNNING_PRODUCT})
 FUNCTIONS = frozenset(
     {
         Operation.EXPONENTIAL,
@@ -237,7 +274,37 @@ def reduction(operation: Operation, value: Node, axes: Iterable[int]) -> Node:
     """A reduction of `value` over `axes`, which keep the size 1."""
     reduced = tuple(sorted(axes))
     sizes = tuple(1 if axis in reduced else size for axis, size in enumerate(value.sizes))
-    return Node(operation, ScalarType.FLOAT64, sizes, (value,), reduced)
+    if operation in SEARCHES:
+        index = position(value.sizes, reduced)
+        return Node(operation, index.type, sizes, (value, index), reduced)
+    keeps_type = operation in (Operation.LEAST, Operation.GREATEST) or not value.type.is_float
+    type = value.type if keeps_type else ScalarType.FLOAT64
+    return Node(operation, type, sizes, (value,), reduced)
+
+
+def position(sizes: Sequence[int], axes: Sequence[int]) -> Node:
+    """The row-major index over `axes` of each element of a tensor of `sizes`: INT32 where that holds it."""
+    counted = [size if axis in axes else 1 for axis, size in enumerate(sizes)]
+    strides = [math.prod(counted[axis + 1 :]) if size > 1 else 0 for axis, size in enumerate(counted)]
+    type = ScalarType.INT32 if math.prod(counted) <= 2**31 else ScalarType.INT64
+    return Node(Operation.INDEX, type, tuple(sizes), attribute=tuple(strides))
+
+
+def padded(value: Node, before: Sequence[int], after: Sequence[int]) -> Node:
+    """`value` with zeros before and after it along each dimension."""
+    sizes = tuple(size + a + b for size, a, b in zip(value.sizes, before, after, strict=True))
+    return Node(Operation.PADDED, value.type, sizes, (value,), tuple(before))
+
+
+def part(value: Node, first: Sequence[int], sizes: Sequence[int]) -> Node:
+    """The elements of `value` from the index `first` on."""
+    return Node(Operation.PART, value.type, tuple(sizes), (value,), tuple(first))
+
+
+def scan(operation: Operation, value: Node, axis: int, exclusive: bool, reverse: bool) -> Node:
+    """A running sum or product of `value` along an axis."""
+    type = ScalarType.FLOAT64 if value.type.is_float else value.type
+    return Node(operation, type, value.sizes, (value,), (axis, int(exclusive), int(reverse)))
 
 
 def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType, number_in
 from opendml.runtime.host_array import check_no_overlap_within
 from opendml.spec import descs
-from opendml.spec.enums import FeatureLevel, TensorDataType
+from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.plain import as_tuple
 from opendml.spec.schema import Field, Operator, operator
@@ -122,12 +122,18 @@ def exact_number(value: float, type: ScalarType, name: str) -> float:
     return result
 
 
+_REDUCING = frozenset({"REDUCE", "ARGMIN", "ARGMAX"})
+_SEARCHES = frozenset({ReduceFunction.ARGMIN, ReduceFunction.ARGMAX})
+
+
 def _output(facts: Operator, field: Field, values: Mapping[str, Any], told: Output) -> TensorDesc:
-    """An output: of the first input's sizes, and of the type that its rules leave."""
+    """An output: of the first input's sizes, 1 along reduced axes, and of the type that its rules leave."""
     first = values[facts.tensors[0].python_name]
     sizes = told.sizes if first is None else first.sizes
     if sizes is None:
         raise InvalidArgument(f"{facts.name}.{field.name}: neither sizes nor an array to write")
+    if facts.name in _REDUCING and isinstance(axes := values["axes"], tuple):
+        sizes = tuple(1 if axis in axes else size for axis, size in enumerate(sizes))
     return TensorDesc(_output_type(facts, field, values, told), sizes)
 
 
@@ -136,6 +142,8 @@ def _output_type(facts: Operator, field: Field, values: Mapping[str, Any], told:
 
     An input whose type need not be the output's decides only where nothing else does.
     """
+    if facts.name == "REDUCE" and values["function"] in _SEARCHES:
+        return told.type or TensorDataType.UINT32
     for attribute in facts.attributes:
         if attribute.same_type_as == field.name and isinstance(values[attribute.python_name], TensorDataType):
             return TensorDataType(values[attribute.python_name])

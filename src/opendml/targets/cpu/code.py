@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.values import Literal, intrinsic, llvm_type, number
+from opendml.targets.cpu.values import Literal, intrinsic, llvm_type
 
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = ir.PointerType()
@@ -168,24 +168,9 @@ class Code:
         operands = [self.builder.bitcast(value, bits), self._addresses(pointer, stride), self._mask(mask)]
         intrinsic(self.builder, name, ir.VoidType(), operands, alignment=(1, type.bytes))
 
-    def horizontal_sum(self, vector: ir.Value, lanes: int) -> ir.Value:
-        """The sum of all lanes, halves onto halves."""
-        while lanes > 1:
-            lanes //= 2
-            low, high = (
-                self.builder.shuffle_vector(
-                    vector,
-                    ir.Constant(vector.type, ir.Undefined),
-                    ir.Constant(ir.VectorType(I32, lanes), [first + lane for lane in range(lanes)]),
-                )
-                for first in (0, lanes)
-            )
-            vector = self.builder.fadd(low, high)
-        return self.builder.extract_element(vector, I32(0))
-
-    def zeros(self, type: ScalarType, lanes: int) -> ir.Value:
-        """Zero in every lane."""
-        return number(type, lanes, 0.0)
+    def narrowed(self, value: ir.Value, type: ir.Type) -> ir.Value:
+        """A 64-bit integer as one of `type`, which holds it."""
+        return value if value.type == type else self.builder.trunc(value, type)
 
     def _addresses(self, pointer: ir.Value, stride: ir.Value) -> ir.Value:
         vector = ir.VectorType(I64, self.lanes)

@@ -3,49 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from llvmlite import ir
 
-from opendml.program.node import Node
+from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.accumulation import Accumulation, State
 from opendml.targets.cpu.code import I64
-from opendml.targets.cpu.kernel_code import F64, KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import Level, Mode
-from opendml.targets.cpu.values import number, scalar_llvm_type, splat
+from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
+from opendml.targets.cpu.kernel_code import Pointers, Values, source_index
+from opendml.targets.cpu.pattern import Level, Mode, Pattern, Step
+from opendml.targets.cpu.stash import STASHED
+from opendml.targets.cpu.values import scalar_llvm_type, splat
 
 MAXIMUM_TILE = 512
-"""Groups in the widest tile; their sums and statistics live on the stack."""
+"""Groups in the widest tile; their states and statistics live on the stack."""
 _ROWS_AT_ONCE = 4
-"""Rows added per visit of the sums of a tile."""
+"""Rows taken in per visit of the states of a tile."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Tile:
-    """A range of groups, and the sums of one reduced value for each: of its distances from a shift, and of
-    their squares."""
+class ColumnCode(GroupCode):
+    """Whole tiles: a pass over all rows, the statistics of all groups, the next pass; last the results row by
+    row."""
 
-    value: Node
-    shifts: ir.Value
-    totals: ir.Value
-    squares: ir.Value
-
-
-class ColumnCode(KernelCode):
-    """Whole tiles: the sums of all their groups, the statistics, then the results row by row."""
+    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+        super().__init__(function, pattern, lanes)
+        self._states = {
+            id(accumulation): [self._room(part) for part in accumulation.parts]
+            for stage in self.passes
+            for accumulation in stage
+        }
+        self._kept: dict[int, tuple[Node, ir.Value]] = {}
 
     def item(self, item: ir.Value) -> None:
         """One tile."""
-        group, start, stop = self.block_range(item)
+        self._kept = {}
+        group, self.start, self.stop = self.block_range(item)
         pointers = self.group_pointers(group)
-        self.start, self.stop = start, stop
-        tiles = [self._tile_of(value) for value in self.pattern.reduced()]
-        for tile in tiles:
-            self._sum_rows(tile, pointers, I64(0), self.units)
-        self._finish(tiles, pointers, I64(0), self.units)
-
-    def _tile_of(self, value: Node) -> _Tile:
-        return _Tile(value, *(self._room(F64) for _ in range(3)))
+        if self.stashed is not None:
+            self.stash_origin = self.builder.mul(self.start, I64(-STASHED.bytes))
+        for number in range(len(self.passes)):
+            self._pass(number, pointers, I64(0), self.units)
+            self._settle(number, pointers)
+        self._store_rows(pointers, I64(0), self.units)
 
     def _room(self, type: ScalarType) -> ir.Value:
         """Room for one value of each group."""
@@ -54,151 +54,234 @@ class ColumnCode(KernelCode):
     def _at(self, room: ir.Value, type: ScalarType, index: ir.Value) -> ir.Value:
         return self.code.offset(room, self.builder.mul(self.builder.sub(index, self.start), I64(type.bytes)))
 
-    def _sum_rows(self, tile: _Tile, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
-        """The sums over some rows: the odd ones first, which also sets the shifts, then several per visit."""
+    def state(self, accumulation: Accumulation, index: ir.Value) -> State:
+        """The states of a vector of groups."""
+        rooms = zip(self._states[id(accumulation)], accumulation.parts, strict=True)
+        return [self.code.load(self._at(room, part, index), part, self.lanes) for room, part in rooms]
+
+    def set_state(self, accumulation: Accumulation, index: ir.Value, state: State) -> None:
+        """Replaces them."""
+        rooms = self._states[id(accumulation)]
+        for room, part, value in zip(rooms, accumulation.parts, state, strict=True):
+            self.code.store(self._at(room, part, index), value, part)
+
+    def _known(self, index: ir.Value) -> Values:
+        """What is kept of a vector of groups."""
+        return {
+            key: self.code.load(self._at(room, node.type, index), node.type, self.lanes)
+            for key, (node, room) in self._kept.items()
+        }
+
+    # Passes
+
+    def _pass(self, number: int, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
+        """One pass over some rows: the odd ones first, which also start the states, then several per
+        visit."""
         count = self.builder.sub(last, first)
         odd = self.builder.and_(self.builder.sub(count, I64(1)), I64(_ROWS_AT_ONCE - 1))
         done = self.builder.add(self.builder.add(first, odd), I64(1))
-        self._choose(odd, lambda number_: self._add_rows(tile, pointers, first, number_ + 1, fresh=True))
+        self._choose(odd, lambda rows: self._take_in(number, pointers, first, rows + 1, fresh=True))
         with self.code.loop(done, last, _ROWS_AT_ONCE) as row:
-            self._add_rows(tile, pointers, row, _ROWS_AT_ONCE, fresh=False)
+            self._take_in(number, pointers, row, _ROWS_AT_ONCE, fresh=False)
 
     def _choose(self, choice: ir.Value, emit: Callable[[int], None]) -> None:
         """Emits one case for each value below _ROWS_AT_ONCE."""
-        for number_ in range(_ROWS_AT_ONCE):
-            with self.builder.if_then(self.builder.icmp_signed("==", choice, I64(number_))):
-                emit(number_)
+        for case in range(_ROWS_AT_ONCE):
+            with self.builder.if_then(self.builder.icmp_signed("==", choice, I64(case))):
+                emit(case)
 
-    def _add_rows(self, tile: _Tile, pointers: Pointers, first: ir.Value, count: int, fresh: bool) -> None:
-        """Adds neighbouring rows to the sums; fresh sums start at zero. The shift of a group, which all its
-        chunks share, is its
-        first element."""
-        needed = self.below_reductions([tile.value])
-        rows = [
-            self.row_pointers(pointers, self.builder.add(first, I64(number_))) for number_ in range(count)
-        ]
+    def _take_in(self, number: int, pointers: Pointers, first: ir.Value, count: int, fresh: bool) -> None:
+        """Neighbouring rows into the states; fresh ones start from the first row of the group, which all its
+        chunks share."""
+        stage, needed = self.passes[number], self.operands[number]
+        numbers = [self.builder.add(first, I64(each)) for each in range(count)]
+        rows = [self.row_pointers(pointers, row_number) for row_number in numbers]
         outer = [self.evaluate(Level.ROW, 1, row, {}, only=needed) for row in rows]
-        first_row = self.evaluate(Level.ROW, 1, pointers, {}, only=needed) if fresh else {}
+        # The processor itself does not follow as many streams as there are rows.
+        ahead = [] if fresh else [self.builder.add(row_number, I64(count)) for row_number in numbers]
+        following = [self.row_pointers(pointers, row_number) for row_number in ahead]
+        outer_first = self.evaluate(Level.ROW, 1, pointers, {}, only=needed) if fresh else {}
 
-        def element(row: Pointers, known: Values, index: ir.Value, mask: ir.Value | None) -> ir.Value:
-            values = self.evaluate(Level.GROUP, self.lanes, row, known, index, mask, needed)
-            values = self.evaluate(Level.ELEMENT, self.lanes, row, values, index, mask, needed)
-            return splat(self.builder, self.value(tile.value, self.lanes, values), self.lanes)
+        def operands(row: Pointers, known: Values, index: ir.Value, mask: ir.Value | None) -> list[State]:
+            values = self._known(index) | known
+            for level in (Level.GROUP, Level.ELEMENT):
+                values = self.evaluate(level, self.lanes, row, values, index, mask, needed)
+            if number == self.last_pass:
+                self.stash(values, row, index)
+            return [
+                [
+                    splat(self.builder, value, self.lanes)
+                    for value in self.operand_values(accumulation, self.lanes, values)
+                ]
+                for accumulation in stage
+            ]
 
-        def add(index: ir.Value, mask: ir.Value | None) -> None:
-            slots = [self._at(room, F64, index) for room in (tile.shifts, tile.totals, tile.squares)]
+        def take_in(index: ir.Value, mask: ir.Value | None) -> None:
             if fresh:
-                shift = self.shift_from(element(pointers, first_row, index, mask), self.lanes)
-                total = squares = number(F64, self.lanes, 0.0)
-                self.builder.store(shift, slots[0], align=F64.bytes)
+                starts = operands(pointers, outer_first, index, mask)
+                states = [
+                    accumulation.start(self.builder, self.lanes, start)
+                    for accumulation, start in zip(stage, starts, strict=True)
+                ]
             else:
-                shift, total, squares = (self.code.load(slot, F64, self.lanes) for slot in slots)
+                states = [self.state(accumulation, index) for accumulation in stage]
             for row, known in zip(rows, outer, strict=True):
-                distance = self.distance(tile.value, element(row, known, index, mask), shift, mask)
-                total = self.builder.fadd(total, distance)
-                squares = self.square_added(distance, squares)
-            self.builder.store(total, slots[1], align=F64.bytes)
-            self.builder.store(squares, slots[2], align=F64.bytes)
+                elements = operands(row, known, index, mask)
+                states = [
+                    accumulation.add(self.builder, self.lanes, state, element, True)
+                    for accumulation, state, element in zip(stage, states, elements, strict=True)
+                ]
+            for accumulation, state in zip(stage, states, strict=True):
+                self.set_state(accumulation, index, state)
+            for row in following:
+                self._prefetch(needed, row, index)
 
-        self.code.vector_loop(self.start, self.stop, add)
+        self.code.vector_loop(self.start, self.stop, take_in)
 
-    def _finish(self, tiles: list[_Tile], pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
-        """Statistics of all groups, then the results of some rows."""
-        shared = self._shared()
-        rooms = {key: self._room(node.type) for key, node in shared.items()}
+    def _prefetch(self, needed: set[int], row: Pointers, index: ir.Value) -> None:
+        """Asks for what the nodes in `needed` read of a vector of a later row."""
+        for node in self.nodes:
+            if node.operation is Operation.SOURCE and id(node) in needed:
+                access = source_index(node)
+                if self.accesses[access].step is Step.CONTIGUOUS:
+                    offset = self.builder.mul(index, self.steps[access])
+                    self.code.prefetch(self.code.offset(row[access], offset))
 
-        def finish(index: ir.Value, mask: ir.Value | None) -> None:
+    def _settle(self, number: int, pointers: Pointers, store_groups: bool = True) -> None:
+        """After a pass, what later ones and the elements need of the groups; after the last one, also what is
+        stored once for a group."""
+        wanted = self.kept(Level.GROUP)
+        known_now = self.found(number, Level.STATISTIC) | self.found(number, Level.GROUP)
+        new = {
+            key: (node, self._room(node.type))
+            for key, node in wanted.items()
+            if key in known_now and key not in self._kept
+        }
+
+        def settle(index: ir.Value, mask: ir.Value | None) -> None:
             values: Values = {}
-            for tile in tiles:
-                rows = (tile.shifts, tile.totals, tile.squares)
-                sums = [self.code.load(self._at(room, F64, index), F64, self.lanes) for room in rows]
-                values |= self.statistics(tile.value, sums[0], sums[1], sums[2], self.lanes)
-            values = self.evaluate(Level.STATISTIC, self.lanes, pointers, values)
-            values = self.evaluate(Level.GROUP, self.lanes, pointers, values, index, mask)
-            for key, room in rooms.items():
+            for stage in self.passes[: number + 1]:
+                for accumulation in stage:
+                    state = self.state(accumulation, index)
+                    values |= accumulation.results(self.builder, self.lanes, state, self.elements)
+            values = self.evaluate(Level.STATISTIC, self.lanes, pointers, values, only=known_now)
+            values = self.evaluate(Level.GROUP, self.lanes, pointers, values, index, mask, known_now)
+            for key, (node, room) in new.items():
                 value = splat(self.builder, values[key], self.lanes)
-                self.code.store(self._at(room, shared[key].type, index), value, shared[key].type)
-            for access, root in self.stores(of_groups=True):
-                value = splat(self.builder, self.value(root, self.lanes, values), self.lanes)
-                self.store(access, value, pointers, index, mask)
+                self.code.store(self._at(room, node.type, index), value, node.type)
+            if number == self.last_pass and store_groups:
+                for access, root in self.stores(of_groups=True):
+                    value = splat(self.builder, self.value(root, self.lanes, values), self.lanes)
+                    self.store(access, value, pointers, index, mask)
 
-        self.code.vector_loop(self.start, self.stop, finish)
+        self.code.vector_loop(self.start, self.stop, settle)
+        self._kept |= new
+
+    def _store_rows(self, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
+        """The elements of some rows."""
         if not self.stores(of_groups=False):
             return
         with self.walk_rows(pointers, first, last) as (_, row_pointers):
             row_values = self.evaluate(Level.ROW, 1, row_pointers, {})
-
-            def known(index: ir.Value) -> Values:
-                return row_values | {
-                    key: self.code.load(self._at(room, shared[key].type, index), shared[key].type, self.lanes)
-                    for key, room in rooms.items()
-                }
-
-            self.store_range(row_pointers, self.start, self.stop, known)
-
-    def _shared(self) -> dict[int, Node]:
-        """What the elements need of their groups."""
-        users = [
-            node for node in self.nodes if id(node) in self.needed and self.levels[id(node)] > Level.GROUP
-        ]
-        wanted = [operand for node in users for operand in node.operands]
-        wanted += [root for _, root in self.stores(of_groups=False)]
-        return {id(node): node for node in wanted if self.levels[id(node)] in (Level.STATISTIC, Level.GROUP)}
+            self.store_range(
+                row_pointers, self.start, self.stop, lambda index: row_values | self._known(index)
+            )
 
 
 class SplitColumnCode(ColumnCode):
-    """Long groups: an item is some rows of a tile, whose sums are written, or whose results come from the
-    sums of all rows.
+    """Long groups, in chunks of rows: one pass over the rows of a tile, or the states of a tile from those of
+    its chunks, or the elements of some rows from the states of their groups.
 
-    Partial sums: [group][chunk][reduction][total, squares][column].
+    States: [group][chunk, and the group itself][part][column].
     """
 
     def item(self, item: ir.Value) -> None:
-        """One chunk of a tile."""
+        """One chunk of a tile, or one tile."""
+        self._kept = {}
+        stage, mode = self.pattern.stage, self.pattern.mode
+        if mode is Mode.COLUMNS_COMBINE:
+            group, self.start, self.stop = self.block_range(item)
+            for number in range(stage):
+                self.read_stage(number, group, self.chunks)
+            self._combine(stage, group)
+            if stage == self.last_pass and self.stores(of_groups=True):
+                self._settle(stage, self.group_pointers(group))
+            return
         position, chunk = self.code.split(item, [I64(0), self.chunks])
         first, last = self.chunk_range(chunk, self.units)
         group, self.start, self.stop = self.block_range(position)
         pointers = self.group_pointers(group)
-        tiles = [self._tile_of(value) for value in self.pattern.reduced()]
-        for index, tile in enumerate(tiles):
-            if self.pattern.mode is Mode.COLUMNS_PARTIAL:
-                self._sum_rows(tile, pointers, first, last)
-                self._write_partial(tile, group, chunk, index)
-            else:
-                self._add_rows(tile, pointers, I64(0), 1, fresh=True)
-                self._read_partials(tile, group, index)
-        if self.pattern.mode is Mode.COLUMNS_MAP:
-            self._finish(tiles, pointers, first, last)
+        before = stage if mode is Mode.COLUMNS_PARTIAL else len(self.passes)
+        for number in range(before):
+            self.read_stage(number, group, self.chunks)
+        if before:
+            self._settle(before - 1, pointers, store_groups=False)
+        if mode is Mode.COLUMNS_PARTIAL:
+            self._pass(stage, pointers, first, last)
+            self._write_stage(stage, group, chunk)
+        else:
+            self._store_rows(pointers, first, last)
 
-    def _partial(self, group: ir.Value, chunk: ir.Value, index: int, part: int, column: ir.Value) -> ir.Value:
-        position = self.builder.add(self.builder.mul(group, self.chunks), chunk)
-        position = self.builder.mul(position, I64(2 * len(self.pattern.reduced())))
-        position = self.builder.add(position, I64(2 * index + part))
-        position = self.builder.add(self.builder.mul(position, self.inner), column)
-        return self.code.offset(self.partials(), self.builder.mul(position, I64(F64.bytes)))
+    def _combine(self, stage: int, group: ir.Value) -> None:
+        """The states of all chunks of a tile, in their order."""
+        self.read_stage(stage, group, I64(0))
+        with self.code.loop(I64(1), self.chunks) as chunk:
 
-    def _write_partial(self, tile: _Tile, group: ir.Value, chunk: ir.Value, index: int) -> None:
+            def merge(column: ir.Value, mask: ir.Value | None) -> None:
+                for accumulation in self.passes[stage]:
+                    other = self.read_state(stage, accumulation, group, chunk, column, mask)
+                    state = self.state(accumulation, column)
+                    merged = accumulation.merge(self.builder, self.lanes, state, other)
+                    self.set_state(accumulation, column, merged)
+
+            self.code.vector_loop(self.start, self.stop, merge)
+        self._write_stage(stage, group, self.chunks)
+
+    def read_stage(self, stage: int, group: ir.Value, chunk: ir.Value) -> None:
+        """The states of a chunk of a tile, or behind the chunks of the tile itself, from the arena."""
+
+        def read(column: ir.Value, mask: ir.Value | None) -> None:
+            for accumulation in self.passes[stage]:
+                state = self.read_state(stage, accumulation, group, chunk, column, mask)
+                self.set_state(accumulation, column, state)
+
+        self.code.vector_loop(self.start, self.stop, read)
+
+    def _write_stage(self, stage: int, group: ir.Value, chunk: ir.Value) -> None:
         def write(column: ir.Value, mask: ir.Value | None) -> None:
-            for part, room in enumerate((tile.totals, tile.squares)):
-                value = self.code.load(self._at(room, F64, column), F64, self.lanes)
-                self.code.store(self._partial(group, chunk, index, part, column), value, F64, mask)
+            for accumulation in self.passes[stage]:
+                places = self.places(stage, accumulation, group, chunk, column)
+                parts = zip(places, accumulation.parts, self.state(accumulation, column), strict=True)
+                for place, part, value in parts:
+                    self.code.store(place, value, part, mask)
 
         self.code.vector_loop(self.start, self.stop, write)
 
-    def _read_partials(self, tile: _Tile, group: ir.Value, index: int) -> None:
-        """The sums of all chunks of a tile, added in their order. (The one row that set the shifts added
-        zero,
-        or what is not finite, which the sums are then anyway.)"""
-        with self.code.loop(I64(0), self.chunks) as chunk:
+    def read_state(
+        self,
+        stage: int,
+        accumulation: Accumulation,
+        group: ir.Value,
+        chunk: ir.Value,
+        column: ir.Value,
+        mask: ir.Value | None,
+    ) -> State:
+        """A vector of the states of a chunk of a tile."""
+        places = self.places(stage, accumulation, group, chunk, column)
+        return [
+            self.code.load(place, part, self.lanes, mask)
+            for place, part in zip(places, accumulation.parts, strict=True)
+        ]
 
-            def add(column: ir.Value, mask: ir.Value | None) -> None:
-                for part, room in enumerate((tile.totals, tile.squares)):
-                    slot = self._at(room, F64, column)
-                    value = self.code.load(
-                        self._partial(group, chunk, index, part, column), F64, self.lanes, mask
-                    )
-                    self.code.store(
-                        slot, self.builder.fadd(self.code.load(slot, F64, self.lanes), value), F64
-                    )
-
-            self.code.vector_loop(self.start, self.stop, add)
+    def places(
+        self, stage: int, accumulation: Accumulation, group: ir.Value, chunk: ir.Value, column: ir.Value
+    ) -> list[ir.Value]:
+        """Where the parts of such a vector lie."""
+        first = self.builder.mul(self.chunk_position(group, chunk), I64(self.part_count))
+        first = self.builder.add(first, I64(self.parts_before(stage, accumulation)))
+        result = []
+        for number, part in enumerate(accumulation.parts):
+            row = self.builder.mul(self.builder.add(first, I64(number)), self.inner)
+            origin = self.code.offset(self.states(), self.builder.mul(row, I64(PART_BYTES)))
+            result.append(self.code.offset(origin, self.builder.mul(column, I64(part.bytes))))
+        return result

@@ -14,6 +14,7 @@ from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.pattern import Mode, Pattern
 from opendml.targets.cpu.row_code import RowCode, SplitRowCode
+from opendml.targets.cpu.scan_code import ScanColumnCode, ScanRowCode
 from opendml.targets.cpu.transposed_code import TransposedCode
 
 _CODE: dict[Mode, type[KernelCode]] = {
@@ -21,10 +22,18 @@ _CODE: dict[Mode, type[KernelCode]] = {
     Mode.TRANSPOSED: TransposedCode,
     Mode.ROWS: RowCode,
     Mode.ROWS_PARTIAL: SplitRowCode,
+    Mode.ROWS_COMBINE: SplitRowCode,
     Mode.ROWS_MAP: SplitRowCode,
     Mode.COLUMNS: ColumnCode,
     Mode.COLUMNS_PARTIAL: SplitColumnCode,
+    Mode.COLUMNS_COMBINE: SplitColumnCode,
     Mode.COLUMNS_MAP: SplitColumnCode,
+    Mode.SCAN_ROWS: ScanRowCode,
+    Mode.SCAN_ROWS_COMBINE: ScanRowCode,
+    Mode.SCAN_ROWS_MAP: ScanRowCode,
+    Mode.SCAN_COLUMNS: ScanColumnCode,
+    Mode.SCAN_COLUMNS_COMBINE: ScanColumnCode,
+    Mode.SCAN_COLUMNS_MAP: ScanColumnCode,
 }
 
 

@@ -14,11 +14,12 @@ from opendml.compiler.memory import ALIGNMENT
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
 from opendml.targets.cpu.engine import kernel_address
+from opendml.targets.cpu.launch import Launch
 from opendml.targets.cpu.machine import available_threads
 from opendml.targets.cpu.native import HEADER, LAUNCH
 from opendml.targets.cpu.pattern import Parameters
 from opendml.targets.cpu.pool import pool
-from opendml.targets.cpu.schedule import Launch, schedule
+from opendml.targets.cpu.schedule import schedule
 
 _SHARED_BYTES = 96 * 1024
 """Dispatches that move fewer bytes are over before another thread could have joined them."""

@@ -16,15 +16,12 @@ from contextlib import AbstractContextManager, contextmanager
 
 from llvmlite import ir
 
-from opendml.program.node import REDUCTIONS, Node, Operation, ordered
+from opendml.program.node import REDUCTIONS, SCANS, Node, Operation, ordered
 from opendml.program.rarely import always_needed, is_rare
-from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
 from opendml.targets.cpu.expression import emit
 from opendml.targets.cpu.pattern import AccessPattern, Level, Parameters, Pattern, Step
-from opendml.targets.cpu.values import Literal, any_lane, intrinsic, llvm_type, number, splat
-
-F64 = ScalarType.FLOAT64
+from opendml.targets.cpu.values import Literal, any_lane, llvm_type, splat
 
 Values = dict[int, ir.Value]
 """Emitted nodes by identity."""
@@ -181,6 +178,8 @@ class KernelCode:
                 levels[id(node)] = self.pattern.loads[source_index(node)].level
             elif node.operation in REDUCTIONS:
                 levels[id(node)] = Level.STATISTIC
+            elif node.operation in SCANS:
+                levels[id(node)] = Level.ELEMENT
             else:
                 below = {levels[id(operand)] for operand in node.operands}
                 # Where lanes run over groups, a value of a group and a row changes with every element.
@@ -263,15 +262,17 @@ class KernelCode:
         return self.code.gather(address, self.steps[access], type, mask)
 
     def _count(self, access: int, lanes: int, pointers: Pointers, index: ir.Value | None) -> ir.Value:
-        """The offsets themselves of an access that is a counter."""
-        first = self.builder.ptrtoint(pointers[access], I64)
-        if index is None or self.accesses[access].step is Step.NONE:
+        """The offsets themselves of an access that is a counter, in its type."""
+        type = llvm_type(self.accesses[access].type, 1)
+        first, step = self.builder.ptrtoint(pointers[access], I64), self.steps[access]
+        moves = index is not None and self.accesses[access].step is not Step.NONE
+        if moves:
+            first = self.builder.add(first, self.builder.mul(index, step))
+        first, step = (self.code.narrowed(each, type) for each in (first, step))
+        if not moves or lanes == 1:
             return first
-        first = self.builder.add(first, self.builder.mul(index, self.steps[access]))
-        if lanes == 1:
-            return first
-        number = ir.Constant(ir.VectorType(I64, lanes), list(range(lanes)))
-        along = self.builder.mul(splat(self.builder, self.steps[access], lanes), number)
+        number = ir.Constant(ir.VectorType(type, lanes), list(range(lanes)))
+        along = self.builder.mul(splat(self.builder, step, lanes), number)
         return self.builder.add(splat(self.builder, first, lanes), along)
 
     def store(
@@ -315,78 +316,27 @@ class KernelCode:
                 value = splat(self.builder, self.value(root, self.lanes, values), self.lanes)
                 self.store(access, value, pointers, index, mask)
 
-        self.code.vector_loop(self._up_to_boundary(pointers, start, stop, store), stop, store)
+        self.code.vector_loop(self.up_to_boundary(pointers, start, stop, store), stop, store)
 
-    def _up_to_boundary(self, pointers: Pointers, start: ir.Value, stop: ir.Value, store: Body) -> ir.Value:
+    def up_to_boundary(self, pointers: Pointers, start: ir.Value, stop: ir.Value, store: Body) -> ir.Value:
         """Stores the elements before the first full vector that can be streamed; returns the index behind
         them."""
-        streamed = [number for number, access in enumerate(self.accesses) if access.streamed]
-        if not streamed:
+        if not any(access.streamed for access in self.accesses):
             return start
-        access = streamed[0]
-        address = self.code.offset(pointers[access], self.builder.mul(start, self.steps[access]))
-        ahead = self.code.elements_to_boundary(address, self.accesses[access].type)
-        head = self.code.minimum(ahead, self.builder.sub(stop, start))
+        head = self.head_before_boundary(pointers, start, stop)
         with self.builder.if_then(self.builder.icmp_signed("!=", head, I64(0)), likely=False):
             store(start, self.code.first_lanes(head))
         return self.builder.add(start, head)
 
-    # Moments: what the means and variances of a value are made of
-
-    def shift_from(self, first: ir.Value, lanes: int) -> ir.Value:
-        """What distances in a group are measured from, in FLOAT64: its first element; zero where that is not
-        finite, as the distance from it would say nothing of the others."""
-        wide = self.builder.fpext(first, llvm_type(F64, lanes))
-        zero = number(F64, lanes, 0.0)
-        finite = self.builder.fcmp_ordered("==", self.builder.fsub(wide, wide), zero)
-        return self.builder.select(finite, wide, zero)
-
-    def distance(self, node: Node, value: ir.Value, shift: ir.Value, mask: ir.Value | None) -> ir.Value:
-        """value - shift in FLOAT64, zero outside the mask; `value` is `node`, `shift` another value of it."""
-        value = splat(self.builder, value, self.lanes)
-        if node.operation is Operation.CONVERT and node.operands[0].type is ScalarType.FLOAT16:
-            # FLOAT32 holds the difference of two FLOAT16 as well as is needed, and half as many vectors.
-            narrow = self.builder.fptrunc(shift, value.type)
-            difference = self.builder.fpext(self.builder.fsub(value, narrow), shift.type)
-        else:
-            difference = self.builder.fsub(self.builder.fpext(value, shift.type), shift)
-        return (
-            difference
-            if mask is None
-            else self.builder.select(mask, difference, number(F64, self.lanes, 0.0))
-        )
-
-    def square_added(self, distance: ir.Value, total: ir.Value) -> ir.Value:
-        """total + distance * distance."""
-        return intrinsic(self.builder, f"llvm.fma.v{self.lanes}f64", total.type, [distance, distance, total])
-
-    def statistics(
-        self, value: Node, shift: ir.Value, total: ir.Value, squares: ir.Value, lanes: int
-    ) -> Values:
-        """The reductions of `value` from the sums of its distances from `shift` and of their squares: the
-        mean is
-        shift + s / n, the variance (q - s * s / n) / n, never below zero."""
-        count = self.builder.sitofp(self.elements, ir.DoubleType())
-        share = splat(self.builder, self.builder.fdiv(number(F64, 1, 1.0), count), lanes)
-        average = self.builder.fmul(total, share)
-        spread = self.builder.fmul(self.builder.fsub(squares, self.builder.fmul(total, average)), share)
-        zero = number(F64, lanes, 0.0)
-        results = {
-            Operation.MEAN: self.builder.fadd(shift, average),
-            Operation.VARIANCE: self.builder.select(
-                self.builder.fcmp_ordered("<", spread, zero), zero, spread
-            ),
-        }
-        return {
-            id(node): results[node.operation]
-            for node in self.nodes
-            if node.operation in REDUCTIONS and node.operands[0] is value
-        }
-
-    def partials(self) -> ir.Value:
-        """Where the partial sums of a split group lie."""
-        buffer = self.buffer(self.parameter(Parameters.PARTIAL_BUFFER))
-        return self.code.offset(buffer, self.parameter(Parameters.PARTIAL_OFFSET))
+    def head_before_boundary(self, pointers: Pointers, start: ir.Value, stop: ir.Value) -> ir.Value:
+        """How many elements come before the first full vector that can be streamed; none without streams."""
+        streamed = [number for number, access in enumerate(self.accesses) if access.streamed]
+        if not streamed:
+            return I64(0)
+        access = streamed[0]
+        address = self.code.offset(pointers[access], self.builder.mul(start, self.steps[access]))
+        ahead = self.code.elements_to_boundary(address, self.accesses[access].type)
+        return self.code.minimum(ahead, self.builder.sub(stop, start))
 
 
 def source_index(node: Node) -> int:

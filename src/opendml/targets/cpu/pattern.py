@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 from opendml.compiler.kernel import fingerprint
-from opendml.program.node import REDUCTIONS, Node, ordered
+from opendml.program.node import Node, ordered
 from opendml.program.scalar_type import ScalarType
 
 
@@ -21,20 +21,42 @@ class Mode(Enum):
     ROWS = "rows"
     """Groups whose innermost dimension is reduced; an item is a batch of groups."""
     ROWS_PARTIAL = "rows partial"
-    """The sums over one chunk of such a group, into the arena; an item is a chunk."""
+    """One pass over one chunk of such a group, its state into the arena; an item is a chunk."""
+    ROWS_COMBINE = "rows combine"
+    """The state of such a group from those of its chunks, and after the last pass what is stored once for a
+    group; an item is a group."""
     ROWS_MAP = "rows map"
-    """The results of one chunk of such a group from the sums of all its chunks."""
+    """The elements of one chunk of such a group from the state of the group."""
     COLUMNS = "columns"
     """Groups side by side in memory; an item is a tile of neighbouring groups."""
     COLUMNS_PARTIAL = "columns partial"
-    """The sums over some rows of such a tile."""
+    """One pass over some rows of such a tile."""
+    COLUMNS_COMBINE = "columns combine"
+    """The states of such a tile from those of its rows, and after the last pass what is stored once for a
+    group."""
     COLUMNS_MAP = "columns map"
-    """The results of some rows of such a tile from the sums of all its rows."""
+    """The elements of some rows of such a tile from the states of its groups."""
+
+    SCAN_ROWS = "scan rows"
+    """Running sums or products along the innermost loop; an item is a batch of lines."""
+    SCAN_ROWS_COMBINE = "scan rows combine"
+    """From the totals of a line's chunks what comes before each; an item is a line."""
+    SCAN_ROWS_MAP = "scan rows map"
+    """The results of one chunk."""
+    SCAN_COLUMNS = "scan columns"
+    """The same of lines side by side in memory; an item is a tile of neighbouring lines."""
+    SCAN_COLUMNS_COMBINE = "scan columns combine"
+    SCAN_COLUMNS_MAP = "scan columns map"
+
+    @property
+    def reduces_rows(self) -> bool:
+        """Whether lanes run within a group, and are put together at its end."""
+        return self in (Mode.ROWS, Mode.ROWS_PARTIAL)
 
     @property
     def columns(self) -> bool:
         """Whether lanes run over groups rather than within one."""
-        return self in (Mode.COLUMNS, Mode.COLUMNS_PARTIAL, Mode.COLUMNS_MAP)
+        return "columns" in self.value
 
 
 class Level(IntEnum):
@@ -72,7 +94,12 @@ class AccessPattern:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Kernels of equal pattern share one function."""
+    """Kernels of equal pattern share one function.
+
+    `stage` is the pass of a mode that makes only one. `in_order`: positions grow as a lane goes through its
+    group. `long_rows`: several vectors of a row are worth keeping states of their own. `stashes`: the last
+    load counts where elements are kept between the last pass and the results.
+    """
 
     mode: Mode
     groups: int
@@ -80,6 +107,10 @@ class Pattern:
     loads: tuple[AccessPattern, ...]
     stores: tuple[AccessPattern, ...]
     values: tuple[Node, ...]
+    stage: int = 0
+    in_order: bool = True
+    long_rows: bool = False
+    stashes: bool = False
 
     def text(self) -> str:
         """A text that is equal for patterns with equal code."""
@@ -87,7 +118,8 @@ class Pattern:
             f"{a.type.name} {a.step.name} {a.level.name} {a.streamed} {a.counter}"
             for a in (*self.loads, *self.stores)
         ]
-        head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)}"
+        head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)} {self.stage} {self.in_order}"
+        head += f" {self.long_rows} {self.stashes}"
         return "\n".join([head, *accesses, fingerprint(self.values)])
 
     @property
@@ -98,11 +130,6 @@ class Pattern:
             return 4
         types = {node.type for node in ordered(self.values)} | {a.type for a in (*self.loads, *self.stores)}
         return min(4, max(type.bytes for type in types))
-
-    def reduced(self) -> tuple[Node, ...]:
-        """The distinct values that are reduced."""
-        nodes = {id(n.operands[0]): n.operands[0] for n in ordered(self.values) if n.operation in REDUCTIONS}
-        return tuple(nodes.values())
 
 
 class Parameters:
@@ -128,9 +155,11 @@ class Parameters:
     GROUPS = 7
     """Groups of the domain."""
     PARTIAL_BUFFER = 8
-    """The buffer and offset of the partial sums."""
+    """The buffer and offset of the states of chunks and groups."""
     PARTIAL_OFFSET = 9
-    COUNTS = 10
+    STASHED_BYTES = 10
+    """Of a group, where elements are kept."""
+    COUNTS = 11
 
     def __init__(self, pattern: Pattern) -> None:
         self.groups, self.rows = pattern.groups, pattern.rows

@@ -1,95 +1,96 @@
-"""Kernels whose groups are reduced along the innermost loop: lanes run within a group, and are added up at
-its end."""
+"""Kernels whose groups are reduced along the innermost loop: lanes run within a group, and are put together
+at its end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from llvmlite import ir
 
 from opendml.program.node import Node
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.accumulation import Accumulation, State
 from opendml.targets.cpu.code import I64
-from opendml.targets.cpu.kernel_code import F64, KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import Level, Mode
-from opendml.targets.cpu.values import llvm_type, number, scalar_llvm_type, splat
+from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
+from opendml.targets.cpu.kernel_code import Pointers, Values
+from opendml.targets.cpu.pattern import Level, Mode, Parameters
+from opendml.targets.cpu.values import llvm_type, scalar_llvm_type, splat
 
 BATCH = 16
 """Groups that share one vector computation of their statistics."""
-_ACCUMULATORS = 2
-"""Independent vectors of sums: enough to hide the latency of an addition."""
+
+_Kept = dict[int, tuple[Node, ir.Value]]
+"""Statistics of a batch, and where they lie."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Sums:
-    """The running sums of one reduced value: accumulators of its distances from `shift` and of their
-    squares."""
-
-    value: Node
-    shift: ir.Value
-    totals: list[ir.Value]
-    squares: list[ir.Value]
-
-
-class RowCode(KernelCode):
-    """Whole groups, a batch of them per item: the sums of each, then the statistics of all at once, then the
-    results of each."""
+class RowCode(GroupCode):
+    """Whole groups, a batch of them per item: a pass over each, then the statistics of all at once, then the
+    next pass; last the results of each."""
 
     def item(self, item: ir.Value) -> None:
         """One batch."""
         first, last = self.chunk_range(item, self.groups)
-        reduced = self.pattern.reduced()
-        batches = [[self._batch(F64.bits) for _ in range(3)] for _ in reduced]
-        with self.walk_groups(first, last) as (group, pointers):
-            for value, slots in zip(reduced, batches, strict=True):
-                sums = self._sums(value, pointers)
-                self._add_units(sums, pointers, I64(0), self.units)
-                for slot, result in zip(slots, (sums.shift, *self._totals(sums)), strict=True):
-                    self.builder.store(result, self._in_batch(slot, group, first, F64.bytes))
-        shared = self._batch_statistics(batches)
-        with self.walk_groups(first, last) as (group, pointers):
-            known = {
-                key: self.code.load(self._in_batch(slot, group, first, node.type.bytes), node.type, 1)
-                for key, (node, slot) in shared.items()
-            }
-            self.map_units(pointers, known, I64(0), self.units)
-
-    def _batch(self, bits: int) -> ir.Value:
-        return self.code.local(ir.ArrayType(ir.IntType(bits), BATCH))
-
-    def _in_batch(self, slot: ir.Value, group: ir.Value, first: ir.Value, size: int) -> ir.Value:
-        return self.code.offset(slot, self.builder.mul(self.builder.sub(group, first), I64(size)))
-
-    def _batch_statistics(self, batches: list[list[ir.Value]]) -> dict[int, tuple[Node, ir.Value]]:
-        """Computes what is made of the reductions alone for the whole batch; returns what the groups need of
-        it, and where."""
-        vector = llvm_type(F64, BATCH)
+        kept: _Kept = {}
         values: Values = {}
-        for value, slots in zip(self.pattern.reduced(), batches, strict=True):
-            shifts, totals, squares = (self.builder.load(slot, typ=vector) for slot in slots)
-            values |= self.statistics(value, shifts, totals, squares, BATCH)
-        values = self.evaluate(Level.STATISTIC, BATCH, [], values)
-        users = [
-            node for node in self.nodes if id(node) in self.needed and self.levels[id(node)] > Level.STATISTIC
-        ]
-        wanted = [*(operand for node in users for operand in node.operands), *self.pattern.values]
-        shared: dict[int, tuple[Node, ir.Value]] = {}
-        for node in wanted:
-            if self.levels[id(node)] is Level.STATISTIC and id(node) not in shared:
-                slot = self._batch(node.type.bits)
-                self.builder.store(splat(self.builder, values[id(node)], BATCH), slot)
-                shared[id(node)] = node, slot
-        return shared
+        for number, stage in enumerate(self.passes):
+            rooms = [[self._room(part) for part in accumulation.parts] for accumulation in stage]
+            with self.walk_groups(first, last) as (group, pointers):
+                known = self._of_group(kept, group, first)
+                self._find_stash(group, first)
+                states = self.accumulated(number, pointers, known, I64(0), self.units)
+                for accumulation, state, slots in zip(stage, states, rooms, strict=True):
+                    for part, value, slot in zip(accumulation.parts, state, slots, strict=True):
+                        self.builder.store(value, self._in_batch(slot, group, first, part))
+            for accumulation, slots in zip(stage, rooms, strict=True):
+                parts = zip(slots, accumulation.parts, strict=True)
+                state = [self.builder.load(slot, typ=llvm_type(part, BATCH)) for slot, part in parts]
+                values |= accumulation.results(self.builder, BATCH, state, self.elements)
+            found = self.found(number, Level.STATISTIC)
+            values = self.evaluate(Level.STATISTIC, BATCH, [], values, only=found)
+            kept |= self._newly_kept(values, kept)
+        with self.walk_groups(first, last) as (group, pointers):
+            self._find_stash(group, first)
+            known = self.evaluate(Level.GROUP, 1, pointers, self._of_group(kept, group, first))
+            self.store_group(pointers, known)
+            self.store_units(pointers, known, I64(0), self.units)
 
-    def map_units(self, pointers: Pointers, statistics: Values, first: ir.Value, last: ir.Value) -> None:
-        """The results of some units of a group."""
-        values = self.evaluate(Level.GROUP, 1, pointers, statistics)
+    def _find_stash(self, group: ir.Value, first: ir.Value) -> None:
+        if self.stashed is not None:
+            size = self.parameter(Parameters.STASHED_BYTES)
+            self.stash_origin = self.builder.mul(self.builder.sub(group, first), size)
+
+    def _room(self, type: ScalarType) -> ir.Value:
+        return self.code.local(ir.ArrayType(scalar_llvm_type(type), BATCH))
+
+    def _in_batch(self, slot: ir.Value, group: ir.Value, first: ir.Value, type: ScalarType) -> ir.Value:
+        return self.code.offset(slot, self.builder.mul(self.builder.sub(group, first), I64(type.bytes)))
+
+    def _of_group(self, kept: _Kept, group: ir.Value, first: ir.Value) -> Values:
+        return {
+            key: self.code.load(self._in_batch(slot, group, first, node.type), node.type, 1)
+            for key, (node, slot) in kept.items()
+        }
+
+    def _newly_kept(self, values: Values, kept: _Kept) -> _Kept:
+        """Puts down what groups need of the statistics of the batch and is not there yet."""
+        new: _Kept = {}
+        for key, node in self.kept(Level.STATISTIC).items():
+            if key in values and key not in kept:
+                new[key] = node, self._room(node.type)
+                self.builder.store(splat(self.builder, values[key], BATCH), new[key][1])
+        return new
+
+    def store_group(self, pointers: Pointers, known: Values) -> None:
+        """What is stored once for a group."""
         for access, root in self.stores(of_groups=True):
-            self.store(access, self.value(root, 1, values), pointers, None, None)
+            self.store(access, self.value(root, 1, known), pointers, None, None)
+
+    def store_units(self, pointers: Pointers, known: Values, first: ir.Value, last: ir.Value) -> None:
+        """The elements of some units of a group."""
         if self.stores(of_groups=False):
             with self.walk_units(pointers, first, last) as (row, start, stop):
-                self.map_block(row, values, start, stop)
+                self.map_block(row, known, start, stop)
 
     @contextmanager
     def walk_units(
@@ -100,86 +101,105 @@ class RowCode(KernelCode):
         with self.walk_rows(pointers, first, last) as (_, row):
             yield row, I64(0), self.inner
 
-    # Sums
+    # Passes
 
-    def _sums(self, value: Node, pointers: Pointers) -> _Sums:
-        """Empty sums. The shift, which all chunks of a group share, is the group's first element: it keeps
-        the sum of squares
-        from cancelling where the mean is far from zero."""
-        needed = self.below_reductions([value])
-        values: Values = {}
+    def accumulated(
+        self, number: int, pointers: Pointers, known: Values, first: ir.Value, last: ir.Value
+    ) -> list[State]:
+        """The states of one pass over some units of the group at `pointers`; `known` is what is known of
+        it."""
+        stage, needed = self.passes[number], self.operands[number]
+        values = known
         for level in (Level.GROUP, Level.ROW, Level.ELEMENT):
             values = self.evaluate(level, 1, pointers, values, only=needed)
-        shift = self.shift_from(self.value(value, 1, values), 1)
-        totals, squares = (
-            [
-                self.code.local(llvm_type(F64, self.lanes), number(F64, self.lanes, 0.0))
-                for _ in range(_ACCUMULATORS)
-            ]
-            for _ in range(2)
-        )
-        return _Sums(value, shift, totals, squares)
+        slots = []
+        for accumulation in stage:
+            start = accumulation.start(self.builder, 1, self.operand_values(accumulation, 1, values))
+            slots.append([self._vectors(accumulation, start) for _ in range(self._at_once(number))])
+        group = self.evaluate(Level.GROUP, 1, pointers, known, only=needed)
+        with self.walk_units(pointers, first, last) as (row, begin, end):
+            self._take_in(
+                number, slots, row, self.evaluate(Level.ROW, 1, row, group, only=needed), begin, end
+            )
+        return [self._folded(*pair) for pair in zip(stage, slots, strict=True)]
 
-    def _add_units(self, sums: _Sums, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
-        with self.walk_units(pointers, first, last) as (row, start, stop):
-            self._add_block(sums, row, start, stop)
+    def _at_once(self, number: int) -> int:
+        if not self.pattern.long_rows:
+            return 1
+        return min(accumulation.lanes_at_once for accumulation in self.passes[number])
 
-    def _add_block(self, sums: _Sums, pointers: Pointers, start: ir.Value, stop: ir.Value) -> None:
-        """Adds one block of a row: full strides over all accumulators, then vectors onto the first one."""
-        needed = self.below_reductions([sums.value])
-        known = self.evaluate(Level.GROUP, 1, pointers, {}, only=needed)
-        known = self.evaluate(Level.ROW, 1, pointers, known, only=needed)
-        shift = splat(self.builder, sums.shift, self.lanes)
+    def _vectors(self, accumulation: Accumulation, start: State) -> State:
+        """Variables for a state in every lane."""
+        return [
+            self.code.local(llvm_type(part, self.lanes), splat(self.builder, value, self.lanes))
+            for part, value in zip(accumulation.parts, start, strict=True)
+        ]
 
-        def add(accumulator: int, index: ir.Value, mask: ir.Value | None) -> None:
+    def _take_in(
+        self,
+        number: int,
+        slots: list[list[State]],
+        pointers: Pointers,
+        known: Values,
+        start: ir.Value,
+        stop: ir.Value,
+    ) -> None:
+        """One block of a row: full strides over all vectors of states, then vectors into the first one."""
+        stage, needed = self.passes[number], self.operands[number]
+
+        def add(which: int, index: ir.Value, mask: ir.Value | None) -> None:
             values = self.evaluate(Level.ELEMENT, self.lanes, pointers, known, index, mask, needed)
-            distance = self.distance(sums.value, self.value(sums.value, self.lanes, values), shift, mask)
-            total, squares = sums.totals[accumulator], sums.squares[accumulator]
-            self.code.set(total, self.builder.fadd(self.code.get(total), distance))
-            self.code.set(squares, self.square_added(distance, self.code.get(squares)))
+            if number == self.last_pass:
+                self.stash(values, pointers, index)
+            for accumulation, vectors in zip(stage, slots, strict=True):
+                operands = self.operand_values(accumulation, self.lanes, values)
+                element = [splat(self.builder, value, self.lanes) for value in operands]
+                before = [self.code.get(slot) for slot in vectors[which]]
+                in_order = self.pattern.in_order
+                after = accumulation.add(self.builder, self.lanes, before, element, in_order)
+                for slot, old, new in zip(vectors[which], before, after, strict=True):
+                    self.code.set(slot, new if mask is None else self.builder.select(mask, new, old))
 
-        stride = self.lanes * _ACCUMULATORS
+        at_once = self._at_once(number)
+        stride = self.lanes * at_once
         with self.code.loop(start, stop, stride) as index:
-            for accumulator in range(_ACCUMULATORS):
-                add(accumulator, self.builder.add(index, I64(accumulator * self.lanes)), None)
+            for which in range(at_once):
+                add(which, self.builder.add(index, I64(which * self.lanes)), None)
         rest = self.builder.and_(self.builder.sub(stop, start), I64(stride - 1))
         self.code.vector_loop(self.builder.sub(stop, rest), stop, lambda i, mask: add(0, i, mask))
 
-    def _totals(self, sums: _Sums) -> tuple[ir.Value, ir.Value]:
-        """The sums of all lanes."""
-        results = []
-        for accumulators in (sums.totals, sums.squares):
-            vector = self.code.get(accumulators[0])
-            for accumulator in accumulators[1:]:
-                vector = self.builder.fadd(vector, self.code.get(accumulator))
-            results.append(self.code.horizontal_sum(vector, self.lanes))
-        return results[0], results[1]
+    def _folded(self, accumulation: Accumulation, vectors: list[State]) -> State:
+        """The state of all lanes of all vectors."""
+        state, *others = [[self.code.get(slot) for slot in vector] for vector in vectors]
+        for other in others:
+            state = accumulation.merge(self.builder, self.lanes, state, other)
+        return accumulation.folded(self.builder, self.lanes, state)
 
 
 class SplitRowCode(RowCode):
-    """Large groups: an item is one chunk of a group, whose sums are written, or whose results come from the
-    sums of all chunks.
+    """Large groups, in chunks: one pass over a chunk, or a group's state from those of its chunks, or the
+    elements of a chunk from the state of its group.
 
-    Partial sums: [group][chunk][reduction][total, squares].
+    States: [group][chunk, and the group itself][part].
     """
 
     def item(self, item: ir.Value) -> None:
-        """One chunk."""
+        """One chunk, or one group."""
+        stage = self.pattern.stage
+        if self.pattern.mode is Mode.ROWS_COMBINE:
+            self._combine(stage, item)
+            return
         group, chunk = self.code.split(item, [I64(0), self.chunks])
         first, last = self.chunk_range(chunk, self.units)
         pointers = self.group_pointers(group)
-        reduced = [self._sums(value, pointers) for value in self.pattern.reduced()]
         if self.pattern.mode is Mode.ROWS_PARTIAL:
-            for index, sums in enumerate(reduced):
-                self._add_units(sums, pointers, first, last)
-                target = self._partial(group, chunk, index)
-                for part, total in enumerate(self._totals(sums)):
-                    self.builder.store(total, self.code.offset(target, I64(part * F64.bytes)))
-            return
-        values: Values = {}
-        for index, sums in enumerate(reduced):
-            values |= self.statistics(sums.value, sums.shift, *self._sum_of_chunks(group, index), 1)
-        self.map_units(pointers, self.evaluate(Level.STATISTIC, 1, [], values), first, last)
+            known = self._statistics(group, stage)
+            states = self.accumulated(stage, pointers, known, first, last)
+            for accumulation, state in zip(self.passes[stage], states, strict=True):
+                self.write_state(stage, accumulation, group, chunk, state)
+        else:
+            known = self.evaluate(Level.GROUP, 1, pointers, self._statistics(group, len(self.passes)))
+            self.store_units(pointers, known, first, last)
 
     @contextmanager
     def walk_units(
@@ -190,19 +210,59 @@ class SplitRowCode(RowCode):
             row, start, stop = self.block_range(unit)
             yield self.row_pointers(pointers, row), start, stop
 
-    def _partial(self, group: ir.Value, chunk: ir.Value, index: int) -> ir.Value:
-        size = 2 * F64.bytes
-        position = self.builder.add(self.builder.mul(group, self.chunks), chunk)
-        byte_offset = self.builder.mul(position, I64(size * len(self.pattern.reduced())))
-        return self.code.offset(self.partials(), self.builder.add(byte_offset, I64(size * index)))
+    def _combine(self, stage: int, group: ir.Value) -> None:
+        """The states of all chunks of a group, in their order."""
+        for accumulation in self.passes[stage]:
+            slots = [
+                self.code.local(scalar_llvm_type(part), value)
+                for part, value in zip(
+                    accumulation.parts, self.read_state(stage, accumulation, group, I64(0)), strict=True
+                )
+            ]
+            with self.code.loop(I64(1), self.chunks) as chunk:
+                state = [self.code.get(slot) for slot in slots]
+                other = self.read_state(stage, accumulation, group, chunk)
+                merged = accumulation.merge(self.builder, 1, state, other)
+                for slot, value in zip(slots, merged, strict=True):
+                    self.code.set(slot, value)
+            state = [self.code.get(slot) for slot in slots]
+            self.write_state(stage, accumulation, group, self.chunks, state)
+        if stage == self.last_pass and self.stores(of_groups=True):
+            pointers = self.group_pointers(group)
+            known = self._statistics(group, len(self.passes))
+            self.store_group(pointers, self.evaluate(Level.GROUP, 1, pointers, known))
 
-    def _sum_of_chunks(self, group: ir.Value, index: int) -> tuple[ir.Value, ir.Value]:
-        """The sums of all chunks of a group, added in their order."""
-        zero = number(F64, 1, 0.0)
-        results = [self.code.local(scalar_llvm_type(F64), zero) for _ in range(2)]
-        with self.code.loop(I64(0), self.chunks) as chunk:
-            origin = self._partial(group, chunk, index)
-            for part, result in enumerate(results):
-                total = self.code.load(self.code.offset(origin, I64(part * F64.bytes)), F64, 1)
-                self.code.set(result, self.builder.fadd(self.code.get(result), total))
-        return self.code.get(results[0]), self.code.get(results[1])
+    def _statistics(self, group: ir.Value, stages: int) -> Values:
+        """What follows from the states that the first passes have found of a group."""
+        values: Values = {}
+        for number in range(stages):
+            for accumulation in self.passes[number]:
+                state = self.read_state(number, accumulation, group, self.chunks)
+                values |= accumulation.results(self.builder, 1, state, self.elements)
+            found = self.found(number, Level.STATISTIC)
+            values = self.evaluate(Level.STATISTIC, 1, [], values, only=found)
+        return values
+
+    def _places(
+        self, stage: int, accumulation: Accumulation, group: ir.Value, chunk: ir.Value
+    ) -> list[ir.Value]:
+        position = self.builder.mul(self.chunk_position(group, chunk), I64(self.part_count))
+        position = self.builder.add(position, I64(self.parts_before(stage, accumulation)))
+        origin = self.code.offset(self.states(), self.builder.mul(position, I64(PART_BYTES)))
+        return [
+            self.code.offset(origin, I64(PART_BYTES * number)) for number in range(len(accumulation.parts))
+        ]
+
+    def write_state(
+        self, stage: int, accumulation: Accumulation, group: ir.Value, chunk: ir.Value, state: State
+    ) -> None:
+        """Puts down the state of a chunk of a group, or behind the chunks of the group itself."""
+        for place, value in zip(self._places(stage, accumulation, group, chunk), state, strict=True):
+            self.builder.store(value, place)
+
+    def read_state(self, stage: int, accumulation: Accumulation, group: ir.Value, chunk: ir.Value) -> State:
+        """The state of a chunk of a group, or of the group itself."""
+        places = self._places(stage, accumulation, group, chunk)
+        return [
+            self.code.load(place, part, 1) for place, part in zip(places, accumulation.parts, strict=True)
+        ]

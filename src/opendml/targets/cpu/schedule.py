@@ -5,89 +5,34 @@ Decisions depend on shapes and caches only, never on the number of threads, so t
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-
-from opendml.compiler.kernel import Access, Kernel
+from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LoopNest, loop_nest
-from opendml.targets.cpu.column_code import MAXIMUM_TILE
-from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import AccessPattern, Level, Mode, Parameters, Pattern, Step
-from opendml.targets.cpu.row_code import BATCH
+from opendml.targets.cpu.launch import BLOCK_BYTES, Launch, Numbers, launch_of, shape_of
+from opendml.targets.cpu.pattern import Mode
+from opendml.targets.cpu.schedule_groups import schedule_groups
 
-_BLOCK_BYTES = 32 * 1024
-"""Of one operand, in one block of a row."""
-_CLAIM_BYTES = 128 * 1024
-"""Of all operands, that a thread takes at a time."""
-_STREAMED_SHARE = 2
-"""Outputs larger than the last cache divided by this go past the caches: whoever reads them next would not
-find them there anyway."""
-_STREAMED_ROW = 512
-"""Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
 _CROSSED_BLOCK = 256
 """Steps of each loop in a block of a kernel whose operands lie across: the block of all operands stays in a
 level 1 cache."""
 _SHORTEST_CROSSED = 8
 """Steps that both loops of such a kernel have at least."""
-_LEAST_TILE = 64
-"""Groups in a tile of columns, at least: some cache lines of each row."""
-_FEW_GROUPS = 16
-"""Below this many groups, large ones are split between threads."""
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """One call of a pattern's function over `items` items from `first` on, taken `grain` at a time."""
-
-    pattern: Pattern
-    parameters: tuple[int, ...]
-    first: int
-    items: int
-    grain: int
-    partial_bytes: int = 0
-    """Room that it needs in the arena for partial sums; its offset there is the parameter PARTIAL_OFFSET."""
 
 
 def schedule(kernel: Kernel) -> list[Launch]:
     """The launches that run `kernel`, in order."""
     nest = loop_nest(kernel)
-    if not kernel.axes:
-        crossed = _crossed(kernel, nest)
-        return [_transposed(kernel, crossed) if crossed else _pointwise(kernel, nest)]
-    return _rows(kernel, nest) if nest.inner_reduced else _columns(kernel, nest)
-
-
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """The numbers that a mode is chosen by."""
-
-    groups: int
-    rows: int
-    inner: int
-    element_bytes: int
-    """Of the widest operand."""
-    step_bytes: int
-    """Of all operands that move along the innermost loop."""
-
-
-def _shape(kernel: Kernel, nest: LoopNest) -> _Shape:
-    accesses = (*kernel.loads, *kernel.stores)
-    moving = [a.type.bytes for a, stride in zip(accesses, nest.inner.strides, strict=True) if stride]
-    return _Shape(
-        math.prod(loop.count for loop in nest.groups),
-        math.prod(loop.count for loop in nest.rows),
-        nest.inner.count,
-        max(access.type.bytes for access in accesses),
-        max(sum(moving), 1),
-    )
+    if kernel.axes:
+        return schedule_groups(kernel, nest)
+    crossed = _crossed(kernel, nest)
+    return [_transposed(kernel, crossed) if crossed else _pointwise(kernel, nest)]
 
 
 def _pointwise(kernel: Kernel, nest: LoopNest) -> Launch:
-    shape = _shape(kernel, nest)
-    block = min(shape.inner, _BLOCK_BYTES // shape.element_bytes)
+    shape = shape_of(kernel, nest)
+    block = min(shape.inner, BLOCK_BYTES // shape.element_bytes)
     blocks = -(-shape.inner // block)
-    numbers = _Numbers(block=block, blocks=blocks, units=blocks)
-    return _launch(kernel, nest, Mode.POINTWISE, numbers, shape.groups * blocks, block * shape.step_bytes)
+    numbers = Numbers(block=block, blocks=blocks, units=blocks)
+    return launch_of(kernel, nest, Mode.POINTWISE, numbers, shape.groups * blocks, block * shape.step_bytes)
 
 
 def _crossed(kernel: Kernel, nest: LoopNest) -> LoopNest | None:
@@ -116,159 +61,9 @@ def _crossed(kernel: Kernel, nest: LoopNest) -> LoopNest | None:
 
 
 def _transposed(kernel: Kernel, nest: LoopNest) -> Launch:
-    shape = _shape(kernel, nest)
+    shape = shape_of(kernel, nest)
     block, chunk = min(shape.inner, _CROSSED_BLOCK), min(shape.rows, _CROSSED_BLOCK)
     blocks, chunks = -(-shape.inner // block), -(-shape.rows // chunk)
-    numbers = _Numbers(block=block, blocks=blocks, units=shape.rows, chunk=chunk, chunks=chunks)
+    numbers = Numbers(block=block, blocks=blocks, units=shape.rows, chunk=chunk, chunks=chunks)
     items = shape.groups * chunks * blocks
-    return _launch(kernel, nest, Mode.TRANSPOSED, numbers, items, block * chunk * shape.step_bytes)
-
-
-def _rows(kernel: Kernel, nest: LoopNest) -> list[Launch]:
-    shape = _shape(kernel, nest)
-    elements = shape.rows * shape.inner
-    group_bytes = elements * shape.element_bytes
-    if group_bytes <= _BLOCK_BYTES or (
-        group_bytes <= machine().l2_bytes * 5 // 8 and shape.groups >= _FEW_GROUPS
-    ):
-        batch = max(1, min(BATCH, _CLAIM_BYTES // (elements * shape.step_bytes)))
-        numbers = _Numbers(shape.inner, 1, shape.rows, batch, 1, elements, shape.groups)
-        items = -(-shape.groups // batch)
-        return [_launch(kernel, nest, Mode.ROWS, numbers, items, batch * elements * shape.step_bytes)]
-    block = min(shape.inner, _BLOCK_BYTES // shape.element_bytes)
-    blocks = -(-shape.inner // block)
-    units = shape.rows * blocks
-    chunk = max(1, _BLOCK_BYTES // (block * shape.element_bytes))
-    numbers = _Numbers(block, blocks, units, chunk, -(-units // chunk), elements)
-    return _split(kernel, nest, (Mode.ROWS_PARTIAL, Mode.ROWS_MAP), numbers, shape.groups, group_bytes, 16)
-
-
-def _columns(kernel: Kernel, nest: LoopNest) -> list[Launch]:
-    shape = _shape(kernel, nest)
-    group_bytes = shape.rows * shape.inner * shape.element_bytes
-    fitting = machine().l2_bytes // 2 // (shape.rows * shape.element_bytes) // _LEAST_TILE * _LEAST_TILE
-    tile = min(shape.inner, max(_LEAST_TILE, min(fitting, MAXIMUM_TILE)))
-    tiles = -(-shape.inner // tile)
-    items = shape.groups * tiles
-    if group_bytes <= _BLOCK_BYTES or (fitting and items >= _FEW_GROUPS):
-        numbers = _Numbers(tile, tiles, shape.rows, shape.rows, 1, shape.rows)
-        return [_launch(kernel, nest, Mode.COLUMNS, numbers, items, shape.rows * tile * shape.step_bytes)]
-    tile = min(shape.inner, MAXIMUM_TILE)
-    tiles = -(-shape.inner // tile)
-    chunk = max(1, _BLOCK_BYTES * 4 // (tile * shape.element_bytes))
-    numbers = _Numbers(tile, tiles, shape.rows, chunk, -(-shape.rows // chunk), shape.rows)
-    modes = (Mode.COLUMNS_PARTIAL, Mode.COLUMNS_MAP)
-    return _split(kernel, nest, modes, numbers, shape.groups, group_bytes, 16 * shape.inner)
-
-
-@dataclass(frozen=True, slots=True)
-class _Numbers:
-    """The parameters of the same names (`Parameters`), but for INNER."""
-
-    block: int
-    blocks: int
-    units: int
-    chunk: int = 1
-    chunks: int = 1
-    elements: int = 1
-    groups: int = 1
-
-
-def _split(
-    kernel: Kernel,
-    nest: LoopNest,
-    modes: tuple[Mode, Mode],
-    numbers: _Numbers,
-    groups: int,
-    group_bytes: int,
-    partial_bytes: int,
-) -> list[Launch]:
-    """Sums of all chunks first, then their results: for some groups at a time, so that the second pass finds
-    them in a cache."""
-    tiles = numbers.blocks if modes[0].columns else 1
-    items_per_group = tiles * numbers.chunks
-    chunk_bytes = group_bytes // items_per_group
-    partial, results = (
-        _launch(kernel, nest, mode, numbers, groups * items_per_group, chunk_bytes) for mode in modes
-    )
-    reductions = len(partial.pattern.reduced())
-    partial = replace(partial, partial_bytes=groups * numbers.chunks * reductions * partial_bytes)
-    together = max(1, 4 * machine().l2_bytes // group_bytes)
-    launches = []
-    for first in range(0, groups, together):
-        count = min(together, groups - first)
-        start, items = first * items_per_group, count * items_per_group
-        launches += [replace(launch, first=start, items=items) for launch in (partial, results)]
-    return launches
-
-
-def _launch(
-    kernel: Kernel, nest: LoopNest, mode: Mode, numbers: _Numbers, items: int, item_bytes: int
-) -> Launch:
-    pattern = _pattern(kernel, nest, mode)
-    grain = max(1, min(_CLAIM_BYTES // max(item_bytes, 1), items))
-    return Launch(pattern, _parameters(kernel, nest, pattern, numbers), 0, items, grain)
-
-
-def _pattern(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
-    loads = tuple(
-        _access_pattern(access, nest, position, mode, False) for position, access in enumerate(kernel.loads)
-    )
-    stores = tuple(
-        _access_pattern(access, nest, len(kernel.loads) + position, mode, True)
-        for position, access in enumerate(kernel.stores)
-    )
-    return Pattern(mode, len(nest.groups), len(nest.rows), loads, stores, kernel.values)
-
-
-def _access_pattern(
-    access: Access, nest: LoopNest, position: int, mode: Mode, written: bool
-) -> AccessPattern:
-    stride = nest.inner.strides[position]
-    loops = (*nest.groups, *nest.rows, nest.inner)
-    written_bytes = math.prod(loop.count for loop in loops if loop.strides[position]) * access.type.bytes
-    if stride == access.type.bytes or (written and nest.inner.count == 1):
-        step = Step.CONTIGUOUS
-    elif (
-        mode is Mode.TRANSPOSED
-        and nest.rows[0].strides[position] == access.type.bytes
-        and stride
-        and not written
-        and access.buffer is not None
-    ):
-        step = Step.ACROSS
-    else:
-        step = Step.STRIDED if stride else Step.NONE
-    moves_in_rows = any(loop.strides[position] for loop in nest.rows)
-    if mode.columns:
-        level = Level.GROUP if not moves_in_rows else Level.ROW if step is Step.NONE else Level.ELEMENT
-    else:
-        level = Level.ELEMENT if step is not Step.NONE else Level.ROW if moves_in_rows else Level.GROUP
-    streamed = (
-        written
-        and mode is not Mode.TRANSPOSED
-        and step is Step.CONTIGUOUS
-        and level is Level.ELEMENT
-        and nest.inner.count >= _STREAMED_ROW
-        and written_bytes * _STREAMED_SHARE > machine().last_cache_bytes
-    )
-    return AccessPattern(access.type, step, level, streamed, access.buffer is None)
-
-
-def _parameters(kernel: Kernel, nest: LoopNest, pattern: Pattern, numbers: _Numbers) -> tuple[int, ...]:
-    head = [
-        nest.inner.count,
-        numbers.block,
-        numbers.blocks,
-        numbers.units,
-        numbers.chunk,
-        numbers.chunks,
-        numbers.elements,
-        numbers.groups,
-    ]
-    head += [0] * (Parameters.COUNTS - len(head))
-    head += [loop.count for loop in (*nest.groups, *nest.rows)]
-    for position, access in enumerate((*kernel.loads, *kernel.stores)):
-        head += [access.buffer or 0, access.offset, nest.inner.strides[position]]
-        head += [loop.strides[position] for loop in (*nest.groups, *nest.rows)]
-    return tuple(head)
+    return launch_of(kernel, nest, Mode.TRANSPOSED, numbers, items, block * chunk * shape.step_bytes)

@@ -19,8 +19,8 @@ class Launch:
     """`grid` blocks of `block` threads.
 
     `values` are parameters by name, without addresses; `share` is one over the elements of a group. A
-    cooperative launch gets `counters_bytes` of memory that is zero between launches, and `scratch_bytes`
-    more.
+    launch whose blocks share groups gets `counters_bytes` of memory that is zero between launches, and
+    `scratch_bytes` more. Cooperative: all blocks run at once.
     """
 
     pattern: Pattern

@@ -31,6 +31,10 @@ class Mode(Enum):
     """Groups in the shared memory of several blocks, which meet in global memory."""
     TEAM = "team"
     """Groups that are read twice, by several blocks each."""
+    REDUCE = "reduce"
+    """Groups that are reduced in any way, and read once for each pass."""
+    SCAN = "scan"
+    """Running sums and products."""
 
 
 class Level(IntEnum):

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import loop_nest
+from opendml.targets.cuda.group_source import is_normalization
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Nest, nest_of
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import Mode, Pattern, Step
 from opendml.targets.cuda.schedule_groups import schedule_groups
+from opendml.targets.cuda.schedule_passes import schedule_passes
 
 _THREADS = 128
 _UNITS = 2
@@ -35,7 +37,8 @@ def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Lau
     """
     nest = nest_of(kernel, loop_nest(kernel))
     if kernel.axes:
-        return schedule_groups(nest, machine, alignments)
+        normalizes = is_normalization(kernel.values)
+        return schedule_groups(nest, machine, alignments) if normalizes else schedule_passes(nest, machine)
     return _transposed(nest) or _pointwise(nest, machine, alignments)
 
 

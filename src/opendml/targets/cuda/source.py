@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from opendml.program import vector_math
-from opendml.program.node import FUNCTIONS, REDUCTIONS, Node, Operation, ordered, rebuild
+from opendml.program.node import FUNCTIONS, REDUCTIONS, SCANS, Node, Operation, ordered, rebuild
 from opendml.program.rarely import always_needed, is_rare
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda import narrow_math
@@ -25,14 +25,23 @@ _FILES = {
     Mode.HELD: ("moments", "block", "alone", "held"),
     Mode.SPREAD: ("moments", "block", "meeting", "held"),
     Mode.TEAM: ("moments", "block", "meeting", "team"),
+    Mode.REDUCE: ("reduce",),
+    Mode.SCAN: ("scan",),
 }
 """The files of each mode, after those that all have and what is printed."""
+
+_COLLECTIVE = (Mode.REDUCE, Mode.SCAN)
+"""The modes that `group_source` prints for."""
 
 
 def kernel_source(pattern: Pattern) -> str:
     """The whole source; its function is `kernel`."""
-    printer = _Printer(pattern)
-    names = ("common", "narrow" if printer.narrow else "exact", None, *_FILES[pattern.mode])
+    from opendml.targets.cuda.group_source import GroupPrinter
+
+    printer = (GroupPrinter if pattern.mode in _COLLECTIVE else Printer)(pattern)
+    arithmetic = "narrow" if printer.narrow else "exact"
+    states = ("accumulate",) if pattern.mode in _COLLECTIVE else ()
+    names = ("common", arithmetic, *states, None, *_FILES[pattern.mode])
     return "\n".join(printer.text() if name is None else _file(name) for name in names)
 
 
@@ -41,7 +50,7 @@ def _file(name: str) -> str:
     return (Path(__file__).parent / "kernels" / f"{name}.cuh").read_text()
 
 
-class _Printer:
+class Printer:
     """Prints structures and functions that the code of all modes is written in.
 
     Held are the elements that reductions need, Late those that only results need; Given is what is known of a
@@ -88,6 +97,8 @@ class _Printer:
         for node in self.nodes:
             if node.operation is Operation.SOURCE:
                 levels[id(node)] = self.pattern.level(self.pattern.loads[_index(node)])
+            elif node.operation in SCANS:
+                levels[id(node)] = Level.ELEMENT
             elif node.operation in REDUCTIONS:
                 levels[id(node)] = Level.GROUP
             else:
@@ -170,7 +181,7 @@ class _Printer:
             for number, access in enumerate(accesses)
             if access.step is not Step.NONE
         ]
-        if self.pattern.columns or not self.reduced:
+        if self.pattern.columns or self.pattern.mode in (Mode.POINTWISE, Mode.TRANSPOSED):
             in_group = ["return at_row(p, to, unit);"]
         elif self.pattern.row_loops:
             in_group = [
@@ -181,11 +192,11 @@ class _Printer:
             in_group = ["return in_row<V>(p, to, unit);"]
         return [
             f"// Bytes from the first element of each access.\nstruct Offsets {{{offsets} }};",
-            _function(
+            function(
                 "Offsets at_group(const Parameters& p, Index at)",
                 ["Offsets to = {};", *self._loops("group", self.pattern.group_loops), "return to;"],
             ),
-            _function(
+            function(
                 "Offsets at_row(const Parameters& p, Offsets to, Index at)",
                 [*self._loops("row", self.pattern.row_loops), "return to;"],
             ),
@@ -244,7 +255,7 @@ class _Printer:
         if self.pattern.mode is Mode.STAGED:
             (held,) = self.held
             functions.append(
-                _function(f"const char* held_address({arguments})", [f"return {self._address(held)};"])
+                function(f"const char* held_address({arguments})", [f"return {self._address(held)};"])
             )
         if self.pattern.mode in (Mode.STAGED, Mode.HELD, Mode.SPREAD):
             functions += self._copying(arguments)
@@ -259,7 +270,7 @@ class _Printer:
             takes.append(f"load(to.l{number}, from + {offset});")
             offset += unit
         return [
-            _function(f"void copy_held(char* to, {arguments})", copies),
+            function(f"void copy_held(char* to, {arguments})", copies),
             _template("void take_held(Held<V>& to, const char* from)", takes),
         ]
 
@@ -275,7 +286,7 @@ class _Printer:
         if self.pattern.mode is Mode.STAGED:
             ((number, _, _),) = self._element_stores()
             functions += [
-                _function(f"char* stored_address({arguments})", [f"return {self._address(number)};"]),
+                function(f"char* stored_address({arguments})", [f"return {self._address(number)};"]),
                 _template(
                     "void put_outputs(char* to, const Outputs<V>& from)", [f"store(to, from.s{number});"]
                 ),
@@ -323,7 +334,7 @@ class _Printer:
         """What is known of a group before its reductions; `at` is its first element."""
         lines, name = self._compute(self.given, {}, self._group_load)
         lines += [f"to.{self.names[id(node)]} = {name(node)};" for node in self.given]
-        return _function("void load_given(Given& to, const Parameters& p, const Offsets& at)", lines)
+        return function("void load_given(Given& to, const Parameters& p, const Offsets& at)", lines)
 
     def _finish(self) -> str:
         """What the results need of a group, and what is stored of it."""
@@ -334,7 +345,7 @@ class _Printer:
                     known[id(node)] = f"found[{index}].{node.operation.name.lower()}"
         lines, name = self._compute(self.kept, known, self._group_load)
         lines += [f"to.{self.names[id(node)]} = {name(node)};" for node in self.kept]
-        finish = _function(
+        finish = function(
             "void finish(Kept& to, const Given& given, const Statistics (&found)[REDUCED])", lines
         )
         stores = [
@@ -342,7 +353,7 @@ class _Printer:
             for number, _, root in self._group_stores()
         ]
         signature = "void store_groups(const Parameters& p, const Offsets& at, const Kept& kept)"
-        return f"{finish}\n\n{_function(signature, stores)}"
+        return f"{finish}\n\n{function(signature, stores)}"
 
     def _compute(
         self, roots: Iterable[Node], known: dict[int, str], load: Callable[[int], str]
@@ -391,7 +402,7 @@ class _Printer:
 
     def _group_load(self, number: int) -> str:
         if self.pattern.loads[number].counter:
-            return f"(long long)at.a{number}"
+            return f"({TYPES[self.pattern.loads[number].type]})at.a{number}"
         return f"*(const {TYPES[self.pattern.loads[number].type]}*)({self._address(number)})"
 
 
@@ -409,12 +420,13 @@ def _declared(node: Node, names: dict[int, str]) -> str:
     return f"{TYPES[node.type]} {names[id(node)]}"
 
 
-def _function(signature: str, lines: Sequence[str]) -> str:
+def function(signature: str, lines: Sequence[str]) -> str:
+    """A C++ function."""
     return "\n".join([f"DEVICE {signature} {{", *(f"    {line}" for line in lines), "}"])
 
 
 def _template(signature: str, lines: Sequence[str]) -> str:
-    return f"template <int V>\n{_function(signature, lines)}"
+    return f"template <int V>\n{function(signature, lines)}"
 
 
 def _index(node: Node) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml.program.node import Node, Operation, ordered
+from opendml.program.node import REDUCTIONS, SCANS, SEARCHES, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -41,12 +41,28 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
         case Operation.INDEX if isinstance(node.attribute, tuple):
             indices = np.indices(node.sizes, np.int64, sparse=True)
             return np.asarray(sum(index * step for index, step in zip(indices, node.attribute, strict=True)))
+        case Operation.PADDED if isinstance(node.attribute, tuple):
+            widths = zip(node.sizes, operands[0].shape, node.attribute, strict=True)
+            margins = [(before, size - inner - before) for size, inner, before in widths]
+            return np.pad(operands[0], margins)
+        case Operation.PART if isinstance(node.attribute, tuple):
+            ranges = zip(node.attribute, node.sizes, strict=True)
+            return np.asarray(operands[0][tuple(slice(first, first + size) for first, size in ranges)])
         case Operation.CONVERT:
             return _wide(operands[0], node.type)
         case Operation.MEAN if isinstance(node.attribute, tuple):
             return np.asarray(operands[0].mean(axis=node.attribute, keepdims=True))
         case Operation.VARIANCE if isinstance(node.attribute, tuple):
             return np.asarray(operands[0].var(axis=node.attribute, keepdims=True))
+        case operation if operation in SEARCHES and isinstance(node.attribute, tuple):
+            return _found(operation, operands[0], node.attribute).astype(node.type.numpy)
+        case operation if operation in SCANS and isinstance(node.attribute, tuple):
+            return _running(operation, operands[0], *node.attribute)
+        case operation if operation in REDUCTIONS:
+            # The type keeps NumPy from adding narrow integers in wider ones.
+            return np.asarray(_REDUCTIONS[operation](operands[0], axis=node.attribute, keepdims=True)).astype(
+                _numpy_type(node.type)
+            )
     return np.asarray(_FUNCTIONS[node.operation](*operands))
 
 
@@ -61,6 +77,29 @@ def converted(value: Array, type: ScalarType) -> Array:
     return np.where(above, limits.max, np.where(below, limits.min, inside.astype(type.numpy))).astype(
         type.numpy
     )
+
+
+def _found(operation: Operation, x: Array, axes: tuple[int, ...]) -> Array:
+    """The index of an extreme element over the axes. NumPy's own functions take the first, and NaN before
+    all."""
+    rows = np.moveaxis(x, axes, range(x.ndim - len(axes), x.ndim))
+    rows = rows.reshape(*rows.shape[: x.ndim - len(axes)], -1)
+    last = operation in (Operation.LAST_LEAST, Operation.LAST_GREATEST)
+    greatest = operation in (Operation.FIRST_GREATEST, Operation.LAST_GREATEST)
+    if last:
+        rows = rows[..., ::-1]
+    index = rows.argmax(axis=-1) if greatest else rows.argmin(axis=-1)
+    return np.expand_dims(rows.shape[-1] - 1 - index if last else index, axes)
+
+
+def _running(operation: Operation, x: Array, axis: int, exclusive: int, reverse: int) -> Array:
+    """A running sum or product along an axis, in the type of x."""
+    function = np.add if operation is Operation.RUNNING_SUM else np.multiply
+    line = np.moveaxis(x, axis, 0)[:: -1 if reverse else 1]
+    result = function.accumulate(line, axis=0, dtype=x.dtype)
+    if exclusive:
+        result = np.concatenate([np.full_like(line[:1], function.identity), result[:-1]])
+    return np.moveaxis(result[:: -1 if reverse else 1], 0, axis)
 
 
 def _numpy_type(type: ScalarType) -> np.dtype[Any]:
@@ -103,6 +142,13 @@ def _gaussian_error_linear_unit(x: Array) -> Array:
     probability = np.asarray(np.frompyfunc(math.erfc, 1, 1)(-x / math.sqrt(2)), np.float64) / 2
     return np.where(np.isneginf(x), 0.0, x * probability)
 
+
+_REDUCTIONS: dict[Operation, Callable[..., Any]] = {
+    Operation.SUM: np.sum,
+    Operation.PRODUCT: np.prod,
+    Operation.LEAST: np.min,
+    Operation.GREATEST: np.max,
+}
 
 _FUNCTIONS: dict[Operation, Callable[..., Any]] = {
     Operation.ADD: np.add,

@@ -1,0 +1,132 @@
+"""What kernels that reduce have in common: passes over a group, each of which may need what earlier ones
+found."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from opendml.program.node import REDUCTIONS, Node, Operation
+from opendml.targets.cpu.accumulation import Accumulation, State, passes_of
+from opendml.targets.cpu.code import I64
+from opendml.targets.cpu.kernel_code import KernelCode, KnownAt, Pointers, Values
+from opendml.targets.cpu.pattern import Level, Parameters, Pattern
+from opendml.targets.cpu.stash import MOST_STASHED, STASHED
+from opendml.targets.cpu.values import llvm_type, splat
+
+_WORTH_KEEPING = 10
+"""Operations from which on a value is kept rather than computed again."""
+PART_BYTES = 8
+"""Room for one part of a state in the arena."""
+
+
+class GroupCode(KernelCode):
+    """The accumulations of a kernel, by pass, and which values each pass and the results need."""
+
+    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+        super().__init__(function, pattern, lanes)
+        self.passes = passes_of(pattern.values)
+        self.last_pass = len(self.passes) - 1
+        self.depths = self._depths()
+        self.operands = [
+            self.below_reductions(operand for accumulation in stage for operand in accumulation.operands)
+            for stage in self.passes
+        ]
+        """The nodes that each pass evaluates."""
+        self.stashed = self._stashed() if pattern.stashes else None
+        if self.stashed is not None:
+            room = ir.ArrayType(llvm_type(STASHED, 1), MOST_STASHED + lanes)
+            self._stash = self.code.local(room)
+            self.stash_origin: ir.Value = I64(0)
+
+    def kept(self, level: Level) -> dict[int, Node]:
+        """The nodes up to `level` (made of reductions, or of a group) that elements are made of."""
+        evaluated = self.needed.union(*self.operands)
+        users = [node for node in self.nodes if id(node) in evaluated and self.levels[id(node)] > level]
+        wanted = [operand for node in users for operand in node.operands]
+        wanted += self.pattern.values
+        wanted += [operand for stage in self.passes for each in stage for operand in each.operands]
+        return {id(node): node for node in wanted if Level.CONSTANT < self.levels[id(node)] <= level}
+
+    def found(self, stage: int, level: Level) -> set[int]:
+        """The nodes of a level that are known after a pass."""
+        return {
+            id(node)
+            for node in self.nodes
+            if self.levels[id(node)] is level and self.depths[id(node)] <= stage + 1
+        }
+
+    def parts_before(self, stage: int, accumulation: Accumulation) -> int:
+        """The number of parts of all accumulations before this one."""
+        before = [each for earlier in self.passes[:stage] for each in earlier]
+        before += self.passes[stage][: self.passes[stage].index(accumulation)]
+        return sum(len(each.parts) for each in before)
+
+    @property
+    def part_count(self) -> int:
+        """The number of parts of all accumulations."""
+        return sum(len(each.parts) for stage in self.passes for each in stage)
+
+    def states(self) -> ir.Value:
+        """Where the states of chunks and groups lie."""
+        buffer = self.buffer(self.parameter(Parameters.PARTIAL_BUFFER))
+        return self.code.offset(buffer, self.parameter(Parameters.PARTIAL_OFFSET))
+
+    def chunk_position(self, group: ir.Value, chunk: ir.Value) -> ir.Value:
+        """The number of a chunk among those of all groups. Behind its chunks, a group itself has a place."""
+        places = self.builder.add(self.chunks, I64(1))
+        return self.builder.add(self.builder.mul(group, places), chunk)
+
+    def stash(self, values: Values, pointers: Pointers, index: ir.Value) -> None:
+        """Keeps what the results will need of a vector of elements."""
+        if self.stashed is not None:
+            value = splat(self.builder, self.value(self.stashed, self.lanes, values), self.lanes)
+            self.code.store(self._stash_place(pointers, index), value, STASHED)
+
+    def store_range(self, pointers: Pointers, start: ir.Value, stop: ir.Value, known: KnownAt) -> None:
+        """The element-wise stores of a range; what was kept is not computed again."""
+        kept = self.stashed
+        if kept is None:
+            super().store_range(pointers, start, stop, known)
+            return
+
+        def known_at(index: ir.Value) -> Values:
+            value = self.code.load(self._stash_place(pointers, index), STASHED, self.lanes)
+            return known(index) | {id(kept): value}
+
+        super().store_range(pointers, start, stop, known_at)
+
+    def _stash_place(self, pointers: Pointers, index: ir.Value) -> ir.Value:
+        counter = len(self.pattern.loads) - 1
+        position = self.builder.ptrtoint(pointers[counter], I64)
+        position = self.builder.add(position, self.builder.mul(index, self.steps[counter]))
+        return self.code.offset(self._stash, self.builder.add(self.stash_origin, position))
+
+    def _stashed(self) -> Node | None:
+        """The one value of elements that both the last pass and the results compute, and that is worth it."""
+        both = self.operands[self.last_pass] & self.needed
+        shared = [
+            node
+            for node in self.nodes
+            if id(node) in both
+            and self.levels[id(node)] is Level.ELEMENT
+            and node.operation is not Operation.SOURCE
+        ]
+        users = [node for node in self.nodes if id(node) in self.needed - both]
+        wanted = {id(operand) for node in users for operand in node.operands}
+        wanted |= {id(root) for root in self.pattern.values}
+        ends = [node for node in shared if id(node) in wanted]
+        if len(ends) != 1 or len(shared) < _WORTH_KEEPING or ends[0].type is not STASHED:
+            return None
+        return ends[0]
+
+    def operand_values(self, accumulation: Accumulation, lanes: int, values: Values) -> State:
+        """What an accumulation takes in of an element."""
+        return [self.value(operand, lanes, values) for operand in accumulation.operands]
+
+    def _depths(self) -> dict[int, int]:
+        """For every node, the number of passes that it takes to know it."""
+        depths: dict[int, int] = {}
+        for node in self.nodes:
+            depth = max((depths[id(operand)] for operand in node.operands), default=0)
+            depths[id(node)] = depth + (node.operation in REDUCTIONS)
+        return depths

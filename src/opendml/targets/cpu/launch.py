@@ -1,0 +1,194 @@
+"""One launch of a kernel, and the facts about its loops and accesses that all schedules need."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from opendml.compiler.kernel import Access, Kernel
+from opendml.compiler.loops import LoopNest
+from opendml.targets.cpu.accumulation import passes_of
+from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.pattern import AccessPattern, Level, Mode, Parameters, Pattern, Step
+from opendml.targets.cpu.stash import STASHED
+
+BLOCK_BYTES = 32 * 1024
+"""Of one operand, in one block of a row."""
+CLAIM_BYTES = 128 * 1024
+"""Of all operands, that a thread takes at a time."""
+_STREAMED_SHARE = 2
+"""Outputs larger than the last cache divided by this go past the caches: whoever reads them next would not
+find them there anyway."""
+_STREAMED_ROW = 512
+"""Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
+_LONG_ROW = 256
+"""Steps of the innermost loop from which on several vectors of states pay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One call of a pattern's function over `items` items from `first` on, taken `grain` at a time."""
+
+    pattern: Pattern
+    parameters: tuple[int, ...]
+    first: int
+    items: int
+    grain: int
+    partial_bytes: int = 0
+    """Room that it needs in the arena for partial sums; its offset there is the parameter PARTIAL_OFFSET."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The numbers that a mode is chosen by."""
+
+    groups: int
+    rows: int
+    inner: int
+    element_bytes: int
+    """Of the widest operand."""
+    step_bytes: int
+    """Of all operands that move along the innermost loop."""
+    passes: int
+    """Over a group."""
+    maps: bool
+    """Whether elements are stored after the last pass, and not groups alone."""
+
+    @property
+    def reads_once(self) -> bool:
+        """Whether a group need not stay in a cache: nothing is read twice."""
+        return self.passes == 1 and not self.maps
+
+
+def shape_of(kernel: Kernel, nest: LoopNest) -> Shape:
+    """The numbers of a kernel's loops."""
+    accesses = (*kernel.loads, *kernel.stores)
+    moving = [
+        access.type.bytes
+        for access, stride in zip(accesses, nest.inner.strides, strict=True)
+        if stride and access.buffer is not None
+    ]
+    maps = any(store.strides[axis] for store in kernel.stores for axis in kernel.axes)
+    return Shape(
+        math.prod(loop.count for loop in nest.groups),
+        math.prod(loop.count for loop in nest.rows),
+        nest.inner.count,
+        max(access.type.bytes for access in accesses if access.buffer is not None),
+        max(sum(moving), 1),
+        len(passes_of(kernel.values)),
+        maps,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The parameters of the same names (`Parameters`), but for INNER."""
+
+    block: int
+    blocks: int
+    units: int
+    chunk: int = 1
+    chunks: int = 1
+    elements: int = 1
+    groups: int = 1
+    stashed: int = 0
+    """Elements of a group that are kept between the last pass and the results; 0: none are."""
+
+
+def launch_of(
+    kernel: Kernel,
+    nest: LoopNest,
+    mode: Mode,
+    numbers: Numbers,
+    items: int,
+    item_bytes: int,
+    stage: int = 0,
+) -> Launch:
+    """A launch in a mode, by numbers."""
+    pattern = replace(_pattern(kernel, nest, mode), stage=stage, stashes=numbers.stashed > 0)
+    grain = max(1, min(CLAIM_BYTES // max(item_bytes, 1), items))
+    return Launch(pattern, _parameters(kernel, nest, pattern, numbers), 0, items, grain)
+
+
+def _pattern(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
+    loads = tuple(
+        _access_pattern(access, nest, position, mode, False) for position, access in enumerate(kernel.loads)
+    )
+    stores = tuple(
+        _access_pattern(access, nest, len(kernel.loads) + position, mode, True)
+        for position, access in enumerate(kernel.stores)
+    )
+    in_order = mode.columns or all(
+        _in_order(nest, number) for number, load in enumerate(kernel.loads) if load.buffer is None
+    )
+    return Pattern(
+        mode,
+        len(nest.groups),
+        len(nest.rows),
+        loads,
+        stores,
+        kernel.values,
+        in_order=in_order,
+        long_rows=mode.reduces_rows and nest.inner.count >= _LONG_ROW,
+    )
+
+
+def _in_order(nest: LoopNest, position: int) -> bool:
+    """Whether a position only grows as the rows of a group, and the elements of each, are gone through."""
+    inner = [nest.inner] if nest.inner_reduced else []
+    steps = [loop.strides[position] for loop in (*nest.rows, *inner)]
+    return steps == sorted(steps, reverse=True)
+
+
+def _access_pattern(
+    access: Access, nest: LoopNest, position: int, mode: Mode, written: bool
+) -> AccessPattern:
+    stride = nest.inner.strides[position]
+    loops = (*nest.groups, *nest.rows, nest.inner)
+    written_bytes = math.prod(loop.count for loop in loops if loop.strides[position]) * access.type.bytes
+    if stride == access.type.bytes or (written and nest.inner.count == 1):
+        step = Step.CONTIGUOUS
+    elif (
+        mode is Mode.TRANSPOSED
+        and nest.rows[0].strides[position] == access.type.bytes
+        and stride
+        and not written
+        and access.buffer is not None
+    ):
+        step = Step.ACROSS
+    else:
+        step = Step.STRIDED if stride else Step.NONE
+    moves_in_rows = any(loop.strides[position] for loop in nest.rows)
+    if mode.columns:
+        level = Level.GROUP if not moves_in_rows else Level.ROW if step is Step.NONE else Level.ELEMENT
+    else:
+        level = Level.ELEMENT if step is not Step.NONE else Level.ROW if moves_in_rows else Level.GROUP
+    streamed = (
+        written
+        and mode is not Mode.TRANSPOSED
+        and step is Step.CONTIGUOUS
+        and level is Level.ELEMENT
+        and nest.inner.count >= _STREAMED_ROW
+        and written_bytes * _STREAMED_SHARE > machine().last_cache_bytes
+    )
+    return AccessPattern(access.type, step, level, streamed, access.buffer is None)
+
+
+def _parameters(kernel: Kernel, nest: LoopNest, pattern: Pattern, numbers: Numbers) -> tuple[int, ...]:
+    head = [
+        nest.inner.count,
+        numbers.block,
+        numbers.blocks,
+        numbers.units,
+        numbers.chunk,
+        numbers.chunks,
+        numbers.elements,
+        numbers.groups,
+    ]
+    head += [0] * (Parameters.STASHED_BYTES - len(head))
+    head.append(numbers.stashed * STASHED.bytes)
+    head += [loop.count for loop in (*nest.groups, *nest.rows)]
+    for position, access in enumerate((*kernel.loads, *kernel.stores)):
+        head += [access.buffer or 0, access.offset, nest.inner.strides[position]]
+        head += [loop.strides[position] for loop in (*nest.groups, *nest.rows)]
+    return tuple(head)

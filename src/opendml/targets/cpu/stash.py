@@ -1,0 +1,57 @@
+"""Elements that the last pass over a group computes and the results need again, kept instead of computed
+twice: the exponentials of a softmax.
+
+They lie on the stack of the thread, in the order of the loops. Where they do is counted like any access: the
+last load of the kernel is a counter of bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from opendml.compiler.kernel import Access, Kernel
+from opendml.compiler.loops import Loop, LoopNest
+from opendml.program.node import FUNCTIONS, REDUCTIONS, Node, ordered
+from opendml.program.scalar_type import ScalarType
+
+STASHED = ScalarType.FLOAT32
+"""The type of what is kept."""
+MOST_STASHED = 32 * 1024
+"""Elements that a thread keeps at once."""
+_ROW = 16
+"""Rows are multiples of so many elements: a vector that reaches beyond a row's end spoils no other."""
+
+
+def row_pitch(elements: int) -> int:
+    """The elements from one row to the next."""
+    return -(-elements // _ROW) * _ROW
+
+
+def repeats_functions(values: Sequence[Node]) -> bool:
+    """Whether results need a transcendental function of elements that is reduced as well."""
+    nodes = list(ordered(values))
+    reductions = {id(node) for node in nodes if node.operation in REDUCTIONS}
+    reduced = {id(node) for node in nodes if id(node) in reductions for node in ordered(node.operands, ())}
+    results = {id(node) for node in ordered(values, reductions)}
+    both = [node for node in nodes if id(node) in reduced & results]
+    return any(node.operation in FUNCTIONS and node.sizes for node in both)
+
+
+def with_counter(kernel: Kernel, nest: LoopNest, pitch: int) -> tuple[Kernel, LoopNest]:
+    """The kernel and its loops with the counter: bytes from the first element of the group that is kept."""
+    position = len(kernel.loads)
+    inner = _with_stride(nest.inner, position, STASHED.bytes)
+    rows: list[Loop] = []
+    for number, loop in enumerate(nest.rows):
+        inside = math.prod(other.count for other in nest.rows[number + 1 :])
+        rows.append(_with_stride(loop, position, inside * pitch * STASHED.bytes))
+    groups = tuple(_with_stride(loop, position, 0) for loop in nest.groups)
+    counter = Access(None, ScalarType.INT64, 0, (0,) * len(kernel.domain))
+    with_load = replace(kernel, loads=(*kernel.loads, counter))
+    return with_load, LoopNest(groups, tuple(rows), inner, nest.inner_reduced)
+
+
+def _with_stride(loop: Loop, position: int, stride: int) -> Loop:
+    return Loop(loop.count, (*loop.strides[:position], stride, *loop.strides[position:]))

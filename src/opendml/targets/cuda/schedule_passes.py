@@ -1,0 +1,98 @@
+"""Decides how kernels are launched that reduce in other ways than normalizations do, or that scan.
+
+Elements are read from global memory in each pass, one at a time by a thread, neighbours by neighbouring
+threads.
+"""
+
+from __future__ import annotations
+
+from opendml.program.node import REDUCTIONS, SCANS, ordered
+from opendml.targets.cuda.group_source import stage_count
+from opendml.targets.cuda.launch import Launch, Nest
+from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.pattern import Mode, Pattern
+
+_THREADS = 256
+_MOST_THREADS = 1024
+"""Of a block that has one large group."""
+_LARGE_GROUP = 16 * 1024
+"""Elements from which on."""
+_WARP_GROUP = 512
+"""Elements up to which a warp, or a part of it, has a group."""
+_COLUMNS = 32
+"""Groups side by side that a block has, at least."""
+_TEAM_BLOCKS = 2
+"""On a multiprocessor, where blocks share groups."""
+_LEAST_UNITS = 16
+"""Of a thread there."""
+_STATE_BYTES = 24
+"""Of one reduction, at most."""
+_KEEP = 4
+"""Neighbouring elements that a thread scans."""
+
+
+def schedule_passes(nest: Nest, machine: Machine) -> Launch:
+    """The launch of such a kernel."""
+    columns = not nest.inner_reduced
+    units = nest.row_count * (1 if columns else nest.inner.count)
+    items = nest.group_count * (nest.inner.count if columns else 1)
+    is_scan = any(node.operation in SCANS for node in ordered(nest.kernel.values))
+    if columns:
+        span = 1 if is_scan else min(_THREADS // _COLUMNS, _power_of_two(units))
+        threads = _THREADS
+    else:
+        span = min(32, _power_of_two(units)) if units <= _WARP_GROUP else _THREADS
+        threads = max(span, _THREADS)
+        if units >= _LARGE_GROUP:
+            span = threads = _MOST_THREADS
+    has_elements = any(store.strides[axis] for store in nest.kernel.stores for axis in nest.kernel.axes)
+    stages = stage_count(nest.kernel.values)
+    together = threads // span
+    blocks = -(-items // together)
+    team = 1
+    if stages == 1 and not (has_elements or is_scan):
+        team = max(1, min(machine.multiprocessors * _TEAM_BLOCKS // blocks, units // (span * _LEAST_UNITS)))
+    slice_units = -(-units // team)
+    team = -(-units // slice_units)
+    constants = {
+        "THREADS": threads,
+        "SPAN": span,
+        "KEEP": _KEEP,
+        "STAGES": stages,
+        "HAS_ELEMENTS": int(has_elements),
+        "TEAM": int(team > 1),
+    }
+    pattern = Pattern(
+        Mode.SCAN if is_scan else Mode.REDUCE,
+        1,
+        columns,
+        nest.wide(max(items, units)),
+        nest.loads,
+        nest.stores,
+        nest.kernel.values,
+        tuple(constants.items()),
+    )
+    values = {
+        **nest.strides(),
+        "items": items,
+        "units": units,
+        "inner": nest.inner.count,
+        "tiles": nest.inner.count,
+        "team": team,
+        "slice": slice_units,
+    }
+    reductions = sum(node.operation in REDUCTIONS for node in ordered(nest.kernel.values))
+    return Launch(
+        pattern,
+        blocks * team,
+        threads,
+        values,
+        share=1 / units,
+        counters_bytes=4 * blocks if team > 1 else 0,
+        scratch_bytes=blocks * team * together * reductions * _STATE_BYTES if team > 1 else 0,
+    )
+
+
+def _power_of_two(count: int) -> int:
+    """The least power of two that is not below `count`."""
+    return 1 << (count - 1).bit_length()
