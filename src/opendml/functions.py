@@ -1424,11 +1424,11 @@ def cast(
 
 
 def batch_normalization(
-    input: T,
-    mean: T,
-    variance: T,
-    scale: T,
-    bias: T,
+    input: T | float,
+    mean: T | float,
+    variance: T | float,
+    scale: T | float,
+    bias: T | float,
     *,
     spatial: bool = True,
     epsilon: float,
@@ -1467,9 +1467,9 @@ def batch_normalization(
 
 
 def mean_variance_normalization(
-    input: T,
-    scale: T | None = None,
-    bias: T | None = None,
+    input: T | float,
+    scale: T | float | None = None,
+    bias: T | float | None = None,
     *,
     cross_channel: bool = False,
     normalize_variance: bool = True,
@@ -2428,9 +2428,9 @@ def element_wise_quantized_linear_add(
 
 
 def mean_variance_normalization2(
-    input: T,
-    scale: T | None = None,
-    bias: T | None = None,
+    input: T | float,
+    scale: T | float | None = None,
+    bias: T | float | None = None,
     *,
     axes: Sequence[int],
     use_mean: bool = True,
