@@ -1,4 +1,4 @@
-"""Computes the polynomial coefficients of opendml.program.vector_math, half_math and wide_math.
+"""Computes the polynomial coefficients of opendml.program.vector_math, half_math and their neighbours.
 
     python tools/minimax.py              all tables, as they stand in the source, each with its greatest error
     python tools/minimax.py TANH ERF     some of them
@@ -7,7 +7,7 @@ Each table is the polynomial p whose greatest weighted error |w(x) (p(x) - f(x))
 least: weighted least squares on a dense grid of Chebyshev points, repeated with the weights that Lawson's
 algorithm raises where the error is great. The function's values come from mpmath in 40 digits. The
 coefficients are rounded to float32 one after the other, the constant term first; after each rounding the rest
-is fitted again, so that it makes up for the error of the rounded ones. Those of wide_math stay float64.
+is fitted again, so that it makes up for the error of the rounded ones. Those that are `wide` stay float64.
 """
 
 from __future__ import annotations
@@ -66,6 +66,11 @@ def log_remainder(f: mpf) -> mpf:
 def log_tail(f: mpf) -> mpf:
     """log(1 + f) / f^4 after the terms up to f^3."""
     return (mp.log1p(f) - f + f**2 / 2 - f**3 / 3) / f**4
+
+
+def acosh_over_root(t: mpf) -> mpf:
+    """acosh(1 + t) / sqrt(t)."""
+    return mp.acosh(1 + t) / mp.sqrt(t)
 
 
 def tanh_remainder(square: mpf) -> mpf:
@@ -195,7 +200,10 @@ FITS = (
     odd_fit("HALF_ATAN", arc_tangent_rest, mp.atan, mpf(1), 4, wide=False),
     odd_fit("ATAN", arc_tangent_rest, mp.atan, mpf(1), 7, wide=False),
     Fit("LOG_TAIL", log_tail, lambda f: f**4 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 8),
-    # For wide_math.
+    odd_fit("ASINH", lambda x: (mp.asinh(x) - x) / x**3, mp.asinh, mpf(1), 7, wide=False),
+    odd_fit("ATANH", lambda x: (mp.atanh(x) - x) / x**3, mp.atanh, mpf("0.5"), 5, wide=False),
+    Fit("ACOSH", acosh_over_root, lambda t: 1 / acosh_over_root(t), mpf("1e-12"), mpf("0.875"), 6),
+    # For float64.
     Fit("WIDE_LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 10, wide=True),
     odd_fit("WIDE_SINH", hyperbolic_sine_rest, mp.sinh, HALF_LOG_2, 2),
     even_fit("WIDE_COSH", mp.cosh, HALF_LOG_2, 2),

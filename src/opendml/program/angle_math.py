@@ -1,4 +1,8 @@
-"""The trigonometric functions of FLOAT32 and their inverses, in FLOAT64, as `wide_math` has the others."""
+"""The trigonometric functions of FLOAT32 and their inverses, in FLOAT64 and rounded once, within 0.502 ULP;
+the arc tangent in FLOAT32, within 2.
+
+The coefficients come from tools/minimax.py, the constant term first.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +18,6 @@ from opendml.program.rarely import rarely
 from opendml.program.scalar_type import ScalarType
 
 _F32, _F64, _I64 = ScalarType.FLOAT32, ScalarType.FLOAT64, ScalarType.INT64
-
-
-def expand(node: Node) -> Node:
-    """The function `node` (FLOAT32) in basic operations."""
-    return _EXPANSIONS[node.operation](*node.operands)
 
 
 def sine(x: Node) -> Node:
@@ -191,7 +190,7 @@ _ATAN = (
 )
 """(atan(x) / x - 1) / x^2 as a function of x^2, up to x = 1."""
 
-_EXPANSIONS: dict[Operation, Callable[..., Node]] = {
+EXPANSIONS: dict[Operation, Callable[..., Node]] = {
     Operation.SINE: sine,
     Operation.COSINE: cosine,
     Operation.TANGENT: tangent,

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from opendml.program import half_angle_math, vector_math, wide_math
+from opendml.program import half_angle_math, hyperbolic_math, vector_math
 from opendml.program.common_math import even, odd, polynomial, power_of, with_sign_of, with_signed_zero
 from opendml.program.functions import multiply_add, select, square_root
 from opendml.program.node import Node, Operation, apply, bitcast
@@ -104,7 +104,7 @@ def inverse_hyperbolic_sine(x: Node) -> Node:
     near = multiply_add(magnitude * square, multiply_add(square, 3.0 / 40.0, -1.0 / 6.0), magnitude)
     far = logarithm(magnitude + square_root(square + 1.0))
     result = with_sign_of(x, select(magnitude < 0.125, near, far))
-    return rarely(_has_no_square(x), wide_math.inverse_hyperbolic_sine(x), result)
+    return rarely(_has_no_square(x), hyperbolic_math.inverse_hyperbolic_sine(x), result)
 
 
 def inverse_hyperbolic_cosine(x: Node) -> Node:
@@ -112,7 +112,7 @@ def inverse_hyperbolic_cosine(x: Node) -> Node:
     rest = x - 1.0
     result = logarithm_one_plus(rest + square_root(multiply_add(rest, rest, rest + rest)))
     result = select(x < 1.0, math.nan, result)
-    return rarely(_has_no_square(x), wide_math.inverse_hyperbolic_cosine(x), result)
+    return rarely(_has_no_square(x), hyperbolic_math.inverse_hyperbolic_cosine(x), result)
 
 
 def inverse_hyperbolic_tangent(x: Node) -> Node:
