@@ -17,7 +17,7 @@ from opendml.program.program import Program
 from opendml.runtime import immediate, immediate_cuda
 from opendml.runtime.host_array import Array, memory_of
 from opendml.runtime.plans import Plans
-from opendml.targets.cuda import dlpack, driver, executable, hosted, streams
+from opendml.targets.cuda import dlpack, driver, executable, streams
 from opendml.targets.memory import TensorMemory
 from opendml.targets.reference.executable import ReferenceExecutable
 
@@ -89,7 +89,10 @@ class FakeExecutable:
     def __init__(self, program: Program, device_index: int = 0) -> None:
         self._program, self.device = program, driver.device(device_index)
 
-    def instantiate(self) -> FakeInstance:
+    def allocate(self, size: int) -> Any:
+        return self.device.allocate(size)
+
+    def instantiate(self, arena: int | None = None) -> FakeInstance:
         return FakeInstance(self._program, self.device)
 
 
@@ -148,7 +151,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> list[FakeDevice]:
     devices = [FakeDevice(0), FakeDevice(1)]
     for device in devices:
         monkeypatch.setitem(driver._devices, device.index, device)
-    monkeypatch.setattr(hosted, "CudaExecutable", FakeExecutable)
+    monkeypatch.setattr(executable, "CudaExecutable", FakeExecutable)
     monkeypatch.setattr(immediate_cuda, "CudaExecutable", FakeExecutable)
     for module in (immediate, immediate_cuda):
         monkeypatch.setattr(module, "_plans", Plans())

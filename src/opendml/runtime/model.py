@@ -188,9 +188,10 @@ class Model:
     def _host_instance(self) -> Instance:
         """An instance over host memory, with its constants."""
         instance = self._executable.instantiate()
-        # A device copies constants once; elsewhere they are read where they are.
-        bind = getattr(instance, "bind_constant", instance.bind)
-        for number, memory in self._constants.items():
+        # Constants on the device stay there; elsewhere they are read where they are.
+        resident = self.device.cuda_index is not None
+        bind = getattr(instance, "bind_resident", instance.bind)
+        for number, memory in (self._device_constants if resident else self._constants).items():
             bind(number, memory.address)
         return instance
 
