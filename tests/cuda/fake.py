@@ -53,6 +53,9 @@ class FakeDevice:
     def allocate(self, size: int, *, cleared: bool = True) -> FakeMemory:
         return FakeMemory(size)
 
+    def copy(self, target: int, source: int, size: int) -> None:
+        ctypes.memmove(target, source, size)
+
     def synchronize(self, stream: Any) -> None:
         self.log.append(("synchronize", int(stream)))
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
+from opendml.runtime.bound import BoundOperator
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.foreign import as_numpy, like
 from opendml.runtime.graph import GraphTensor, call_in_graph
@@ -91,6 +92,7 @@ class _Plan:
         self.sizes, self.dtype = self.output.sizes, self.output.type.numpy
         self.spans = [layout.span for layout in (*program.inputs, self.output)]
         self.instance = compile_program(program, device.kind, device.threads).instantiate()
+        self.bound = BoundOperator(device, self.instance)
         self.in_place = frozenset(operator(name).in_place)
         self.misaligned = self.dtype.itemsize - 1
 
@@ -106,7 +108,7 @@ class _Plan:
             if address & self.misaligned:
                 self._reject_misaligned(tensors, result)
             bind(number, address)
-        self.instance.dispatch()
+        self.bound.dispatch()
         return result
 
     def _check(self, tensors: tuple[Array | None, ...], out: Array, addresses: list[int]) -> None:

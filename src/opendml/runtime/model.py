@@ -16,7 +16,7 @@ from opendml.runtime.device import Device
 from opendml.runtime.host_array import Array, check_outputs, memory_of
 from opendml.runtime.operator_call import require_array
 from opendml.runtime.places import common_place, cuda_device_of, require_device
-from opendml.runtime.program import compile_program, on_device
+from opendml.runtime.program import Watched, compile_work, on_device, work_of
 from opendml.targets.executable import Instance
 from opendml.targets.memory import TensorMemory
 
@@ -40,12 +40,14 @@ class Model:
         constants: dict[int, Array],
         output_names: tuple[str, ...],
         device: Device,
+        watched: Sequence[Watched] = (),
     ) -> None:
+        device.require_present()
         self.device = device
         self.input_names = tuple(name for name in names if name is not None)
         self.output_names = output_names
         self._names, self._program = names, program
-        self._executable = compile_program(program, device.kind, device.threads)
+        self._executable = compile_work(work_of(program, watched), device.kind, device.threads, device.show)
         self._constants = {number: memory_of(array, "constant") for number, array in constants.items()}
         self._lock = threading.Lock()
 
@@ -162,6 +164,7 @@ class Model:
         constants: Mapping[int, TensorMemory],
     ) -> list[TensorMemory]:
         """The memories of all arrays in the program's order, checked. `memory` reads an array."""
+        self.device.require_present()
         given = [
             constants[number]
             if name is None
