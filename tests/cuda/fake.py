@@ -18,25 +18,19 @@ from opendml.runtime import immediate, immediate_cuda
 from opendml.runtime.host_array import Array, memory_of
 from opendml.runtime.plans import Plans
 from opendml.targets.cuda import dlpack, driver, executable, streams
-from opendml.targets.memory import TensorMemory
+from opendml.targets.memory import HostMemory, TensorMemory
 from opendml.targets.reference.executable import ReferenceExecutable
 
 OWN_STREAM = 70
 LIBRARY_STREAM = 80
 
 
-class FakeMemory:
+class FakeMemory(HostMemory):
     """Bytes of the device."""
 
-    def __init__(self, size: int) -> None:
-        self._bytes = np.full(size, 0xAB, np.uint8)
-        self.address = self._bytes.ctypes.data
-
-    def write(self, source: int, size: int) -> None:
-        ctypes.memmove(self.address, source, size)
-
-    def read(self, target: int, size: int) -> None:
-        ctypes.memmove(target, self.address, size)
+    def __init__(self, size: int, cleared: bool) -> None:
+        super().__init__(size)
+        self.bytes.fill(0 if cleared else 0xAB)
 
 
 class FakeDevice:
@@ -51,7 +45,7 @@ class FakeDevice:
         yield
 
     def allocate(self, size: int, *, cleared: bool = True) -> FakeMemory:
-        return FakeMemory(size)
+        return FakeMemory(size, cleared)
 
     def copy(self, target: int, source: int, size: int) -> None:
         ctypes.memmove(target, source, size)

@@ -91,11 +91,11 @@ def resource_range(
     given = _part(binding, alignment, writable, name)
     if given.size < size:
         raise InvalidArgument(f"{name}: {given.size} bytes; {size} are needed")
-    if given.address % alignment:
-        raise InvalidArgument(f"{name}: address {given.address:#x}; must be a multiple of {alignment}")
     if given.device != device:
         wanted = "host memory" if device is None else f"memory on cuda:{device}"
         raise InvalidArgument(f"{name}: must be in {wanted}; Device.create_buffer makes such buffers")
+    if given.address % alignment:
+        raise InvalidArgument(f"{name}: address {given.address:#x}; must be a multiple of {alignment}")
     return Range(given.address, size, given.owner, given.device)
 
 

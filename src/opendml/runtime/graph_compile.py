@@ -58,15 +58,18 @@ def _input_slot(number: int, wiring: Wiring) -> Slot:
     if not tensors:
         return Slot(name, name, None)
     widest = max(tensors, key=lambda tensor: layout_of(tensor).span[1])
-    tensor = TensorDesc(
-        widest.data_type,
-        widest.sizes,
-        widest.strides,
-        widest.flags,
-        total_tensor_size_in_bytes=max(tensor.size_in_bytes for tensor in tensors),
-        guaranteed_base_offset_alignment=max(tensor.guaranteed_base_offset_alignment for tensor in tensors),
-    )
-    return Slot(name, name, tensor)
+    size = max(tensor.size_in_bytes for tensor in tensors)
+    alignment = max(tensor.guaranteed_base_offset_alignment for tensor in tensors)
+    if (size, alignment) != (widest.size_in_bytes, widest.guaranteed_base_offset_alignment):
+        widest = TensorDesc(
+            widest.data_type,
+            widest.sizes,
+            widest.strides,
+            widest.flags,
+            total_tensor_size_in_bytes=size,
+            guaranteed_base_offset_alignment=alignment,
+        )
+    return Slot(name, name, widest)
 
 
 def _output_slot(number: int, wiring: Wiring) -> Slot:
