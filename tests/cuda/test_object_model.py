@@ -1,5 +1,5 @@
-"""The object model on a device with memory of its own: what is copied, what is used in place, and what becomes
-of what was made on a lost device."""
+"""The object model on a device with memory of its own: what is copied, what is used in place, and what
+becomes of what was made on a lost device."""
 
 from __future__ import annotations
 

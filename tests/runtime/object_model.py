@@ -49,7 +49,7 @@ def normalized() -> Array:
     """What `normalization` makes of VALUES, SCALE and BIAS, in float64."""
     x = VALUES.astype(np.float64)
     centered = x - x.mean(2, keepdims=True)
-    return SCALE * centered / np.sqrt(x.var(2, keepdims=True) + 1e-5) + BIAS
+    return np.asarray(SCALE * centered / np.sqrt(x.var(2, keepdims=True) + 1e-5) + BIAS)
 
 
 def elu(x: Array, alpha: float = 0.5) -> Array:

@@ -41,7 +41,7 @@ class Bound:
         """From now on every dispatch raises `reason`."""
 
         def removed(*_: object) -> None:
-            raise reason
+            raise reason.with_traceback(None)
 
         self.dispatch = self._add = removed
 

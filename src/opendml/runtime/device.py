@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections.abc import Callable, Sequence
 from functools import cache
 from os import PathLike
@@ -11,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml.errors import DeviceRemoved, InvalidArgument, Unsupported
+from opendml.errors import InvalidArgument, Unsupported
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.binding_table import BindingTable
 from opendml.runtime.bound import Bound, Recording, record
@@ -25,6 +23,7 @@ from opendml.runtime.initializer import OperatorInitializer
 from opendml.runtime.intermediates import Intermediate, shower
 from opendml.runtime.program import cuda_index, layout_of
 from opendml.runtime.recorder import CommandRecorder
+from opendml.runtime.removable import Removable
 from opendml.spec import descs
 from opendml.spec.enums import ExecutionFlags, FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level, full_name
@@ -36,7 +35,7 @@ from opendml.spec.wording import shown
 from opendml.targets.memory import aligned_bytes
 
 
-class Device:
+class Device(Removable):
     """Where operators are checked, compiled and run (IDMLDevice). Safe to use from several threads.
 
     There is no `evict` and no `make_resident`: compiled operators are small, and their memory is the
@@ -73,6 +72,7 @@ class Device:
             device(index)
         if threads is not None and (not isinstance(threads, int) or not 1 <= threads <= 1024):
             raise InvalidArgument(f"threads: {threads!r}; 1 to 1024, or None for all")
+        super().__init__(kind)
         self.kind = kind
         self.cuda_index = index
         """The number of the CUDA device; None for the other kinds."""
@@ -80,58 +80,9 @@ class Device:
         self.threads = threads
         self.show = shower(debug)
         """What shows a watched value; None without `debug`."""
-        self._removed: DeviceRemoved | None = None
-        self._bound: weakref.WeakSet[Bound] = weakref.WeakSet()
-        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"Device({self.kind!r}, feature_level={self.feature_level.name.removeprefix('LEVEL_')!r})"
-
-    @property
-    def removed_reason(self) -> DeviceRemoved | None:
-        """Why the device was removed, or None: the error that every later call of it and of all that was
-        created on it raises."""
-        return self._removed
-
-    def remove(self, reason: str) -> None:
-        """Removes the device, as a lost one is, so that programs can try what they do then. Later calls
-        change nothing."""
-        self.lose(DeviceRemoved(f"{self.kind}: {reason}"))
-
-    def lose(self, error: DeviceRemoved) -> None:
-        """Makes `error` the reason why the device is removed, unless it is removed."""
-        with self._lock:
-            self._removed = self._removed or error
-            bound = list(self._bound)
-        for each in bound:
-            each.remove(self._removed)
-
-    def guard(self, work: Callable[..., object]) -> Callable[..., object]:
-        """`work`, whose DeviceRemoved removes this device."""
-
-        def guarded(*arguments: object) -> object:
-            try:
-                return work(*arguments)
-            except DeviceRemoved as error:
-                self.lose(error)
-                raise
-
-        return guarded
-
-    def require_present(self) -> None:
-        """Checks that the device is not removed.
-
-        Raises:
-            DeviceRemoved: it is.
-        """
-        if self._removed is not None:
-            raise self._removed
-
-    def watch(self, bound: Bound) -> None:
-        """Takes note of work that ends with the device."""
-        with self._lock:
-            self._bound.add(bound)
-        self.require_present()
 
     def check_feature_support(self, feature: TensorDataType | Sequence[FeatureLevel | str]) -> Any:
         """What the device supports (IDMLDevice::CheckFeatureSupport).
