@@ -194,6 +194,22 @@ def test_an_input_read_in_two_layouts(any_device: Device) -> None:
     assert np.allclose(part.ravel(), elu(VALUES).ravel()[:4], rtol=1e-6)
 
 
+def test_a_tensor_that_is_one_number_is_a_tensor(any_device: Device) -> None:
+    fill = descs.FillValueConstant(PACKED, value_data_type=FLOAT32, value=2.5)
+    add = descs.ElementWiseAdd(PACKED, PACKED, PACKED)
+    desc = GraphDesc(
+        1,
+        2,
+        [node(any_device, each) for each in (fill, normalization(), add)],
+        [InputEdge(0, 1, 1), InputEdge(0, 2, 1)],
+        [OutputEdge(1, 0, 0), OutputEdge(2, 0, 1)],
+        [IntermediateEdge(0, 0, 1, 0), IntermediateEdge(0, 0, 1, 2), IntermediateEdge(0, 0, 2, 0)],
+    )
+    normal, total = run(any_device.compile_graph(desc), [VALUES], 2)
+    assert (normal == 2.5).all()
+    assert same_bits(total, VALUES + np.float32(2.5))
+
+
 def test_owned_tensors_of_nodes_are_those_of_the_graph(any_device: Device) -> None:
     desc = GraphDesc(
         3,

@@ -42,7 +42,7 @@ def form_of(desc: OperatorDesc) -> Form:
     program = program_of(desc)
     present = [slot for slot in outputs if slot.tensor is not None]
     watched = [
-        Watched(f"{name}.{slot.name}", name, slot.name, node)
-        for slot, node in zip(present, program.results, strict=True)
+        Watched(f"{name}.{slot.name}", name, slot.name, node, layout.sizes)
+        for slot, node, layout in zip(present, program.results, program.outputs, strict=True)
     ]
     return Form(name, inputs, outputs, work_of(program, watched), (), frozenset(operator(name).in_place))

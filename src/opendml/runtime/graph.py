@@ -134,9 +134,10 @@ class Graph:
             program, tuple(self._names), dict(self._constants), tuple(outputs), as_device(device), watched
         )
 
-    def watch(self, name: str, output: str, node: Node) -> None:
+    def watch(self, name: str, output: str, node: Node, sizes: tuple[int, ...]) -> None:
         """Takes note of what an operator of the graph computes, for debug devices."""
-        self._watched.append(Watched(f"nodes[{len(self._watched)}].{name}.{output}", name, output, node))
+        label = f"nodes[{len(self._watched)}].{name}.{output}"
+        self._watched.append(Watched(label, name, output, node, sizes))
 
     def _source(self, name: str | None, layout: Layout) -> GraphTensor:
         node = source(len(self._names), layout.type, layout.sizes)
@@ -170,7 +171,7 @@ def call_in_graph(
     (output,) = tensors_of(desc, "OUTPUT_TENSOR")
     assert output is not None
     (result,) = define(desc, nodes, [ScalarType.of(output.data_type)])
-    graph.watch(name, output_names(name)[0], result)
+    graph.watch(name, output_names(name)[0], result, output.sizes)
     return GraphTensor(graph, result, output.data_type)
 
 

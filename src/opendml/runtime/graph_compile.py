@@ -150,7 +150,7 @@ class _Graph:
         for (index, slot, layout), result in zip(present, results, strict=True):
             self._values[number, index] = result
             name = f"{node_name(self._desc, number)}.{slot.name}"
-            stage.watched.append(Watched(name, desc.operator, slot.name, result))
+            stage.watched.append(Watched(name, desc.operator, slot.name, result, layout.sizes))
             for output, port in sorted(self._wiring.results.items()):
                 if port == (number, index):
                     stage.store(self._first_output + output, layout, result)
@@ -166,7 +166,10 @@ class _Graph:
     def _fits(self, origin: Port, port: Port) -> bool:
         """Whether both ends of an edge see the same elements at the same indices."""
         a, b = self._wiring.outputs[origin[0]][origin[1]].layout, self._wiring.inputs[port[0]][port[1]].layout
-        return a is not None and b is not None and _normal(a) == _normal(b)
+        if a is None or b is None:
+            return False
+        # A number has no dimensions until it fills a tensor.
+        return self._values[origin].sizes == b.sizes and _normal(a) == _normal(b)
 
     def _input(self, port: Port, step: int) -> Node | None:
         """An input of a node in its stage."""

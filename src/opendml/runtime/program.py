@@ -67,12 +67,14 @@ def program_of(desc: OperatorDesc) -> Program:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A value that a debug device shows: the `output` of an operator, by the name of its field."""
+    """A value that a debug device shows: the `output` of an operator, by the name of its field. A node without
+    dimensions fills a tensor of these sizes."""
 
     name: str
     operator: str
     output: str
     node: Node
+    sizes: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ def _compile_part(
 ) -> Executable:
     if show is None or not part.watched:
         return _compile_in_place(part.program, kind, threads)
-    outputs = [packed(each.node.type, each.node.sizes) for each in part.watched]
+    outputs = [packed(each.node.type, each.sizes) for each in part.watched]
     program = Program(
         part.program.inputs,
         (*part.program.outputs, *outputs),
