@@ -90,6 +90,10 @@ def copy_bytes(source: Range, target: Range) -> None:
 
 def _host_bytes(buffer: Any, name: str) -> tuple[Range, bool, bool]:
     """All bytes of a buffer in host memory; whether they are contiguous, and read-only."""
+    if not isinstance(buffer, np.ndarray) and hasattr(buffer, "__dlpack__"):
+        from opendml.runtime.foreign import as_numpy
+
+        buffer = as_numpy(buffer, name)
     try:
         memory = np.asarray(buffer) if isinstance(buffer, np.ndarray) else np.frombuffer(buffer, np.uint8)
     except (TypeError, ValueError, BufferError) as error:

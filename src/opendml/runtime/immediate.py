@@ -18,6 +18,7 @@ from opendml.runtime.graph import GraphTensor, call_in_graph
 from opendml.runtime.host_array import (
     Array,
     address_of,
+    array_maker,
     check_outputs,
     data_type_of,
     layout_of_array,
@@ -89,16 +90,16 @@ class _Plan:
     def __init__(self, name: str, program: Program, device: Device) -> None:
         self.name = name
         (self.output,) = program.outputs
-        self.sizes, self.dtype = self.output.sizes, self.output.type.numpy
+        self.make = array_maker(self.output)
         self.spans = [layout.span for layout in (*program.inputs, self.output)]
         self.instance = compile_program(program, device.kind, device.threads).instantiate()
         self.bound = BoundOperator(device, self.instance)
         self.in_place = frozenset(operator(name).in_place)
-        self.misaligned = self.dtype.itemsize - 1
+        self.misaligned = self.output.type.bytes - 1
 
     def run(self, tensors: tuple[Array | None, ...], out: Array | None) -> Array:
         """Binds the arrays and dispatches."""
-        result = np.empty(self.sizes, self.dtype) if out is None else out
+        result = self.make() if out is None else out
         addresses = [address_of(tensor) for tensor in tensors if tensor is not None]
         addresses.append(address_of(result))
         if out is not None and not (self.in_place and out is tensors[0] and out.flags.writeable):

@@ -67,8 +67,8 @@ def program_of(desc: OperatorDesc) -> Program:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A value that a debug device shows: the `output` of an operator, by the name of its field. A node without
-    dimensions fills a tensor of these sizes."""
+    """A value that a debug device shows: the `output` of an operator, by the name of its field. A node
+    without dimensions fills a tensor of these sizes."""
 
     name: str
     operator: str
