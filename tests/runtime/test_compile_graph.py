@@ -25,7 +25,7 @@ from opendml import (
     descs,
 )
 from tests.running import same_bits
-from tests.runtime.object_model import OWNED, PACKED, SIZES, VALUES, elu
+from tests.runtime.object_model import BIAS, OWNED, PACKED, SCALE, SIZES, VALUES, elu, initialized, normalized
 
 FLAT = TensorDesc(FLOAT32, [24])
 PLAIN = TensorDesc(FLOAT32, [1, 4])
@@ -221,6 +221,18 @@ def test_owned_tensors_of_nodes_are_those_of_the_graph(any_device: Device) -> No
     compiled = any_device.compile_graph(desc)
     assert compiled.binding_properties.persistent_resource_size == 512
     assert [tensor == OWNED for tensor in compiled.input_tensors] == [False, True, True]
+    persistent = initialized(any_device, compiled, [None, SCALE, BIAS])
+    y = any_device.upload(np.zeros(SIZES, np.float32))
+    table = any_device.create_binding_table(compiled)
+    table.bind_inputs([any_device.upload(VALUES), None, None])
+    table.bind_outputs([y])
+    table.bind_persistent_resource(persistent)
+    temporary = compiled.binding_properties.temporary_resource_size
+    table.bind_temporary_resource(any_device.create_buffer(temporary) if temporary else None)
+    recorder = any_device.create_command_recorder()
+    recorder.record_dispatch(compiled, table)
+    any_device.execute(recorder)
+    assert np.allclose(any_device.download(y), normalized(), rtol=1e-5, atol=1e-5)
 
 
 def two_nodes(device: Device) -> GraphDesc:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from opendml.errors import DeviceRemoved, InvalidArgument
 from opendml.runtime.program import cuda_index
+from opendml.targets.staged import StagedInstance
 
 if TYPE_CHECKING:
     from opendml.runtime.device import Device
@@ -99,13 +100,17 @@ def record(device: Device, bound: Sequence[Bound]) -> Recording:
     from opendml.targets.cuda.executable import CudaInstance
     from opendml.targets.cuda.launcher import Recording as CudaRecording
 
-    instances = []
+    instances: list[CudaInstance] = []
     for number, each in enumerate(bound):
-        if not isinstance(each._instance, CudaInstance):
+        stages: Any = (
+            each._instance.instances if isinstance(each._instance, StagedInstance) else [each._instance]
+        )
+        if not all(isinstance(stage, CudaInstance) for stage in stages):
             raise InvalidArgument(
-                f"record: [{number}] is over host memory or a recording itself; bind device arrays"
+                f"record: [{number}] is over host memory, a recording itself, or of a debug device; "
+                "bind device arrays"
             )
-        instances.append(each._instance)
+        instances += stages
     return Recording(device, CudaRecording(instances))
 
 

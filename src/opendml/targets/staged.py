@@ -58,7 +58,7 @@ class StagedInstance:
     def __init__(
         self, executable: StagedExecutable, instances: Sequence[Any], arena: int, own: OwnMemory | None
     ) -> None:
-        self._instances, self._own = instances, own
+        self.instances, self._own = instances, own
         self._users: dict[int, list[tuple[Instance, int]]] = {}
         for instance, stage in zip(instances, executable.stages, strict=True):
             for position, buffer in enumerate(stage.buffers):
@@ -78,7 +78,7 @@ class StagedInstance:
 
     def dispatch(self) -> None:
         """Runs all stages, to the end."""
-        for instance in self._instances:
+        for instance in self.instances:
             instance.dispatch()
 
 
@@ -87,5 +87,5 @@ class StreamedStages(StagedInstance):
 
     def enqueue(self, stream: int) -> None:
         """Adds all stages to a stream."""
-        for instance in self._instances:
+        for instance in self.instances:
             instance.enqueue(stream)
