@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from opendml.errors import InvalidArgument
@@ -18,7 +19,7 @@ from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import shown
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Slot:
     """One input or output. `field` is the desc's field, which an array of tensors shares; an absent tensor
     is None."""
@@ -27,12 +28,12 @@ class Slot:
     field: str
     tensor: TensorDesc | None
 
-    @property
+    @cached_property
     def layout(self) -> Layout | None:
         """How the elements lie."""
         return None if self.tensor is None else layout_of(self.tensor)
 
-    @property
+    @cached_property
     def is_owned(self) -> bool:
         """Whether the tensor is handed over at initialization."""
         return self.tensor is not None and bool(self.tensor.flags & TensorFlags.OWNED_BY_DML)
