@@ -34,7 +34,7 @@ from tests.runtime.object_model import (
 )
 
 
-def run_over(device: Device, operator: CompiledOperator, inputs: list[Any], outputs: list[Any]) -> None:
+def run_over(device: Device, operator: CompiledOperator, inputs: Any, outputs: list[Any]) -> None:
     """An initialized operator over bindings."""
     table = device.create_binding_table(operator)
     table.bind_inputs(inputs)
@@ -193,6 +193,17 @@ def test_nothing_unbinds() -> None:
         table.bind_inputs(nothing)
         with pytest.raises(InvalidArgument, match="ACTIVATION_CELU: no inputs are bound"):
             device.create_command_recorder().record_dispatch(operator, table)
+
+
+def test_an_operator_without_inputs_needs_none_bound(any_device: Device) -> None:
+    desc = descs.FillValueConstant(PACKED, value_data_type=FLOAT32, value=2.5)
+    operator = compiled(any_device, desc)
+    initialized(any_device, operator)
+    nothings: list[list[Any] | None] = [None, []]
+    for inputs in nothings:
+        y = zeros(any_device)
+        run_over(any_device, operator, inputs, [y])
+        assert (any_device.download(y) == 2.5).all()
 
 
 @pytest.mark.parametrize("offset", [16, 80])

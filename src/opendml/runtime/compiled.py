@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -125,6 +126,8 @@ class CompiledOperator(Dispatchable):
 
     def command(self, bindings: Bindings) -> Command:
         """An execution over what is bound."""
+        if bindings.inputs is None and all(slot.tensor is None or slot.is_owned for slot in self.inputs):
+            bindings = replace(bindings, inputs=[None] * len(self.inputs))
         if bindings.inputs is None or bindings.outputs is None:
             missing = "inputs" if bindings.inputs is None else "outputs"
             raise InvalidArgument(f"{self.name}: no {missing} are bound")
