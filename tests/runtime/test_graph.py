@@ -204,7 +204,7 @@ INPUTS = {"a": ones(), "b": ones()}
         (INPUTS | {"c": ones()}, "arrays for a, b, c; needed: a, b"),
         (INPUTS | {"a": ones(4, 3)}, "a: sizes [4, 3]; [3, 4] are needed"),
         (INPUTS | {"b": ones(type=np.float16)}, "b: FLOAT16; FLOAT32 is needed"),
-        (INPUTS | {"b": [1.0]}, "b: list; a NumPy array is needed"),
+        (INPUTS | {"b": [1.0]}, "b: list; an array is needed"),
         (INPUTS | {"b": ones(6, 4)[::2]}, "b: strides [32, 4] bytes; the graph was compiled for [16, 4]"),
     ],
 )
