@@ -208,8 +208,9 @@ DEVICE void share_flat(Shared& shared, const Tile& tile, const T (&sums)[REDUCED
     }
 }
 
-// Sums up the thread's units, in each of its columns, to where `sum_of_parts` finds the sums after the next barrier; `visit` calls its argument with some units at a time, and with what tells
-// which of them are inside.
+// Sums up the thread's units, in each of its columns, to where `sum_of_parts` finds the sums after the next barrier. `visit`
+// calls its first argument with some units at a time, and with what tells which of them are inside; its second one tells whether
+// this is the attempt in FLOAT64.
 template <typename T, typename Visit>
 DEVICE void share_visited(
     Shared& shared, const Tile& tile, const Given (&given)[LANES], const Origin& origin, int attempt, Visit visit) {
@@ -242,7 +243,7 @@ DEVICE void share_visited(
                 sums[j][LANES + lane] = LONG ? sums[j][LANES + lane] + squares : S(squares);
             });
         });
-    });
+    }, Number<sizeof(T) == 8>());
     if constexpr (FORM == ABREAST) return share_abreast(shared, tile, sums);
     if constexpr (FORM == FLAT) return share_flat(shared, tile, sums);
     const int part = TX <= 32 ? threadIdx.x / 32 : tile.ty;

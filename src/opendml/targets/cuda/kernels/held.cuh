@@ -2,6 +2,7 @@
 // overlap their loads, sums and stores. A thread copies what it will use itself, so that it waits for nobody.
 
 constexpr int CHUNK = KEEP < 4 ? KEEP : 4, CHUNKS = (KEEP + CHUNK - 1) / CHUNK;
+constexpr int STORED_TOGETHER = CHUNKS > 4 ? 1 : CHUNKS;  // chunks; more would take long to compile
 
 template <int REST>
 DEVICE void wait_for_copies() {
@@ -58,14 +59,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         load_columns(given, p, tile);
         if (tile.finishes) load_given(tile.given, p, tile.group);
         for (int attempt = FIRST_ATTEMPT;; attempt++) {
-            share_units(shared, tile, given, origin, attempt, [&](auto add) {
-                each<CHUNKS>([&](auto chunk) {
-                    wait_for_copies<CHUNKS - 1 - decltype(chunk)::value>();
-                    take_units(held, room, tile, first, end, chunk * CHUNK);
-                    add(held, [&](int i) {
-                        return chunk * CHUNK + i < KEEP && is_inside(tile, first, end, chunk * CHUNK + i);
+            share_units(shared, tile, given, origin, attempt, [&](auto add, auto exact) {
+                auto add_chunk = [&](int k) {
+                    take_units(held, room, tile, first, end, k);
+                    add(held, [&](int i) { return k + i < KEEP && is_inside(tile, first, end, k + i); });
+                };
+                if constexpr (decltype(exact)::value) {
+                    // All copies have arrived.
+#pragma unroll 1
+                    for (int k = 0; k < KEEP; k += CHUNK) add_chunk(k);
+                } else {
+                    each<CHUNKS>([&](auto chunk) {
+                        wait_for_copies<CHUNKS - 1 - decltype(chunk)::value>();
+                        add_chunk(chunk * CHUNK);
                     });
-                });
+                }
             });
             __syncthreads();
             Moments sums[REDUCED];
@@ -78,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         forget(tile);
         Kept kept[LANES];
         load_kept(kept, shared, tile);
-#pragma unroll
+#pragma unroll STORED_TOGETHER
         for (int k = 0; k < KEEP; k += CHUNK) {
             take_units(held, room, tile, first, end, k);
             store_units(shared, kept, p, tile, first + k * TY, end, held, row);
