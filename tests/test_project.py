@@ -56,16 +56,15 @@ def test_the_python_blocks_of_the_readme_run_in_order_and_print_what_it_says(
     assert capsys.readouterr().out == "".join(readme_blocks("text"))
 
 
-def test_every_operator_that_runs_stands_in_the_status_of_the_readme() -> None:
+def test_the_status_of_the_readme_tells_what_runs() -> None:
     from opendml.operators.registry import implemented
+    from opendml.spec.schema import operators
 
+    running = implemented()
     status = README.read_text(encoding="utf-8").split("## Status")[1].split("\n## ")[0]
-    listed: set[str] = set()
-    for item in status.split("\n- ")[1:]:
-        names = re.findall(r"`([A-Z0-9_]+)`", item)
-        prefix = names.pop(0) if names[0].endswith("_") else ""
-        listed.update(prefix + name for name in names)
-    assert listed == set(implemented())
+    assert f" {len(running)} of them run" in status
+    every = {name for name in operators() if name.startswith(("ELEMENT_WISE_", "ACTIVATION_"))}
+    assert every <= running
 
 
 @pytest.mark.parametrize("target", ["demo", "test", "docs", "bench", "lint", "format", "generate", "lock"])
