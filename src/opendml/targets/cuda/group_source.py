@@ -6,10 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from opendml.program.node import REDUCTIONS, SCANS, SEARCHES, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES, literal
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import Mode, Pattern
-from opendml.targets.cuda.source import Printer, function
+from opendml.targets.cuda.position_source import positions
+from opendml.targets.cuda.source import Printer
 
 _ARGUMENTS = "const Parameters& p, const Offsets& at"
 _SIMPLE = {
@@ -29,7 +31,12 @@ class GroupPrinter(Printer):
 
     def text(self) -> str:
         """All of it."""
-        parts = [self._constants(), Parameters(self.pattern).declaration(), *self._positions(), self._item()]
+        parts = [
+            self._constants(),
+            Parameters(self.pattern).declaration(),
+            *positions(self.pattern),
+            self._item(),
+        ]
         parts += self._scan() if self.pattern.mode is Mode.SCAN else self._reductions()
         return "\n\n".join(parts)
 
@@ -51,8 +58,8 @@ class GroupPrinter(Printer):
         parts = [f"struct Found {{{found} }};"]
         for number, stage in enumerate(self.stages):
             parts += self._stage(number, stage)
-        parts.append(self._stores("groups", [(n, root) for n, _, root in self._group_stores()]))
-        return [*parts, self._stores("elements", [(n, root) for n, _, root in self._element_stores()])]
+        parts.append(self._stores("groups", [(n, root) for n, _, root in self.group_stores()]))
+        return [*parts, self._stores("elements", [(n, root) for n, _, root in self.element_stores()])]
 
     def _stage(self, number: int, stage: Sequence[Sequence[Node]]) -> list[str]:
         """The states of one pass, and what is done with them."""
@@ -108,7 +115,7 @@ class GroupPrinter(Printer):
         type = TYPES[scan.type]
         sums = scan.operation is Operation.RUNNING_SUM
         operand, name = self._compute(scan.operands, {}, self._group_load)
-        stores = [(number, root) for number, _, root in self._element_stores()]
+        stores = [(number, root) for number, _, root in self.element_stores()]
         result, result_name = self._compute(
             [root for _, root in stores], {id(scan): "running"}, self._group_load
         )

@@ -1,0 +1,15 @@
+"""Pieces of CUDA C++."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def function(signature: str, lines: Sequence[str]) -> str:
+    """A C++ function."""
+    return "\n".join([f"DEVICE {signature} {{", *(f"    {line}" for line in lines), "}"])
+
+
+def template(signature: str, lines: Sequence[str]) -> str:
+    """A C++ function for units of V elements."""
+    return f"template <int V>\n{function(signature, lines)}"

@@ -1,0 +1,108 @@
+"""What of a kernel is needed where: its values expanded, and told apart by how often they change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from opendml.program import vector_math
+from opendml.program.node import FUNCTIONS, REDUCTIONS, SCANS, Node, Operation, ordered, rebuild
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cuda import narrow_math
+from opendml.targets.cuda.near_division import with_near_quotients
+from opendml.targets.cuda.pattern import AccessPattern, Level, Mode, Pattern, reduced
+
+
+class Needs:
+    """Held are the elements that reductions need, Late those that only results need; Given is what is known
+    of a group at first, Kept what the results need of it.
+    """
+
+    def __init__(self, pattern: Pattern) -> None:
+        self.pattern = pattern
+        self.narrow = all(store.type is ScalarType.FLOAT16 for store in pattern.stores)
+        self.values = rebuild(pattern.values, self._expanded)
+        self.reduced = reduced(self.values)
+        self.nodes = list(ordered(self.values))
+        self.names = {id(node): f"v{number}" for number, node in enumerate(self.nodes)}
+        self.levels = self._levels()
+        self.stores = [
+            (len(pattern.loads) + position, access, root)
+            for position, (access, root) in enumerate(zip(pattern.stores, self.values, strict=True))
+        ]
+        self.held, self.late = self._loads()
+        self.given, self.kept = self._boundaries()
+
+    def _expanded(self, node: Node) -> Node:
+        if node.operation not in FUNCTIONS:
+            return node
+        expand = narrow_math.expand if self.narrow else vector_math.expand
+        return with_near_quotients(node, expand(node))
+
+    def _levels(self) -> dict[int, Level]:
+        levels: dict[int, Level] = {}
+        for node in self.nodes:
+            if node.operation is Operation.SOURCE:
+                levels[id(node)] = self.pattern.level(self.pattern.loads[load_of(node)])
+            elif node.operation in SCANS:
+                levels[id(node)] = Level.ELEMENT
+            elif node.operation in REDUCTIONS:
+                levels[id(node)] = Level.GROUP
+            else:
+                below = (levels[id(operand)] for operand in node.operands)
+                levels[id(node)] = max(below, default=Level.CONSTANT)
+        return levels
+
+    def element_stores(self) -> list[tuple[int, AccessPattern, Node]]:
+        """Numbers, accesses and values of the stores of elements."""
+        return [store for store in self.stores if self.pattern.level(store[1]) is Level.ELEMENT]
+
+    def group_stores(self) -> list[tuple[int, AccessPattern, Node]]:
+        """The same for the stores of groups."""
+        return [store for store in self.stores if self.pattern.level(store[1]) is not Level.ELEMENT]
+
+    def needed(self, roots: Iterable[Node]) -> list[Node]:
+        """The nodes for `roots`, operands first; what is reduced is left out, as the reductions are known."""
+        reductions = {id(node) for node in self.nodes if node.operation in REDUCTIONS}
+        return list(ordered(roots, reductions))
+
+    def _loads(self) -> tuple[list[int], list[int]]:
+        """Numbers of the loads that are held, and of those that come late."""
+
+        def element_loads(roots: Iterable[Node]) -> list[int]:
+            return [
+                load_of(node)
+                for node in self.needed(roots)
+                if node.operation is Operation.SOURCE and self.levels[id(node)] is Level.ELEMENT
+            ]
+
+        if self.pattern.mode is Mode.TRANSPOSED:
+            held = [number for number, load in enumerate(self.pattern.loads) if load.turned]
+        else:
+            held = sorted(element_loads(self.reduced))
+        all_loads = element_loads(root for _, _, root in self.stores)
+        return held, sorted(number for number in all_loads if number not in held)
+
+    def _boundaries(self) -> tuple[list[Node], list[Node]]:
+        """Group values that others need after the group's loads, and those that the elements need."""
+        elements = self.needed(root for _, _, root in self.element_stores())
+        kept = self._crossing(elements, (Level.GIVEN, Level.GROUP), [r for _, _, r in self.element_stores()])
+        kept += [root for _, _, root in self.group_stores() if root not in kept]
+        users = [*self.needed(self.reduced), *self.needed(kept)]
+        given = self._crossing(users, (Level.GIVEN,), [*kept, *self.reduced])
+        return given, kept
+
+    def _crossing(
+        self, users: Sequence[Node], levels: tuple[Level, ...], roots: Sequence[Node]
+    ) -> list[Node]:
+        """Nodes of `levels` that nodes of higher levels among `users` need, or that are roots themselves."""
+        highest = max(levels)
+        found = {id(o): o for node in users if self.levels[id(node)] > highest for o in node.operands}
+        found |= {id(root): root for root in roots}
+        return [node for key, node in found.items() if self.levels[key] in levels]
+
+
+def load_of(node: Node) -> int:
+    """The number of the load that a SOURCE stands for."""
+    if not isinstance(node.attribute, int):
+        raise TypeError(f"{node} has no index")
+    return node.attribute

@@ -1,0 +1,83 @@
+"""Prints where the elements of an access lie: byte offsets from its first element."""
+
+from __future__ import annotations
+
+from opendml.targets.cuda.cxx import function, template
+from opendml.targets.cuda.pattern import Mode, Pattern, Step
+
+
+def positions(pattern: Pattern) -> list[str]:
+    """The structure Offsets, and what finds the offsets of groups, rows and units."""
+    accesses = pattern.accesses
+    offsets = "".join(f" Index a{number};" for number in range(len(accesses)))
+    broken = broken_accesses(pattern)
+    if broken:
+        offsets += "".join(f" Index next{number};" for number in broken) + " Index row; int turn;"
+    in_row = [
+        f"to.a{number} += at * V * (Index){step_of(pattern, number)};"
+        for number, access in enumerate(accesses)
+        if access.step not in (Step.NONE, Step.BROKEN)
+    ]
+    if broken:
+        in_group = [
+            "const Index row = divide(unit * V, p.inner), last = p.rows - 1;",
+            "to = in_row<V>(p, to, unit);",
+            "to.row = row;",
+            "to.turn = (int)((row + 1) * (Index)p.inner.count - unit * V);",
+            "const Offsets next = at_row(p, to, row < last ? row + 1 : last);",
+            *(f"to.next{number} = next.a{number};" for number in broken),
+            "return at_row(p, to, row);",
+        ]
+    elif pattern.flat:
+        in_group = ["return in_row<V>(p, to, unit);"]
+    elif pattern.columns or pattern.mode in (Mode.POINTWISE, Mode.TRANSPOSED):
+        in_group = ["return at_row(p, to, unit);"]
+    elif pattern.row_loops:
+        in_group = [
+            "const Index row = divide(unit, p.inner);",
+            "return in_row<V>(p, at_row(p, to, row), unit - row * (Index)p.inner.count);",
+        ]
+    else:
+        in_group = ["return in_row<V>(p, to, unit);"]
+    return [
+        "// Bytes from the first element of each access; where units run over the ends of rows, also\n"
+        "// those in the next row, and the lane with which that begins.\n"
+        f"struct Offsets {{{offsets} }};",
+        function(
+            "Offsets at_group(const Parameters& p, Index at)",
+            ["Offsets to = {};", *_loops(pattern, "group", pattern.group_loops), "return to;"],
+        ),
+        function(
+            "Offsets at_row(const Parameters& p, Offsets to, Index at)",
+            [*_loops(pattern, "row", pattern.row_loops), "return to;"],
+        ),
+        template("Offsets in_row(const Parameters& p, Offsets to, Index at)", [*in_row, "return to;"]),
+        template("Offsets in_group(const Parameters& p, Offsets to, Index unit)", in_group),
+    ]
+
+
+def broken_accesses(pattern: Pattern) -> list[int]:
+    """The accesses that change at the ends of rows, within units."""
+    return [number for number, a in enumerate(pattern.accesses) if a.step is Step.BROKEN]
+
+
+def _loops(pattern: Pattern, kind: str, count: int) -> list[str]:
+    """Splits the index `at` into the indices of nested loops, and moves `to` along each."""
+    lines = ["Index rest, index;"] if count else []
+    for loop in reversed(range(count)):
+        if loop:
+            lines.append(f"rest = divide(at, p.{kind}_count{loop});")
+            lines.append(f"index = at - rest * (Index)p.{kind}_count{loop}.count;")
+            lines.append("at = rest;")
+        else:
+            lines.append("index = at;")
+        for number, access in enumerate(pattern.accesses):
+            if (access.groups if kind == "group" else access.rows)[loop]:
+                lines.append(f"to.a{number} += index * (Index)p.{kind}{number}_{loop};")
+    return lines
+
+
+def step_of(pattern: Pattern, number: int) -> str:
+    """Bytes from one element to the next along the innermost loop."""
+    access = pattern.accesses[number]
+    return f"p.step{number}" if access.step is Step.STRIDED else str(access.type.bytes)
