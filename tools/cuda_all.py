@@ -1,5 +1,5 @@
-"""Everything about the CUDA target in one call, on a machine with a GPU: all kernels built and compared with the
-reference, the tests on the device, compute-sanitizer, and timings beside PyTorch and JAX.
+"""Everything about the CUDA target in one call, on a machine with a GPU: all kernels built and compared with
+the reference, the tests on the device, compute-sanitizer, and timings beside PyTorch and JAX.
 
 python -m tools.cuda_all [DIRECTORY]    the directory receives the timings (build/cuda if none is given)
 """
