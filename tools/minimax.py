@@ -63,9 +63,21 @@ def log_remainder(f: mpf) -> mpf:
     return (mp.log1p(f) - f) / f**2
 
 
-def log_tail(f: mpf) -> mpf:
-    """log(1 + f) / f^4 after the terms up to f^3."""
-    return (mp.log1p(f) - f + f**2 / 2 - f**3 / 3) / f**4
+def log2_remainder(square: mpf) -> mpf:
+    """(log2((1 + q) / (1 - q)) - 2 q / log(2)) / q^3 as a function of q^2."""
+    q = mp.sqrt(square)
+    return 2 * (mp.atanh(q) - q) / mp.log(2) / q**3
+
+
+def log2_weight(square: mpf) -> mpf:
+    """What an error of log2_remainder is relative to the logarithm."""
+    q = mp.sqrt(square)
+    return q**3 * mp.log(2) / (2 * mp.atanh(q))
+
+
+def exp2_remainder(f: mpf) -> mpf:
+    """(2^f - 1) / f."""
+    return (mpf(2) ** f - 1) / f
 
 
 def tanh_remainder(square: mpf) -> mpf:
@@ -194,7 +206,9 @@ FITS = (
     odd_fit("HALF_ASIN", arc_sine_rest, mp.asin, mpf("0.5"), 2, wide=False),
     odd_fit("HALF_ATAN", arc_tangent_rest, mp.atan, mpf(1), 4, wide=False),
     odd_fit("ATAN", arc_tangent_rest, mp.atan, mpf(1), 7, wide=False),
-    Fit("LOG_TAIL", log_tail, lambda f: f**4 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 8),
+    # For power_math.
+    Fit("LOG2", log2_remainder, log2_weight, mpf("1e-12"), mpf("0.1767") ** 2, 3),
+    Fit("EXP2", exp2_remainder, lambda f: f / mpf(2) ** f, mpf("-0.501"), mpf("0.501"), 5),
     # For wide_math.
     Fit("WIDE_LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 10, wide=True),
     odd_fit("WIDE_SINH", hyperbolic_sine_rest, mp.sinh, HALF_LOG_2, 2),
