@@ -152,6 +152,11 @@ def sine_rest(x: mpf) -> mpf:
     return (mp.sin(x) - x) / x**3
 
 
+def tangent_rest(x: mpf) -> mpf:
+    """(tan(x) - x) / x^3."""
+    return (mp.tan(x) - x) / x**3
+
+
 def hyperbolic_sine_rest(x: mpf) -> mpf:
     """(sinh(x) - x) / x^3."""
     return (mp.sinh(x) - x) / x**3
@@ -203,9 +208,9 @@ FITS = (
     even_fit("HALF_COSH", mp.cosh, HALF_LOG_2, 1, wide=False),
     odd_fit("HALF_SIN", sine_rest, mp.sin, QUARTER_PI, 1, wide=False),
     even_fit("HALF_COS", mp.cos, QUARTER_PI, 1, wide=False),
+    odd_fit("HALF_TAN", tangent_rest, mp.tan, QUARTER_PI, 3, wide=False),
     odd_fit("HALF_ASIN", arc_sine_rest, mp.asin, mpf("0.5"), 2, wide=False),
     odd_fit("HALF_ATAN", arc_tangent_rest, mp.atan, mpf(1), 4, wide=False),
-    odd_fit("ATAN", arc_tangent_rest, mp.atan, mpf(1), 7, wide=False),
     # For power_math.
     Fit("LOG2", log2_remainder, log2_weight, mpf("1e-12"), mpf("0.1767") ** 2, 3),
     Fit("EXP2", exp2_remainder, lambda f: f / mpf(2) ** f, mpf("-0.501"), mpf("0.501"), 5),
@@ -213,9 +218,12 @@ FITS = (
     Fit("WIDE_LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 10, wide=True),
     odd_fit("WIDE_SINH", hyperbolic_sine_rest, mp.sinh, HALF_LOG_2, 2),
     even_fit("WIDE_COSH", mp.cosh, HALF_LOG_2, 2),
-    odd_fit("WIDE_SIN", sine_rest, mp.sin, QUARTER_PI, 3),
-    even_fit("WIDE_COS", mp.cos, QUARTER_PI, 3),
-    odd_fit("WIDE_ASIN", arc_sine_rest, mp.asin, mpf("0.5"), 6),
+    # For angle_math.
+    odd_fit("SIN", sine_rest, mp.sin, QUARTER_PI, 2, wide=False),
+    even_fit("COS", mp.cos, QUARTER_PI, 3, wide=False),
+    odd_fit("TAN", tangent_rest, mp.tan, QUARTER_PI, 6, wide=False),
+    odd_fit("ASIN", arc_sine_rest, mp.asin, mpf("0.5"), 4, wide=False),
+    odd_fit("ATAN", arc_tangent_rest, mp.atan, mpf(1), 7, wide=False),
 )
 
 

@@ -35,8 +35,7 @@ _F32, _F64, _I64 = ScalarType.FLOAT32, ScalarType.FLOAT64, ScalarType.INT64
 
 def expand(node: Node) -> Node:
     """The function `node` (FLOAT32) in basic operations."""
-    expansion = _EXPANSIONS.get(node.operation)
-    return expansion(*node.operands) if expansion else angle_math.expand(node)
+    return _EXPANSIONS[node.operation](*node.operands)
 
 
 def hyperbolic_sine(x: Node) -> Node:
@@ -157,6 +156,7 @@ _COSH = (
 """(sinh(r) / r - 1) / r^2 and (cosh(r) - 1) / r^2 as functions of r^2, up to r = log 2 / 2."""
 
 _EXPANSIONS: dict[Operation, Callable[..., Node]] = {
+    **angle_math.EXPANSIONS,
     Operation.POWER: power_math.power,
     Operation.HYPERBOLIC_SINE: hyperbolic_sine,
     Operation.HYPERBOLIC_COSINE: hyperbolic_cosine,
