@@ -27,6 +27,18 @@ LEAST_MANTISSA_BITS = 0x3F333333
 """0.7"""
 EXP = (0.49999994, 0.166665211, 0.0416682623, 0.00836867094, 0.00138209993)
 """(exp(r) - 1 - r) / r^2; weighted relative to exp(r)."""
+LOG = (
+    -0.499999911,
+    0.333332926,
+    -0.25001362,
+    0.200043529,
+    -0.166163787,
+    0.14133206,
+    -0.131255805,
+    0.132052079,
+    -0.0832739323,
+)
+"""(log(1 + f) - f) / f^2."""
 
 SIGN_MASK = -(2**31)
 
@@ -121,3 +133,10 @@ def times_power(value: Node, bits: Node) -> Node:
 def exponent_bits(bits: Node) -> Node:
     """n 2^23 for a normal number 2^n m with m from 0.7 to 1.4, from its bits."""
     return apply(Operation.AND, bits - LEAST_MANTISSA_BITS, EXPONENT_MASK)
+
+
+def scaled_logarithm(coefficients: tuple[float, ...], fraction: Node, exponent: Node) -> Node:
+    """log((1 + fraction) 2^n) for a fraction from -0.3 to 0.4; `exponent` is n 2^23."""
+    square = fraction * fraction
+    of_fraction = multiply_add(square, polynomial(coefficients, fraction), fraction)
+    return multiply_add(exponent, LOG_2 / TWO_23, of_fraction)

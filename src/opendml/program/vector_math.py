@@ -1,9 +1,10 @@
 """Transcendental functions in FLOAT32 as graphs of basic operations, the same for every target.
 
 Range reduction, a polynomial, and selection instead of branches; no tables, and nothing that is undefined for
-NaN. What is not here is in `wide_math`. The stated accuracies are the greatest distances, over all arguments,
-from the exact result, in units of the last place (ULP) of a FLOAT32, denormal results included. They hold on
-targets that round MULTIPLY_ADD once, keep denormals, and do not reassociate.
+NaN. Angles, hyperbolic functions and powers are in modules of their own. The stated accuracies are the
+greatest distances, over all arguments, from the exact result, in units of the last place (ULP) of a FLOAT32,
+denormal results included. They hold on targets that round MULTIPLY_ADD once, keep denormals, and do not
+reassociate.
 
 An argument that is itself a product or a quotient was rounded, and exp magnifies that error by |x|. Where it
 matters, the error is computed exactly and takes part: the accuracy is then that for the argument before it
@@ -18,12 +19,12 @@ import math
 from collections.abc import Callable
 
 from opendml.errors import Unsupported
-from opendml.program import wide_math
+from opendml.program import angle_math, hyperbolic_math, power_math
 from opendml.program.common_math import (
     EXP,
     EXPONENT_BIAS,
     LEAST_NORMAL,
-    LOG_2,
+    LOG,
     LOG_2_LOW,
     TWO_23,
     TWO_HALF_POWERS,
@@ -34,6 +35,7 @@ from opendml.program.common_math import (
     polynomial,
     power_of_two,
     reduced,
+    scaled_logarithm,
     times_power,
     with_sign_of,
 )
@@ -46,8 +48,7 @@ def expand(node: Node) -> Node:
     """The function `node` (one of FUNCTIONS, FLOAT32) in basic operations; other types are Unsupported."""
     if node.type is not ScalarType.FLOAT32:
         raise Unsupported(f"{node.operation.name} of {node.type.name}")
-    expansion = _EXPANSIONS.get(node.operation)
-    return expansion(node.operands[0]) if expansion else wide_math.expand(node)
+    return _EXPANSIONS[node.operation](*node.operands)
 
 
 def exponential(x: Node) -> Node:
@@ -79,7 +80,7 @@ def exponential_minus_one(x: Node) -> Node:
 
 def logarithm(x: Node) -> Node:
     """log(x) within 0.92 ULP; -infinity at both zeros, NaN below."""
-    return logarithm_by(_LOG, x)
+    return logarithm_by(LOG, x)
 
 
 def logarithm_by(coefficients: tuple[float, ...], x: Node) -> Node:
@@ -90,12 +91,12 @@ def logarithm_by(coefficients: tuple[float, ...], x: Node) -> Node:
     exponent = exponent_bits(bits)
     scale = convert(exponent, ScalarType.FLOAT32) + select(is_small, constant(-23.0 * TWO_23, x.type), 0.0)
     mantissa = bitcast(bits - exponent, ScalarType.FLOAT32)
-    return _at_the_ends(x, 0.0, _scaled_logarithm(coefficients, mantissa - 1.0, scale))
+    return _at_the_ends(x, 0.0, scaled_logarithm(coefficients, mantissa - 1.0, scale))
 
 
 def logarithm_one_plus(x: Node) -> Node:
     """log(1 + x) within 1.48 ULP, with the sign of x; -infinity at -1, NaN below."""
-    return logarithm_one_plus_by(_LOG, x)
+    return logarithm_one_plus_by(LOG, x)
 
 
 def logarithm_one_plus_by(coefficients: tuple[float, ...], x: Node) -> Node:
@@ -106,7 +107,7 @@ def logarithm_one_plus_by(coefficients: tuple[float, ...], x: Node) -> Node:
     scaled = bitcast(float32_bits(x) - exponent, ScalarType.FLOAT32)
     four_over_power = bitcast(apply(Operation.SUBTRACT, _FOUR_BITS, exponent), ScalarType.FLOAT32)
     fraction = scaled + multiply_add(four_over_power, 0.25, -1.0)
-    result = _scaled_logarithm(coefficients, fraction, convert(exponent, ScalarType.FLOAT32))
+    result = scaled_logarithm(coefficients, fraction, convert(exponent, ScalarType.FLOAT32))
     return _at_the_ends(x, -1.0, with_sign_of(x, result))
 
 
@@ -187,13 +188,6 @@ def _growth(r: Node) -> Node:
     return r * polynomial((1.0, *EXP), r)
 
 
-def _scaled_logarithm(coefficients: tuple[float, ...], fraction: Node, exponent: Node) -> Node:
-    """log((1 + fraction) 2^n) for a fraction from -0.3 to 0.4; `exponent` is n 2^23."""
-    square = fraction * fraction
-    of_fraction = multiply_add(square, polynomial(coefficients, fraction), fraction)
-    return multiply_add(exponent, LOG_2 / TWO_23, of_fraction)
-
-
 def _at_the_ends(x: Node, pole: float, inside: Node) -> Node:
     """A logarithm with its pole: `inside`, but -infinity at the pole, NaN below it; infinity and NaN stay."""
     result = select(x < math.inf, inside, x)
@@ -239,19 +233,6 @@ _EXP_LOWEST, _EXP_HIGHEST = -104.0, 89.0
 """Beyond these the results are 0 and infinity."""
 _EXPM1_LOWEST = -25.0
 """Below this the result is -1."""
-_LOG = (
-    -0.499999911,
-    0.333332926,
-    -0.25001362,
-    0.200043529,
-    -0.166163787,
-    0.14133206,
-    -0.131255805,
-    0.132052079,
-    -0.0832739323,
-)
-"""(log(1 + f) - f) / f^2."""
-
 _SOFTPLUS = (
     1.0,
     -0.499999315,
@@ -306,7 +287,10 @@ _NORMAL_TAIL = (
 )
 """((x + k) exp(x^2 / 2) tail(x) / numerator - 1) / u as a function of u = 2 k / (x + k) - 1."""
 
-_EXPANSIONS: dict[Operation, Callable[[Node], Node]] = {
+_EXPANSIONS: dict[Operation, Callable[..., Node]] = {
+    **angle_math.EXPANSIONS,
+    **hyperbolic_math.EXPANSIONS,
+    Operation.POWER: power_math.power,
     Operation.EXPONENTIAL: exponential,
     Operation.EXPONENTIAL_MINUS_ONE: exponential_minus_one,
     Operation.LOGARITHM: logarithm,
