@@ -33,8 +33,7 @@ class HyperbolicFunctions:
 
     In x^2: (f(x) / x - 1) / x^2 for sinh up to 1 (`near_sinh`) and up to log 2 / 2, for asinh up to sinh(1),
     for atanh up to 1/2; (cosh(x) - 1) / x^2 up to log 2 / 2. In t: (acosh(1 + t) / sqrt(2 t) - 1) / t up to
-    1. In f:
-    (log(1 + f) - f) / f^2 from -0.3 to 0.4.
+    1. In f: (log(1 + f) - f) / f^2 from -0.3 to 0.4.
     """
 
     near_sinh: Coefficients
