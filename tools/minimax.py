@@ -223,6 +223,7 @@ FITS = (
     Fit("HALF_SOFTPLUS", lambda t: mp.log1p(t) / t, lambda t: t / mp.log1p(t), mpf("1e-12"), mpf(1), 5),
     Fit("HALF_TAIL", half_tail, lambda u: 1 / half_tail(u), mpf("-0.6"), mpf(1), 5),
     Fit("HALF_LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 4),
+    Fit("HALF_POWER_LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 6),
     odd_fit("HALF_SIN", sine_rest, mp.sin, QUARTER_PI, 1),
     even_fit("HALF_COS", mp.cos, QUARTER_PI, 1),
     odd_fit("HALF_TAN", tangent_rest, mp.tan, QUARTER_PI, 3),

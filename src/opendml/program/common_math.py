@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from opendml.program.functions import equal, logical_not, multiply_add, select, truncate
-from opendml.program.node import Node, Operation, apply, bitcast
+from opendml.program.node import Node, Operation, apply, bitcast, convert
 from opendml.program.scalar_type import ScalarType
 
 LOG_2 = math.log(2.0)
@@ -140,3 +140,12 @@ def scaled_logarithm(coefficients: tuple[float, ...], fraction: Node, exponent: 
     square = fraction * fraction
     of_fraction = multiply_add(square, polynomial(coefficients, fraction), fraction)
     return multiply_add(exponent, LOG_2 / TWO_23, of_fraction)
+
+
+def normal_logarithm(coefficients: tuple[float, ...], x: Node, doubled: bool = False) -> Node:
+    """log(x), or log(2 x), of a normal positive FLOAT32; infinity and NaN stay."""
+    bits = float32_bits(x)
+    exponent = exponent_bits(bits)
+    fraction = bitcast(bits - exponent, x.type) - 1.0
+    scale = convert(exponent + 2**23 if doubled else exponent, x.type)
+    return select(x < math.inf, scaled_logarithm(coefficients, fraction, scale), x)

@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from opendml.program import vector_math
+from opendml.program import power_math, vector_math
 from opendml.program.angle_math import AngleFunctions
-from opendml.program.common_math import polynomial, power_of, with_signed_zero
+from opendml.program.common_math import normal_logarithm, polynomial, with_signed_zero
 from opendml.program.functions import multiply_add, select
 from opendml.program.hyperbolic_math import HyperbolicFunctions
 from opendml.program.node import Node, Operation, apply, bitcast
@@ -82,8 +82,11 @@ def logarithm_one_plus(x: Node) -> Node:
 
 
 def power(x: Node, y: Node) -> Node:
-    """|x|^y = exp(y log |x|), the logarithm as exact as FLOAT32 can be"""
-    return power_of(x, y, exponential(vector_math.logarithm(abs(x)) * y))
+    """|x|^y = exp(y log |x|), with a more exact logarithm"""
+    magnitude = abs(x)
+    exponent = normal_logarithm(_POWER_LOG, magnitude) * y
+    of_any = exponential(vector_math.logarithm(magnitude) * y)
+    return power_math.with_care(x, y, exponent, exponential(exponent), of_any, _GREATEST)
 
 
 def _reduced(x: Node) -> tuple[Node, Node]:
@@ -119,6 +122,9 @@ x = 6, from where on x times the probability is zero in FLOAT16."""
 
 _LOG = (-0.499931872, 0.332647979, -0.253154159, 0.220946014, -0.149602652)
 """(log(1 + f) - f) / f^2 for f from -0.3 to 0.4."""
+_POWER_LOG = (-0.500002682, 0.333353579, -0.249754921, 0.198797852, -0.171432763, 0.164254352, -0.108207971)
+"""The same, for what is multiplied by an exponent."""
+_GREATEST = 3.4028234663852886e38
 
 _ANGLES = AngleFunctions(
     parts=2,

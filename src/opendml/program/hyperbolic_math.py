@@ -11,17 +11,16 @@ from opendml.program.common_math import (
     LOG,
     LOG_2_LOW,
     at_most,
-    exponent_bits,
     float32_bits,
+    normal_logarithm,
     odd,
     polynomial,
     power_of_two,
     reduced,
-    scaled_logarithm,
     with_sign_of,
 )
 from opendml.program.functions import multiply_add, select, square_root
-from opendml.program.node import Node, Operation, apply, bitcast, convert
+from opendml.program.node import Node, Operation, apply, bitcast
 from opendml.program.scalar_type import ScalarType
 
 Coefficients = tuple[float, ...]
@@ -81,7 +80,7 @@ class HyperbolicFunctions:
     def inverse_tangent(self, x: Node) -> Node:
         """atanh(x) = log((1 + |x|) / (1 - |x|)) / 2; near zero a polynomial"""
         magnitude = abs(x)
-        far = 0.5 * self._logarithm((1.0 + magnitude) / (1.0 - magnitude), 0)
+        far = 0.5 * normal_logarithm(self.log, (1.0 + magnitude) / (1.0 - magnitude))
         result = select(magnitude < 0.5, odd(magnitude, self.atanh), far)
         return with_sign_of(x, select(magnitude > 1.0, math.nan, result))
 
@@ -95,15 +94,7 @@ class HyperbolicFunctions:
     def _logarithm_of_sum(self, x: Node, root: Node) -> Node:
         """log(x + root) for a root that is x where x is large, and may have become infinite there."""
         half = x * 0.5
-        return self._logarithm(multiply_add(select(x > _LARGE, x, root), 0.5, half), 1)
-
-    def _logarithm(self, x: Node, power: int) -> Node:
-        """log(x 2^power) of a normal positive x; infinity and NaN stay."""
-        bits = float32_bits(x)
-        exponent = exponent_bits(bits)
-        fraction = bitcast(bits - exponent, x.type) - 1.0
-        scale = convert(exponent + (power << 23) if power else exponent, x.type)
-        return select(x < math.inf, scaled_logarithm(self.log, fraction, scale), x)
+        return normal_logarithm(self.log, multiply_add(select(x > _LARGE, x, root), 0.5, half), doubled=True)
 
 
 def _powers(magnitude: Node) -> tuple[Node, Node, Node]:

@@ -30,9 +30,16 @@ def power(x: Node, y: Node) -> Node:
     exponent, rest = _product(y, *_logarithm(magnitude, 0.0))
     bits, fraction = _split_power(exponent, rest, UNITS)
     usual = bitcast(apply(Operation.SHIFT_LEFT, bits, 23) + float32_bits(fraction), x.type)
+    return with_care(x, y, exponent, usual, _power_of_any(magnitude, y), _USUAL)
+
+
+def with_care(x: Node, y: Node, exponent: Node, usual: Node, of_any: Node, bound: float) -> Node:
+    """x^y from |x|^y as it usually is, for normal x and a logarithm of the result up to the bound, and as it
+    is for any."""
+    magnitude = abs(x)
     is_normal = apply(Operation.AND, magnitude >= LEAST_NORMAL, magnitude < math.inf)
-    is_special = logical_not(apply(Operation.AND, is_normal, abs(exponent) <= _USUAL))
-    result = rarely(is_special, _power_of_any(magnitude, y), usual)
+    is_special = logical_not(apply(Operation.AND, is_normal, abs(exponent) <= bound))
+    result = rarely(is_special, of_any, usual)
     needs_sign = apply(Operation.OR, is_special, float32_bits(x) < 0)
     return rarely(needs_sign, power_of(x, y, result), result)
 
