@@ -229,7 +229,6 @@ FITS = (
     odd_fit("HALF_TAN", tangent_rest, mp.tan, QUARTER_PI, 3),
     odd_fit("HALF_ASIN", arc_sine_rest, mp.asin, mpf("0.5"), 2),
     odd_fit("HALF_ATAN", arc_tangent_rest, mp.atan, mpf(1), 4),
-    odd_fit("HALF_NEAR_SINH", hyperbolic_sine_rest, mp.sinh, mpf(1), 1),
     odd_fit("HALF_SINH", hyperbolic_sine_rest, mp.sinh, HALF_LOG_2, 1),
     even_fit("HALF_COSH", mp.cosh, HALF_LOG_2, 1),
     odd_fit("HALF_ASINH", inverse_sine_rest, mp.asinh, UNIT_SINH, 3),

@@ -136,7 +136,7 @@ _ANGLES = AngleFunctions(
 )
 
 _HYPERBOLIC = HyperbolicFunctions(
-    near_sinh=(0.166582137, 0.00861061271),
+    near_sinh=(),
     sinh=(0.166665435, 0.00836653449),
     cosh=(0.499991447, 0.0418984443),
     asinh=(-0.165891573, 0.068621397, -0.026708724, 0.00536630163),

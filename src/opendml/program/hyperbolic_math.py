@@ -54,11 +54,14 @@ class HyperbolicFunctions:
         }
 
     def sine(self, x: Node) -> Node:
-        """sinh(n log 2 + r) = sinh(n log 2) cosh(r) + cosh(n log 2) sinh(r); near zero a polynomial"""
+        """sinh(n log 2 + r) = sinh(n log 2) cosh(r) + cosh(n log 2) sinh(r), of which bits may cancel; near
+        zero the polynomial, if there is one"""
         magnitude = abs(x)
         cosine, sine, r = _powers(magnitude)
-        far = self._sum(sine, cosine, r)
-        return with_sign_of(x, select(magnitude < 1.0, odd(magnitude, self.near_sinh), far))
+        result = self._sum(sine, cosine, r)
+        if self.near_sinh:
+            result = select(magnitude < 1.0, odd(magnitude, self.near_sinh), result)
+        return with_sign_of(x, result)
 
     def cosine(self, x: Node) -> Node:
         """cosh(n log 2 + r) = cosh(n log 2) cosh(r) + sinh(n log 2) sinh(r)"""

@@ -35,22 +35,23 @@ def power(x: Node, y: Node) -> Node:
 
 def with_care(x: Node, y: Node, exponent: Node, usual: Node, of_any: Node, bound: float) -> Node:
     """x^y from |x|^y as it usually is, for normal x and a logarithm of the result up to the bound, and as it
-    is for any."""
-    magnitude = abs(x)
+    is for any x but zero, of which there may be many."""
+    magnitude, is_zero = abs(x), equal(x, 0.0)
     is_normal = apply(Operation.AND, magnitude >= LEAST_NORMAL, magnitude < math.inf)
-    is_special = logical_not(apply(Operation.AND, is_normal, abs(exponent) <= bound))
+    is_usual = apply(Operation.AND, is_normal, abs(exponent) <= bound)
+    is_special = logical_not(apply(Operation.OR, is_usual, is_zero))
     result = rarely(is_special, of_any, usual)
-    needs_sign = apply(Operation.OR, is_special, float32_bits(x) < 0)
-    return rarely(needs_sign, power_of(x, y, result), result)
+    needs_care = apply(Operation.OR, is_special, logical_not(x >= LEAST_NORMAL))
+    of_zero = select(y > 0.0, constant(0.0, x.type), select(y < 0.0, math.inf, y))
+    return rarely(needs_care, power_of(x, y, select(is_zero, of_zero, result)), result)
 
 
 def _power_of_any(x: Node, y: Node) -> Node:
-    """The same for any x that has no sign, and any result, but for the pairs that `power_of` knows."""
+    """The same for any x above zero, and any result, but for the pairs that `power_of` knows."""
     is_small = x < LEAST_NORMAL
     scale = select(is_small, constant(-23.0, x.type), 0.0)
     high, low = _logarithm(select(is_small, x * TWO_23, x), scale)
-    high = select(equal(x, 0.0), -math.inf, select(x < math.inf, high, x))
-    exponent, rest = _product(y, high, low)
+    exponent, rest = _product(y, select(x < math.inf, high, x), low)
     bits, fraction = _split_power(exponent, rest, UNITS + TWO_HALF_POWERS)
     result = select(exponent > _HIGHEST, math.inf, times_power(fraction, bits))
     return select(exponent < _LOWEST, 0.0, result)
