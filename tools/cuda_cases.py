@@ -46,7 +46,8 @@ ACTIVATIONS: dict[str, dict[str, float]] = {
 @dataclass(frozen=True)
 class Case:
     """A program; `offset` elements lie before each tensor, so that addresses may be misaligned. Inputs are
-    normally distributed, or, if `special`, of all magnitudes, with infinities and NaN.
+    normally distributed, or, if `special`, of all magnitudes, with infinities and NaN. FLOAT32
+    results may be off by `ulps` units in the last place.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Case:
     mean: float = 0.0
     deviation: float = 2.0
     special: bool = False
+    ulps: float = 4
 
 
 def activation_desc(name: str, input: TensorDesc, output: TensorDesc, **attributes: float) -> OperatorDesc:
@@ -169,8 +171,24 @@ NORMALIZED = (
     ((8, 2000, 1, 256), ((1,),)),
     ((16, 800, 1, 129), ((1,),)),
     ((5, 3, 33, 31), ((2, 3), (0, 2, 3), (1,), (3,))),
+    ((2, 3, 201, 203), ((2, 3),)),
 )
 """Sizes, and the axes that are normalized in them."""
+
+UNALIGNED = (
+    ((3, 2048, 7, 7), ((1, 2, 3), (1,))),
+    ((256, 16, 7, 7), ((0, 2, 3),)),
+    ((2100, 8, 3, 5), ((0, 2, 3),)),
+    ((2, 64, 3, 37), ((1,), (1, 2, 3))),
+)
+"""The same, with rows that are no multiples of 16 bytes though all of them together are."""
+
+BROADCAST = (
+    ((3, 600, 7, 7), (1, 2, 3), ((0,), (0, 1), (2, 3), (3,), (0, 1, 2, 3), None)),
+    ((3, 600, 7, 7), (1,), ((0, 1), (2, 3), (0, 1, 2, 3), None)),
+    ((64, 16, 7, 7), (0, 2, 3), ((0,), (2, 3), (0, 1, 2, 3), None)),
+)
+"""Sizes, axes, and the axes along which scale and bias vary."""
 
 
 def normalization_cases() -> Iterator[Case]:
@@ -182,6 +200,7 @@ def normalization_cases() -> Iterator[Case]:
                 parameter_axes = (3,) if axes == (3,) else (1,)
                 desc = normalization_desc(data_type, sizes, axes, parameter_axes=parameter_axes, fused=relu)
                 yield Case(f"normalization {data_type.name} {sizes} {axes}", program_of(desc))
+        yield from unaligned_cases(data_type)
         plain = normalization_desc(data_type, (4, 8, 16, 33), (2, 3), normalize_variance=False)
         yield Case(f"centering {data_type.name}", program_of(plain))
         full = normalization_desc(data_type, (4, 8, 16, 32), (1, 3), parameter_axes=(0, 1, 2, 3))
@@ -197,6 +216,8 @@ def normalization_cases() -> Iterator[Case]:
         ((8, 16, 56, 56), (0, 2, 3)),
         ((8, 64, 56, 56), (1,)),
         ((1, 1, 1024, 2048), (2, 3)),
+        ((2, 1024, 7, 7), (1,)),
+        ((256, 16, 7, 7), (0, 2, 3)),
     ):
         desc = normalization_desc(dml.FLOAT32, sizes, axes, epsilon=1e-12)
         yield Case(f"normalization far from zero {sizes} {axes}", program_of(desc), mean=1e4, deviation=1.0)
@@ -226,7 +247,9 @@ def reduction_cases() -> Iterator[Case]:
         tensor = TensorDesc(data_type, sizes)
         for kind in (descs.ActivationSoftmax1, descs.ActivationLogSoftmax1, descs.ActivationHardmax1):
             activation = kind(tensor, tensor, axes=axes)
-            yield Case(f"{activation.operator} {data_type.name} {sizes} {axes}", program_of(activation))
+            title = f"{activation.operator} {data_type.name} {sizes} {axes}"
+            # The rounding of x - max counts as often as e-folds lie between them.
+            yield Case(title, program_of(activation), ulps=24)
     for data_type, (sizes, axes) in product((*FLOATS, dml.INT32), REDUCED):
         for direction in AxisDirection:
             yield from _running_cases(TensorDesc(data_type, sizes), axes[0], direction)
@@ -254,6 +277,22 @@ def _running_cases(tensor: TensorDesc, axis: int, direction: AxisDirection) -> I
         title = f"{desc.operator} {tensor.data_type.name} {list(tensor.sizes)} {axis} {direction.name}"
         special = tensor.data_type not in FLOATS
         yield Case(title, program_of(desc), special=special, mean=1.0, deviation=0.001)
+
+
+def unaligned_cases(data_type: TensorDataType) -> Iterator[Case]:
+    """Normalizations whose rows are not aligned, with scales and biases of all shapes."""
+    for sizes, many_axes in UNALIGNED:
+        for axes in many_axes:
+            desc = normalization_desc(data_type, sizes, axes, parameter_axes=(1,))
+            yield Case(f"normalization {data_type.name} unaligned {sizes} {axes}", program_of(desc))
+            centered = normalization_desc(data_type, sizes, axes, normalize_variance=False)
+            name = f"centering {data_type.name} unaligned {sizes} {axes}"
+            yield Case(name, program_of(centered), offset=4)
+    for sizes, axes, many_parameter_axes in BROADCAST if data_type == dml.FLOAT32 else ():
+        for parameter_axes in many_parameter_axes:
+            desc = normalization_desc(data_type, sizes, axes, parameter_axes=parameter_axes)
+            name = f"normalization {data_type.name} {sizes} {axes} with scale along {parameter_axes}"
+            yield Case(name, program_of(desc))
 
 
 def random_input(

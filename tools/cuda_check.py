@@ -58,9 +58,11 @@ def results(case: Case) -> tuple[list[Bytes], list[Bytes], list[str]]:
     return received, host[first:], modes
 
 
-def worst_error(received: Bytes, expected: Bytes, layout: Layout, is_normalization: bool) -> float:
-    """The greatest error as a multiple of what is allowed: 4 ULP, or for normalizations 4e-6 of the deviation
-    in FLOAT32; of integers, none.
+def worst_error(
+    received: Bytes, expected: Bytes, layout: Layout, is_normalization: bool, ulps: float = 4
+) -> float:
+    """The greatest error as a multiple of what is allowed: `ulps` units, or for normalizations 4e-6 of the
+    deviation in FLOAT32; of integers, none.
     """
     type = layout.type.numpy
     if not layout.type.is_float:
@@ -68,12 +70,17 @@ def worst_error(received: Bytes, expected: Bytes, layout: Layout, is_normalizati
     a, b = received.view(type).astype(np.float64), expected.view(type).astype(np.float64)
     if np.any(np.isnan(a) != np.isnan(b)):
         return float("inf")
+    if layout.type is ScalarType.FLOAT16:
+        # Infinity is one unit above the greatest number.
+        a, b = (np.where(np.isinf(values), np.copysign(2.0**16, values), values) for values in (a, b))
     finite = np.isfinite(b)
     if np.any(a[~finite & ~np.isnan(b)] != b[~finite & ~np.isnan(b)]):
         return float("inf")
     half = layout.type is ScalarType.FLOAT16
-    unit = np.spacing(np.abs(b[finite]).astype(type)).astype(np.float64)
-    allowed = unit * (1.01 if half else 4) + is_normalization * (1e-6 if half else 4e-6)
+    facts = np.finfo(layout.type.name.lower())
+    exponent = np.floor(np.log2(np.maximum(np.abs(b[finite]), float(facts.smallest_normal))))
+    unit = np.exp2(exponent - facts.nmant)
+    allowed = unit * (1.01 if half else ulps) + is_normalization * (1e-6 if half else 4e-6)
     return float(np.max(np.abs(a[finite] - b[finite]) / allowed, initial=0.0))
 
 
@@ -97,7 +104,7 @@ def main() -> int:
         modes.update(used)
         kind = "normalization" if "normalization" in case.name or "centering" in case.name else "pointwise"
         errors = [
-            worst_error(a, b, layout, kind == "normalization")
+            worst_error(a, b, layout, kind == "normalization", case.ulps)
             for a, b, layout in zip(received, expected, case.program.outputs, strict=True)
         ]
         worst[kind] = max(worst[kind], *(error for error in errors if error < 1e30), 0)

@@ -8,11 +8,26 @@ Immediate functions (`dml.activation_celu(x, alpha=1.0)`), graphs (`dml.Graph`),
 from opendml.errors import DeviceRemoved, Error, InvalidArgument, Unsupported
 from opendml.functions import *  # noqa: F403
 from opendml.functions import __all__ as _functions
+from opendml.runtime.binding import BufferArrayBinding, BufferBinding
+from opendml.runtime.binding_table import BindingTable
 from opendml.runtime.bound import BoundModel, BoundOperator, Recording
-from opendml.runtime.device import CompiledOperator, Device, Operator
+from opendml.runtime.compiled import CompiledOperator, Operator
+from opendml.runtime.device import Device
+from opendml.runtime.dispatchable import BindingProperties
 from opendml.runtime.graph import Graph, GraphTensor
+from opendml.runtime.graph_desc import (
+    ConstantNode,
+    GraphDesc,
+    InputEdge,
+    IntermediateEdge,
+    OperatorNode,
+    OutputEdge,
+)
+from opendml.runtime.initializer import OperatorInitializer
+from opendml.runtime.intermediates import Intermediate
 from opendml.runtime.model import Model
 from opendml.runtime.packing import from_buffer, to_buffer
+from opendml.runtime.recorder import CommandRecorder
 from opendml.spec import descs
 from opendml.spec.enums import ExecutionFlags, FeatureLevel, TensorDataType, TensorFlags
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
@@ -75,5 +90,18 @@ __all__ = [
     "from_buffer",
     "to_buffer",
     "validate",
+    "BindingProperties",
+    "BindingTable",
+    "BufferArrayBinding",
+    "BufferBinding",
+    "CommandRecorder",
+    "ConstantNode",
+    "GraphDesc",
+    "InputEdge",
+    "Intermediate",
+    "IntermediateEdge",
+    "OperatorInitializer",
+    "OperatorNode",
+    "OutputEdge",
     *_functions,
 ]

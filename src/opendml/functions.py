@@ -211,8 +211,8 @@ def element_wise_acos(
 
 
 def element_wise_add(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -385,8 +385,8 @@ def element_wise_clip1(
 
 
 def element_wise_clip_grad(
-    input: T,
-    input_gradient: T,
+    input: T | float,
+    input_gradient: T | float,
     *,
     min: float,
     max: float,
@@ -418,8 +418,8 @@ def element_wise_clip_grad(
 
 
 def element_wise_clip_grad1(
-    input: T,
-    input_gradient: T,
+    input: T | float,
+    input_gradient: T | float,
     *,
     min_max_data_type: TensorDataType,
     min: int | float,
@@ -485,8 +485,8 @@ def element_wise_cos(
 
 
 def element_wise_divide(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -595,8 +595,8 @@ def element_wise_log(
 
 
 def element_wise_logical_and(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -620,8 +620,8 @@ def element_wise_logical_and(
 
 
 def element_wise_logical_equals(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     output_type: TensorDataType | None = None,
     out: T | None = None,
@@ -648,8 +648,8 @@ def element_wise_logical_equals(
 
 
 def element_wise_logical_greater_than(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     output_type: TensorDataType | None = None,
     out: T | None = None,
@@ -676,8 +676,8 @@ def element_wise_logical_greater_than(
 
 
 def element_wise_logical_less_than(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     output_type: TensorDataType | None = None,
     out: T | None = None,
@@ -704,8 +704,8 @@ def element_wise_logical_less_than(
 
 
 def element_wise_logical_greater_than_or_equal(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     output_type: TensorDataType | None = None,
     out: T | None = None,
@@ -739,8 +739,8 @@ def element_wise_logical_greater_than_or_equal(
 
 
 def element_wise_logical_less_than_or_equal(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     output_type: TensorDataType | None = None,
     out: T | None = None,
@@ -796,8 +796,8 @@ def element_wise_logical_not(
 
 
 def element_wise_logical_or(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -821,8 +821,8 @@ def element_wise_logical_or(
 
 
 def element_wise_logical_xor(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -846,8 +846,8 @@ def element_wise_logical_xor(
 
 
 def element_wise_max(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -875,8 +875,8 @@ def element_wise_max(
 
 
 def element_wise_mean(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -904,8 +904,8 @@ def element_wise_mean(
 
 
 def element_wise_min(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -933,8 +933,8 @@ def element_wise_min(
 
 
 def element_wise_multiply(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -962,8 +962,8 @@ def element_wise_multiply(
 
 
 def element_wise_pow(
-    input: T,
-    exponent: T,
+    input: T | float,
+    exponent: T | float,
     *,
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
@@ -1105,8 +1105,8 @@ def element_wise_sqrt(
 
 
 def element_wise_difference_square(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -1132,8 +1132,8 @@ def element_wise_difference_square(
 
 
 def element_wise_atan_yx(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -1159,8 +1159,8 @@ def element_wise_atan_yx(
 
 
 def element_wise_subtract(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -1243,9 +1243,9 @@ def element_wise_threshold(
 
 
 def element_wise_quantize_linear(
-    input: T,
-    scale: T,
-    zero_point: T | None = None,
+    input: T | float,
+    scale: T | float,
+    zero_point: T | float | None = None,
     *,
     output_type: TensorDataType | None = None,
     out: T | None = None,
@@ -1282,9 +1282,9 @@ def element_wise_quantize_linear(
 
 
 def element_wise_dequantize_linear(
-    input: T,
-    scale: T,
-    zero_point: T | None = None,
+    input: T | float,
+    scale: T | float,
+    zero_point: T | float | None = None,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -1424,11 +1424,11 @@ def cast(
 
 
 def batch_normalization(
-    input: T,
-    mean: T,
-    variance: T,
-    scale: T,
-    bias: T,
+    input: T | float,
+    mean: T | float,
+    variance: T | float,
+    scale: T | float,
+    bias: T | float,
     *,
     spatial: bool = True,
     epsilon: float,
@@ -1467,9 +1467,9 @@ def batch_normalization(
 
 
 def mean_variance_normalization(
-    input: T,
-    scale: T | None = None,
-    bias: T | None = None,
+    input: T | float,
+    scale: T | float | None = None,
+    bias: T | float | None = None,
     *,
     cross_channel: bool = False,
     normalize_variance: bool = True,
@@ -1838,9 +1838,9 @@ def element_wise_atanh(
 
 
 def element_wise_if(
-    condition: T,
-    a: T,
-    b: T,
+    condition: T | float,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -1865,8 +1865,8 @@ def element_wise_if(
 
 
 def element_wise_add1(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     fused_activation: OperatorDesc | None = None,
     out: T | None = None,
@@ -1894,8 +1894,8 @@ def element_wise_add1(
 
 
 def element_wise_bit_shift_left(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -1918,8 +1918,8 @@ def element_wise_bit_shift_left(
 
 
 def element_wise_bit_shift_right(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -1993,8 +1993,8 @@ def element_wise_is_infinity(
 
 
 def element_wise_modulus_truncate(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -2021,8 +2021,8 @@ def element_wise_modulus_truncate(
 
 
 def element_wise_modulus_floor(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -2182,9 +2182,9 @@ def cumulative_product(
 
 
 def mean_variance_normalization1(
-    input: T,
-    scale: T | None = None,
-    bias: T | None = None,
+    input: T | float,
+    scale: T | float | None = None,
+    bias: T | float | None = None,
     *,
     axes: Sequence[int],
     normalize_variance: bool = True,
@@ -2230,8 +2230,8 @@ def mean_variance_normalization1(
 
 
 def element_wise_bit_and(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -2256,8 +2256,8 @@ def element_wise_bit_and(
 
 
 def element_wise_bit_or(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -2282,8 +2282,8 @@ def element_wise_bit_or(
 
 
 def element_wise_bit_xor(
-    a: T,
-    b: T,
+    a: T | float,
+    b: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -2355,8 +2355,8 @@ def element_wise_bit_count(
 
 
 def activation_relu_grad(
-    input: T,
-    input_gradient: T,
+    input: T | float,
+    input_gradient: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,
@@ -2382,14 +2382,14 @@ def activation_relu_grad(
 
 
 def element_wise_quantized_linear_add(
-    a: T,
-    a_scale: T,
-    a_zero_point: T | None,
-    b: T,
-    b_scale: T,
-    b_zero_point: T | None,
-    output_scale: T,
-    output_zero_point: T | None = None,
+    a: T | float,
+    a_scale: T | float,
+    a_zero_point: T | float | None,
+    b: T | float,
+    b_scale: T | float,
+    b_zero_point: T | float | None,
+    output_scale: T | float,
+    output_zero_point: T | float | None = None,
     *,
     output_type: TensorDataType | None = None,
     out: T | None = None,
@@ -2428,9 +2428,9 @@ def element_wise_quantized_linear_add(
 
 
 def mean_variance_normalization2(
-    input: T,
-    scale: T | None = None,
-    bias: T | None = None,
+    input: T | float,
+    scale: T | float | None = None,
+    bias: T | float | None = None,
     *,
     axes: Sequence[int],
     use_mean: bool = True,
@@ -2738,8 +2738,8 @@ def activation_log_softmax1(
 
 
 def activation_parameterized_relu(
-    input: T,
-    slope: T,
+    input: T | float,
+    slope: T | float,
     *,
     out: T | None = None,
     device: str | Device | None = None,

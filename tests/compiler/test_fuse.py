@@ -5,7 +5,7 @@ from __future__ import annotations
 from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import KernelProgram
 from opendml.program.functions import deviation, maximum, mean, tanh, variance
-from opendml.program.node import Node, convert, source
+from opendml.program.node import Node, constant, convert, element_number, source
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
 
@@ -71,3 +71,16 @@ def test_temporaries_that_are_not_alive_together_share_memory() -> None:
         return fused(value).arena_bytes
 
     assert chain(3) == chain(7)
+
+
+def test_the_number_of_an_element_is_a_load_without_a_buffer() -> None:
+    number = element_number(SIZES)
+    (kernel,) = fused(X + convert(number, FLOAT32)).kernels
+    assert {load.buffer for load in kernel.loads} == {0, None}
+    (counter,) = (load for load in kernel.loads if load.buffer is None)
+    assert counter.strides == (60, 20, 5, 1)
+
+
+def test_a_number_alone_fills_the_output() -> None:
+    program = fuse(Program((), (LAYOUT,), (constant(7.0, FLOAT32),)))
+    assert [kernel.domain for kernel in program.kernels] == [SIZES]

@@ -17,26 +17,20 @@ from opendml.program.program import Program
 from opendml.runtime import immediate, immediate_cuda
 from opendml.runtime.host_array import Array, memory_of
 from opendml.runtime.plans import Plans
-from opendml.targets.cuda import dlpack, driver, executable, hosted, streams
-from opendml.targets.memory import TensorMemory
+from opendml.targets.cuda import dlpack, driver, executable, streams
+from opendml.targets.memory import HostMemory, TensorMemory
 from opendml.targets.reference.executable import ReferenceExecutable
 
 OWN_STREAM = 70
 LIBRARY_STREAM = 80
 
 
-class FakeMemory:
+class FakeMemory(HostMemory):
     """Bytes of the device."""
 
-    def __init__(self, size: int) -> None:
-        self._bytes = np.full(size, 0xAB, np.uint8)
-        self.address = self._bytes.ctypes.data
-
-    def write(self, source: int, size: int) -> None:
-        ctypes.memmove(self.address, source, size)
-
-    def read(self, target: int, size: int) -> None:
-        ctypes.memmove(target, self.address, size)
+    def __init__(self, size: int, cleared: bool) -> None:
+        super().__init__(size)
+        self.bytes.fill(0 if cleared else 0xAB)
 
 
 class FakeDevice:
@@ -51,7 +45,10 @@ class FakeDevice:
         yield
 
     def allocate(self, size: int, *, cleared: bool = True) -> FakeMemory:
-        return FakeMemory(size)
+        return FakeMemory(size, cleared)
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        ctypes.memmove(target, source, size)
 
     def synchronize(self, stream: Any) -> None:
         self.log.append(("synchronize", int(stream)))
@@ -89,7 +86,10 @@ class FakeExecutable:
     def __init__(self, program: Program, device_index: int = 0) -> None:
         self._program, self.device = program, driver.device(device_index)
 
-    def instantiate(self) -> FakeInstance:
+    def allocate(self, size: int) -> Any:
+        return self.device.allocate(size)
+
+    def instantiate(self, arena: int | None = None) -> FakeInstance:
         return FakeInstance(self._program, self.device)
 
 
@@ -148,7 +148,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> list[FakeDevice]:
     devices = [FakeDevice(0), FakeDevice(1)]
     for device in devices:
         monkeypatch.setitem(driver._devices, device.index, device)
-    monkeypatch.setattr(hosted, "CudaExecutable", FakeExecutable)
+    monkeypatch.setattr(executable, "CudaExecutable", FakeExecutable)
     monkeypatch.setattr(immediate_cuda, "CudaExecutable", FakeExecutable)
     for module in (immediate, immediate_cuda):
         monkeypatch.setattr(module, "_plans", Plans())

@@ -15,7 +15,7 @@ from opendml.program.program import Program
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import magic
-from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.pattern import Form, Mode
 from opendml.targets.cuda.schedule import schedule
 from tools.cuda_cases import Case, all_cases
 
@@ -112,6 +112,14 @@ def test_launches_keep_within_limits(capability: int) -> None:
 def test_every_schedule_is_covered() -> None:
     modes = {launch.pattern.mode for launch in all_launches(MACHINES[90]).values()}
     assert modes == set(Mode)
+
+
+def test_every_form_is_covered() -> None:
+    patterns = [launch.pattern for launch in all_launches(MACHINES[90]).values()]
+    folded = {dict(pattern.constants).get("FORM") for pattern in patterns if pattern.columns}
+    assert {Form.FLAT, Form.ABREAST} <= folded
+    assert any(pattern.flat and not pattern.columns for pattern in patterns)
+    assert any(dict(pattern.constants).get("ROWS") for pattern in patterns)
 
 
 def test_parameters_fit_a_launch() -> None:

@@ -54,7 +54,7 @@ def test_result_is_the_reference(gpu: CudaDevice, case: Case) -> None:
     received, expected, _ = results(case)
     is_normalization = "normalization" in case.name or "centering" in case.name
     for a, b, layout in zip(received, expected, case.program.outputs, strict=True):
-        assert worst_error(a, b, layout, is_normalization) <= 1
+        assert worst_error(a, b, layout, is_normalization, case.ulps) <= 1
 
 
 def test_nan_and_infinity_stay_in_their_group(gpu: CudaDevice) -> None:

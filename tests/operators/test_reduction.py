@@ -48,6 +48,8 @@ WALKS: list[tuple[list[int], list[int], set[Mode]]] = [
     ([4, 9, 50], [1], {Mode.COLUMNS}),
     ([3, 11, 1037], [1], {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE}),
     ([5001, 37], [0], {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE}),
+    ([40, 2500], [0], {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE}),
+    ([200, 5, 700], [1], {Mode.COLUMNS}),
     ([50, 3, 90, 20], [0, 2], {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE}),
 ]
 every_walk = pytest.mark.parametrize(("sizes", "axes", "modes"), WALKS, ids=[f"{s}-{a}" for s, a, _ in WALKS])

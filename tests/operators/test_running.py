@@ -30,6 +30,8 @@ WALKS: list[tuple[list[int], int, set[Mode]]] = [
     ([3, 70001], 1, {Mode.ROWS_PARTIAL, Mode.SCAN_ROWS_COMBINE, Mode.SCAN_ROWS_MAP}),
     ([9, 50], 0, {Mode.SCAN_COLUMNS}),
     ([4, 9, 50], 1, {Mode.SCAN_COLUMNS}),
+    ([20, 5, 700], 1, {Mode.SCAN_COLUMNS}),
+    ([200, 2500], 0, {Mode.COLUMNS_PARTIAL, Mode.SCAN_COLUMNS_COMBINE, Mode.SCAN_COLUMNS_MAP}),
     ([5001, 37], 0, {Mode.COLUMNS_PARTIAL, Mode.SCAN_COLUMNS_COMBINE, Mode.SCAN_COLUMNS_MAP}),
 ]
 every_walk = pytest.mark.parametrize(("sizes", "axis", "modes"), WALKS, ids=[f"{s}-{a}" for s, a, _ in WALKS])

@@ -10,7 +10,7 @@ import pytest
 
 import opendml as dml
 from opendml import FLOAT16, FLOAT32, INT32, Device, InvalidArgument, TensorDesc, Unsupported, descs
-from opendml.runtime.device import CompiledOperator
+from opendml.runtime.compiled import CompiledOperator
 from opendml.spec.enums import ExecutionFlags
 from tests.running import same_bits
 

@@ -204,7 +204,7 @@ INPUTS = {"a": ones(), "b": ones()}
         (INPUTS | {"c": ones()}, "arrays for a, b, c; needed: a, b"),
         (INPUTS | {"a": ones(4, 3)}, "a: sizes [4, 3]; [3, 4] are needed"),
         (INPUTS | {"b": ones(type=np.float16)}, "b: FLOAT16; FLOAT32 is needed"),
-        (INPUTS | {"b": [1.0]}, "b: list; a NumPy array is needed"),
+        (INPUTS | {"b": [1.0]}, "b: list; an array is needed"),
         (INPUTS | {"b": ones(6, 4)[::2]}, "b: strides [32, 4] bytes; the graph was compiled for [16, 4]"),
     ],
 )
@@ -280,3 +280,25 @@ def test_operators_of_a_graph_are_checked_at_its_level() -> None:
     with pytest.raises(InvalidArgument, match="ACTIVATION_CELU"):
         dml.activation_celu(x)
     assert dml.activation_relu(x).sizes == (1, 1, 2, 2)
+
+
+def test_types_change_within_a_graph_and_numbers_become_constants(device: Device) -> None:
+    graph = Graph()
+    x, row = graph.input("x", FLOAT32, [2, 3]), graph.input("row", FLOAT32, [1, 3])
+    condition = dml.element_wise_logical_less_than(dml.element_wise_add(x, row), 1.0)
+    assert (condition.data_type, condition.sizes) == (dml.UINT8, (2, 3))
+    whole = dml.cast(dml.cast(x, output_type=dml.INT16), output_type=FLOAT32)
+    result = dml.element_wise_if(condition, whole, dml.element_wise_multiply(x, -1.0))
+    model = graph.compile({"y": result, "condition": condition}, device=device)
+    values, added = np.float32([[-2.5, 0.25, 3], [1.75, -0.5, 9]]), np.float32([[1, 0, -4]])
+    outputs = model(x=values, row=added)
+    expected = values + added < 1
+    assert same_bits(outputs["condition"], expected.astype(np.uint8))
+    assert same_bits(outputs["y"], np.where(expected, np.trunc(values) + np.float32(0), -values))
+
+
+def test_sizes_that_a_graph_would_have_to_extend_are_refused() -> None:
+    graph = Graph()
+    x, row = graph.input("x", FLOAT32, [2, 3]), graph.input("row", FLOAT32, [3])
+    with pytest.raises(InvalidArgument, match=r"ELEMENT_WISE_ADD\.BTensor"):
+        dml.element_wise_add(x, row)

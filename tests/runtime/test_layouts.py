@@ -13,7 +13,7 @@ import pytest
 import opendml as dml
 from opendml import FLOAT32, Device, TensorDataType, TensorDesc, descs
 from opendml.runtime.host_array import Array
-from opendml.targets.cpu import schedule
+from opendml.targets.cpu import launch
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import Mode
 from tests.running import FLOATS, elements, laid_out, launches, memory_for, numpy_type, run, same_bits
@@ -147,7 +147,7 @@ def test_an_output_that_bypasses_the_caches_writes_exactly_its_elements(
     assert not launches(desc)[0].pattern.stores[0].streamed
     # As if the last cache were tiny: a real one would take much memory to exceed.
     tiny = replace(machine(), last_cache_bytes=4096)
-    monkeypatch.setattr(schedule, "machine", lambda: tiny)
+    monkeypatch.setattr(launch, "machine", lambda: tiny)
     assert launches(desc)[0].pattern.stores[0].streamed
     memory = np.full(60_100, GUARD, x.dtype)
     device = Device("cpu")

@@ -95,9 +95,9 @@ def _sum_of_squares(x: Node, axes: Sequence[int]) -> Node:
 
 def _log_of_sum_of_exponentials(x: Node, axes: Sequence[int]) -> Node:
     greatest = reduce_maximum(x, axes)
-    # Relative to the greatest element nothing overflows; an infinite one is no reference.
-    shift = select(abs(greatest) <= _LARGEST, greatest, 0.0)
-    return shift + log_of_wide(reduce_sum(exp(x - shift), axes))
+    # Relative to the greatest element nothing overflows; an infinite one is the result itself.
+    relative = log_of_wide(reduce_sum(exp(x - greatest), axes))
+    return select(abs(greatest) > _LARGEST, greatest, greatest + relative)
 
 
 _LARGEST = float.fromhex("0x1.fffffep127")

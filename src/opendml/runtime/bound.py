@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opendml.errors import InvalidArgument
+from opendml.errors import DeviceRemoved, InvalidArgument
 from opendml.runtime.program import cuda_index
+from opendml.targets.staged import StagedInstance
 
 if TYPE_CHECKING:
     from opendml.runtime.device import Device
 
 
-class Dispatchable(Protocol):
+class Runnable(Protocol):
     """What is behind a bound object: an instance of a program, or a recording. Those over memory on a CUDA
     device also have `enqueue`, which adds the work to a stream.
     """
@@ -25,13 +26,30 @@ class Dispatchable(Protocol):
 class Bound:
     """Something to dispatch, with its memory, which it keeps alive. One dispatch at a time."""
 
-    def __init__(self, device: Device, instance: Dispatchable) -> None:
+    def __init__(self, device: Device, instance: Runnable) -> None:
         self.device = device
         self._instance = instance
         self._add: Callable[[int], object] | None = getattr(instance, "enqueue", None)
         self.dispatch: Callable[[], object] = instance.dispatch
+        if device.cuda_index is not None:
+            self.dispatch = device.guard(self.dispatch)
+            self._add = device.guard(self._add) if self._add else None
         """Runs it and returns when the outputs are written. On a CUDA device it waits for all earlier work
         there first, whatever its stream."""
+        device.watch(self)
+
+    def remove(self, reason: DeviceRemoved) -> None:
+        """From now on every dispatch raises `reason`."""
+
+        def removed(*_: object) -> None:
+            raise reason.with_traceback(None)
+
+        self.dispatch = self._add = removed
+
+    @property
+    def takes_streams(self) -> bool:
+        """Whether it may be enqueued: its tensors are on a CUDA device."""
+        return self._add is not None
 
     def enqueue(self, stream: Any) -> None:
         """Adds the work to a CUDA stream and returns at once; the host pays a few microseconds.
@@ -82,13 +100,17 @@ def record(device: Device, bound: Sequence[Bound]) -> Recording:
     from opendml.targets.cuda.executable import CudaInstance
     from opendml.targets.cuda.launcher import Recording as CudaRecording
 
-    instances = []
+    instances: list[CudaInstance] = []
     for number, each in enumerate(bound):
-        if not isinstance(each._instance, CudaInstance):
+        stages: Any = (
+            each._instance.instances if isinstance(each._instance, StagedInstance) else [each._instance]
+        )
+        if not all(isinstance(stage, CudaInstance) for stage in stages):
             raise InvalidArgument(
-                f"record: [{number}] is over host memory or a recording itself; bind device arrays"
+                f"record: [{number}] is over host memory, a recording itself, or of a debug device; "
+                "bind device arrays"
             )
-        instances.append(each._instance)
+        instances += stages
     return Recording(device, CudaRecording(instances))
 
 

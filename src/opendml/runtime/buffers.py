@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,12 +49,7 @@ def buffer_range(buffer: Any, layout: Layout, writable: bool, name: str) -> Rang
         InvalidArgument: no buffer, not contiguous, read-only for an output, too small, or not aligned to the
         elements.
     """
-    on_device = not isinstance(buffer, np.ndarray) and cuda_device_of(buffer) is not None
-    given, contiguous, read_only = _device_bytes(buffer, name) if on_device else _host_bytes(buffer, name)
-    if not contiguous:
-        raise InvalidArgument(f"{name}: an array that is not contiguous; strides belong into the TensorDesc")
-    if writable and read_only:
-        raise InvalidArgument(f"{name}: a read-only buffer; an output must be writable")
+    given = whole_buffer(buffer, writable, name)
     # DirectML rounds sizes up to 4 bytes; only what the elements occupy is ever touched, so that is enough
     # here.
     size = layout.span[1]
@@ -66,8 +62,38 @@ def buffer_range(buffer: Any, layout: Layout, writable: bool, name: str) -> Rang
     return Range(given.address, size, given.owner, given.device)
 
 
+def whole_buffer(buffer: Any, writable: bool, name: str) -> Range:
+    """All bytes of a buffer.
+
+    Raises:
+        InvalidArgument: no buffer, not contiguous, or read-only for an output.
+    """
+    on_device = not isinstance(buffer, np.ndarray) and cuda_device_of(buffer) is not None
+    given, contiguous, read_only = _device_bytes(buffer, name) if on_device else _host_bytes(buffer, name)
+    if not contiguous:
+        raise InvalidArgument(f"{name}: an array that is not contiguous; strides belong into the TensorDesc")
+    if writable and read_only:
+        raise InvalidArgument(f"{name}: a read-only buffer; an output must be writable")
+    return given
+
+
+def copy_bytes(source: Range, target: Range) -> None:
+    """Copies the bytes of one range to the start of another, and waits. Either may be on a CUDA device."""
+    index = target.device if source.device is None else source.device
+    if index is None:
+        ctypes.memmove(target.address, source.address, source.size)
+        return
+    from opendml.targets.cuda.driver import device
+
+    device(index).copy(target.address, source.address, source.size)
+
+
 def _host_bytes(buffer: Any, name: str) -> tuple[Range, bool, bool]:
     """All bytes of a buffer in host memory; whether they are contiguous, and read-only."""
+    if not isinstance(buffer, np.ndarray) and hasattr(buffer, "__dlpack__"):
+        from opendml.runtime.foreign import as_numpy
+
+        buffer = as_numpy(buffer, name)
     try:
         memory = np.asarray(buffer) if isinstance(buffer, np.ndarray) else np.frombuffer(buffer, np.uint8)
     except (TypeError, ValueError, BufferError) as error:

@@ -1,40 +1,45 @@
-"""Devices, operators and compiled operators: DirectML's object model.
-
-Here so far: creation, validation, compilation, direct binding and dispatch.
-"""
+"""Devices: DirectML's object model begins here."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache, cached_property
+from collections.abc import Callable, Sequence
+from functools import cache
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from opendml.errors import InvalidArgument
-from opendml.runtime.bound import Bound, BoundOperator, Recording, record
-from opendml.runtime.buffers import Range, buffer_range, check_overlap
+from opendml.errors import InvalidArgument, Unsupported
+from opendml.program.scalar_type import ScalarType
+from opendml.runtime.binding_table import BindingTable
+from opendml.runtime.bound import Bound, Recording, record
+from opendml.runtime.compiled import CompiledOperator, Operator
+from opendml.runtime.dispatchable import Dispatchable
+from opendml.runtime.form import form_of
+from opendml.runtime.graph_compile import form_of_graph
+from opendml.runtime.graph_desc import GraphDesc
 from opendml.runtime.host_array import Array, layout_of_array
-from opendml.runtime.places import common_place, require_device
-from opendml.runtime.program import (
-    compile_program,
-    cuda_index,
-    layout_of,
-    on_device,
-    program_of,
-    tensors_of,
-)
+from opendml.runtime.initializer import OperatorInitializer
+from opendml.runtime.intermediates import Intermediate, shower
+from opendml.runtime.program import cuda_index, layout_of
+from opendml.runtime.recorder import CommandRecorder
+from opendml.runtime.removable import Removable
 from opendml.spec import descs
 from opendml.spec.enums import ExecutionFlags, FeatureLevel, TensorDataType
-from opendml.spec.feature_level import as_feature_level
+from opendml.spec.feature_level import as_feature_level, full_name
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.schema import operator
+from opendml.spec.plain import as_plain
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import validate
+from opendml.spec.wording import shown
+from opendml.targets.memory import aligned_bytes
 
 
-class Device:
-    """Where operators are checked, compiled and run.
+class Device(Removable):
+    """Where operators are checked, compiled and run (IDMLDevice). Safe to use from several threads.
+
+    There is no `evict` and no `make_resident`: compiled operators are small, and their memory is the
+    caller's or freed with them.
 
     Args:
         kind: "cpu" (machine code for this processor), "cuda" or "cuda:1" (a CUDA device: arrays that are
@@ -42,9 +47,13 @@ class Device:
         feature_level: what operators are checked against: "2_0", a `FeatureLevel`, or None for the newest.
         threads: how many threads may share a dispatch on the CPU; None: all that the process may use. Results
             do not depend on it.
+        debug: shows what every operator of a graph computes, at every dispatch: a function that is called
+            with an Intermediate for each, or a folder where each is written as a .npy file. It costs time,
+            and changes no result. It concerns what `compile_operator`, `compile_graph` and `Graph.compile`
+            make.
 
     Raises:
-        InvalidArgument: no such kind, device or level, or a number of threads below 1.
+        InvalidArgument: no such kind, device or level, a number of threads below 1, or no function or folder.
         Unsupported: CUDA is not available; the message says what is missing.
     """
 
@@ -54,6 +63,7 @@ class Device:
         *,
         feature_level: FeatureLevel | str | None = None,
         threads: int | None = None,
+        debug: Callable[[Intermediate], object] | str | PathLike[str] | None = None,
     ) -> None:
         index = cuda_index(kind)
         if index is not None:
@@ -62,38 +72,164 @@ class Device:
             device(index)
         if threads is not None and (not isinstance(threads, int) or not 1 <= threads <= 1024):
             raise InvalidArgument(f"threads: {threads!r}; 1 to 1024, or None for all")
+        super().__init__(kind)
         self.kind = kind
         self.cuda_index = index
         """The number of the CUDA device; None for the other kinds."""
         self.feature_level = as_feature_level(feature_level)
         self.threads = threads
+        self.show = shower(debug)
+        """What shows a watched value; None without `debug`."""
 
     def __repr__(self) -> str:
         return f"Device({self.kind!r}, feature_level={self.feature_level.name.removeprefix('LEVEL_')!r})"
+
+    def check_feature_support(self, feature: TensorDataType | Sequence[FeatureLevel | str]) -> Any:
+        """What the device supports (IDMLDevice::CheckFeatureSupport).
+
+        Args:
+            feature: a data type: is it supported (True or False)? Or feature levels: which of them is the
+                newest supported one (a FeatureLevel)?
+
+        Raises:
+            InvalidArgument: neither, or no level that is supported: the device has those up to its own.
+            DeviceRemoved: the device was removed.
+        """
+        self.require_present()
+        if isinstance(feature, TensorDataType):
+            return feature.name in ScalarType.__members__
+        if isinstance(feature, str) or not isinstance(feature, Sequence):
+            raise InvalidArgument(
+                f"check_feature_support: {shown(feature)}; "
+                "a TensorDataType or a list of feature levels is needed"
+            )
+        supported = [level for each in feature if (level := as_feature_level(each)) <= self.feature_level]
+        if not supported:
+            raise InvalidArgument(
+                f"check_feature_support: none of {shown(list(feature))} is supported; "
+                f"the device has feature levels up to {full_name(self.feature_level)}"
+            )
+        return max(supported)
 
     def create_operator(self, desc: OperatorDesc) -> Operator:
         """The operator of a desc that is valid at this device's feature level.
 
         Raises:
             InvalidArgument: every rule that the desc breaks, one line each.
+            DeviceRemoved: the device was removed.
         """
+        self.require_present()
         validate(desc, feature_level=self.feature_level)
         return Operator(self, desc)
 
     def compile_operator(self, op: Operator, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
         """The operator as machine code.
 
+        Args:
+            op: an operator of this device.
+            flags: ALLOW_HALF_PRECISION_COMPUTATION permits FLOAT16 arithmetic, which is not made use of:
+                FLOAT16 is computed in FLOAT32 and rounded once. DISABLE_META_COMMANDS changes nothing: there
+                are no vendors' kernels behind. DESCRIPTORS_VOLATILE: bindings may change between recording
+                and execution.
+
         Raises:
             InvalidArgument: an operator of another device, or unknown flags.
             Unsupported: this operator cannot be run yet.
+            DeviceRemoved: the device was removed.
         """
+        self.require_present()
+        if not isinstance(op, Operator):
+            raise InvalidArgument(f"compile_operator: {type(op).__name__}; create_operator makes operators")
         if op.device is not self:
             raise InvalidArgument(f"{op.desc.operator}: created by another device")
-        if not isinstance(flags, int) or flags & ~sum(ExecutionFlags):
-            raise InvalidArgument(
-                f"flags: {flags!r}; allowed are combinations of {[flag.name for flag in ExecutionFlags]}"
-            )
-        return CompiledOperator(self, op.desc)
+        return CompiledOperator(self, form_of(op.desc), _checked(flags))
+
+    def compile_graph(self, desc: GraphDesc, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
+        """A graph of operators as one compiled operator (IDMLDevice1::CompileGraph), fused as `Graph` is.
+        Its inputs and outputs are the graph's.
+
+        Args:
+            desc: the nodes and the edges between them, of operators of this device.
+            flags: as for `compile_operator`.
+
+        Raises:
+            InvalidArgument: everything that is wrong with the graph, one line each, or unknown flags.
+            Unsupported: one of the operators cannot be run yet.
+            DeviceRemoved: the device was removed.
+        """
+        self.require_present()
+        return CompiledOperator(self, form_of_graph(desc, self), _checked(flags))
+
+    def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
+        """What initializes these compiled operators; with none of them, it may be reset later.
+
+        Raises:
+            InvalidArgument, DeviceRemoved: as OperatorInitializer.reset.
+        """
+        return OperatorInitializer(self, operators)
+
+    def create_binding_table(self, dispatchable: Dispatchable | None = None) -> BindingTable:
+        """A table for what a compiled operator or an operator initializer reads and writes; without one it is
+        empty and must be reset.
+
+        Raises:
+            InvalidArgument, DeviceRemoved: as BindingTable.reset.
+        """
+        return BindingTable(self, dispatchable)
+
+    def create_command_recorder(self) -> CommandRecorder:
+        """A recorder with nothing recorded.
+
+        Raises:
+            DeviceRemoved: the device was removed.
+        """
+        self.require_present()
+        return CommandRecorder(self)
+
+    def execute(self, recorder: CommandRecorder, stream: Any = None) -> None:
+        """Executes what was recorded, in its order, as often as wanted.
+
+        All is checked first: if it raises InvalidArgument, nothing has been executed.
+
+        Args:
+            recorder: a recorder of this device.
+            stream: None: returns when the results are there. On a CUDA device, a stream as for
+                `Bound.enqueue`: returns when the work is on it; initializers are done at once, after all
+                earlier work on the device.
+
+        Raises:
+            InvalidArgument: another device's recorder, an operator that is not initialized, another
+                persistent resource than the initialized one, or what `record_dispatch` raises for bindings of
+                operators with DESCRIPTORS_VOLATILE; a stream for host memory.
+            DeviceRemoved: the device was removed.
+        """
+        self.require_present()
+        if not isinstance(recorder, CommandRecorder) or recorder.device is not self:
+            raise InvalidArgument(f"execute: {type(recorder).__name__}; a recorder of this device is needed")
+        recorder.execute(stream)
+
+    def create_buffer(self, size: int) -> Any:
+        """Zeroed bytes in the device's memory, at an address that suits every binding: a DeviceArray of UINT8
+        on a CUDA device, a NumPy array elsewhere.
+
+        Raises:
+            InvalidArgument: a size below 1.
+            Unsupported: out of memory.
+            DeviceRemoved: the device was removed.
+        """
+        self.require_present()
+        size = as_plain(size)
+        if type(size) is not int or size < 1:
+            raise InvalidArgument(f"create_buffer: {shown(size)} bytes; 1 or more are needed")
+        if self.cuda_index is None:
+            try:
+                return aligned_bytes(np.zeros, size)
+            except (MemoryError, ValueError) as error:
+                raise Unsupported(f"create_buffer: no memory for {size:,} bytes") from error
+        from opendml.targets.cuda.device_array import DeviceArray
+        from opendml.targets.cuda.driver import device
+
+        return DeviceArray(device(self.cuda_index), [size], ScalarType.UINT8, cleared=True)
 
     def empty(self, sizes: Sequence[int], data_type: TensorDataType = TensorDataType.FLOAT32) -> Any:
         """A packed array in the device's memory, with any values: a DeviceArray on a CUDA device (which
@@ -103,6 +239,7 @@ class Device:
             InvalidArgument: sizes or a type that no such tensor has.
             Unsupported: out of memory.
         """
+        self.require_present()
         tensor = TensorDesc(data_type, sizes)
         validate(descs.ElementWiseIdentity(tensor, tensor), self.feature_level)
         layout = layout_of(tensor)
@@ -124,6 +261,7 @@ class Device:
             InvalidArgument: no NumPy array, or of a type that DirectML does not have.
             Unsupported: out of memory.
         """
+        self.require_present()
         if not isinstance(array, np.ndarray):
             raise InvalidArgument(f"upload: {type(array).__name__}; a NumPy array is needed")
         copy = self.empty(array.shape, layout_of_array(array, "upload").type.data_type)
@@ -139,6 +277,7 @@ class Device:
         Raises:
             InvalidArgument: an array of another device or of another library.
         """
+        self.require_present()
         if self.cuda_index is None and isinstance(array, np.ndarray):
             return array.copy()
         if self.cuda_index is not None:
@@ -157,10 +296,12 @@ class Device:
         Raises:
             InvalidArgument: nothing, something of another device, or, on a CUDA device, host memory.
         """
+        self.require_present()
         return record(self, bound)
 
     def synchronize(self) -> None:
         """Waits until all work on the device is done; on other devices than CUDA's a dispatch always is."""
+        self.require_present()
         if self.cuda_index is not None:
             from opendml.targets.cuda.driver import device
 
@@ -181,88 +322,8 @@ def _device_of(kind: str) -> Device:
     return Device(kind)
 
 
-class Operator:
-    """A valid operator of a device, not compiled yet."""
-
-    def __init__(self, device: Device, desc: OperatorDesc) -> None:
-        self.device = device
-        self.desc = desc
-
-
-class CompiledOperator:
-    """An operator as code for its device. Safe to use from several threads; bound operators are not."""
-
-    def __init__(self, device: Device, desc: OperatorDesc) -> None:
-        self.device = device
-        self.desc = desc
-        self.input_tensors = tensors_of(desc, "INPUT_TENSOR")
-        self.output_tensors = tensors_of(desc, "OUTPUT_TENSOR")
-        self._executable = compile_program(program_of(desc), device.kind, device.threads)
-
-    @cached_property
-    def _names(self) -> tuple[list[str], list[str]]:
-        """What messages call the inputs and the outputs."""
-        names: tuple[list[str], list[str]] = ([], [])
-        for field in operator(self.desc.operator).tensors:
-            value = getattr(self.desc, field.python_name)
-            many = (
-                [f"{field.name}[{index}]" for index in range(len(value))]
-                if isinstance(value, tuple)
-                else [field.name]
-            )
-            names[field.kind == "OUTPUT_TENSOR"].extend(many)
-        return names
-
-    def bind(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> BoundOperator:
-        """The operator on given memory.
-
-        Args:
-            inputs: a contiguous buffer for each input tensor in the desc's order, None for an absent one:
-                NumPy arrays or any objects with the buffer protocol, or arrays of any library on the CUDA
-                device of this operator, which are used in place. Only the memory counts: type and shape are
-                the TensorDesc's. On "cuda", buffers in host memory are copied there and back by every
-                dispatch.
-            outputs: likewise for the output tensors.
-
-        Raises:
-            InvalidArgument: a missing, extra, small, misaligned, read-only or overlapping buffer, or buffers
-                that are not in the same memory.
-        """
-        name = self.desc.operator
-        input_names, output_names = self._names
-        bound_inputs = self._ranges(input_names, self.input_tensors, inputs, False)
-        bound_outputs = self._ranges(output_names, self.output_tensors, outputs, True)
-        bound = [item for item in (*bound_inputs, *bound_outputs) if item]
-        place = common_place(name, [(label, memory.device) for label, memory, _ in bound])
-        require_device(name, bound[0][0], place, self.device.kind)
-        in_place = frozenset(operator(name).in_place)
-        check_overlap(name, bound_inputs, [item for item in bound_outputs if item], in_place)
-        executable = self._executable if place is None else on_device(self._executable)
-        instance = executable.instantiate()
-        for index, (_, memory, _) in enumerate(bound):
-            instance.bind(index, memory.address)
-        instance.keep([memory for _, memory, _ in bound])
-        return BoundOperator(self.device, instance)
-
-    def _ranges(
-        self, names: list[str], tensors: list[TensorDesc | None], buffers: Sequence[Any], writable: bool
-    ) -> list[tuple[str, Range, Any] | None]:
-        if len(buffers) != len(tensors):
-            kind = "outputs" if writable else "inputs"
-            raise InvalidArgument(
-                f"{self.desc.operator}: {len(buffers)} {kind}; there are {len(tensors)}: {', '.join(names)}"
-            )
-        result: list[tuple[str, Range, Any] | None] = []
-        for name, tensor, buffer in zip(names, tensors, buffers, strict=True):
-            label = f"{self.desc.operator}.{name}"
-            if (tensor is None) != (buffer is None):
-                problem = (
-                    "nothing is bound" if buffer is None else "a buffer is bound to a tensor that is absent"
-                )
-                raise InvalidArgument(f"{label}: {problem}")
-            if tensor is None:
-                result.append(None)
-                continue
-            layout = layout_of(tensor)
-            result.append((name, buffer_range(buffer, layout, writable, label), layout))
-        return result
+def _checked(flags: ExecutionFlags) -> ExecutionFlags:
+    if not isinstance(flags, int) or flags & ~sum(ExecutionFlags):
+        names = [flag.name for flag in ExecutionFlags]
+        raise InvalidArgument(f"flags: {flags!r}; allowed are combinations of {names}")
+    return ExecutionFlags(flags)

@@ -9,7 +9,7 @@ import numpy as np
 
 from opendml.errors import InvalidArgument
 from opendml.operators.registry import define
-from opendml.program.node import Node, constant, source
+from opendml.program.node import Node, constant, ordered, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.device import Device, as_device
@@ -22,9 +22,10 @@ from opendml.runtime.operator_call import (
     desc_of_call,
     exact_number,
     input_names,
+    output_names,
     type_of_number,
 )
-from opendml.runtime.program import layout_of, tensors_of
+from opendml.runtime.program import Watched, layout_of, tensors_of
 from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
@@ -66,6 +67,7 @@ class Graph:
         self._names: list[str | None] = []
         self._layouts: list[Layout] = []
         self._constants: dict[int, Array] = {}
+        self._watched: list[Watched] = []
 
     def input(
         self,
@@ -124,8 +126,18 @@ class Graph:
             if not isinstance(tensor, GraphTensor) or tensor.graph is not self:
                 raise InvalidArgument(f"outputs[{name!r}]: not a tensor of this graph")
         layouts = tuple(packed(tensor.node.type, tensor.sizes) for tensor in outputs.values())
-        program = Program(tuple(self._layouts), layouts, tuple(tensor.node for tensor in outputs.values()))
-        return Model(program, tuple(self._names), dict(self._constants), tuple(outputs), as_device(device))
+        results = tuple(tensor.node for tensor in outputs.values())
+        program = Program(tuple(self._layouts), layouts, results)
+        needed = {id(node) for node in ordered(results)}
+        watched = [each for each in self._watched if id(each.node) in needed]
+        return Model(
+            program, tuple(self._names), dict(self._constants), tuple(outputs), as_device(device), watched
+        )
+
+    def watch(self, name: str, output: str, node: Node, sizes: tuple[int, ...]) -> None:
+        """Takes note of what an operator of the graph computes, for debug devices."""
+        label = f"nodes[{len(self._watched)}].{name}.{output}"
+        self._watched.append(Watched(label, name, output, node, sizes))
 
     def _source(self, name: str | None, layout: Layout) -> GraphTensor:
         node = source(len(self._names), layout.type, layout.sizes)
@@ -159,6 +171,7 @@ def call_in_graph(
     (output,) = tensors_of(desc, "OUTPUT_TENSOR")
     assert output is not None
     (result,) = define(desc, nodes, [ScalarType.of(output.data_type)])
+    graph.watch(name, output_names(name)[0], result, output.sizes)
     return GraphTensor(graph, result, output.data_type)
 
 

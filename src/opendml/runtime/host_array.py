@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from opendml.runtime.buffers import Range, check_overlap
 from opendml.spec.enums import TensorDataType
 from opendml.spec.four_bit import NUMPY_NAMES
 from opendml.spec.overlap import overlaps
-from opendml.targets.memory import TensorMemory
+from opendml.targets.memory import TensorMemory, aligned_bytes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -62,6 +63,22 @@ def memory_range(memory: TensorMemory) -> Range:
     """The bytes from the first to the last element."""
     low, high = memory.layout.span
     return Range(memory.address + low, high - low, memory, memory.device)
+
+
+_LARGE_BYTES = 64 * 1024
+
+
+def array_maker(layout: Layout) -> Callable[[], Array]:
+    """What makes new packed arrays of a tensor's type and sizes.
+
+    Large ones are aligned so that every library takes them over as they are: JAX copies what is not aligned
+    to 64 bytes. For small ones that would take longer than the copy.
+    """
+    type, sizes = layout.type.numpy, layout.sizes
+    size = layout.element_count * type.itemsize
+    if size < _LARGE_BYTES:
+        return partial(np.empty, sizes, type)
+    return lambda: aligned_bytes(np.empty, size).view(type).reshape(sizes)
 
 
 def check_no_overlap_within(name: str, layout: Layout) -> None:

@@ -11,12 +11,14 @@ import numpy as np
 
 from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
+from opendml.runtime.bound import BoundOperator
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.foreign import as_numpy, like
 from opendml.runtime.graph import GraphTensor, call_in_graph
 from opendml.runtime.host_array import (
     Array,
     address_of,
+    array_maker,
     check_outputs,
     data_type_of,
     layout_of_array,
@@ -88,15 +90,16 @@ class _Plan:
     def __init__(self, name: str, program: Program, device: Device) -> None:
         self.name = name
         (self.output,) = program.outputs
-        self.sizes, self.dtype = self.output.sizes, self.output.type.numpy
+        self.make = array_maker(self.output)
         self.spans = [layout.span for layout in (*program.inputs, self.output)]
         self.instance = compile_program(program, device.kind, device.threads).instantiate()
+        self.bound = BoundOperator(device, self.instance)
         self.in_place = frozenset(operator(name).in_place)
-        self.misaligned = self.dtype.itemsize - 1
+        self.misaligned = self.output.type.bytes - 1
 
     def run(self, tensors: tuple[Array | None, ...], out: Array | None) -> Array:
         """Binds the arrays and dispatches."""
-        result = np.empty(self.sizes, self.dtype) if out is None else out
+        result = self.make() if out is None else out
         addresses = [address_of(tensor) for tensor in tensors if tensor is not None]
         addresses.append(address_of(result))
         if out is not None and not (self.in_place and out is tensors[0] and out.flags.writeable):
@@ -106,7 +109,7 @@ class _Plan:
             if address & self.misaligned:
                 self._reject_misaligned(tensors, result)
             bind(number, address)
-        self.instance.dispatch()
+        self.bound.dispatch()
         return result
 
     def _check(self, tensors: tuple[Array | None, ...], out: Array, addresses: list[int]) -> None:

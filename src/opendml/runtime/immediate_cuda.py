@@ -55,8 +55,8 @@ def call_on_cuda(
 class _Plan:
     """A compiled call: the arrays of every later call have the layouts that it was made for."""
 
-    def __init__(self, name: str, program: Program, index: int, writable: bool) -> None:
-        self.name, self.writable = name, writable
+    def __init__(self, name: str, program: Program, device: Device, index: int, writable: bool) -> None:
+        self.name, self.writable, self.device = name, writable, device
         (output,) = program.outputs
         self.sizes, self.type = output.sizes, output.type
         self.spans = [layout.span for layout in (*program.inputs, output)]
@@ -65,6 +65,7 @@ class _Plan:
 
     def run(self, call: CudaCall, tensors: tuple[Any, ...], out: Any, addresses: list[int]) -> Any:
         """Binds the arrays and adds the work to the stream."""
+        self.device.require_present()
         if out is None:
             result, address = call.library.empty(self.sizes, self.type, call.device)
             addresses.append(address)
@@ -123,7 +124,7 @@ def _plan(
     ]
     layouts = [None if memory is None else memory.layout for memory in memories]
     program = program_of_call(name, layouts[:-1], attributes, layouts[-1], where.feature_level, told)
-    return _Plan(name, program, call.device, memories[-1] is None or memories[-1].writable)
+    return _Plan(name, program, where, call.device, memories[-1] is None or memories[-1].writable)
 
 
 def _labels(name: str) -> list[str]:

@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout, Program
 from opendml.runtime.bound import BoundModel
 from opendml.runtime.device import Device
-from opendml.runtime.host_array import Array, check_outputs, memory_of
+from opendml.runtime.foreign import as_numpy, like
+from opendml.runtime.host_array import Array, array_maker, check_outputs, memory_of
 from opendml.runtime.operator_call import require_array
 from opendml.runtime.places import common_place, cuda_device_of, require_device
-from opendml.runtime.program import compile_program, on_device
+from opendml.runtime.program import Watched, compile_work, on_device, work_of
 from opendml.targets.executable import Instance
 from opendml.targets.memory import TensorMemory
 
@@ -40,12 +39,14 @@ class Model:
         constants: dict[int, Array],
         output_names: tuple[str, ...],
         device: Device,
+        watched: Sequence[Watched] = (),
     ) -> None:
+        device.require_present()
         self.device = device
         self.input_names = tuple(name for name in names if name is not None)
         self.output_names = output_names
         self._names, self._program = names, program
-        self._executable = compile_program(program, device.kind, device.threads)
+        self._executable = compile_work(work_of(program, watched), device.kind, device.threads, device.show)
         self._constants = {number: memory_of(array, "constant") for number, array in constants.items()}
         self._lock = threading.Lock()
 
@@ -55,8 +56,7 @@ class Model:
         return self._executable.temporary_bytes
 
     def __call__(self, **inputs: Any) -> dict[str, Any]:
-        """The outputs, in new arrays, by name: NumPy arrays, or arrays of the kind of the first input if
-        that is on a CUDA device.
+        """The outputs, in new arrays of the kind of the first input, by name; NumPy arrays if there is none.
 
         Raises:
             InvalidArgument: a missing or unknown input, or one of another type, size or layout, or elsewhere.
@@ -65,9 +65,10 @@ class Model:
         layouts = dict(zip(self.output_names, self._program.outputs, strict=True))
         call = self._call_on_cuda(inputs, {})
         if call is None:
-            outputs = {name: np.empty(layout.sizes, layout.type.numpy) for name, layout in layouts.items()}
+            outputs = {name: array_maker(layout)() for name, layout in layouts.items()}
             self.run(inputs, outputs)
-            return outputs
+            kind = next(iter(inputs.values()), None)
+            return outputs if kind is None else {name: like(kind, array) for name, array in outputs.items()}
         made = {
             name: call.library.empty(layout.sizes, layout.type, call.device)[0]
             for name, layout in layouts.items()
@@ -147,12 +148,8 @@ class Model:
             self._stream_instances.enqueue([memory.address for memory in memories], call.stream)
 
     def _host_memory(self, array: Any, name: str) -> TensorMemory:
-        if isinstance(array, np.ndarray):
-            return memory_of(array, name)
         require_device("graph", name, cuda_device_of(array), self.device.kind)
-        raise InvalidArgument(
-            f"{name}: {type(array).__name__}; a NumPy array is needed, or one on the model's CUDA device"
-        )
+        return memory_of(as_numpy(array, name), name)
 
     def _memories(
         self,
@@ -162,6 +159,7 @@ class Model:
         constants: Mapping[int, TensorMemory],
     ) -> list[TensorMemory]:
         """The memories of all arrays in the program's order, checked. `memory` reads an array."""
+        self.device.require_present()
         given = [
             constants[number]
             if name is None
@@ -188,9 +186,10 @@ class Model:
     def _host_instance(self) -> Instance:
         """An instance over host memory, with its constants."""
         instance = self._executable.instantiate()
-        # A device copies constants once; elsewhere they are read where they are.
-        bind = getattr(instance, "bind_constant", instance.bind)
-        for number, memory in self._constants.items():
+        # Constants on the device stay there; elsewhere they are read where they are.
+        resident = self.device.cuda_index is not None
+        bind = getattr(instance, "bind_resident", instance.bind)
+        for number, memory in (self._device_constants if resident else self._constants).items():
             bind(number, memory.address)
         return instance
 

@@ -69,12 +69,17 @@ def desc_of_call(
 
 
 def broadcast_sizes(name: str, inputs: Sequence[tuple[int, ...] | None]) -> list[tuple[int, ...] | None]:
-    """The sizes of the inputs where those that must have equal sizes are repeated, as NumPy repeats them.
+    """The sizes of the inputs where those that must have equal sizes are repeated, as NumPy repeats them, and
+    those of one element have as many dimensions as the first input.
 
     DirectML repeats by strides of zero, which calls need not spell out. Sizes that do not fit together stay
     as they are.
     """
     result = list(inputs)
+    rank = 0 if not inputs or inputs[0] is None else len(inputs[0])
+    for position, label in enumerate(input_names(name)):
+        if label in operator(name).one_element and result[position] in ((), (1,)):
+            result[position] = (1,) * rank
     names = input_names(name)
     for same in operator(name).same:
         together = [position for position, label in enumerate(names) if label in same.tensors]

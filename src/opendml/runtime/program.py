@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from opendml.errors import InvalidArgument
 from opendml.operators.registry import define
-from opendml.program.node import source
-from opendml.program.program import Layout, Program
+from opendml.program.node import Node, source
+from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.executable import Executable
-
-if TYPE_CHECKING:
-    from opendml.targets.cuda.executable import CudaExecutable
+from opendml.targets.staged import Stage, StagedExecutable
+from opendml.targets.watched import Array, WatchedExecutable
 
 DEVICE_KINDS = ("cpu", "cuda", "reference")
 
@@ -63,6 +65,44 @@ def program_of(desc: OperatorDesc) -> Program:
     return Program(tuple(present), tuple(outputs), define(desc, nodes, [layout.type for layout in outputs]))
 
 
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A value that a debug device shows: the `output` of an operator, by the name of its field. A node
+    without dimensions fills a tensor of these sizes."""
+
+    name: str
+    operator: str
+    output: str
+    node: Node
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One program of some work: tensor `i` of it is buffer `buffers[i]` of the work."""
+
+    program: Program
+    buffers: tuple[int, ...]
+    watched: tuple[Watched, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Programs in their order, over a common table of buffers: the inputs, the outputs, then tensors of
+    `between` bytes."""
+
+    inputs: tuple[Layout, ...]
+    outputs: tuple[Layout, ...]
+    parts: tuple[Part, ...]
+    between: tuple[int, ...] = ()
+
+
+def work_of(program: Program, watched: Sequence[Watched] = ()) -> Work:
+    """One program as work."""
+    buffers = tuple(range(len(program.inputs) + len(program.outputs)))
+    return Work(program.inputs, program.outputs, (Part(program, buffers, tuple(watched)),))
+
+
 def compile_program(program: Program, kind: str, threads: int | None = None) -> Executable:
     """The program ready to run over host memory on a kind of device ("cpu", "cuda", "cuda:1", "reference").
 
@@ -70,6 +110,48 @@ def compile_program(program: Program, kind: str, threads: int | None = None) -> 
         InvalidArgument: no such kind or device.
         Unsupported: CUDA is not available.
     """
+    return compile_work(work_of(program), kind, threads)
+
+
+def compile_work(
+    work: Work, kind: str, threads: int | None = None, show: Callable[[Watched, Array], object] | None = None
+) -> Executable:
+    """Work ready to run over host memory. `show` is called with the values of all that is watched, at every
+    dispatch.
+
+    Raises:
+        InvalidArgument, Unsupported: as `compile_program`.
+    """
+    tensor_count = len(work.inputs) + len(work.outputs)
+    stages = [Stage(_compile_part(part, kind, threads, show), part.buffers) for part in work.parts]
+    if len(stages) == 1 and stages[0].buffers == tuple(range(tensor_count)):
+        executable = stages[0].executable
+    else:
+        executable = StagedExecutable(stages, tensor_count, work.between)
+    if cuda_index(kind) is None:
+        return executable
+    from opendml.targets.cuda.hosted import HostedExecutable
+
+    return HostedExecutable((*work.inputs, *work.outputs), len(work.inputs), executable)
+
+
+def _compile_part(
+    part: Part, kind: str, threads: int | None, show: Callable[[Watched, Array], object] | None
+) -> Executable:
+    if show is None or not part.watched:
+        return _compile_in_place(part.program, kind, threads)
+    outputs = [packed(each.node.type, each.sizes) for each in part.watched]
+    program = Program(
+        part.program.inputs,
+        (*part.program.outputs, *outputs),
+        (*part.program.results, *(each.node for each in part.watched)),
+    )
+    shows = [partial(show, each) for each in part.watched]
+    return WatchedExecutable(_compile_in_place(program, kind, threads), len(part.buffers), outputs, shows)
+
+
+def _compile_in_place(program: Program, kind: str, threads: int | None) -> Executable:
+    """The program over memory of the device."""
     index = cuda_index(kind)
     # Targets are imported when first used: LLVM alone takes longer to load than all of opendml.
     if kind == "cpu":
@@ -77,17 +159,17 @@ def compile_program(program: Program, kind: str, threads: int | None = None) -> 
 
         return CpuExecutable(program, threads)
     if index is not None:
-        from opendml.targets.cuda.hosted import HostedExecutable
+        from opendml.targets.cuda.executable import CudaExecutable
 
-        return HostedExecutable(program, index)
+        return CudaExecutable(program, index)
     from opendml.targets.reference.executable import ReferenceExecutable
 
     return ReferenceExecutable(program)
 
 
-def on_device(executable: Executable) -> CudaExecutable:
-    """The same program, compiled by `compile_program` for a CUDA device, over memory on that device."""
+def on_device(executable: Executable) -> Any:
+    """The same program, compiled by `compile_work` for a CUDA device, over memory on that device. Its
+    instances have `enqueue`."""
     from opendml.targets.cuda.hosted import HostedExecutable
 
-    assert isinstance(executable, HostedExecutable)
-    return executable.on_device
+    return executable.on_device if isinstance(executable, HostedExecutable) else executable

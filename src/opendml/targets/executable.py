@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from opendml.targets.memory import OwnMemory
+
 
 class Instance(Protocol):
     """A program with its own state, ready to run: one dispatch at a time."""
@@ -26,7 +28,15 @@ class Executable(Protocol):
 
     @property
     def temporary_bytes(self) -> int:
-        """Memory that each instance holds beside the tensors."""
+        """Memory that each instance needs beside the tensors."""
 
-    def instantiate(self) -> Instance:
-        """A new instance, with nothing bound."""
+    def allocate(self, size: int) -> OwnMemory:
+        """Memory where the program runs, for temporaries and for inputs that stay."""
+
+    def instantiate(self, arena: int | None = None) -> Instance:
+        """A new instance, with nothing bound.
+
+        Args:
+            arena: the address of `temporary_bytes` bytes where the program runs, aligned as `allocate` aligns
+                them, for this instance alone while it runs; None: it allocates them itself.
+        """

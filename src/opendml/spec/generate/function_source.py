@@ -84,10 +84,13 @@ def tensor_name(field: Field) -> str:
 
 
 def _positional(inputs: list[Field]) -> Iterator[str]:
-    """Optional tensors default to None, but not those in front of a required one."""
+    """Optional tensors default to None, but not those in front of a required one; one of several may be a
+    number.
+    """
+    single = "T" if len(inputs) == 1 else "T | float"
     last_required = max((i for i, field in enumerate(inputs) if not field.optional), default=-1)
     for i, field in enumerate(inputs):
-        kind = "Sequence[T]" if field.type == "TENSOR_DESC_ARRAY" else "T"
+        kind = "Sequence[T]" if field.type == "TENSOR_DESC_ARRAY" else single
         optional = " | None" if field.optional else ""
         default = " = None" if i > last_required else ""
         yield f"{tensor_name(field)}: {kind}{optional}{default}"

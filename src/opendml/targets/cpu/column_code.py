@@ -6,20 +6,19 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from opendml.program.node import Node, Operation
+from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.accumulation import Accumulation, State
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
-from opendml.targets.cpu.kernel_code import Pointers, Values, source_index
-from opendml.targets.cpu.pattern import Level, Mode, Pattern, Step
+from opendml.targets.cpu.kernel_code import Pointers, Values
+from opendml.targets.cpu.pattern import TILE, WIDE_TILE, Level, Mode, Pattern
 from opendml.targets.cpu.stash import STASHED
 from opendml.targets.cpu.values import scalar_llvm_type, splat
 
-MAXIMUM_TILE = 512
-"""Groups in the widest tile; their states and statistics live on the stack."""
 _ROWS_AT_ONCE = 4
-"""Rows taken in per visit of the states of a tile."""
+"""Rows taken in per visit of the states of a tile. Where rows follow each other in memory it is one, so that
+they are one stream."""
 
 
 class ColumnCode(GroupCode):
@@ -49,7 +48,8 @@ class ColumnCode(GroupCode):
 
     def _room(self, type: ScalarType) -> ir.Value:
         """Room for one value of each group."""
-        return self.code.local(ir.ArrayType(scalar_llvm_type(type), MAXIMUM_TILE))
+        size = WIDE_TILE if self.pattern.wide_tile else TILE
+        return self.code.local(ir.ArrayType(scalar_llvm_type(type), size))
 
     def _at(self, room: ir.Value, type: ScalarType, index: ir.Value) -> ir.Value:
         return self.code.offset(room, self.builder.mul(self.builder.sub(index, self.start), I64(type.bytes)))
@@ -77,6 +77,11 @@ class ColumnCode(GroupCode):
     def _pass(self, number: int, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
         """One pass over some rows: the odd ones first, which also start the states, then several per
         visit."""
+        if self.pattern.whole_rows:
+            self._take_in(number, pointers, first, 1, fresh=True)
+            with self.code.loop(self.builder.add(first, I64(1)), last) as row:
+                self._take_in(number, pointers, row, 1, fresh=False)
+            return
         count = self.builder.sub(last, first)
         odd = self.builder.and_(self.builder.sub(count, I64(1)), I64(_ROWS_AT_ONCE - 1))
         done = self.builder.add(self.builder.add(first, odd), I64(1))
@@ -94,12 +99,8 @@ class ColumnCode(GroupCode):
         """Neighbouring rows into the states; fresh ones start from the first row of the group, which all its
         chunks share."""
         stage, needed = self.passes[number], self.operands[number]
-        numbers = [self.builder.add(first, I64(each)) for each in range(count)]
-        rows = [self.row_pointers(pointers, row_number) for row_number in numbers]
+        rows = [self.row_pointers(pointers, self.builder.add(first, I64(each))) for each in range(count)]
         outer = [self.evaluate(Level.ROW, 1, row, {}, only=needed) for row in rows]
-        # The processor itself does not follow as many streams as there are rows.
-        ahead = [] if fresh else [self.builder.add(row_number, I64(count)) for row_number in numbers]
-        following = [self.row_pointers(pointers, row_number) for row_number in ahead]
         outer_first = self.evaluate(Level.ROW, 1, pointers, {}, only=needed) if fresh else {}
 
         def operands(row: Pointers, known: Values, index: ir.Value, mask: ir.Value | None) -> list[State]:
@@ -133,19 +134,8 @@ class ColumnCode(GroupCode):
                 ]
             for accumulation, state in zip(stage, states, strict=True):
                 self.set_state(accumulation, index, state)
-            for row in following:
-                self._prefetch(needed, row, index)
 
         self.code.vector_loop(self.start, self.stop, take_in)
-
-    def _prefetch(self, needed: set[int], row: Pointers, index: ir.Value) -> None:
-        """Asks for what the nodes in `needed` read of a vector of a later row."""
-        for node in self.nodes:
-            if node.operation is Operation.SOURCE and id(node) in needed:
-                access = source_index(node)
-                if self.accesses[access].step is Step.CONTIGUOUS:
-                    offset = self.builder.mul(index, self.steps[access])
-                    self.code.prefetch(self.code.offset(row[access], offset))
 
     def _settle(self, number: int, pointers: Pointers, store_groups: bool = True) -> None:
         """After a pass, what later ones and the elements need of the groups; after the last one, also what is

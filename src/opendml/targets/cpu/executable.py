@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from opendml.compiler.fuse import fuse
-from opendml.compiler.memory import ALIGNMENT
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
 from opendml.targets.cpu.engine import kernel_address
@@ -20,6 +19,7 @@ from opendml.targets.cpu.native import HEADER, LAUNCH
 from opendml.targets.cpu.pattern import Parameters
 from opendml.targets.cpu.pool import pool
 from opendml.targets.cpu.schedule import schedule
+from opendml.targets.memory import HostMemory, aligned_bytes
 
 _SHARED_BYTES = 96 * 1024
 """Dispatches that move fewer bytes are over before another thread could have joined them."""
@@ -51,25 +51,29 @@ class CpuExecutable:
         """The arena of each instance: temporaries and partial sums."""
         return self._arena_bytes
 
-    def instantiate(self) -> CpuInstance:
-        """A new instance with its own job, table of buffers and arena."""
-        return CpuInstance(self._job, self._buffers, self._arena_bytes, self._threads)
+    def allocate(self, size: int) -> HostMemory:
+        """Host memory."""
+        return HostMemory(size)
+
+    def instantiate(self, arena: int | None = None) -> CpuInstance:
+        """A new instance with its own job and table of buffers, and its own arena unless one is given."""
+        own = HostMemory(self._arena_bytes) if arena is None else None
+        return CpuInstance(self._job, self._buffers, self._threads, own.address if own else arena, own)
 
 
 class CpuInstance:
     """A job with its buffers. `dispatch` is one native call; it allocates nothing."""
 
-    def __init__(self, job: _Job, buffers: int, arena_bytes: int, threads: int) -> None:
-        self._words = _aligned(job.words.nbytes).view(np.int64)
+    def __init__(self, job: _Job, buffers: int, threads: int, arena: int | None, own: object) -> None:
+        self._words = aligned_bytes(np.empty, job.words.nbytes).view(np.int64)
         self._words[:] = job.words
         self._words[1] = threads
         for position in job.pointers:
             self._words[position] += self._words.ctypes.data
-        self._arena = _aligned(arena_bytes)
         table: Any = (ctypes.c_void_p * buffers)()
         self._buffers = table
-        self._buffers.arena = self._arena
-        self._buffers[buffers - 1] = self._arena.ctypes.data
+        self._buffers.arena = own
+        self._buffers[buffers - 1] = arena
         # The arguments keep alive what they point to, and `dispatch` keeps the arguments: it may outlive this
         # object.
         arguments = [(ctypes.c_int64 * len(self._words)).from_buffer(self._words.data), self._buffers]
@@ -118,10 +122,3 @@ def _placed(launch: Launch, arena: int, offset: int) -> tuple[int, ...]:
     parameters = list(launch.parameters)
     parameters[Parameters.PARTIAL_BUFFER], parameters[Parameters.PARTIAL_OFFSET] = arena, offset
     return tuple(parameters)
-
-
-def _aligned(size: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """Fresh memory at an address that is a multiple of ALIGNMENT."""
-    memory = np.empty(size + ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % ALIGNMENT
-    return memory[start : start + size]

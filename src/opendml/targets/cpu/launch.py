@@ -9,7 +9,7 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import LoopNest
 from opendml.targets.cpu.accumulation import passes_of
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import AccessPattern, Level, Mode, Parameters, Pattern, Step
+from opendml.targets.cpu.pattern import TILE, AccessPattern, Level, Mode, Parameters, Pattern, Step
 from opendml.targets.cpu.stash import STASHED
 
 BLOCK_BYTES = 32 * 1024
@@ -93,6 +93,8 @@ class Numbers:
     groups: int = 1
     stashed: int = 0
     """Elements of a group that are kept between the last pass and the results; 0: none are."""
+    whole_rows: bool = False
+    """Whether tiles are as wide as the rows are."""
 
 
 def launch_of(
@@ -105,7 +107,13 @@ def launch_of(
     stage: int = 0,
 ) -> Launch:
     """A launch in a mode, by numbers."""
-    pattern = replace(_pattern(kernel, nest, mode), stage=stage, stashes=numbers.stashed > 0)
+    pattern = replace(
+        _pattern(kernel, nest, mode),
+        stage=stage,
+        stashes=numbers.stashed > 0,
+        whole_rows=numbers.whole_rows,
+        wide_tile=mode.columns and numbers.block > TILE,
+    )
     grain = max(1, min(CLAIM_BYTES // max(item_bytes, 1), items))
     return Launch(pattern, _parameters(kernel, nest, pattern, numbers), 0, items, grain)
 

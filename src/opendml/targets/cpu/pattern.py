@@ -10,6 +10,11 @@ from opendml.compiler.kernel import fingerprint
 from opendml.program.node import Node, ordered
 from opendml.program.scalar_type import ScalarType
 
+TILE = 512
+"""Groups in a tile of columns, at most; their states and statistics live on the stack."""
+WIDE_TILE = 2048
+"""The same where elements are read once: the wider the better for the memory."""
+
 
 class Mode(Enum):
     """How a kernel walks its domain; `item` says what one unit of work is."""
@@ -99,6 +104,7 @@ class Pattern:
     `stage` is the pass of a mode that makes only one. `in_order`: positions grow as a lane goes through its
     group. `long_rows`: several vectors of a row are worth keeping states of their own. `stashes`: the last
     load counts where elements are kept between the last pass and the results.
+    `whole_rows`: a tile of columns is as wide as the rows are. `wide_tile`: it may be wider than TILE.
     """
 
     mode: Mode
@@ -111,6 +117,8 @@ class Pattern:
     in_order: bool = True
     long_rows: bool = False
     stashes: bool = False
+    whole_rows: bool = False
+    wide_tile: bool = False
 
     def text(self) -> str:
         """A text that is equal for patterns with equal code."""
@@ -119,7 +127,7 @@ class Pattern:
             for a in (*self.loads, *self.stores)
         ]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)} {self.stage} {self.in_order}"
-        head += f" {self.long_rows} {self.stashes}"
+        head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile}"
         return "\n".join([head, *accesses, fingerprint(self.values)])
 
     @property

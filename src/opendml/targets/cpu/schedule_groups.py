@@ -9,11 +9,10 @@ from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LoopNest
 from opendml.program.node import SCANS, ordered
 from opendml.targets.cpu.accumulation import part_count
-from opendml.targets.cpu.column_code import MAXIMUM_TILE
 from opendml.targets.cpu.group_code import PART_BYTES
 from opendml.targets.cpu.launch import BLOCK_BYTES, CLAIM_BYTES, Launch, Numbers, Shape, launch_of, shape_of
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import Mode
+from opendml.targets.cpu.pattern import TILE, WIDE_TILE, Mode
 from opendml.targets.cpu.row_code import BATCH
 from opendml.targets.cpu.stash import MOST_STASHED, repeats_functions, row_pitch, with_counter
 
@@ -66,24 +65,31 @@ def _columns(kernel: Kernel, nest: LoopNest) -> list[Launch]:
     shape = shape_of(kernel, nest)
     group_bytes = shape.rows * shape.inner * shape.element_bytes
     fitting = machine().l2_bytes // 2 // (shape.rows * shape.element_bytes) // _LEAST_TILE * _LEAST_TILE
+    # Rows that follow each other in memory are read as one stream.
+    whole_rows = shape.reads_once and shape.inner <= WIDE_TILE
+    widest = shape.inner if whole_rows else TILE
     if shape.reads_once:
-        fitting = MAXIMUM_TILE
+        fitting = widest
     stashes = shape.maps and shape.rows * _LEAST_TILE <= MOST_STASHED and repeats_functions(kernel.values)
     if stashes:
         fitting = min(fitting, _STASHED_BATCH // shape.rows // _LEAST_TILE * _LEAST_TILE)
-    tile = min(shape.inner, max(_LEAST_TILE, min(fitting, MAXIMUM_TILE)))
+    tile = min(shape.inner, max(_LEAST_TILE, min(fitting, widest)))
     tiles = -(-shape.inner // tile)
     items = shape.groups * tiles
     many = _MANY_GROUPS if shape.reads_once else _FEW_GROUPS
     if group_bytes <= BLOCK_BYTES or (fitting and items >= many):
         if stashes:
             kernel, nest = with_counter(kernel, nest, row_pitch(tile))
-        numbers = Numbers(tile, tiles, shape.rows, shape.rows, 1, shape.rows, stashed=int(stashes))
+        numbers = Numbers(
+            tile, tiles, shape.rows, shape.rows, 1, shape.rows, stashed=int(stashes), whole_rows=whole_rows
+        )
         return [launch_of(kernel, nest, Mode.COLUMNS, numbers, items, shape.rows * tile * shape.step_bytes)]
-    tile = min(shape.inner, MAXIMUM_TILE)
+    tile = min(shape.inner, widest)
     tiles = -(-shape.inner // tile)
     chunk = max(1, BLOCK_BYTES * 4 // (tile * shape.element_bytes), -(-shape.rows // _MOST_CHUNKS))
-    numbers = Numbers(tile, tiles, shape.rows, chunk, -(-shape.rows // chunk), shape.rows)
+    numbers = Numbers(
+        tile, tiles, shape.rows, chunk, -(-shape.rows // chunk), shape.rows, whole_rows=whole_rows
+    )
     modes = (Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE, Mode.COLUMNS_MAP)
     return _split(kernel, nest, modes, numbers, shape, group_bytes, PART_BYTES * shape.inner)
 
@@ -106,7 +112,7 @@ def _scan_rows(kernel: Kernel, nest: LoopNest) -> list[Launch]:
 
 def _scan_columns(kernel: Kernel, nest: LoopNest) -> list[Launch]:
     shape = shape_of(kernel, nest)
-    tile = min(shape.inner, MAXIMUM_TILE)
+    tile = min(shape.inner, WIDE_TILE)
     tiles = -(-shape.inner // tile)
     line_bytes = shape.rows * shape.inner * shape.element_bytes
     if line_bytes <= BLOCK_BYTES or shape.groups * tiles >= _FEW_GROUPS:

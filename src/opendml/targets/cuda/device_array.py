@@ -19,16 +19,18 @@ class DeviceArray:
     """A packed array on a CUDA device.
 
     `torch.from_dlpack`, `cupy.from_dlpack` and `jax.dlpack.from_dlpack` make it an array of theirs over the
-    same memory. New arrays may be used in the order of the device's own stream, and what is written to them
-    must be on that stream, or done, before another library takes them over.
+    same memory. New arrays, unless `cleared`, may be used in the order of the device's own stream. What is
+    written to them must be on that stream, or done, before another library takes them over.
 
     Raises:
         Unsupported: out of memory.
     """
 
-    def __init__(self, device: CudaDevice, sizes: Sequence[int], type: ScalarType) -> None:
+    def __init__(
+        self, device: CudaDevice, sizes: Sequence[int], type: ScalarType, *, cleared: bool = False
+    ) -> None:
         self._device, self._layout = device, packed(type, sizes)
-        self._memory = device.allocate(self.nbytes, cleared=False)
+        self._memory = device.allocate(self.nbytes, cleared=cleared)
 
     def __repr__(self) -> str:
         return f"DeviceArray({self.data_type.name}, {list(self.sizes)}, device='cuda:{self._device.index}')"

@@ -186,6 +186,16 @@ class CudaDevice:
 
         return Memory(self, size, cleared)
 
+    def copy(self, target: int, source: int, size: int) -> None:
+        """Copies `size` bytes between addresses on the device or in host memory, after all work on the
+        device, and waits."""
+        driver = driver_module()
+        with self.current():
+            check(driver.cuCtxSynchronize(), "running a kernel")
+            check(driver.cuMemcpy(target, source, size), "copying")
+            # A copy within the device returns before it is done.
+            check(driver.cuCtxSynchronize(), "copying")
+
     def synchronize(self, stream: Any) -> None:
         """Waits until all work on a stream is done."""
         with self.current():

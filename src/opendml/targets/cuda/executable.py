@@ -48,9 +48,17 @@ class CudaExecutable:
         """The arena of each instance."""
         return self.arena_bytes
 
-    def instantiate(self) -> CudaInstance:
+    def allocate(self, size: int) -> Memory:
+        """Memory on the device.
+
+        Raises:
+            Unsupported: out of memory.
+        """
+        return self.device.allocate(size)
+
+    def instantiate(self, arena: int | None = None) -> CudaInstance:
         """A new instance with nothing bound."""
-        return CudaInstance(self)
+        return CudaInstance(self, arena)
 
     def prepare(self, number: int, alignments: tuple[int, ...]) -> PreparedLaunch:
         """The launch of a kernel for accesses that are aligned to so many bytes; made at most once."""
@@ -81,12 +89,12 @@ class CudaInstance:
     in whose order the inputs must be ready, and so must be the end of the last dispatch of this instance.
     """
 
-    def __init__(self, executable: CudaExecutable) -> None:
+    def __init__(self, executable: CudaExecutable, arena: int | None = None) -> None:
         self._executable = executable
         self.device = executable.device
         self._addresses = [0] * (executable.arena + 1)
-        self._arena = self.device.allocate(executable.arena_bytes)
-        self._addresses[executable.arena] = self._arena.address
+        self._own = self.device.allocate(executable.arena_bytes) if arena is None else None
+        self._addresses[executable.arena] = self._own.address if self._own else arena or 0
         self._bindings = [
             _Binding(executable, number, kernel) for number, kernel in enumerate(executable.kernels)
         ]

@@ -8,6 +8,7 @@ import struct
 from opendml.errors import Unsupported
 from opendml.program.node import COMPARISONS, Node, Operation
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cuda.near_division import NEAR
 
 TYPES = {
     ScalarType.BOOLEAN: "bool",
@@ -125,7 +126,8 @@ def expression(node: Node, operands: list[str]) -> str:
         if operation is Operation.NEGATE:
             return f"-{operands[0]}"
         if operation in _FUNCTIONS:
-            return f"{_FUNCTIONS[operation]}({', '.join(operands)})"
+            prefix = "near_" if node.attribute == NEAR else ""
+            return f"{prefix}{_FUNCTIONS[operation]}({', '.join(operands)})"
     if operation in _OPERATORS and computed is not ScalarType.FLOAT16:
         return f"({TYPES[type]})({operands[0]} {_OPERATORS[operation]} {operands[1]})"
     raise Unsupported(f"{operation.name} of {type.name} on CUDA")

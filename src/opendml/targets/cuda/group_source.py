@@ -71,7 +71,7 @@ class GroupPrinter(Printer):
             for node in nodes
         ]
         return [
-            f"struct {states} {{{members} }};",
+            f"struct alignas(8) {states} {{{members} }};",
             function(f"{states} nothing({tag})", [f"return {states}();"]),
             function(f"void start{reading}", [*lines, *(f"to.{a}.start({b});" for a, b in calls)]),
             function(f"void take_in{reading}", [*lines, *(f"to.{a}.add({b});" for a, b in calls)]),

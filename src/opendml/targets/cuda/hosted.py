@@ -3,21 +3,19 @@ dispatch."""
 
 from __future__ import annotations
 
-from opendml.program.program import Layout, Program
-from opendml.targets.cuda.executable import CudaExecutable, CudaInstance
+from collections.abc import Sequence
+
+from opendml.program.program import Layout
+from opendml.targets.executable import Executable, Instance
+from opendml.targets.memory import OwnMemory
 
 
 class HostedExecutable:
-    """A program for the device `device_index`, over tensors in host memory.
+    """A program over tensors in host memory, of which the first `input_count` are its inputs."""
 
-    Raises:
-        InvalidArgument: no such device.
-        Unsupported: CUDA is not available; the message says what is missing.
-    """
-
-    def __init__(self, program: Program, device_index: int = 0) -> None:
-        self._program = program
-        self.on_device = CudaExecutable(program, device_index)
+    def __init__(self, layouts: Sequence[Layout], input_count: int, on_device: Executable) -> None:
+        self._layouts, self._input_count = layouts, input_count
+        self.on_device = on_device
         """The same program over tensors in device memory."""
 
     @property
@@ -25,33 +23,46 @@ class HostedExecutable:
         """The arena of each instance, without the copies of the tensors."""
         return self.on_device.temporary_bytes
 
-    def instantiate(self) -> HostedInstance:
-        """A new instance with device memory for all tensors."""
-        return HostedInstance(self._program, self.on_device.instantiate(), self.on_device)
+    def allocate(self, size: int) -> OwnMemory:
+        """Memory on the device.
+
+        Raises:
+            Unsupported: out of memory.
+        """
+        return self.on_device.allocate(size)
+
+    def instantiate(self, arena: int | None = None) -> HostedInstance:
+        """A new instance; `arena` is the address of device memory."""
+        return HostedInstance(self._layouts, self._input_count, self.on_device.instantiate(arena), self)
 
 
 class HostedInstance:
     """A program with copies of its tensors on the device."""
 
-    def __init__(self, program: Program, instance: CudaInstance, executable: CudaExecutable) -> None:
-        self._inputs = len(program.inputs)
-        layouts = (*program.inputs, *program.outputs)
-        self._copies = [_Copy(layout, executable) for layout in layouts]
-        self._instance = instance
-        for buffer, copy in enumerate(self._copies):
-            instance.bind(buffer, copy.address)
+    def __init__(
+        self,
+        layouts: Sequence[Layout],
+        input_count: int,
+        instance: Instance,
+        executable: HostedExecutable,
+    ) -> None:
+        self._layouts, self._input_count = layouts, input_count
+        self._instance, self._executable = instance, executable
+        self._copies: dict[int, _Copy] = {}
         self._memory: object = None
-        self._constants: set[int] = set()
 
     def bind(self, buffer: int, address: int) -> None:
         """Sets the address of a tensor's first element in host memory: inputs first, then outputs."""
-        self._copies[buffer].host = address
+        copy = self._copies.get(buffer)
+        if copy is None:
+            copy = self._copies[buffer] = _Copy(self._layouts[buffer], self._executable)
+            self._instance.bind(buffer, copy.address)
+        copy.host = address
 
-    def bind_constant(self, buffer: int, address: int) -> None:
-        """Sets an input in host memory that never changes: it is copied now, and never again."""
-        self.bind(buffer, address)
-        self._copies[buffer].upload()
-        self._constants.add(buffer)
+    def bind_resident(self, buffer: int, address: int) -> None:
+        """Sets the address of an input's first element in device memory: it is never copied."""
+        self._copies.pop(buffer, None)
+        self._instance.bind(buffer, address)
 
     def keep(self, memory: object) -> None:
         """Keeps an object alive as long as `dispatch` itself."""
@@ -59,23 +70,24 @@ class HostedInstance:
 
     def dispatch(self) -> None:
         """Copies the tensors to the device, runs the program, and copies the outputs back."""
-        for number, copy in enumerate(self._copies):
+        for buffer, copy in self._copies.items():
             # What lies between the elements of a strided output comes back as it was.
-            if number not in self._constants and (number < self._inputs or not copy.dense):
+            if buffer < self._input_count or not copy.dense:
                 copy.upload()
         self._instance.dispatch()
-        for copy in self._copies[self._inputs :]:
-            copy.download()
+        for buffer, copy in self._copies.items():
+            if buffer >= self._input_count:
+                copy.download()
 
 
 class _Copy:
     """The bytes of a tensor, from its lowest address to its highest, on the device."""
 
-    def __init__(self, layout: Layout, executable: CudaExecutable) -> None:
+    def __init__(self, layout: Layout, executable: HostedExecutable) -> None:
         self._low, high = layout.span
         self._size = high - self._low
         self.dense = self._size == layout.element_count * layout.type.bytes
-        self._memory = executable.device.allocate(self._size)
+        self._memory = executable.allocate(self._size)
         self.host = 0
 
     @property

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
-from opendml.targets.cuda.pattern import AccessPattern, Pattern, Step
+from opendml.program.node import Operation, ordered
+from opendml.targets.cuda.pattern import AccessPattern, Form, Pattern, Step, moves_in_group, reduced
 
 VECTOR_BYTES = 16
 """Of the widest access of a thread."""
@@ -19,8 +21,8 @@ class Launch:
     """`grid` blocks of `block` threads.
 
     `values` are parameters by name, without addresses; `share` is one over the elements of a group. A
-    cooperative launch gets `counters_bytes` of memory that is zero between launches, and `scratch_bytes`
-    more.
+    launch whose blocks share groups gets `counters_bytes` of memory that is zero between launches, and
+    `scratch_bytes` more. Cooperative: all blocks run at once.
     """
 
     pattern: Pattern
@@ -36,28 +38,81 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """A kernel's loops, and its accesses as the loops move them."""
+    """A kernel's loops, and its accesses as the loops move them, where units run on as `form` says."""
 
     kernel: Kernel
     groups: tuple[Loop, ...]
     rows: tuple[Loop, ...]
     inner: Loop
     inner_reduced: bool
+    form: Form = Form.PLAIN
     accesses: tuple[AccessPattern, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        accesses = (*self.kernel.loads, *self.kernel.stores)
-        patterns = tuple(
-            AccessPattern(
-                access.type,
-                _step(self.inner.strides[number], access),
-                tuple(loop.strides[number] != 0 for loop in self.groups),
-                tuple(loop.strides[number] != 0 for loop in self.rows),
-                counter=access.buffer is None,
-            )
-            for number, access in enumerate(accesses)
-        )
-        object.__setattr__(self, "accesses", patterns)
+        count = len(self.kernel.loads) + len(self.kernel.stores)
+        object.__setattr__(self, "accesses", tuple(map(self._access, range(count))))
+
+    def _access(self, number: int) -> AccessPattern:
+        access = (*self.kernel.loads, *self.kernel.stores)[number]
+        groups = tuple(loop.strides[number] != 0 for loop in self.groups)
+        rows = tuple(loop.strides[number] != 0 for loop in self.rows)
+        step = _step(self.inner.strides[number], access)
+        if self.form is Form.FLAT and self._runs_on(number):
+            return AccessPattern(access.type, Step.FLAT, groups, (False,) * len(rows))
+        if self.form is Form.FLAT and any(rows):
+            step = Step.BROKEN
+        return AccessPattern(access.type, step, groups, rows, counter=access.buffer is None)
+
+    @property
+    def run(self) -> tuple[Loop, ...]:
+        """The loops over which units run on, outermost first."""
+        if self.form is Form.FLAT:
+            return (*self.rows, self.inner)
+        return (self.groups[-1], self.inner) if self.form is Form.ABREAST else (self.inner,)
+
+    def _runs_on(self, number: int) -> bool:
+        """Whether the loops of the run are one in memory."""
+        access = (*self.kernel.loads, *self.kernel.stores)[number]
+        strides = [(loop.strides[number], loop.count) for loop in self.run]
+        follows = all(outer[0] == inner[0] * inner[1] for outer, inner in pairwise(strides))
+        return follows and _step(strides[-1][0], access) is Step.CONTIGUOUS
+
+    def flat(self) -> Nest | None:
+        """The form whose units run over the ends of rows, if elements lie so, and what else moves does not
+        within a row.
+        """
+        nest = replace(self, form=Form.FLAT)
+        for number, access in enumerate(nest.accesses):
+            moves = self.inner.strides[number] != 0
+            given = not self.inner_reduced and access.step is not Step.BROKEN
+            if access.step is not Step.FLAT and moves and not given:
+                return None
+            late = number < len(self.loads) and number not in self.held and not access.counter
+            if access.step is Step.BROKEN and not late:
+                return None
+        return nest if self.rows else None
+
+    def abreast(self) -> Nest | None:
+        """The form whose units run over the ends of groups that lie side by side, if elements lie so, and
+        nothing else moves within a group but from row to row.
+        """
+        if not (self.groups and self.rows and self.inner_reduced):
+            return None
+        nest = replace(self, form=Form.ABREAST)
+        for number, access in enumerate(nest.accesses):
+            still = access.step is Step.NONE and not (any(access.rows) and access.groups[-1])
+            if not still and not (any(access.rows) and nest._runs_on(number)):
+                return None
+        return nest
+
+    @property
+    def held(self) -> list[int]:
+        """Numbers of the loads of elements that are reduced."""
+        sources = [
+            n.attribute for n in ordered(reduced(self.kernel.values)) if n.operation is Operation.SOURCE
+        ]
+        numbers = sorted({number for number in sources if isinstance(number, int)})
+        return [n for n in numbers if moves_in_group(self.accesses[n], not self.inner_reduced)]
 
     @property
     def loads(self) -> tuple[AccessPattern, ...]:
@@ -106,27 +161,31 @@ class Nest:
 
         Args:
             alignments: of each access's first element, in bytes.
-            whole_rows: the innermost loop must be a multiple of the result.
+            whole_rows: the run must be a multiple of the result.
         """
-        steps = [access.step for access in self.accesses]
-        moving = [a.type.bytes for a in self.accesses if a.step is not Step.NONE and not a.counter]
+        unit_step = Step.FLAT if self.form is Form.FLAT else Step.CONTIGUOUS
+        count = math.prod(loop.count for loop in self.run)
+        moving = [
+            a.type.bytes for a in self.accesses if a.step not in (Step.NONE, Step.BROKEN) and not a.counter
+        ]
         # More than two accesses in a row would leave gaps between those of neighbouring threads.
         vector = min(VECTOR_BYTES // min(moving), 2 * VECTOR_BYTES // max(moving)) if moving else 1
         while vector > 1:
             aligned = all(
                 self._aligned(number, alignments[number], vector)
-                for number, step in enumerate(steps)
-                if step is Step.CONTIGUOUS
+                for number, access in enumerate(self.accesses)
+                if access.step is unit_step
             )
-            fits = self.inner.count % vector == 0 if whole_rows else self.inner.count >= vector
-            if aligned and fits:
+            fits = count % vector == 0 if whole_rows else count >= vector
+            # A unit runs over one end of a row at most.
+            if aligned and fits and (self.form is not Form.FLAT or self.inner.count >= vector):
                 break
             vector //= 2
         return vector
 
     def _aligned(self, number: int, alignment: int, vector: int) -> bool:
         needed = min(VECTOR_BYTES, vector * self.accesses[number].type.bytes)
-        strides = [loop.strides[number] for loop in (*self.groups, *self.rows)]
+        strides = [loop.strides[number] for loop in (*self.groups, *self.rows) if loop not in self.run]
         return alignment % needed == 0 and all(stride % needed == 0 for stride in strides)
 
 

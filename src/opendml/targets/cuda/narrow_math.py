@@ -6,7 +6,10 @@ where more is said.
 
 from __future__ import annotations
 
-from opendml.program import half_math
+from collections.abc import Callable
+
+from opendml.program import half_math, vector_math
+from opendml.program.common_math import power_of
 from opendml.program.functions import exp, minimum, multiply_add, select
 from opendml.program.node import Node, Operation
 
@@ -19,20 +22,25 @@ def expand(node: Node) -> Node:
     if node.operation is Operation.EXPONENTIAL:
         return node
     expansion = _EXPANSIONS.get(node.operation)
-    return expansion(node.operands[0]) if expansion else half_math.expand(node)
+    return expansion(*node.operands) if expansion else half_math.expand(node)
 
 
 def exponential_minus_one(x: Node) -> Node:
     """exp(x) - 1"""
-    series = multiply_add(multiply_add(x, 1 / 6, 0.5), x * x, x)
+    series = x * multiply_add(multiply_add(x, 1 / 6, 0.5), x, 1.0)
     return select(abs(x) < _SMALL, series, exp(x) - 1.0)
 
 
 def hyperbolic_tangent(x: Node) -> Node:
     """tanh(x) = (t - 1) / (t + 1) for t = exp(2 x)"""
     growth = exp(minimum(x + x, 40.0))
-    series = multiply_add(x * x, x * (-1 / 3), x)
+    series = x * multiply_add(x * x, -1 / 3, 1.0)
     return select(abs(x) < _SMALL, series, (growth - 1.0) / (growth + 1.0))
+
+
+def power(x: Node, y: Node) -> Node:
+    """|x|^y = exp(y log |x|), the logarithm as exact as FLOAT32 can be"""
+    return power_of(x, y, exp(vector_math.logarithm(abs(x)) * y))
 
 
 def logarithm_one_plus_exponential(x: Node) -> Node:
@@ -45,9 +53,10 @@ def gaussian_error_linear_unit(x: Node) -> Node:
     return half_math.gaussian_error_linear_unit(x, exp)
 
 
-_EXPANSIONS = {
+_EXPANSIONS: dict[Operation, Callable[..., Node]] = {
     Operation.EXPONENTIAL_MINUS_ONE: exponential_minus_one,
     Operation.HYPERBOLIC_TANGENT: hyperbolic_tangent,
     Operation.LOGARITHM_ONE_PLUS_EXPONENTIAL: logarithm_one_plus_exponential,
     Operation.GAUSSIAN_ERROR_LINEAR_UNIT: gaussian_error_linear_unit,
+    Operation.POWER: power,
 }

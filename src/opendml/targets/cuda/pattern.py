@@ -54,6 +54,21 @@ class Step(Enum):
     NONE = "none"
     CONTIGUOUS = "contiguous"
     STRIDED = "strided"
+    FLAT = "flat"
+    """Contiguous along the rows and the innermost loop together."""
+    BROKEN = "broken"
+    """Not at all, but from row to row, while units run over the ends of rows."""
+
+
+class Form(IntEnum):
+    """Over which loops units run on; `kernels/block.cuh` knows the values."""
+
+    PLAIN = 0
+    """The innermost one."""
+    FLAT = 1
+    """The rows of a group and the innermost one."""
+    ABREAST = 2
+    """The last loop over groups and the innermost one, which is reduced: groups lie side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +111,11 @@ class Pattern:
         return (*self.loads, *self.stores)
 
     @property
+    def flat(self) -> bool:
+        """Whether units run over the ends of rows."""
+        return any(access.step in (Step.FLAT, Step.BROKEN) for access in self.accesses)
+
+    @property
     def group_loops(self) -> int:
         """The number of loops over groups, or over rows of an element-wise kernel."""
         return len(self.accesses[0].groups)
@@ -109,8 +129,7 @@ class Pattern:
         """Where the access moves. Element-wise kernels have no groups: everything is an element's."""
         if self.mode in (Mode.POINTWISE, Mode.TRANSPOSED):
             return Level.ELEMENT
-        moves = any(access.rows) or (access.step is not Step.NONE and not self.columns)
-        return Level.ELEMENT if moves else Level.GIVEN
+        return Level.ELEMENT if moves_in_group(access, self.columns) else Level.GIVEN
 
     def reduced(self) -> tuple[Node, ...]:
         """The distinct values that are reduced."""
@@ -125,6 +144,13 @@ class Pattern:
             f"{a.type.name} {a.step.name} {a.groups} {a.rows} {a.turned} {a.counter}" for a in self.accesses
         ]
         return "\n".join([head, *accesses, fingerprint(self.values)])
+
+
+def moves_in_group(access: AccessPattern, columns: bool) -> bool:
+    """Whether the access is another for each element of a group; `columns` as in a pattern."""
+    if access.step in (Step.FLAT, Step.BROKEN):
+        return True
+    return any(access.rows) or (access.step is not Step.NONE and not columns)
 
 
 def reduced(values: tuple[Node, ...]) -> tuple[Node, ...]:

@@ -38,7 +38,7 @@ def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Lau
     nest = nest_of(kernel, loop_nest(kernel))
     if kernel.axes:
         normalizes = is_normalization(kernel.values)
-        return schedule_groups(nest, machine, alignments) if normalizes else schedule_passes(nest)
+        return schedule_groups(nest, machine, alignments) if normalizes else schedule_passes(nest, machine)
     return _transposed(nest) or _pointwise(nest, machine, alignments)
 
 

@@ -10,22 +10,18 @@ to 0.87), since a cluster starts only when there is room for all of its blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opendml.program.node import Operation, ordered
+from opendml.targets.cuda.groups import HELD_REGISTERS, Groups, widest_units
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Nest
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step, reduced
+from opendml.targets.cuda.pattern import Form, Mode, Pattern, Step
 
 _THREADS = 256
 """Of a block of independent groups, and of one that shares a group with others."""
 _MOST_THREADS = 512
 """Of a block."""
-_HELD_REGISTERS = 32
-"""In which a thread holds elements."""
-_MOST_UNITS = 16
-"""That a thread holds: each costs instructions and a place to remember."""
 _WARP_UNITS = 256
 """Units up to which a group is held by one warp."""
 _STAGED_BYTES = 2048
@@ -36,19 +32,17 @@ _STAGE_BYTES = 16 * 1024
 """Of shared memory for them, about."""
 _RESERVED_BYTES = 1024
 """Of shared memory, for the system, per block."""
-_LEAST_COLUMN_BYTES, _MOST_COLUMN_BYTES = 64, 256
-"""Of groups side by side in one tile, in each row."""
-_COLUMN_TILE_BYTES = 8 * 1024
-"""Of a tile of groups side by side, about."""
 _TILE_BYTES = 64 * 1024
 """Of a tile that the registers of a block hold."""
-_HELD_THREADS = 1024
-"""On one multiprocessor, of blocks that hold groups in shared memory."""
-_HELD_BLOCKS = 2
-"""On a multiprocessor, of those that hold whole groups in shared memory."""
-_SPREAD_BLOCKS, _FEW_SPREAD_BLOCKS = 4, 2
+_WHOLE = (2, 512)
+"""Blocks on a multiprocessor, and threads of each, that hold whole groups in shared memory."""
+_PARTS, _FEW_PARTS = (4, 256), (2, 512)
 """The same for those that hold parts of groups; few, if else fewer than _FEW_TEAMS groups were held."""
 _FEW_TEAMS = 7
+_PARTS_ABREAST = (2, 256)
+"""The same for parts of groups side by side, which take more registers."""
+_FLAT_COLUMNS = (3, 256)
+"""The same where columns far from each other are folded."""
 _LEAST_HELD_UNITS, _MOST_HELD_UNITS = 4, 32
 """That a thread holds in shared memory."""
 _TEAM_BLOCKS = 2
@@ -63,8 +57,8 @@ _LANE_REGISTERS = 4
 
 def schedule_groups(nest: Nest, machine: Machine, alignments: Sequence[int]) -> Launch:
     """The launch of a kernel that reduces; the arguments are those of `schedule`."""
-    groups = _Groups(nest, machine, alignments)
-    if nest.inner_reduced and (small := groups.warps() or groups.staged()):
+    groups = _Modes(widest_units(nest, alignments), machine, alignments)
+    if not groups.columns and (small := groups.warps() or groups.staged()):
         return small
     return groups.tile() or groups.held() or groups.team()
 
@@ -85,36 +79,16 @@ class _Block:
         return {"THREADS": self.threads, "BLOCKS": blocks, "TX": self.across, "KEEP": self.keep}
 
 
-class _Groups:
-    """A kernel's groups in units, for one device."""
+class _Modes(Groups):
+    """The ways in which one device may run the groups of a nest."""
 
     def __init__(self, nest: Nest, machine: Machine, alignments: Sequence[int]) -> None:
-        self.nest, self.machine, self.alignments = nest, machine, alignments
-        self.columns = not nest.inner_reduced
-        self.vector = nest.vector(alignments, whole_rows=True)
-        self.row_units = nest.inner.count // self.vector
-        self.units = nest.row_count * (1 if self.columns else self.row_units)
-        self.elements = nest.row_count * (1 if self.columns else nest.inner.count)
-        held = list(self._held())
-        self.unit_bytes = max(
-            1, sum(a.type.bytes * (1 if a.step is Step.NONE else self.vector) for a in held)
-        )
-        self.registers = (
-            sum(-(-a.type.bytes * (1 if a.step is Step.NONE else self.vector) // 4) for a in held) or 1
-        )
-        self.reduced = len(reduced(nest.kernel.values))
-
-    def _held(self) -> Iterator[AccessPattern]:
-        """The loads of elements that are reduced."""
-        for node in ordered(reduced(self.nest.kernel.values)):
-            if node.operation is Operation.SOURCE and isinstance(node.attribute, int):
-                access = self.nest.accesses[node.attribute]
-                if any(access.rows) or (access.step is not Step.NONE and not self.columns):
-                    yield access
+        super().__init__(nest, alignments)
+        self.machine, self.alignments = machine, alignments
 
     def warps(self) -> Launch | None:
         """Groups within warps, if they are small and aligned."""
-        if self.units > _WARP_UNITS or self.registers * -(-self.units // 32) > _HELD_REGISTERS:
+        if self.units > _WARP_UNITS or self.registers * -(-self.units // 32) > HELD_REGISTERS:
             return None
         if self._stageable():
             return None
@@ -143,6 +117,7 @@ class _Groups:
             "THREADS": _THREADS,
             "SPAN": span,
             "KEEP": -(-self.units // span),
+            "UNITS": self.units,
             "BATCH": batch,
             "ELEMENT": element,
         }
@@ -152,12 +127,12 @@ class _Groups:
         )
 
     def _held_number(self) -> int:
-        held = list(self._held())
+        held = self.held_accesses()
         return self.nest.loads.index(held[0])
 
     def _stageable(self) -> bool:
         nest = self.nest
-        held = list(self._held())
+        held = self.held_accesses()
         if len(held) != 1 or len(nest.stores) != 1 or self.unit_bytes >= VECTOR_BYTES or nest.rows:
             return False
         numbers = (nest.loads.index(held[0]), len(nest.loads))
@@ -174,10 +149,10 @@ class _Groups:
 
     def tile(self) -> Launch | None:
         """Groups in the registers of a block, if they fit."""
-        across = self._across()
+        across = self.across
         if self.units * self.unit_bytes * across > _TILE_BYTES:
             return None
-        most = self._most_units()
+        most = self.most_units()
         # Columns of FLOAT16 cost each thread much beside its elements.
         least = most if self.columns and self.vector * self.registers >= 32 else max(1, most // 2)
         for keep in dict.fromkeys((least, most)):
@@ -186,47 +161,49 @@ class _Groups:
                 break
         else:
             return None
-        tiles, items = self._tiles(across)
+        tiles, items = self.tiles()
         constants = {"THREADS": threads, "BLOCKS": self._resident(threads, keep), "TX": across, "KEEP": keep}
         values = {"items": items, "tiles": tiles, "columns": self.row_units}
         return self._launch(Mode.TILE, constants, items, threads, values)
-
-    def _most_units(self) -> int:
-        return min(_MOST_UNITS, max(1, _HELD_REGISTERS // self.registers))
-
-    def _tiles(self, across: int) -> tuple[int, int]:
-        """Tiles side by side, and all tiles."""
-        tiles = -(-self.row_units // across) if self.columns else 1
-        return tiles, self.nest.group_count * tiles
 
     def held(self) -> Launch | None:
         """Groups in the shared memory of one block, or of several, if they fit."""
         if not self._copyable():
             return None
-        block = self._held_block(_HELD_BLOCKS)
+        count, threads = self._residency(_WHOLE)
+        block = self._held_block(count, threads)
         if block and block.size == 1:
-            tiles, items = self._tiles(block.across)
-            constants = {**block.constants(_HELD_BLOCKS), "UNIT_BYTES": self.unit_bytes}
+            tiles, items = self.tiles()
+            constants = {**block.constants(count), "UNIT_BYTES": self.unit_bytes, **self._rows(block)}
             values = {"items": items, "tiles": tiles, "columns": self.row_units}
             shared_bytes = block.threads * block.keep * self.unit_bytes
             return self._launch(Mode.HELD, constants, items, block.threads, values, shared_bytes=shared_bytes)
-        return self._spread(_SPREAD_BLOCKS, _FEW_TEAMS) or self._spread(_FEW_SPREAD_BLOCKS, 1)
+        parts = self._residency(_PARTS_ABREAST if self.nest.form is Form.ABREAST else _PARTS)
+        return self._spread(*parts, _FEW_TEAMS) or self._spread(*self._residency(_FEW_PARTS), 1)
 
-    def _held_block(self, blocks: int) -> _Block | None:
+    def _residency(self, usual: tuple[int, int]) -> tuple[int, int]:
+        return _FLAT_COLUMNS if self.folded and self.nest.form is Form.FLAT else usual
+
+    def _held_block(self, blocks: int, threads: int) -> _Block | None:
         """The smallest number of blocks that hold a tile, where a multiprocessor runs so many of them."""
-        across = self._across()
-        threads = _HELD_THREADS // blocks
-        room = self.machine.shared_bytes // blocks - _RESERVED_BYTES - self._shared_bytes(threads, across)
-        most = min(_MOST_HELD_UNITS, room // (threads * self.unit_bytes))
+        across = self.across
+        # What all threads share: sums of the parts of the block, and what results need of each group.
+        flat = self.folded and self.nest.form is Form.FLAT
+        sums = across * self.vector if flat else self.width * (threads // 32 + 1)
+        shared = self.reduced * (16 * sums + 8 * self.width) + 64 * self.width
+        room = self.machine.shared_bytes // blocks - _RESERVED_BYTES - shared
+        room -= 4 * self.row_bytes()
+        bytes = self.unit_bytes - -self.row_bytes() * self.vector // self.nest.inner.count
+        most = min(_MOST_HELD_UNITS, room // (threads * bytes))
         if most < 1:
             return None
         deep = threads // across
         return self._shared_by(-(-self.units // (most * deep)), threads, across)
 
-    def _shared_bytes(self, threads: int, across: int) -> int:
-        """What all threads of a block share: sums of its parts, and what results need of each group."""
-        width = across * (self.vector if self.columns else 1)
-        return self.reduced * width * (16 * (threads // 32 + 1) + 8) + 64 * width
+    def _rows(self, block: _Block) -> dict[str, int]:
+        """The number of rows that a block may meet, and one more, if it keeps what they need."""
+        elements = block.threads * block.keep * self.vector
+        return {"ROWS": elements // self.nest.inner.count + 3} if self.row_bytes() else {}
 
     def _shared_by(self, size: int, threads: int, across: int) -> _Block:
         """A tile in even parts."""
@@ -235,21 +212,20 @@ class _Groups:
         )
         return _Block(size, self._threads(across, -(-self.units // (keep * size))), across, keep)
 
-    def _spread(self, resident: int, least: int) -> Launch | None:
+    def _spread(self, resident: int, threads: int, least: int) -> Launch | None:
         """Groups in the shared memory of several blocks each, `resident` of them on a multiprocessor; None if
         less than `least` groups, and not all of them, were held at a time.
         """
         blocks = resident * self.machine.multiprocessors
-        block = self._held_block(resident)
+        block = self._held_block(resident, threads)
         if block is None:
             return None
-        tiles, items = self._tiles(block.across)
+        tiles, items = self.tiles()
         teams = min(blocks // block.size, items)
         if teams < min(least, items):
             return None
         block = self._shared_by(blocks // teams, block.threads, block.across)
-        width = block.across * (self.vector if self.columns else 1)
-        constants = {**block.constants(resident), "UNIT_BYTES": self.unit_bytes}
+        constants = {**block.constants(resident), "UNIT_BYTES": self.unit_bytes, **self._rows(block)}
         values = {"items": items, "tiles": tiles, "columns": self.row_units, "team": block.size}
         return self._launch(
             Mode.SPREAD,
@@ -260,33 +236,23 @@ class _Groups:
             shared_bytes=block.threads * block.keep * self.unit_bytes,
             cooperative=True,
             counters_bytes=8 * teams,
-            scratch_bytes=32 * teams * block.size * self.reduced * width,
+            scratch_bytes=32 * teams * block.size * self.reduced * self.width,
         )
 
     def _copyable(self) -> bool:
         """Whether what is reduced can be copied to shared memory: aligned, in at least 4 bytes."""
-        held = list(self._held())
+        held = self.held_accesses()
         sizes = {a.type.bytes * self.vector for a in held}
-        return len(sizes) == 1 and min(sizes) >= 4 and all(a.step is Step.CONTIGUOUS for a in held)
-
-    def _across(self) -> int:
-        """Threads side by side in a tile."""
-        if not self.columns:
-            return 1
-        across = max(1, _LEAST_COLUMN_BYTES // self.unit_bytes)
-        most = _MOST_COLUMN_BYTES // self.unit_bytes
-        while (
-            across < most
-            and across < self.row_units
-            and 2 * across * self.units * self.unit_bytes <= _COLUMN_TILE_BYTES
-        ):
-            across *= 2
-        return min(across, 1 << (self.row_units - 1).bit_length())
+        contiguous = (Step.CONTIGUOUS, Step.FLAT)
+        return len(sizes) == 1 and min(sizes) >= 4 and all(a.step in contiguous for a in held)
 
     def _threads(self, across: int, deep: int) -> int:
         """Threads of a block, `across` of them side by side and at least `deep` in depth, in whole warps."""
         if across == 1:
             return -(-deep // 32) * 32
+        if self.folded:
+            summing = self.width * (32 if self.nest.form is Form.ABREAST else 1)
+            return -(-max(across * deep, summing) // 32) * 32
         # Each column of a tile needs a thread that finishes it.
         deep = max(deep, self.vector)
         step = max(1, 32 // across)
@@ -305,14 +271,13 @@ class _Groups:
 
     def team(self) -> Launch:
         """Groups that teams of blocks read twice."""
-        across = self._across()
-        keep = min(_TEAM_UNITS, self._most_units())
-        tiles, items = self._tiles(across)
+        across = self.across
+        keep = min(_TEAM_UNITS, self.most_units())
+        tiles, items = self.tiles()
         blocks = _TEAM_BLOCKS * self.machine.multiprocessors
         # Two teams at least, if there is work for them: while one meets, the other reads or writes.
         size = min(blocks // min(2, items), -(-self.units // (keep * (_MOST_THREADS // across))))
         teams = min(blocks // size, items)
-        width = across * (self.vector if self.columns else 1)
         constants = _Block(size, _MOST_THREADS, across, keep).constants(_TEAM_BLOCKS)
         values = {
             "items": items,
@@ -329,7 +294,7 @@ class _Groups:
             values,
             cooperative=True,
             counters_bytes=8 * teams,
-            scratch_bytes=32 * teams * size * self.reduced * width,
+            scratch_bytes=32 * teams * size * self.reduced * self.width,
         )
 
     def _launch(
@@ -346,6 +311,8 @@ class _Groups:
         scratch_bytes: int = 0,
     ) -> Launch:
         nest = self.nest
+        if self.folded:
+            constants = {**constants, "FORM": int(nest.form), "RUN": nest.inner.count}
         greatest = max(values["items"], self.units, grid)
         pattern = Pattern(
             mode,
@@ -357,7 +324,8 @@ class _Groups:
             nest.kernel.values,
             tuple(constants.items()),
         )
-        values = {**nest.strides(), "units": self.units, "inner": nest.inner.count // self.vector, **values}
+        inner = nest.inner.count // (1 if nest.form is Form.FLAT else self.vector)
+        values = {**nest.strides(), "units": self.units, "inner": inner, "rows": nest.row_count, **values}
         return Launch(
             pattern,
             grid,

@@ -6,9 +6,10 @@ threads.
 
 from __future__ import annotations
 
-from opendml.program.node import SCANS, ordered
+from opendml.program.node import REDUCTIONS, SCANS, ordered
 from opendml.targets.cuda.group_source import stage_count
 from opendml.targets.cuda.launch import Launch, Nest
+from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import Mode, Pattern
 
 _THREADS = 256
@@ -20,11 +21,17 @@ _WARP_GROUP = 512
 """Elements up to which a warp, or a part of it, has a group."""
 _COLUMNS = 32
 """Groups side by side that a block has, at least."""
+_TEAM_BLOCKS = 2
+"""On a multiprocessor, where blocks share groups."""
+_LEAST_UNITS = 16
+"""Of a thread there."""
+_STATE_BYTES = 24
+"""Of one reduction, at most."""
 _KEEP = 4
 """Neighbouring elements that a thread scans."""
 
 
-def schedule_passes(nest: Nest) -> Launch:
+def schedule_passes(nest: Nest, machine: Machine) -> Launch:
     """The launch of such a kernel."""
     columns = not nest.inner_reduced
     units = nest.row_count * (1 if columns else nest.inner.count)
@@ -39,12 +46,21 @@ def schedule_passes(nest: Nest) -> Launch:
         if units >= _LARGE_GROUP:
             span = threads = _MOST_THREADS
     has_elements = any(store.strides[axis] for store in nest.kernel.stores for axis in nest.kernel.axes)
+    stages = stage_count(nest.kernel.values)
+    together = threads // span
+    blocks = -(-items // together)
+    team = 1
+    if stages == 1 and not (has_elements or is_scan):
+        team = max(1, min(machine.multiprocessors * _TEAM_BLOCKS // blocks, units // (span * _LEAST_UNITS)))
+    slice_units = -(-units // team)
+    team = -(-units // slice_units)
     constants = {
         "THREADS": threads,
         "SPAN": span,
         "KEEP": _KEEP,
-        "STAGES": stage_count(nest.kernel.values),
+        "STAGES": stages,
         "HAS_ELEMENTS": int(has_elements),
+        "TEAM": int(team > 1),
     }
     pattern = Pattern(
         Mode.SCAN if is_scan else Mode.REDUCE,
@@ -62,8 +78,19 @@ def schedule_passes(nest: Nest) -> Launch:
         "units": units,
         "inner": nest.inner.count,
         "tiles": nest.inner.count,
+        "team": team,
+        "slice": slice_units,
     }
-    return Launch(pattern, -(-items // (threads // span)), threads, values, share=1 / units)
+    reductions = sum(node.operation in REDUCTIONS for node in ordered(nest.kernel.values))
+    return Launch(
+        pattern,
+        blocks * team,
+        threads,
+        values,
+        share=1 / units,
+        counters_bytes=4 * blocks if team > 1 else 0,
+        scratch_bytes=blocks * team * together * reductions * _STATE_BYTES if team > 1 else 0,
+    )
 
 
 def _power_of_two(count: int) -> int:

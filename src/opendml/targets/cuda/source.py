@@ -12,8 +12,9 @@ from opendml.program.rarely import always_needed, is_rare
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda import narrow_math
 from opendml.targets.cuda.expression import TYPES, expression, literal
+from opendml.targets.cuda.near_division import with_near_quotients
 from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import AccessPattern, Level, Mode, Pattern, Step, reduced
+from opendml.targets.cuda.pattern import AccessPattern, Form, Level, Mode, Pattern, Step, reduced
 
 _FILES = {
     Mode.POINTWISE: ("pointwise",),
@@ -59,10 +60,7 @@ class Printer:
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
         self.narrow = all(store.type is ScalarType.FLOAT16 for store in pattern.stores)
-        expand = narrow_math.expand if self.narrow else vector_math.expand
-        self.values = rebuild(
-            pattern.values, lambda node: expand(node) if node.operation in FUNCTIONS else node
-        )
+        self.values = rebuild(pattern.values, self._expanded)
         self.reduced = reduced(self.values)
         self.nodes = list(ordered(self.values))
         self.names = {id(node): f"v{number}" for number, node in enumerate(self.nodes)}
@@ -85,6 +83,12 @@ class Printer:
                 *map(self._reduced_value, range(len(self.reduced))),
             ]
         return "\n\n".join(parts)
+
+    def _expanded(self, node: Node) -> Node:
+        if node.operation not in FUNCTIONS:
+            return node
+        expand = narrow_math.expand if self.narrow else vector_math.expand
+        return with_near_quotients(node, expand(node))
 
     # What is needed where
 
@@ -162,6 +166,9 @@ class Printer:
             "FIRST_ATTEMPT": int(not quick),
             "NARROW": int(self.narrow),
             "LONG": int(self.pattern.mode is Mode.TEAM),
+            "FORM": Form.PLAIN,
+            "RUN": 1,
+            "ROWS": 0,
             **dict(self.pattern.constants),
         }
         lines = [f"typedef {'long long' if self.pattern.wide else 'int'} Index;"]
@@ -172,12 +179,27 @@ class Printer:
     def _positions(self) -> list[str]:
         accesses = self.pattern.accesses
         offsets = "".join(f" Index a{number};" for number in range(len(accesses)))
+        broken = self._broken()
+        if broken:
+            offsets += "".join(f" Index next{number};" for number in broken) + " Index row; int turn;"
         in_row = [
             f"to.a{number} += at * V * (Index){self._step(number)};"
             for number, access in enumerate(accesses)
-            if access.step is not Step.NONE
+            if access.step not in (Step.NONE, Step.BROKEN)
         ]
-        if self.pattern.columns or self.pattern.mode in (Mode.POINTWISE, Mode.TRANSPOSED):
+        if broken:
+            in_group = [
+                "const Index row = divide(unit * V, p.inner), last = p.rows - 1;",
+                "to = in_row<V>(p, to, unit);",
+                "to.row = row;",
+                "to.turn = (int)((row + 1) * (Index)p.inner.count - unit * V);",
+                "const Offsets next = at_row(p, to, row < last ? row + 1 : last);",
+                *(f"to.next{number} = next.a{number};" for number in broken),
+                "return at_row(p, to, row);",
+            ]
+        elif self.pattern.flat:
+            in_group = ["return in_row<V>(p, to, unit);"]
+        elif self.pattern.columns or self.pattern.mode in (Mode.POINTWISE, Mode.TRANSPOSED):
             in_group = ["return at_row(p, to, unit);"]
         elif self.pattern.row_loops:
             in_group = [
@@ -187,7 +209,9 @@ class Printer:
         else:
             in_group = ["return in_row<V>(p, to, unit);"]
         return [
-            f"// Bytes from the first element of each access.\nstruct Offsets {{{offsets} }};",
+            "// Bytes from the first element of each access; where units run over the ends of rows, also\n"
+            "// those in the next row, and the lane with which that begins.\n"
+            f"struct Offsets {{{offsets} }};",
             function(
                 "Offsets at_group(const Parameters& p, Index at)",
                 ["Offsets to = {};", *self._loops("group", self.pattern.group_loops), "return to;"],
@@ -199,6 +223,10 @@ class Printer:
             _template("Offsets in_row(const Parameters& p, Offsets to, Index at)", [*in_row, "return to;"]),
             _template("Offsets in_group(const Parameters& p, Offsets to, Index unit)", in_group),
         ]
+
+    def _broken(self) -> list[int]:
+        """The accesses that change at the ends of rows, within units."""
+        return [number for number, a in enumerate(self.pattern.accesses) if a.step is Step.BROKEN]
 
     def _loops(self, kind: str, count: int) -> list[str]:
         """Splits the index `at` into the indices of nested loops, and moves `to` along each."""
@@ -218,35 +246,47 @@ class Printer:
     def _step(self, number: int) -> str:
         """Bytes from one element to the next along the innermost loop."""
         access = self.pattern.accesses[number]
-        return str(access.type.bytes) if access.step is Step.CONTIGUOUS else f"p.step{number}"
+        return f"p.step{number}" if access.step is Step.STRIDED else str(access.type.bytes)
 
     # Memory
 
     def _structures(self) -> str:
-        def loads(name: str, numbers: Sequence[int]) -> str:
+        def loads(name: str, numbers: Sequence[int], more: str) -> str:
             members = "".join(f"\n    {self._storage(self.pattern.loads[n], 'V')} l{n};" for n in numbers)
-            return f"template <int V>\nstruct {name} {{{members}\n}};"
+            return f"template <int V>\nstruct {name} {{{members}{more}\n}};"
 
         def nodes(name: str, members: Sequence[Node]) -> str:
             return f"struct {name} {{" + "".join(f" {_declared(n, self.names)};" for n in members) + " };"
 
         outputs = "".join(f"\n    {self._storage(a, 'V')} s{n};" for n, a, _ in self._element_stores())
-        parts = [loads("Held", self.held), loads("Late", self.late)]
+        broken = self._broken()
+        rows = "\n    Row first, second;\n    int turn;" if broken else ""
+        row = "".join(f" {TYPES[self.pattern.loads[n].type]} l{n};" for n in broken)
+        size = sum(self.pattern.loads[n].type.bytes for n in broken)
+        aligned = f"alignas({size}) " if size in (2, 4, 8, 16) else ""
+        parts = [f"struct {aligned}Row {{{row} }};", loads("Held", self.held, "")]
+        parts.append(loads("Late", [n for n in self.late if n not in broken], rows))
         parts.append(f"template <int V>\nstruct Outputs {{{outputs}\n}};")
         return "\n".join([*parts, nodes("Given", self.given), nodes("Kept", self.kept)])
 
     def _storage(self, access: AccessPattern, lanes: str) -> str:
         """The C++ type of what one access moves for one unit."""
-        return TYPES[access.type] if access.step is Step.NONE else f"Vector<{TYPES[access.type]}, {lanes}>"
+        type = TYPES[access.type]
+        return type if access.step is Step.NONE else f"Vector<{type}, {lanes}>"
 
     def _loading(self) -> list[str]:
         def lines(numbers: Sequence[int]) -> list[str]:
             return [self._load(number, f"to.l{number}") for number in numbers]
 
+        broken = self._broken()
         arguments = "const Parameters& p, const Offsets& at"
         functions = [
             _template(f"void load_held(Held<V>& to, {arguments})", lines(self.held)),
-            _template(f"void load_late(Late<V>& to, {arguments})", lines(self.late)),
+            function(f"void load_row(Row& to, {arguments})", lines(broken)),
+            _template(
+                f"void load_late(Late<V>& to, {arguments}, const Row* rows = nullptr, Index first_row = 0)",
+                [*lines([n for n in self.late if n not in broken]), *(self._row_loading() if broken else ())],
+            ),
         ]
         if self.pattern.mode is Mode.STAGED:
             (held,) = self.held
@@ -256,6 +296,21 @@ class Printer:
         if self.pattern.mode in (Mode.STAGED, Mode.HELD, Mode.SPREAD):
             functions += self._copying(arguments)
         return functions
+
+    def _row_loading(self) -> list[str]:
+        """What is one value in a row and another in the next, for a unit that runs over a row's end."""
+        return [
+            "to.turn = at.turn;",
+            "if constexpr (ROWS > 0) {",
+            "    to.first = rows[at.row - first_row];",
+            "    to.second = rows[at.row - first_row + 1];",
+            "    return;",
+            "}",
+            "Offsets next = at;",
+            *(f"next.a{number} = at.next{number};" for number in self._broken()),
+            "load_row(to.first, p, at);",
+            "load_row(to.second, p, next);",
+        ]
 
     def _copying(self, arguments: str) -> list[str]:
         """Held elements on their way through shared memory: one unit of each load after the other."""
@@ -394,7 +449,10 @@ class Printer:
 
     def _element_load(self, number: int) -> str:
         member = f"{'held' if number in self.held else 'late'}.l{number}"
-        return member if self.pattern.loads[number].step is Step.NONE else f"{member}.data[lane]"
+        step = self.pattern.loads[number].step
+        if step is Step.BROKEN:
+            return f"(lane < late.turn ? late.first : late.second).l{number}"
+        return member if step is Step.NONE else f"{member}.data[lane]"
 
     def _group_load(self, number: int) -> str:
         if self.pattern.loads[number].counter:

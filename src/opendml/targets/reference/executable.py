@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from opendml.program.program import Layout, Program
+from opendml.targets.memory import HostMemory
 from opendml.targets.reference.evaluate import Array, evaluate
 
 
@@ -22,8 +23,12 @@ class ReferenceExecutable:
         """None is planned: NumPy allocates as it goes."""
         return 0
 
-    def instantiate(self) -> ReferenceInstance:
-        """A new instance with nothing bound."""
+    def allocate(self, size: int) -> HostMemory:
+        """Host memory."""
+        return HostMemory(size)
+
+    def instantiate(self, arena: int | None = None) -> ReferenceInstance:
+        """A new instance with nothing bound, which needs no arena."""
         return ReferenceInstance(self._program)
 
 

@@ -2,6 +2,7 @@
 // overlap their loads, sums and stores. A thread copies what it will use itself, so that it waits for nobody.
 
 constexpr int CHUNK = KEEP < 4 ? KEEP : 4, CHUNKS = (KEEP + CHUNK - 1) / CHUNK;
+constexpr int STORED_TOGETHER = CHUNKS > 4 ? 1 : CHUNKS;  // chunks; more would take long to compile
 
 template <int REST>
 DEVICE void wait_for_copies() {
@@ -16,7 +17,7 @@ DEVICE void copy_units(char* room, const Parameters& p, const Tile& tile, Index 
 #pragma unroll
     for (int k = 0; k < CHUNKS * CHUNK; k++) {
         if (k < KEEP && is_inside(tile, first, end, k)) {
-            copy_held(slot_of(room, k), p, in_group<VECTOR>(p, tile.column, first + k * TY + tile.ty));
+            copy_held(slot_of(room, k), p, unit_at(p, tile, first + k * TY + tile.ty));
         }
         if (k % CHUNK == CHUNK - 1) commit_copies();
     }
@@ -29,6 +30,16 @@ DEVICE void take_units(Held<VECTOR> (&held)[CHUNK], char* room, const Tile& tile
     }
 }
 
+// What all groups need of the rows that the block will meet, from that of unit `first` on. Returns the first row's number.
+DEVICE Index load_rows(Shared& shared, const Parameters& p, Index first) {
+    const Index from = divide(first * (COLUMNS ? TX * VECTOR : VECTOR), p.inner), last = p.rows - 1;
+    for (int i = threadIdx.x; i < ROWS; i += THREADS) {
+        const Index row = from + i;
+        load_row(shared.rows[i], p, at_row(p, Offsets(), row < last ? row : last));
+    }
+    return from;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
     __shared__ Shared shared;
     extern __shared__ uint4 memory[];
@@ -36,23 +47,33 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     Exchange exchange(p);
     const Index first = exchange.rank * (KEEP * TY);
     const Index end = first + KEEP * TY < (Index)p.units ? first + KEEP * TY : (Index)p.units;
+    const Index row = ROWS > 0 ? load_rows(shared, p, first) : 0;
     for (Index item = exchange.team; item < (Index)p.items; item += exchange.teams) {
         Tile tile = tile_of(p, item);
-        copy_units(room, p, tile, first, end);
-        Held<VECTOR> held[CHUNK], origin;
+        Held<VECTOR> held[CHUNK];
+        Origin origin;
         Given given[LANES];
-        load_held<VECTOR>(origin, p, in_group<VECTOR>(p, tile.column, 0));
+        copy_units(room, p, tile, first, end);
+        forget(tile);
+        load_origin(origin, p, tile);
         load_columns(given, p, tile);
         if (tile.finishes) load_given(tile.given, p, tile.group);
         for (int attempt = FIRST_ATTEMPT;; attempt++) {
-            share_units(shared, tile, given, origin, attempt, [&](auto add) {
-                each<CHUNKS>([&](auto chunk) {
-                    wait_for_copies<CHUNKS - 1 - decltype(chunk)::value>();
-                    take_units(held, room, tile, first, end, chunk * CHUNK);
-                    add(held, [&](int i) {
-                        return chunk * CHUNK + i < KEEP && is_inside(tile, first, end, chunk * CHUNK + i);
+            share_units(shared, tile, given, origin, attempt, [&](auto add, auto exact) {
+                auto add_chunk = [&](int k) {
+                    take_units(held, room, tile, first, end, k);
+                    add(held, [&](int i) { return k + i < KEEP && is_inside(tile, first, end, k + i); });
+                };
+                if constexpr (decltype(exact)::value) {
+                    // All copies have arrived.
+#pragma unroll 1
+                    for (int k = 0; k < KEEP; k += CHUNK) add_chunk(k);
+                } else {
+                    each<CHUNKS>([&](auto chunk) {
+                        wait_for_copies<CHUNKS - 1 - decltype(chunk)::value>();
+                        add_chunk(chunk * CHUNK);
                     });
-                });
+                }
             });
             __syncthreads();
             Moments sums[REDUCED];
@@ -62,12 +83,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
             if (takes_sums()) again = finish_tile(shared, p, tile, sums, attempt, exchange.rank == 0);
             if (!__syncthreads_or(again)) break;
         }
+        forget(tile);
         Kept kept[LANES];
         load_kept(kept, shared, tile);
-#pragma unroll
+#pragma unroll STORED_TOGETHER
         for (int k = 0; k < KEEP; k += CHUNK) {
             take_units(held, room, tile, first, end, k);
-            store_units(kept, p, tile, first + k * TY, end, held);
+            store_units(shared, kept, p, tile, first + k * TY, end, held, row);
         }
     }
     exchange.end(p);

@@ -16,7 +16,7 @@ struct Exchange {
         double* pages = (double*)p.scratch + ((long long)(round % 2) * gridDim.x + team * blocks) * page;
         if (takes_sums()) {
             each<REDUCED>([&](auto j) {
-                double* slot = pages + rank * page + (j * WIDTH + finished_column()) * 2;
+                double* slot = pages + rank * page + (j * WIDTH + finished_group()) * 2;
                 slot[0] = sums[j].sum;
                 slot[1] = sums[j].squares;
             });
@@ -25,7 +25,7 @@ struct Exchange {
         if (takes_sums()) {
             each<REDUCED>([&](auto j) {
                 sums[j] = sum_of<32>(blocks, [&](int block, int which) {
-                    return load_uncached(pages + block * page + (j * WIDTH + finished_column()) * 2 + which);
+                    return load_uncached(pages + block * page + (j * WIDTH + finished_group()) * 2 + which);
                 });
             });
         }

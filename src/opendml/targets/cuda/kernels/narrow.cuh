@@ -1,6 +1,7 @@
 // Arithmetic for results that are stored as FLOAT16: the machine's approximations, which are good to 22 bits.
 
 DEVICE float quotient(float a, float b) { return __fdividef(a, b); }
+DEVICE float near_quotient(float a, float b) { return quotient(a, b); }
 DEVICE double quotient(double a, double b) { return a / b; }
 
 DEVICE float exponential(float x) {

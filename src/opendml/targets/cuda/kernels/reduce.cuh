@@ -1,5 +1,8 @@
 // Reductions of any kind, in passes over the elements: SPAN threads share a group, and put their states together in
 // shared memory after each pass. Where groups lie side by side, so do the threads that work on different ones.
+//
+// With TEAM, several blocks share the groups of one, a slice each, and whichever of them is done last puts their states
+// together, in the order of the slices. The counter of each team is zero between launches.
 
 template <typename Stage, typename States>
 DEVICE void combine(Stage stage, States& mine, int member, int place) {
@@ -16,25 +19,67 @@ DEVICE void combine(Stage stage, States& mine, int member, int place) {
     __syncthreads();
 }
 
+// What another block may have written just now, past the caches of this multiprocessor.
+DEVICE unsigned long long load_uncached(const unsigned long long* from) {
+    unsigned long long value;
+    asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+    return value;
+}
+
+// Whether this block is the last of its team; then `mine`, which is started anew, becomes the state of the team.
+template <typename Stage, typename States>
+DEVICE bool gather(Stage stage, States& mine, const States& fresh, const Parameters& p, int member, int place) {
+    constexpr int TOGETHER = THREADS / SPAN;
+    __shared__ bool is_last;
+    const int blocks = (int)p.team, team = blockIdx.x / blocks, rank = blockIdx.x % blocks;
+    States* const page = (States*)p.scratch + (long long)team * blocks * TOGETHER;
+    if (member == 0) page[rank * TOGETHER + place] = mine;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) is_last = atomicInc((unsigned*)p.counters + team, blocks - 1) == blocks - 1;
+    __syncthreads();
+    if (!is_last) return false;
+    __threadfence();
+    mine = fresh;
+    for (int other = member; other < blocks; other += SPAN) {
+        unsigned long long words[sizeof(States) / 8];
+        const States* const from = page + other * TOGETHER + place;
+#pragma unroll
+        for (int i = 0; i < sizeof(States) / 8; i++) words[i] = load_uncached((const unsigned long long*)from + i);
+        States theirs;
+        memcpy(&theirs, words, sizeof(States));
+        merge(stage, mine, theirs);
+    }
+    if constexpr (SPAN > 1) combine(stage, mine, member, place);
+    return true;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
     constexpr int TOGETHER = THREADS / SPAN;
     const int member = COLUMNS ? threadIdx.x / TOGETHER : threadIdx.x % SPAN;
     const int place = COLUMNS ? threadIdx.x % TOGETHER : threadIdx.x / SPAN;
-    const Index item = (Index)blockIdx.x * TOGETHER + place;
+    const int block = TEAM ? blockIdx.x / (int)p.team : blockIdx.x;
+    const Index item = (Index)block * TOGETHER + place;
     const bool there = item < (Index)p.items;
+    const Index first = TEAM ? (Index)(blockIdx.x - block * (int)p.team) * (Index)p.slice : 0;
     const Index units = there ? (Index)p.units : 0;
+    const Index last = TEAM && first + (Index)p.slice < units ? first + (Index)p.slice : units;
     const Offsets at = at_item(p, there ? item : 0);
     Found found;
+    bool is_last = true;
     each<STAGES>([&](auto stage) {
         auto mine = nothing(stage);
         start(stage, mine, p, in_group<1>(p, at, 0), found);
+        const auto fresh = mine;
 #pragma unroll 4
-        for (Index unit = member; unit < units; unit += SPAN) {
+        for (Index unit = first + member; unit < last; unit += SPAN) {
             take_in(stage, mine, p, in_group<1>(p, at, unit), found);
         }
         if constexpr (SPAN > 1) combine(stage, mine, member, place);
-        conclude(stage, found, mine, p);
+        if constexpr (TEAM) is_last = gather(stage, mine, fresh, p, member, place);
+        if (is_last) conclude(stage, found, mine, p);
     });
+    if (!is_last) return;
     if (there && member == 0) store_groups(p, at, found);
     if constexpr (HAS_ELEMENTS) {
         for (Index unit = member; unit < units; unit += SPAN) {

@@ -8,7 +8,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
     char* staged = reinterpret_cast<char*>(memory);
     const Index first = (Index)blockIdx.x * BATCH;
     const int groups = (Index)p.items - first < BATCH ? (int)((Index)p.items - first) : BATCH;
-    const int units = (int)p.units, group_bytes = units * ELEMENT, bytes = groups * group_bytes;
+    constexpr int group_bytes = UNITS * ELEMENT;
+    const int bytes = groups * group_bytes;
     const char* source = held_address(p, at_group(p, first));
     char* target = stored_address(p, at_group(p, first));
     for (int at = threadIdx.x * 16; at + 16 <= bytes; at += THREADS * 16) copy_async<16>(staged + at, source + at);
@@ -29,9 +30,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
                 take_held<1>(held, group + unit * ELEMENT);
                 return reduced<1>(j, held, given, 0);
             };
-            constexpr int few = (KEEP - 1) * SPAN >= 7 ? 8 : (KEEP - 1) * SPAN >= 3 ? 4 : 1;  // that all groups have
+            constexpr int few = UNITS >= 8 ? 8 : UNITS >= 4 ? 4 : 1;
             const Quick shift = there ? shift_from<few>(value) : Quick(0);
-            auto inside = [&](int k) { return there && k * SPAN + lane < units; };
+            auto inside = [&](int k) { return there && k * SPAN + lane < UNITS; };
             found[j] = warp_statistics<KEEP, 1, SPAN>(
                 inside, shift, p.share, [&](int k, int) { return value(k * SPAN + lane); });
         });
@@ -40,7 +41,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
         finish(kept, given, found);
         if (!there) continue;
         if (lane == 0) store_groups(p, at, kept);
-        for (int unit = lane; unit < units; unit += SPAN) {
+#pragma unroll
+        for (int k = 0; k < KEEP; k++) {
+            const int unit = k * SPAN + lane;
+            if (unit >= UNITS) continue;
             Held<1> held;
             Late<1> late;
             Outputs<1> result;

@@ -3,15 +3,16 @@
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
     __shared__ Shared shared;
     Tile tile = tile_of(p, blockIdx.x);
-    Held<VECTOR> held[KEEP], origin;
+    Held<VECTOR> held[KEEP];
+    Origin origin;
     Given given[LANES];
     const Index units = p.units;
-    load_held<VECTOR>(origin, p, in_group<VECTOR>(p, tile.column, 0));
+    load_origin(origin, p, tile);
     load_units(held, p, tile, 0, units);
     load_columns(given, p, tile);
     if (tile.finishes) load_given(tile.given, p, tile.group);
     for (int attempt = FIRST_ATTEMPT;; attempt++) {
-        share_units(shared, tile, given, origin, attempt, [&](auto add) {
+        share_units(shared, tile, given, origin, attempt, [&](auto add, auto) {
             add(held, [&](int k) { return is_inside(tile, 0, units, k); });
         });
         __syncthreads();
@@ -25,5 +26,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     }
     Kept kept[LANES];
     load_kept(kept, shared, tile);
-    store_units(kept, p, tile, 0, units, held);
+    store_units(shared, kept, p, tile, 0, units, held);
 }

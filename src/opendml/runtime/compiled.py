@@ -1,0 +1,249 @@
+"""Operators and compiled operators."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from opendml.errors import InvalidArgument
+from opendml.program.program import Layout, packed
+from opendml.program.scalar_type import ScalarType
+from opendml.runtime.bound import BoundOperator
+from opendml.runtime.buffers import Range, check_overlap
+from opendml.runtime.dispatchable import BindingProperties, Bindings, Command, Dispatchable
+from opendml.runtime.form import Form
+from opendml.runtime.owned import OwnedTensors
+from opendml.runtime.places import common_place, require_device
+from opendml.runtime.program import compile_work, on_device
+from opendml.runtime.slots import Slot, slot_ranges
+from opendml.spec.enums import ExecutionFlags
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.tensor_desc import TensorDesc
+from opendml.targets.executable import Instance
+from opendml.targets.memory import HostMemory, OwnMemory
+
+if TYPE_CHECKING:
+    from opendml.runtime.device import Device
+
+
+class Operator:
+    """A valid operator of a device, not compiled yet. Safe to use from several threads."""
+
+    def __init__(self, device: Device, desc: OperatorDesc) -> None:
+        self.device = device
+        self.desc = desc
+
+
+class CompiledOperator(Dispatchable):
+    """An operator or a graph as code for its device.
+
+    Safe to use from several threads. What `bind` returns is not: one dispatch of it at a time.
+
+    DirectML demands that every compiled operator is initialized once before a command recorder executes it,
+    also one without OWNED_BY_DML tensors. `bind` needs no initializer: it hands the OWNED_BY_DML tensors
+    over by itself.
+    """
+
+    def __init__(self, device: Device, form: Form, flags: ExecutionFlags) -> None:
+        self.device, self.name, self.flags = device, form.name, flags
+        self.is_volatile = bool(flags & ExecutionFlags.DESCRIPTORS_VOLATILE)
+        self.is_initialized = False
+        """Whether an initializer has run."""
+        self.persistent: Range | None = None
+        """What the initializer has written, if there was something to write."""
+        self.inputs, self.outputs = form.inputs, form.outputs
+        self._in_place = form.in_place
+        self._executable = compile_work(form.work, device.kind, device.threads, device.show)
+        self._constants = [self._resident(content) for content in form.constants]
+        self._owned = OwnedTensors(form.inputs)
+        self._lock = threading.Lock()
+
+    @property
+    def input_tensors(self) -> list[TensorDesc | None]:
+        """The TensorDescs of the inputs, None for absent ones."""
+        return [slot.tensor for slot in self.inputs]
+
+    @property
+    def output_tensors(self) -> list[TensorDesc | None]:
+        """The TensorDescs of the outputs, None for absent ones."""
+        return [slot.tensor for slot in self.outputs]
+
+    @cached_property
+    def binding_properties(self) -> BindingProperties:
+        """What it needs of a binding table when it is executed."""
+        temporary, persistent = self._executable.temporary_bytes, self._owned.size
+        tensors = len(self.inputs) + len(self.outputs)
+        return BindingProperties(tensors + bool(temporary) + bool(persistent), temporary, persistent)
+
+    def bind(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> BoundOperator:
+        """The operator on given memory.
+
+        Args:
+            inputs: a contiguous buffer for each input tensor in the desc's order, None for an absent one:
+                NumPy arrays or any objects with the buffer protocol, arrays of any library on the CUDA device
+                of this operator, which are used in place, or a BufferBinding. Only the memory counts: type
+                and shape are the TensorDesc's. On "cuda", buffers in host memory are copied there and back by
+                every dispatch. Tensors with OWNED_BY_DML are copied now, and their buffers are free again.
+            outputs: likewise for the output tensors.
+
+        Raises:
+            InvalidArgument: a missing, extra, small, misaligned, read-only or overlapping buffer, or buffers
+                that are not in the same memory.
+            DeviceRemoved: the device was removed.
+        """
+        self.device.require_present()
+        given = slot_ranges(self.name, "inputs", self.inputs, inputs)
+        written = slot_ranges(self.name, "outputs", self.outputs, outputs)
+        self._check_overlap(given, Bindings(outputs=written))
+        rest = [None if slot.is_owned else memory for slot, memory in zip(self.inputs, given, strict=True)]
+        place = self._place(rest, written)
+        persistent = None
+        if self._owned.size:
+            room = self._executable.allocate(self._owned.size)
+            persistent = Range(room.address, self._owned.size, room, self.device.cuda_index)
+            self._owned.copy(given, persistent)
+        bindings = Bindings(rest, written, persistent=persistent)
+        return BoundOperator(self.device, self._instance(place, bindings))
+
+    def input_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
+        """The memory of the inputs at execution, where OWNED_BY_DML tensors are bound no more."""
+        return slot_ranges(self.name, "inputs", self.inputs, bindings, owned=False)
+
+    def output_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
+        """The memory of the outputs."""
+        return slot_ranges(self.name, "outputs", self.outputs, bindings)
+
+    def owned_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
+        """The memory of the inputs at initialization, where only OWNED_BY_DML tensors are bound.
+
+        Raises:
+            InvalidArgument: bindings that do not fit.
+        """
+        return slot_ranges(self.name, "inputs", self.inputs, bindings, owned=True)
+
+    def command(self, bindings: Bindings) -> Command:
+        """An execution over what is bound."""
+        if bindings.inputs is None and all(slot.tensor is None or slot.is_owned for slot in self.inputs):
+            bindings = replace(bindings, inputs=[None] * len(self.inputs))
+        if bindings.inputs is None or bindings.outputs is None:
+            missing = "inputs" if bindings.inputs is None else "outputs"
+            raise InvalidArgument(f"{self.name}: no {missing} are bound")
+        needed = self.binding_properties
+        for resource, memory, size in (
+            ("temporary", bindings.temporary, needed.temporary_resource_size),
+            ("persistent", bindings.persistent, needed.persistent_resource_size),
+        ):
+            if size and memory is None:
+                raise InvalidArgument(
+                    f"{self.name}: no {resource} resource is bound; {size} bytes are needed"
+                )
+        self._check_overlap(bindings.inputs, bindings)
+        place = self._place(bindings.inputs, bindings.outputs)
+        bound = BoundOperator(self.device, self._instance(place, bindings))
+        return _Execution(self, bindings, bound)
+
+    def initialize(self, owned: Sequence[Range | None], persistent: Range | None) -> None:
+        """Copies the OWNED_BY_DML tensors into the persistent resource, which must not change from then on.
+
+        Raises:
+            InvalidArgument: it was initialized before.
+        """
+        with self._lock:
+            if self.is_initialized:
+                raise InvalidArgument(f"{self.name}: is initialized already; that is done exactly once")
+            if persistent is not None:
+                self._owned.copy(owned, persistent)
+            self.persistent = persistent
+            self.is_initialized = True
+
+    def _resident(self, content: bytes) -> OwnMemory:
+        """Memory of the device with such content."""
+        room = self._executable.allocate(len(content))
+        source = HostMemory(len(content))
+        source.bytes[:] = memoryview(content)
+        room.write(source.address, len(content))
+        return room
+
+    def _check_overlap(self, inputs: Sequence[Range | None], bindings: Bindings) -> None:
+        reads = [_named(slot, memory) for slot, memory in zip(self.inputs, inputs, strict=True)]
+        outputs = bindings.outputs or []
+        writes = [_named(slot, memory) for slot, memory in zip(self.outputs, outputs, strict=True)]
+        reads.append(_resource("the persistent resource", bindings.persistent))
+        writes.append(_resource("the temporary resource", bindings.temporary))
+        check_overlap(self.name, reads, [item for item in writes if item], self._in_place)
+
+    def _place(self, inputs: Sequence[Range | None], outputs: Sequence[Range | None]) -> int | None:
+        """The CUDA device that all tensors are on, None for host memory."""
+        slots = (*self.inputs, *self.outputs)
+        places = [
+            (slot.name, memory.device)
+            for slot, memory in zip(slots, (*inputs, *outputs), strict=True)
+            if memory is not None
+        ]
+        place = common_place(self.name, places)
+        require_device(self.name, places[0][0], place, self.device.kind)
+        return place
+
+    def _instance(self, place: int | None, bindings: Bindings) -> Instance:
+        executable = self._executable if place is None else on_device(self._executable)
+        temporary, persistent = bindings.temporary, bindings.persistent
+        instance: Any = executable.instantiate(temporary.address if temporary else None)
+        bind_resident = getattr(instance, "bind_resident", instance.bind)
+        buffer = 0
+        for number, (slot, memory) in enumerate(zip(self.inputs, bindings.inputs or [], strict=True)):
+            if number in self._owned.offsets and persistent is not None:
+                bind_resident(buffer, persistent.address + self._owned.offsets[number])
+            elif memory is not None:
+                instance.bind(buffer, memory.address)
+            buffer += slot.tensor is not None
+        for constant in self._constants:
+            bind_resident(buffer, constant.address)
+            buffer += 1
+        for memory in bindings.outputs or []:
+            if memory is not None:
+                instance.bind(buffer, memory.address)
+                buffer += 1
+        # The constants are this object's, which the instance thus outlives.
+        instance.keep((bindings, self._constants))
+        return instance  # type: ignore[no-any-return]
+
+
+class _Execution(Command):
+    """An execution of a compiled operator."""
+
+    def __init__(self, compiled: CompiledOperator, bindings: Bindings, bound: BoundOperator) -> None:
+        self._compiled, self._bindings, self._bound = compiled, bindings, bound
+
+    def check(self, initialized: dict[CompiledOperator, Range | None], stream: int | None) -> None:
+        compiled = self._compiled
+        if stream is not None and not self._bound.takes_streams:
+            raise InvalidArgument(
+                f"{compiled.name}: the tensors are in host memory; streams are for arrays on a CUDA device"
+            )
+        if not compiled.is_initialized and compiled not in initialized:
+            raise InvalidArgument(
+                f"{compiled.name}: is not initialized; execute an operator initializer for it first"
+            )
+        written, bound = initialized.get(compiled, compiled.persistent), self._bindings.persistent
+        if written and (not bound or (bound.address, bound.device) != (written.address, written.device)):
+            raise InvalidArgument(
+                f"{compiled.name}: another persistent resource is bound than the initializer has written"
+            )
+
+    def run(self, stream: int | None) -> None:
+        if stream is None:
+            self._bound.dispatch()
+        else:
+            self._bound.enqueue(stream)
+
+
+def _named(slot: Slot, memory: Range | None) -> tuple[str, Range, Layout] | None:
+    return None if memory is None or slot.layout is None else (slot.name, memory, slot.layout)
+
+
+def _resource(name: str, memory: Range | None) -> tuple[str, Range, Layout] | None:
+    """A resource as a tensor of bytes."""
+    return None if memory is None else (name, memory, packed(ScalarType.UINT8, [memory.size]))

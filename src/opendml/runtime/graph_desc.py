@@ -1,0 +1,81 @@
+"""Graphs in DirectML's form: nodes by number, and edges between their inputs and outputs (DML_GRAPH_DESC)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opendml.runtime.compiled import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorNode:
+    """A node that computes (DML_OPERATOR_GRAPH_NODE_DESC). The name is for debugging."""
+
+    operator: Operator
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantNode:
+    """A node whose one output is known (DML_CONSTANT_DATA_GRAPH_NODE_DESC): a contiguous array or any object
+    with the buffer protocol, in host memory, which is copied when the graph is compiled."""
+
+    data: Any
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InputEdge:
+    """From an input of the graph to an input of a node (DML_INPUT_GRAPH_EDGE_DESC). The inputs of a node are
+    numbered in the desc's order, absent ones included."""
+
+    graph_input_index: int
+    to_node_index: int
+    to_node_input_index: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputEdge:
+    """From an output of a node to an output of the graph (DML_OUTPUT_GRAPH_EDGE_DESC)."""
+
+    from_node_index: int
+    from_node_output_index: int
+    graph_output_index: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IntermediateEdge:
+    """From an output of a node to an input of another (DML_INTERMEDIATE_GRAPH_EDGE_DESC). Both are the same
+    bytes: they may have other types and sizes, if they have the same size in bytes."""
+
+    from_node_index: int
+    from_node_output_index: int
+    to_node_index: int
+    to_node_input_index: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphDesc:
+    """A graph for Device.compile_graph.
+
+    Args:
+        input_count: inputs of the graph. One without an edge is absent: nothing is bound to it.
+        output_count: outputs of the graph, each with one edge.
+        nodes: in any order.
+        input_edges: from the inputs of the graph; one input may lead to several nodes. Inputs of nodes with
+            OWNED_BY_DML are connected to inputs of the graph, which are then bound at initialization.
+        output_edges: to the outputs of the graph.
+        intermediate_edges: between nodes, without a cycle.
+    """
+
+    input_count: int
+    output_count: int
+    nodes: Sequence[OperatorNode | ConstantNode]
+    input_edges: Sequence[InputEdge] = ()
+    output_edges: Sequence[OutputEdge] = ()
+    intermediate_edges: Sequence[IntermediateEdge] = ()

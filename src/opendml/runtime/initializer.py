@@ -1,0 +1,146 @@
+"""Operator initializers: they hand tensors over to compiled operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from opendml.errors import InvalidArgument
+from opendml.program.program import packed
+from opendml.program.scalar_type import ScalarType
+from opendml.runtime.binding import BufferArrayBinding, resource_range
+from opendml.runtime.buffers import Range, check_overlap
+from opendml.runtime.compiled import CompiledOperator
+from opendml.runtime.dispatchable import BindingProperties, Bindings, Command, Dispatchable
+from opendml.spec.enums import PERSISTENT_BUFFER_ALIGNMENT
+
+if TYPE_CHECKING:
+    from opendml.runtime.device import Device
+
+
+class OperatorInitializer(Dispatchable):
+    """Initializes compiled operators (IDMLOperatorInitializer): made by Device.create_operator_initializer.
+
+    A binding table for it takes as inputs, for each operator in order, None or a BufferArrayBinding with an
+    entry for every input of that operator, None for all but the OWNED_BY_DML tensors; as outputs, for each
+    operator, the persistent resource, or None if that has no bytes. These tensors may be in host memory on
+    every device. It needs no temporary and no persistent resource of its own.
+
+    Not safe to use from several threads at once.
+    """
+
+    name = "operator initializer"
+    is_volatile = False
+
+    def __init__(self, device: Device, operators: Sequence[CompiledOperator]) -> None:
+        self.device = device
+        self.reset(operators)
+
+    def reset(self, operators: Sequence[CompiledOperator] = ()) -> None:
+        """Takes other operators. What was bound for the earlier ones and recorded remains as it is; binding
+        tables must be reset.
+
+        Raises:
+            InvalidArgument: no compiled operator of this device, one that is initialized, or one twice.
+            DeviceRemoved: the device was removed.
+        """
+        self.device.require_present()
+        operators = tuple(operators)
+        for number, each in enumerate(operators):
+            if not isinstance(each, CompiledOperator) or each.device is not self.device:
+                raise InvalidArgument(f"{self.name}: [{number}] was not compiled by this device")
+            if each.is_initialized or each in operators[:number]:
+                problem = "is initialized already" if each.is_initialized else "is given twice"
+                raise InvalidArgument(f"{self.name}: [{number}] {each.name} {problem}")
+        self.operators: tuple[CompiledOperator, ...] = operators
+
+    @property
+    def binding_properties(self) -> BindingProperties:
+        """What it needs of a binding table: no resources."""
+        owned = sum(slot.is_owned for each in self.operators for slot in each.inputs)
+        persistent = sum(bool(each.binding_properties.persistent_resource_size) for each in self.operators)
+        return BindingProperties(owned + persistent, 0, 0)
+
+    def input_ranges(self, bindings: Sequence[Any]) -> list[tuple[CompiledOperator, list[Range | None]]]:
+        """Each operator with the memory of its OWNED_BY_DML tensors."""
+        self._require_one_each(bindings, "inputs")
+        return [
+            (each, each.owned_ranges(self._inputs(number, each, binding)))
+            for number, (each, binding) in enumerate(zip(self.operators, bindings, strict=True))
+        ]
+
+    def output_ranges(self, bindings: Sequence[Any]) -> list[tuple[CompiledOperator, Range | None]]:
+        """Each operator with the memory of its persistent resource."""
+        self._require_one_each(bindings, "outputs")
+        return [
+            (each, self._persistent(number, each, binding))
+            for number, (each, binding) in enumerate(zip(self.operators, bindings, strict=True))
+        ]
+
+    def command(self, bindings: Bindings) -> Command:
+        """An initialization with what is bound. Where nothing is needed, nothing has to be bound."""
+        nothing = [None] * len(self.operators)
+        inputs = self.input_ranges(nothing) if bindings.inputs is None else bindings.inputs
+        outputs = self.output_ranges(nothing) if bindings.outputs is None else bindings.outputs
+        if not [each for each, _ in inputs] == [each for each, _ in outputs] == list(self.operators):
+            raise InvalidArgument(f"{self.name}: was reset after something was bound; bind again")
+        read = [_bytes(f"an input of {each.name}", memory) for each, some in inputs for memory in some]
+        written = [_bytes(f"outputs[{number}]", memory) for number, (_, memory) in enumerate(outputs)]
+        check_overlap(self.name, read, [item for item in written if item], frozenset())
+        return _Initialization(
+            self.operators, [some for _, some in inputs], [memory for _, memory in outputs]
+        )
+
+    def _persistent(self, number: int, compiled: CompiledOperator, binding: Any) -> Range | None:
+        return resource_range(
+            binding,
+            compiled.binding_properties.persistent_resource_size,
+            PERSISTENT_BUFFER_ALIGNMENT,
+            self.device.cuda_index,
+            True,
+            f"{self.name}: outputs[{number}], the persistent resource of {compiled.name}",
+        )
+
+    def _inputs(self, number: int, compiled: CompiledOperator, binding: Any) -> Sequence[Any]:
+        if binding is None or (isinstance(binding, BufferArrayBinding) and not binding.bindings):
+            return [None] * len(compiled.inputs)
+        if not isinstance(binding, BufferArrayBinding):
+            raise InvalidArgument(
+                f"{self.name}: inputs[{number}]: {type(binding).__name__}; "
+                f"a BufferArrayBinding for the inputs of {compiled.name}, or None, is needed"
+            )
+        return binding.bindings
+
+    def _require_one_each(self, bindings: Sequence[Any], kind: str) -> None:
+        if not isinstance(bindings, Sequence) or len(bindings) != len(self.operators):
+            count = len(bindings) if isinstance(bindings, Sequence) else type(bindings).__name__
+            raise InvalidArgument(
+                f"{self.name}: {count} {kind}; one for each of {len(self.operators)} operators is needed"
+            )
+
+
+def _bytes(name: str, memory: Range | None) -> Any:
+    return None if memory is None else (name, memory, packed(ScalarType.UINT8, [memory.size]))
+
+
+class _Initialization(Command):
+    """The initialization of some operators."""
+
+    def __init__(
+        self,
+        operators: Sequence[CompiledOperator],
+        inputs: Sequence[Sequence[Range | None]],
+        outputs: Sequence[Range | None],
+    ) -> None:
+        self._operators, self._inputs, self._outputs = operators, inputs, outputs
+
+    def check(self, initialized: dict[CompiledOperator, Range | None], stream: int | None) -> None:
+        for compiled, persistent in zip(self._operators, self._outputs, strict=True):
+            if compiled.is_initialized or compiled in initialized:
+                raise InvalidArgument(f"{compiled.name}: is initialized already; that is done exactly once")
+            initialized[compiled] = persistent
+
+    def run(self, stream: int | None) -> None:
+        for work in zip(self._operators, self._inputs, self._outputs, strict=True):
+            compiled, owned, persistent = work
+            compiled.initialize(owned, persistent)

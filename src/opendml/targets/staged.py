@@ -1,0 +1,91 @@
+"""Several programs as one, run in their order, with tensors between them in a common arena.
+
+A program reads every tensor in one layout. Where one is written in one layout and read in another, it must
+lie in memory between two programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opendml.compiler.memory import place
+from opendml.targets.executable import Executable, Instance
+from opendml.targets.memory import OwnMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One program of several: buffer `i` of it is buffer `buffers[i]` of the whole."""
+
+    executable: Executable
+    buffers: tuple[int, ...]
+
+
+class StagedExecutable:
+    """Stages over a common table of buffers: the inputs, the outputs, then tensors of `between` bytes."""
+
+    def __init__(self, stages: Sequence[Stage], tensor_count: int, between: Sequence[int]) -> None:
+        self.stages, self.tensor_count = stages, tensor_count
+        users = [
+            [step for step, stage in enumerate(stages) if tensor_count + number in stage.buffers]
+            for number in range(len(between))
+        ]
+        self.offsets, self.stage_arena = place(between, [(steps[0], steps[-1]) for steps in users])
+
+    @property
+    def temporary_bytes(self) -> int:
+        """The tensors between the stages, and the largest arena of a stage."""
+        return self.stage_arena + max(stage.executable.temporary_bytes for stage in self.stages)
+
+    def allocate(self, size: int) -> OwnMemory:
+        """Memory where the stages run."""
+        return self.stages[0].executable.allocate(size)
+
+    def instantiate(self, arena: int | None = None) -> StagedInstance:
+        """A new instance, with nothing bound."""
+        own = self.allocate(self.temporary_bytes) if arena is None else None
+        address = own.address if own else arena or 0
+        instances = [stage.executable.instantiate(address + self.stage_arena) for stage in self.stages]
+        kind = StreamedStages if hasattr(instances[0], "enqueue") else StagedInstance
+        return kind(self, instances, address, own)
+
+
+class StagedInstance:
+    """Stages with their buffers."""
+
+    def __init__(
+        self, executable: StagedExecutable, instances: Sequence[Any], arena: int, own: OwnMemory | None
+    ) -> None:
+        self.instances, self._own = instances, own
+        self._users: dict[int, list[tuple[Instance, int]]] = {}
+        for instance, stage in zip(instances, executable.stages, strict=True):
+            for position, buffer in enumerate(stage.buffers):
+                self._users.setdefault(buffer, []).append((instance, position))
+        for number, offset in enumerate(executable.offsets):
+            self.bind(executable.tensor_count + number, arena + offset)
+        self._memory: object = None
+
+    def bind(self, buffer: int, address: int) -> None:
+        """Sets the address of a tensor's first element: inputs first, then outputs."""
+        for instance, position in self._users[buffer]:
+            instance.bind(position, address)
+
+    def keep(self, memory: object) -> None:
+        """Keeps an object alive as long as this one."""
+        self._memory = memory
+
+    def dispatch(self) -> None:
+        """Runs all stages, to the end."""
+        for instance in self.instances:
+            instance.dispatch()
+
+
+class StreamedStages(StagedInstance):
+    """Stages on a CUDA device, which may be added to streams."""
+
+    def enqueue(self, stream: int) -> None:
+        """Adds all stages to a stream."""
+        for instance in self.instances:
+            instance.enqueue(stream)

@@ -1,0 +1,87 @@
+"""Programs that show values on their way to the results: each is one more output, in memory of the instance's
+own. A value is computed anew for that, so the results are the bits that they are without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from opendml.program.program import Layout
+from opendml.targets.executable import Executable
+from opendml.targets.memory import OwnMemory
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class WatchedExecutable:
+    """A program of which the outputs from `first` on are not the caller's: packed tensors that are given to
+    `shows` after every dispatch, as arrays."""
+
+    def __init__(
+        self,
+        executable: Executable,
+        first: int,
+        layouts: Sequence[Layout],
+        shows: Sequence[Callable[[Array], object]],
+    ) -> None:
+        self._executable, self.first, self.layouts, self.shows = executable, first, layouts, shows
+
+    @property
+    def temporary_bytes(self) -> int:
+        """The arena of each instance, without what it shows."""
+        return self._executable.temporary_bytes
+
+    def allocate(self, size: int) -> OwnMemory:
+        """Memory where the program runs."""
+        return self._executable.allocate(size)
+
+    def instantiate(self, arena: int | None = None) -> WatchedInstance:
+        """A new instance, with nothing bound but what it shows."""
+        instance: Any = self._executable.instantiate(arena)
+        kind = StreamedWatch if hasattr(instance, "enqueue") else WatchedInstance
+        return kind(self, instance)
+
+
+class WatchedInstance:
+    """A program with its buffers."""
+
+    def __init__(self, executable: WatchedExecutable, instance: Any) -> None:
+        self._instance, self._executable = instance, executable
+        self._shown = [executable.allocate(_bytes(layout)) for layout in executable.layouts]
+        for number, memory in enumerate(self._shown):
+            instance.bind(executable.first + number, memory.address)
+
+    def bind(self, buffer: int, address: int) -> None:
+        """Sets the address of a tensor's first element: inputs first, then outputs."""
+        self._instance.bind(buffer, address)
+
+    def keep(self, memory: object) -> None:
+        """Keeps an object alive as long as this one."""
+        self._instance.keep(memory)
+
+    def dispatch(self) -> None:
+        """Runs the program, then shows the values."""
+        self._instance.dispatch()
+        self._show()
+
+    def _show(self) -> None:
+        executable = self._executable
+        for memory, layout, show in zip(self._shown, executable.layouts, executable.shows, strict=True):
+            values = np.empty(layout.sizes, layout.type.numpy)
+            memory.read(values.ctypes.data, values.nbytes)
+            show(values)
+
+
+class StreamedWatch(WatchedInstance):
+    """A program on a CUDA device."""
+
+    def enqueue(self, stream: int) -> None:
+        """Adds the program to a stream, waits for it, and shows the values."""
+        self._instance.enqueue(stream)
+        self._show()
+
+
+def _bytes(layout: Layout) -> int:
+    return layout.element_count * layout.type.bytes

@@ -1,0 +1,145 @@
+"""Debug devices: every output of every operator is shown, by name, and the results stay what they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendml as dml
+from opendml import (
+    FLOAT16,
+    FLOAT32,
+    Device,
+    GraphDesc,
+    InputEdge,
+    Intermediate,
+    IntermediateEdge,
+    InvalidArgument,
+    OperatorNode,
+    OutputEdge,
+    TensorDesc,
+    Unsupported,
+    descs,
+)
+from tests.running import same_bits
+from tests.runtime.object_model import PACKED, SIZES, VALUES, celu, elu
+
+FLAT = TensorDesc(FLOAT32, [24])
+
+
+@pytest.fixture(params=["reference", "cpu", "cuda"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """A kind of device that is here."""
+    try:
+        Device(request.param)
+    except Unsupported as error:
+        pytest.skip(str(error))
+    return str(request.param)
+
+
+def graph_desc(device: Device) -> GraphDesc:
+    """CELU, tanh over the same bytes as one dimension, CELU."""
+    nodes = [
+        OperatorNode(device.create_operator(descs.ActivationCelu(PACKED, PACKED, alpha=0.5)), "first one"),
+        OperatorNode(device.create_operator(descs.ActivationTanh(FLAT, FLAT))),
+        OperatorNode(device.create_operator(descs.ActivationCelu(FLAT, FLAT, alpha=0.5))),
+    ]
+    between = [IntermediateEdge(0, 0, 1, 0), IntermediateEdge(1, 0, 2, 0)]
+    return GraphDesc(1, 1, nodes, [InputEdge(0, 0, 0)], [OutputEdge(2, 0, 0)], between)
+
+
+def test_every_tensor_of_a_graph_is_shown_by_name(kind: str) -> None:
+    shown: list[Intermediate] = []
+    device = Device(kind, debug=shown.append)
+    y = np.zeros(24, np.float32)
+    bound = device.compile_graph(graph_desc(device)).bind([VALUES], [y])
+    assert not shown
+    bound.dispatch()
+    assert [each.name for each in shown] == [
+        "nodes[0:first one].ACTIVATION_CELU.OutputTensor",
+        "nodes[1].ACTIVATION_TANH.OutputTensor",
+        "nodes[2].ACTIVATION_CELU.OutputTensor",
+    ]
+    assert [(each.sequence, each.operator, each.output) for each in shown] == [
+        (0, "ACTIVATION_CELU", "OutputTensor"),
+        (1, "ACTIVATION_TANH", "OutputTensor"),
+        (2, "ACTIVATION_CELU", "OutputTensor"),
+    ]
+    assert np.allclose(shown[0].values, elu(VALUES), rtol=1e-6)
+    assert np.allclose(shown[1].values, np.tanh(elu(VALUES)).ravel(), rtol=1e-6)
+    assert same_bits(shown[2].values, y)
+    bound.dispatch()
+    assert [each.sequence for each in shown] == list(range(6))
+    assert same_bits(shown[1].values, shown[4].values)
+
+
+@pytest.mark.parametrize("data_type", [FLOAT32, FLOAT16])
+def test_debugging_changes_no_result(kind: str, data_type: Any) -> None:
+    x = np.linspace(-3, 3, 360).reshape(3, 10, 12).astype("f4" if data_type == FLOAT32 else "f2")
+    graph = dml.Graph()
+    a = graph.input("a", data_type, x.shape)
+    b = dml.mean_variance_normalization1(dml.activation_gelu(a), axes=[1])
+    outputs = {"y": dml.activation_tanh(b), "z": dml.mean_variance_normalization1(b, axes=[2])}
+    shown: list[Intermediate] = []
+    plain = graph.compile(outputs, device=Device(kind))(a=x)
+    debugged = graph.compile(outputs, device=Device(kind, debug=shown.append))(a=x)
+    assert all(same_bits(plain[name], debugged[name]) for name in outputs)
+    assert {each.name for each in shown} == {
+        "nodes[0].ACTIVATION_GELU.OutputTensor",
+        "nodes[1].MEAN_VARIANCE_NORMALIZATION1.OutputTensor",
+        "nodes[2].ACTIVATION_TANH.OutputTensor",
+        "nodes[3].MEAN_VARIANCE_NORMALIZATION1.OutputTensor",
+    }
+    by_name = {each.name: each.values for each in shown}
+    assert same_bits(by_name["nodes[2].ACTIVATION_TANH.OutputTensor"], plain["y"])
+
+
+def test_only_what_the_outputs_need_is_shown() -> None:
+    graph = dml.Graph()
+    a = graph.input("a", FLOAT32, SIZES)
+    dml.activation_tanh(a)
+    shown: list[Intermediate] = []
+    model = graph.compile({"y": dml.activation_celu(a)}, device=Device("cpu", debug=shown.append))
+    model(a=VALUES)
+    assert [each.name for each in shown] == ["nodes[1].ACTIVATION_CELU.OutputTensor"]
+
+
+def test_a_single_operator_is_shown(kind: str) -> None:
+    shown: list[Intermediate] = []
+    device = Device(kind, debug=shown.append)
+    y = np.zeros_like(VALUES)
+    celu(device).bind([VALUES], [y]).dispatch()
+    assert [each.name for each in shown] == ["ACTIVATION_CELU.OutputTensor"]
+    assert same_bits(shown[0].values, y)
+
+
+def test_intermediates_are_written_to_a_folder(tmp_path: Path) -> None:
+    device = Device("cpu", debug=tmp_path / "a" / "b")
+    y = np.zeros(24, np.float32)
+    device.compile_graph(graph_desc(device)).bind([VALUES], [y]).dispatch()
+    files = sorted((tmp_path / "a" / "b").iterdir())
+    assert [file.name for file in files] == [
+        "000000_nodes[0_first_one].ACTIVATION_CELU.OutputTensor.npy",
+        "000001_nodes[1].ACTIVATION_TANH.OutputTensor.npy",
+        "000002_nodes[2].ACTIVATION_CELU.OutputTensor.npy",
+    ]
+    assert same_bits(np.load(files[2]), y)
+
+
+def test_what_is_neither_a_function_nor_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="debug: 3; a function or a folder is needed"):
+        Device("cpu", debug=3)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidArgument, match="cannot be a folder"):
+        Device("cpu", debug=tmp_path / "file")
+
+
+def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    device = Device("cpu", debug=tmp_path / "gone")
+    bound = celu(device).bind([VALUES], [np.zeros_like(VALUES)])
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(dml.Error, match="debug: cannot write"):
+        bound.dispatch()
