@@ -98,11 +98,6 @@ def exp2_remainder(f: mpf) -> mpf:
     return (mpf(2) ** f - 1) / f
 
 
-def acosh_over_root(t: mpf) -> mpf:
-    """acosh(1 + t) / sqrt(t)."""
-    return mp.acosh(1 + t) / mp.sqrt(t)
-
-
 def tanh_remainder(square: mpf) -> mpf:
     """(tanh(x) - x) / x^3 as a function of x^2."""
     x = mp.sqrt(square)
