@@ -33,17 +33,17 @@ X = source(0, ScalarType.FLOAT32)
 Y = source(1, ScalarType.FLOAT32)
 
 CASES = {
-    "sin": Case(sin, np.sin, 1.52, -8, 17),
-    "cos": Case(cos, np.cos, 1.52, -8, 17),
-    "tan": Case(tan, np.tan, 2.43, -8, 17),
-    "asin": Case(asin, np.arcsin, 1.67, -8, 0),
-    "acos": Case(acos, np.arccos, 1.17, -8, 0),
-    "atan": Case(lambda x: atan2(x, 1.0), np.arctan, 1.6, -8, 4),
-    "sinh": Case(sinh, np.sinh, 1.45, -8, 7),
-    "cosh": Case(cosh, np.cosh, 1.79, -8, 7),
-    "asinh": Case(asinh, np.arcsinh, 1.36, -8, 14),
-    "acosh": Case(acosh, np.arccosh, 1.50, 0, 14),
-    "atanh": Case(atanh, np.arctanh, 1.25, -8, 0),
+    "sin": Case(sin, np.sin, 1.53, -8, 17),
+    "cos": Case(cos, np.cos, 1.53, -8, 17),
+    "tan": Case(tan, np.tan, 2.86, -8, 17),
+    "asin": Case(asin, np.arcsin, 1.68, -8, 0),
+    "acos": Case(acos, np.arccos, 1.16, -8, 0),
+    "atan": Case(lambda x: atan2(x, 1.0), np.arctan, 1.57, -8, 4),
+    "sinh": Case(sinh, np.sinh, 1.56, -8, 7),
+    "cosh": Case(cosh, np.cosh, 1.85, -8, 7),
+    "asinh": Case(asinh, np.arcsinh, 1.37, -8, 14),
+    "acosh": Case(acosh, np.arccosh, 1.55, 0, 14),
+    "atanh": Case(atanh, np.arctanh, 1.35, -8, 0),
 }
 
 

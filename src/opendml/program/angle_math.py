@@ -169,4 +169,4 @@ EXPANSIONS = AngleFunctions(
         0.00291972281,
     ),
 ).expansions()
-"""Within 2 ULP, tan 4."""
+"""Within 1.53 ULP (sin, cos), 2.86 (tan), 1.68 (asin), 1.16 (acos), 1.78 (atan2)."""

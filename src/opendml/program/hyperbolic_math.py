@@ -134,4 +134,4 @@ EXPANSIONS = HyperbolicFunctions(
     atanh=(0.333333015, 0.20002453, 0.142237857, 0.118163861, 0.0516043603, 0.176378503),
     log=LOG,
 ).expansions()
-"""Within 2 ULP."""
+"""Within 1.56 ULP (sinh), 1.85 (cosh), 1.37 (asinh), 1.55 (acosh), 1.35 (atanh)."""

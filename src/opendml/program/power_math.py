@@ -25,7 +25,7 @@ from opendml.program.rarely import rarely
 
 
 def power(x: Node, y: Node) -> Node:
-    """x^y = 2^(y log2 |x|) within 2 ULP; denormal arguments and results included."""
+    """x^y = 2^(y log2 |x|) within 1.7 ULP; denormal arguments and results included."""
     magnitude = abs(x)
     exponent, rest = _product(y, *_logarithm(magnitude, 0.0))
     bits, fraction = _split_power(exponent, rest, UNITS)
