@@ -1,4 +1,4 @@
-"""Computes the polynomial coefficients of opendml.program.vector_math, half_math and their neighbours.
+"""Computes the polynomial coefficients of the functions of opendml.program.
 
     python tools/minimax.py              all tables, as they stand in the source, each with its greatest error
     python tools/minimax.py TANH ERF     some of them
@@ -7,7 +7,7 @@ Each table is the polynomial p whose greatest weighted error |w(x) (p(x) - f(x))
 least: weighted least squares on a dense grid of Chebyshev points, repeated with the weights that Lawson's
 algorithm raises where the error is great. The function's values come from mpmath in 40 digits. The
 coefficients are rounded to float32 one after the other, the constant term first; after each rounding the rest
-is fitted again, so that it makes up for the error of the rounded ones. Those that are `wide` stay float64.
+is fitted again, so that it makes up for the error of the rounded ones.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ Function = Callable[[mpf], mpf]
 
 @dataclass(frozen=True)
 class Fit:
-    """One polynomial: `function` to meet on [low, high], `weight` of an error there, and the degree. The
-    coefficients are rounded to float32, unless they are `wide`."""
+    """One polynomial: `function` to meet on [low, high], `weight` of an error there, and the degree."""
 
     name: str
     function: Function
@@ -41,7 +40,6 @@ class Fit:
     low: mpf
     high: mpf
     degree: int
-    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,14 +61,41 @@ def log_remainder(f: mpf) -> mpf:
     return (mp.log1p(f) - f) / f**2
 
 
-def log_tail(f: mpf) -> mpf:
-    """log(1 + f) / f^4 after the terms up to f^3."""
-    return (mp.log1p(f) - f + f**2 / 2 - f**3 / 3) / f**4
+def inverse_sine_rest(x: mpf) -> mpf:
+    """(asinh(x) - x) / x^3."""
+    return (mp.asinh(x) - x) / x**3
 
 
-def acosh_over_root(t: mpf) -> mpf:
-    """acosh(1 + t) / sqrt(t)."""
-    return mp.acosh(1 + t) / mp.sqrt(t)
+def inverse_cosine_rest(t: mpf) -> mpf:
+    """(acosh(1 + t) / sqrt(2 t) - 1) / t."""
+    return (mp.acosh(1 + t) / mp.sqrt(2 * t) - 1) / t
+
+
+def inverse_cosine_weight(t: mpf) -> mpf:
+    """What an error of inverse_cosine_rest is relative to acosh(1 + t)."""
+    return t * mp.sqrt(2 * t) / mp.acosh(1 + t)
+
+
+def inverse_tangent_rest(x: mpf) -> mpf:
+    """(atanh(x) - x) / x^3."""
+    return (mp.atanh(x) - x) / x**3
+
+
+def log2_remainder(square: mpf) -> mpf:
+    """(log2((1 + q) / (1 - q)) - 2 q / log(2)) / q^3 as a function of q^2."""
+    q = mp.sqrt(square)
+    return 2 * (mp.atanh(q) - q) / mp.log(2) / q**3
+
+
+def log2_weight(square: mpf) -> mpf:
+    """What an error of log2_remainder is relative to the logarithm."""
+    q = mp.sqrt(square)
+    return q**3 * mp.log(2) / (2 * mp.atanh(q))
+
+
+def exp2_remainder(f: mpf) -> mpf:
+    """(2^f - 1) / f."""
+    return (mpf(2) ** f - 1) / f
 
 
 def tanh_remainder(square: mpf) -> mpf:
@@ -145,6 +170,11 @@ def sine_rest(x: mpf) -> mpf:
     return (mp.sin(x) - x) / x**3
 
 
+def tangent_rest(x: mpf) -> mpf:
+    """(tan(x) - x) / x^3."""
+    return (mp.tan(x) - x) / x**3
+
+
 def hyperbolic_sine_rest(x: mpf) -> mpf:
     """(sinh(x) - x) / x^3."""
     return (mp.sinh(x) - x) / x**3
@@ -160,22 +190,23 @@ def arc_tangent_rest(x: mpf) -> mpf:
     return (mp.atan(x) - x) / x**3
 
 
-def odd_fit(name: str, rest: Function, function: Function, high: mpf, degree: int, wide: bool = True) -> Fit:
+def odd_fit(name: str, rest: Function, function: Function, high: mpf, degree: int) -> Fit:
     """The fit of an odd function's `rest`, (function(x) - x) / x^3, in x^2 for x from 0 to `high`."""
     weight = of_square(lambda x: x**3 / function(x))
-    return Fit(name, of_square(rest), weight, mpf("1e-12"), high**2, degree, wide)
+    return Fit(name, of_square(rest), weight, mpf("1e-12"), high**2, degree)
 
 
-def even_fit(name: str, function: Function, high: mpf, degree: int, wide: bool = True) -> Fit:
+def even_fit(name: str, function: Function, high: mpf, degree: int) -> Fit:
     """The fit of (function(x) - 1) / x^2 in x^2 for x from 0 to `high`."""
     rest = of_square(lambda x: (function(x) - 1) / x**2)
     weight = of_square(lambda x: x**2 / function(x))
-    return Fit(name, rest, weight, mpf("1e-12"), high**2, degree, wide)
+    return Fit(name, rest, weight, mpf("1e-12"), high**2, degree)
 
 
 TAIL_SCALE = mpf("1.625")
 TAIL_NUMERATOR = mpf(float(np.float32(float(scaled_tail(mpf(0))))))
 HALF_LOG_2 = mp.log(2) / 2 * mpf("1.0001")
+UNIT_SINH = mpf("1.176")
 QUARTER_PI = mp.pi / 4 * mpf("1.0001")
 
 FITS = (
@@ -192,24 +223,33 @@ FITS = (
     Fit("HALF_SOFTPLUS", lambda t: mp.log1p(t) / t, lambda t: t / mp.log1p(t), mpf("1e-12"), mpf(1), 5),
     Fit("HALF_TAIL", half_tail, lambda u: 1 / half_tail(u), mpf("-0.6"), mpf(1), 5),
     Fit("HALF_LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 4),
-    odd_fit("HALF_SINH", hyperbolic_sine_rest, mp.sinh, HALF_LOG_2, 1, wide=False),
-    even_fit("HALF_COSH", mp.cosh, HALF_LOG_2, 1, wide=False),
-    odd_fit("HALF_SIN", sine_rest, mp.sin, QUARTER_PI, 1, wide=False),
-    even_fit("HALF_COS", mp.cos, QUARTER_PI, 1, wide=False),
-    odd_fit("HALF_ASIN", arc_sine_rest, mp.asin, mpf("0.5"), 2, wide=False),
-    odd_fit("HALF_ATAN", arc_tangent_rest, mp.atan, mpf(1), 4, wide=False),
-    odd_fit("ATAN", arc_tangent_rest, mp.atan, mpf(1), 7, wide=False),
-    Fit("LOG_TAIL", log_tail, lambda f: f**4 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 8),
-    odd_fit("ASINH", lambda x: (mp.asinh(x) - x) / x**3, mp.asinh, mpf(1), 7, wide=False),
-    odd_fit("ATANH", lambda x: (mp.atanh(x) - x) / x**3, mp.atanh, mpf("0.5"), 5, wide=False),
-    Fit("ACOSH", acosh_over_root, lambda t: 1 / acosh_over_root(t), mpf("1e-12"), mpf("0.875"), 6),
-    # For float64.
-    Fit("WIDE_LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 10, wide=True),
-    odd_fit("WIDE_SINH", hyperbolic_sine_rest, mp.sinh, HALF_LOG_2, 2),
-    even_fit("WIDE_COSH", mp.cosh, HALF_LOG_2, 2),
-    odd_fit("WIDE_SIN", sine_rest, mp.sin, QUARTER_PI, 3),
-    even_fit("WIDE_COS", mp.cos, QUARTER_PI, 3),
-    odd_fit("WIDE_ASIN", arc_sine_rest, mp.asin, mpf("0.5"), 6),
+    Fit("HALF_POWER_LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 6),
+    odd_fit("HALF_SIN", sine_rest, mp.sin, QUARTER_PI, 1),
+    even_fit("HALF_COS", mp.cos, QUARTER_PI, 1),
+    odd_fit("HALF_TAN", tangent_rest, mp.tan, QUARTER_PI, 3),
+    odd_fit("HALF_ASIN", arc_sine_rest, mp.asin, mpf("0.5"), 2),
+    odd_fit("HALF_ATAN", arc_tangent_rest, mp.atan, mpf(1), 4),
+    odd_fit("HALF_SINH", hyperbolic_sine_rest, mp.sinh, HALF_LOG_2, 1),
+    even_fit("HALF_COSH", mp.cosh, HALF_LOG_2, 1),
+    odd_fit("HALF_ASINH", inverse_sine_rest, mp.asinh, UNIT_SINH, 3),
+    Fit("HALF_ACOSH", inverse_cosine_rest, inverse_cosine_weight, mpf("1e-9"), mpf(1), 2),
+    odd_fit("HALF_ATANH", inverse_tangent_rest, mp.atanh, mpf("0.5"), 2),
+    # For power_math.
+    Fit("LOG2", log2_remainder, log2_weight, mpf("1e-12"), mpf("0.1767") ** 2, 3),
+    Fit("EXP2", exp2_remainder, lambda f: f / mpf(2) ** f, mpf("-0.501"), mpf("0.501"), 5),
+    # For angle_math.
+    odd_fit("SIN", sine_rest, mp.sin, QUARTER_PI, 2),
+    even_fit("COS", mp.cos, QUARTER_PI, 3),
+    odd_fit("TAN", tangent_rest, mp.tan, QUARTER_PI, 6),
+    odd_fit("ASIN", arc_sine_rest, mp.asin, mpf("0.5"), 4),
+    odd_fit("ATAN", arc_tangent_rest, mp.atan, mpf(1), 7),
+    # For hyperbolic_math.
+    odd_fit("NEAR_SINH", hyperbolic_sine_rest, mp.sinh, mpf(1), 2),
+    odd_fit("SINH", hyperbolic_sine_rest, mp.sinh, HALF_LOG_2, 1),
+    even_fit("COSH", mp.cosh, HALF_LOG_2, 2),
+    odd_fit("ASINH", inverse_sine_rest, mp.asinh, UNIT_SINH, 7),
+    Fit("ACOSH", inverse_cosine_rest, inverse_cosine_weight, mpf("1e-9"), mpf(1), 5),
+    odd_fit("ATANH", inverse_tangent_rest, mp.atanh, mpf("0.5"), 5),
 )
 
 
@@ -251,9 +291,6 @@ def fitted(grid: Grid, fixed: Sequence[float]) -> Array:
 def solve(fit: Fit) -> tuple[list[float], float]:
     """The coefficients of a fit, the constant term first, and its greatest weighted error."""
     grid = sample(fit)
-    if fit.wide:
-        best = fitted(grid, [])
-        return best.tolist(), float(errors(grid, best).max())
     fixed: list[float] = []
     while len(fixed) <= fit.degree:
         fixed.append(float(np.float32(fitted(grid, fixed)[len(fixed)])))
@@ -269,8 +306,7 @@ def main(names: Iterable[str]) -> None:
         if fit.name in wanted:
             coefficients, error = solve(fit)
             print(f"# greatest error 2^{math.log2(error):.1f}")
-            digits = 17 if fit.wide else 9
-            print(f"_{fit.name} = ({', '.join(f'{value:.{digits}g}' for value in coefficients)})")
+            print(f"_{fit.name} = ({', '.join(f'{value:.9g}' for value in coefficients)})")
 
 
 if __name__ == "__main__":

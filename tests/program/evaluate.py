@@ -53,13 +53,15 @@ def _value(node: Node, operands: list[Array], inputs: list[Array]) -> Array:
 
 
 def _multiply_add(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c of float32, rounded once.
+    """a * b + c, rounded once; float64 occur only with exact products.
 
     The product is exact in float64. The sum is rounded to odd there: where it is inexact its last bit becomes
     1, so that the second rounding, to float32, sees on which side of a tie it was.
     """
     product = a.astype(np.float64) * b
     total = product + c
+    if a.dtype == np.float64:
+        return total
     rest = total - product
     error = (product - (total - rest)) + (c - rest)
     bits = total.view(np.int64)
@@ -76,11 +78,17 @@ _FUNCTIONS: dict[Operation, Callable[..., Any]] = {
     Operation.MULTIPLY_ADD: _multiply_add,
     Operation.NEGATE: np.negative,
     Operation.ABSOLUTE: np.abs,
+    Operation.SQUARE_ROOT: np.sqrt,
+    Operation.ROUND_EVEN: np.rint,
+    Operation.TRUNCATE: np.trunc,
+    Operation.MAXIMUM: np.maximum,
     Operation.LESS: np.less,
     Operation.LESS_EQUAL: np.less_equal,
     Operation.EQUAL: np.equal,
     Operation.AND: np.bitwise_and,
     Operation.OR: np.bitwise_or,
+    Operation.XOR: np.bitwise_xor,
+    Operation.NOT: np.bitwise_not,
     Operation.SELECT: np.where,
     Operation.SHIFT_LEFT: np.left_shift,
     Operation.SHIFT_RIGHT: np.right_shift,

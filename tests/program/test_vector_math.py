@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 import pytest
-from llvmlite import ir
 
 from opendml.errors import Unsupported
 from opendml.program.functions import erf, exp, expm1, gaussian_error_linear_unit, log, log1p, log1p_exp, tanh
 from opendml.program.node import FUNCTIONS, Node, Operation, ordered, source
 from opendml.program.scalar_type import ScalarType
 from opendml.program.vector_math import expand
-from opendml.targets.cpu.expression import emit, llvm_type
+from tests.program.compiled import run_compiled
 from tests.program.evaluate import Array, evaluate, expanded
+from tests.program.sweeps import Case, greatest_distance, magnitudes
 
 INFINITY, NAN, LEAST, GREATEST = math.inf, math.nan, 2.0**-149, float(np.finfo(np.float32).max)
 X = source(0, ScalarType.FLOAT32)
@@ -38,20 +34,6 @@ def exact_gelu(x: Array) -> Array:
     return np.where(np.isneginf(x), 0.0, x * exact_normal_distribution(x))
 
 
-@dataclass(frozen=True)
-class Case:
-    """A function, the exact one, and its accuracy: just above what a sweep over all float32 found.
-
-    It varies most between two to the powers `lowest` and `highest`.
-    """
-
-    function: Callable[[Node], Node]
-    exact: Callable[[Array], Array]
-    ulps: float
-    lowest: int
-    highest: int
-
-
 CASES = {
     "exp": Case(exp, np.exp, 0.90, -12, 7),
     "expm1": Case(expm1, np.expm1, 1.08, -12, 7),
@@ -62,29 +44,6 @@ CASES = {
     "log1p_exp": Case(lambda x: log1p_exp(-abs(x)), lambda x: np.log1p(np.exp(-np.abs(x))), 2.2, -8, 7),
     "gelu": Case(gaussian_error_linear_unit, exact_gelu, 2.96, -8, 4),
 }
-
-
-def magnitudes(lowest: int, highest: int, step: int) -> Array:
-    """Every `step`-th float32 from 2^lowest to 2^highest, fewer of the others, the edges; with both signs."""
-    dense = np.arange((lowest + 127) << 23, (highest + 127) << 23, step, dtype=np.uint32)
-    coarse = np.arange(0, 0x7F800000, 32749, dtype=np.uint32)
-    edges = np.array([1, 0x7FFFFF, 0x800000, 0x7F7FFFFF, 0x7F800000, 0x7FC00000], np.uint32)
-    bits = np.concatenate([dense, coarse, edges])
-    return np.concatenate([bits, bits | 0x80000000]).view(np.float32)
-
-
-def distance(result: Array, exact: Array) -> Array:
-    """|result - exact| in ULP of float32; infinite where one is NaN or infinite and the other is not."""
-    with np.errstate(all="ignore"):
-        _, exponent = np.frexp(exact)
-        ulp = np.ldexp(1.0, np.maximum(exponent, -125) - 24)
-        finite = np.isfinite(exact.astype(np.float32)) & np.isfinite(result)
-        same = (result == exact.astype(np.float32)) | (np.isnan(result) & np.isnan(exact))
-        return np.where(finite, np.abs(result - exact) / ulp, np.where(same, 0.0, INFINITY))
-
-
-def greatest_distance(root: Node, exact: Array, *inputs: Array) -> float:
-    return float(distance(evaluate(expanded(root), *inputs), exact).max())
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -241,51 +200,3 @@ def test_machine_code_gives_the_same_bits(name: str, lanes: int) -> None:
     number = ~np.isnan(expected)
     np.testing.assert_array_equal(np.isnan(result), ~number)
     np.testing.assert_array_equal(result[number].view(np.uint32), expected[number].view(np.uint32))
-
-
-def run_compiled(root: Node, lanes: int, x: Array) -> Array:
-    """`root` of every element, by this processor."""
-    engine = llvm.create_mcjit_compiler(*compiled(root, lanes))
-    engine.finalize_object()
-    kernel_type = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-    result = np.empty_like(x)
-    kernel_type(engine.get_function_address("kernel"))(x.ctypes.data, result.ctypes.data, x.size)
-    return result
-
-
-def compiled(root: Node, lanes: int) -> tuple[Any, Any]:
-    """A loop over vectors as an optimized module, and the machine that it is for."""
-    index, pointer = ir.IntType(64), ir.PointerType()
-    module = ir.Module()
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [pointer, pointer, index]), "kernel")
-    entry, loop, done = (function.append_basic_block() for _ in range(3))
-    ir.IRBuilder(entry).branch(loop)
-    builder = ir.IRBuilder(loop)
-    position = builder.phi(index)
-    position.add_incoming(index(0), entry)
-    vector = llvm_type(root.type, lanes)
-    addresses = [builder.gep(array, [position], source_etype=ir.FloatType()) for array in function.args[:2]]
-    values: dict[int, ir.Value] = {}
-    for node in ordered([root]):
-        if node.operation is Operation.SOURCE:
-            values[id(node)] = builder.load(addresses[0], align=4, typ=vector)
-        else:
-            values[id(node)] = emit(builder, node, lanes, [values[id(operand)] for operand in node.operands])
-    builder.store(values[id(root)], addresses[1], align=4)
-    following = builder.add(position, index(lanes))
-    position.add_incoming(following, loop)
-    builder.cbranch(builder.icmp_signed("<", following, function.args[2]), loop, done)
-    ir.IRBuilder(done).ret_void()
-    return optimized(str(module))
-
-
-def optimized(assembly: str) -> tuple[Any, Any]:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    module = llvm.parse_assembly(assembly)
-    machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2
-    )
-    passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
-    passes.getModulePassManager().run(module, passes)
-    return module, machine

@@ -319,9 +319,16 @@ def pow(x: Node, exponent: Node) -> Node:
 @defines_scaled("ELEMENT_WISE_CONSTANT_POW")
 def constant_pow(x: Node, *, exponent: float) -> Node:
     """x^Exponent; NaN for a negative x with an exponent that is not whole"""
-    if exponent in (1.0, 2.0):
-        return x if exponent == 1.0 else x * x
-    return 1.0 / x if exponent == -1.0 else functions.power(x, exponent)
+    match exponent:
+        case 1.0:
+            return x
+        case 2.0:
+            return x * x
+        case 3.0:
+            return x * x * x
+        case -1.0:
+            return 1.0 / x
+    return functions.power(x, exponent)
 
 
 def _signed_power(x: Node, exponent: Node) -> Node:

@@ -1,148 +1,147 @@
-"""The trigonometric functions of FLOAT32 and their inverses, in FLOAT64 and rounded once, within 0.502 ULP;
-the arc tangent in FLOAT32, within 2.
-
-The coefficients come from tools/minimax.py, the constant term first.
-"""
+"""The trigonometric functions of FLOAT32 and their inverses, for any exactness of their polynomials."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
-from opendml.program.common_math import even, float32_bits, odd, with_sign_of, with_signed_zero
+from opendml.program.common_math import even, float32_bits, odd, polynomial, with_sign_of, with_signed_zero
 from opendml.program.functions import equal, logical_not, multiply_add, round_even, select, square_root
 from opendml.program.node import Node, Operation, apply, bitcast, constant, convert
 from opendml.program.rarely import rarely
 from opendml.program.scalar_type import ScalarType
 
-_F32, _F64, _I64 = ScalarType.FLOAT32, ScalarType.FLOAT64, ScalarType.INT64
+Coefficients = tuple[float, ...]
 
 
-def sine(x: Node) -> Node:
-    """sin(x)"""
-    quarter, angle = _angle(x)
-    return with_signed_zero(x, _sine_or_cosine(quarter, angle))
+@dataclass(frozen=True)
+class AngleFunctions:
+    """The functions, as exact as their polynomials, all in x^2, and as so many parts of pi / 2 allow.
 
-
-def cosine(x: Node) -> Node:
-    """cos(x) = sin(x + pi / 2)"""
-    quarter, angle = _angle(x)
-    return _sine_or_cosine(quarter + 1, angle)
-
-
-def tangent(x: Node) -> Node:
-    """tan(x), in odd quarters of the circle -1 / tan(x - pi / 2)"""
-    quarter, angle = _angle(x)
-    sine, cosine = _sine(angle), _cosine(angle)
-    is_odd = _has_bit(quarter, 1)
-    quotient = select(is_odd, -cosine, sine) / select(is_odd, sine, cosine)
-    return with_signed_zero(x, convert(quotient, _F32))
-
-
-def arc_sine(x: Node) -> Node:
-    """asin(x); beyond a half pi / 2 - 2 asin(sqrt((1 - |x|) / 2))"""
-    is_near, angle = _arc(x)
-    return with_sign_of(x, convert(select(is_near, angle, _HALF_PI - angle), _F32))
-
-
-def arc_cosine(x: Node) -> Node:
-    """acos(x) = pi / 2 - asin(x); beyond a half 2 asin(sqrt((1 - |x|) / 2)), or what it is short of pi"""
-    is_near, angle = _arc(x)
-    is_negative = x < 0.0
-    signed = select(is_negative, -angle, angle)
-    near, far = _HALF_PI - signed, select(is_negative, math.pi + signed, signed)
-    return convert(select(is_near, near, far), _F32)
-
-
-def arc_tangent_yx(y: Node, x: Node) -> Node:
-    """atan2(y, x) within 2 ULP, in FLOAT32"""
-    return arc_tangent_by(_ATAN, y, x)
-
-
-def arc_tangent_by(coefficients: tuple[float, ...], y: Node, x: Node) -> Node:
-    """atan2(y, x) in FLOAT32: the arc tangent of the lesser magnitude over the greater, in the right eighth.
-
-    It is as exact as `coefficients` for (atan(q) / q - 1) / q^2 in q^2 up to 1 are.
+    (f(x) / x - 1) / x^2 for sin and tan up to pi / 4, asin up to 1/2, atan up to 1; (cos(x) - 1) / x^2 up to
+    pi / 4.
     """
-    height, width = abs(y), abs(x)
-    is_steep = height > width
-    lesser, greater = select(is_steep, width, height), select(is_steep, height, width)
-    # Two infinities, and two zeros.
-    slope = select(equal(lesser, greater), 1.0, lesser / greater)
-    slope = select(equal(height + width, 0.0), 0.0, slope)
-    angle = odd(slope, coefficients)
-    # pi and its half are two FLOAT32 each.
-    angle = select(is_steep, HALF_PI_HIGH - (angle + HALF_PI_LOW), angle)
-    angle = select(float32_bits(x) < 0, 2 * HALF_PI_HIGH - (angle + 2 * HALF_PI_LOW), angle)
-    return with_sign_of(y, angle)
+
+    parts: int
+    sin: Coefficients
+    cos: Coefficients
+    tan: Coefficients
+    asin: Coefficients
+    atan: Coefficients
+
+    def expansions(self) -> dict[Operation, Callable[..., Node]]:
+        """The functions by their operations."""
+        return {
+            Operation.SINE: self.sine,
+            Operation.COSINE: self.cosine,
+            Operation.TANGENT: self.tangent,
+            Operation.ARC_SINE: self.arc_sine,
+            Operation.ARC_COSINE: self.arc_cosine,
+            Operation.ARC_TANGENT_YX: self.arc_tangent_yx,
+        }
+
+    def sine(self, x: Node) -> Node:
+        """sin(x)"""
+        return with_signed_zero(x, self._of_angle(x, self._sine_or_cosine))
+
+    def cosine(self, x: Node) -> Node:
+        """cos(x) = sin(x + pi / 2)"""
+        return self._of_angle(x, lambda quarter, angle: self._sine_or_cosine(quarter + 1, angle))
+
+    def tangent(self, x: Node) -> Node:
+        """tan(x), in odd quarters of the circle -1 / tan(x - pi / 2)"""
+        return with_signed_zero(x, self._of_angle(x, self._tangent))
+
+    def arc_sine(self, x: Node) -> Node:
+        """asin(x); beyond a half pi / 2 - 2 asin(sqrt((1 - |x|) / 2))"""
+        is_near, root, rest = self._arc(x)
+        arc = root + select(is_near, rest, rest - _HALF_PI_REST / 2)
+        return with_sign_of(x, select(is_near, arc, multiply_add(arc, -2.0, _HALF_PI)))
+
+    def arc_cosine(self, x: Node) -> Node:
+        """acos(x) = pi / 2 - asin(x); beyond a half 2 asin(sqrt((1 - |x|) / 2)), or what it is short of pi"""
+        is_near, root, rest = self._arc(x)
+        is_negative = float32_bits(x) < 0
+        most = select(is_near, _HALF_PI, select(is_negative, constant(2 * _HALF_PI, x.type), 0.0))
+        least = select(is_near, _HALF_PI_REST, select(is_negative, constant(2 * _HALF_PI_REST, x.type), 0.0))
+        factor = select(is_near, constant(-1.0, x.type), 2.0)
+        most = multiply_add(with_sign_of(x, root), factor, most)
+        return most + multiply_add(with_sign_of(x, rest), factor, least)
+
+    def arc_tangent_yx(self, y: Node, x: Node) -> Node:
+        """atan2(y, x): the arc tangent of the lesser magnitude over the greater, in the right eighth"""
+        height, width = abs(y), abs(x)
+        is_steep = height > width
+        slope = select(is_steep, width, height) / select(is_steep, height, width)
+        # Two infinities, two zeros.
+        of_equals = select(equal(height, width), select(height < 1.0, constant(0.0, x.type), 1.0), slope)
+        slope = rarely(logical_not(slope <= 1.0), of_equals, slope)
+        angle = odd(slope, self.atan)
+        angle = select(is_steep, _HALF_PI - (angle - _HALF_PI_REST), angle)
+        angle = select(float32_bits(x) < 0, 2 * _HALF_PI - (angle - 2 * _HALF_PI_REST), angle)
+        return with_sign_of(y, angle)
+
+    def _of_angle(self, x: Node, function: Callable[[Node, Node], Node]) -> Node:
+        """A function of n as INT32, right modulo 4, and of r from -pi / 4 to pi / 4, for x = n pi / 2 + r."""
+        shifted = multiply_add(x, 2.0 / math.pi, _UNITS)
+        n = shifted - _UNITS
+        rest = x
+        for part in _HALF_PI_PARTS[: self.parts]:
+            rest = multiply_add(n, -part, rest)
+        usual = function(float32_bits(shifted), rest)
+        return rarely(abs(x) > _MOST_REDUCED, function(*_large_angle(x)), usual)
+
+    def _sine_or_cosine(self, quarter: Node, angle: Node) -> Node:
+        """sin(quarter pi / 2 + angle); the second bit of the quarter becomes the sign."""
+        magnitude = select(_is_odd(quarter), even(angle, self.cos), odd(angle, self.sin))
+        sign = apply(Operation.SHIFT_LEFT, apply(Operation.AND, quarter, 2), 30)
+        return bitcast(apply(Operation.XOR, float32_bits(magnitude), sign), ScalarType.FLOAT32)
+
+    def _tangent(self, quarter: Node, angle: Node) -> Node:
+        tangent, is_odd = odd(angle, self.tan), _is_odd(quarter)
+        return select(is_odd, -1.0, tangent) / select(is_odd, tangent, 1.0)
+
+    def _arc(self, x: Node) -> tuple[Node, Node, Node]:
+        """Whether |x| is at most a half; r, which is |x| if so, else sqrt((1 - |x|) / 2); and asin(r) - r."""
+        magnitude = abs(x)
+        is_near = magnitude <= 0.5
+        half_rest = multiply_add(magnitude, -0.5, 0.5)
+        square = select(is_near, x * x, half_rest)
+        root = select(is_near, magnitude, square_root(half_rest))
+        return is_near, root, root * square * polynomial(self.asin, square)
 
 
-def _wide(x: Node) -> Node:
-    return convert(x, _F64)
+def _is_odd(n: Node) -> Node:
+    return logical_not(equal(apply(Operation.AND, n, 1), 0))
 
 
-def _angle(x: Node) -> tuple[Node, Node]:
-    """n as INT64, right modulo 4, and r from -pi / 4 to pi / 4 with x = n pi / 2 + r; NaN for infinities."""
-    value = _wide(x)
-    shifted = multiply_add(value, 2.0 / math.pi, _UNITS)
-    n = shifted - _UNITS
-    rest = multiply_add(n, -_HALF_PI_LOW, multiply_add(n, -_HALF_PI, value))
-    is_large = abs(x) > _MOST_REDUCED
-    far_shifted, far_rest = _large_angle(value)
-    return bitcast(rarely(is_large, far_shifted, shifted), _I64), rarely(is_large, far_rest, rest)
-
-
-def _large_angle(value: Node) -> tuple[Node, Node]:
-    """The same, n as what has its bits, for values of which no FLOAT64 can take off n pi / 2.
+def _large_angle(x: Node) -> tuple[Node, Node]:
+    """n and r of any x, in FLOAT64.
 
     x 2 / pi is wanted modulo 4, but for FLOAT32 up to 2^128 and to a precision of 2^-62. 2 / pi is in parts
     of so few bits that x times each part is exact. Whole turns are left out of these products. n is taken off
     the greatest before the others are added: what cancels then is exact.
     """
+    value = convert(x, ScalarType.FLOAT64)
     products = [value * part for part in _TWO_OVER_PI]
     turns = [multiply_add(round_even(product * 0.25), -4.0, product) for product in products]
-    shifted = reduce(add, turns) + _UNITS
-    rest = reduce(add, turns[1:], turns[0] - (shifted - _UNITS))
-    return shifted, rest * _HALF_PI
+    shifted = reduce(add, turns) + _WIDE_UNITS
+    rest = reduce(add, turns[1:], turns[0] - (shifted - _WIDE_UNITS))
+    quarter = convert(bitcast(shifted, ScalarType.INT64), ScalarType.INT32)
+    return quarter, convert(rest * (math.pi / 2), ScalarType.FLOAT32)
 
 
-def _has_bit(n: Node, bit: int) -> Node:
-    return logical_not(equal(apply(Operation.AND, n, bit), 0))
-
-
-def _sine(x: Node) -> Node:
-    return odd(x, _SIN)
-
-
-def _cosine(x: Node) -> Node:
-    return even(x, _COS)
-
-
-def _sine_or_cosine(quarter: Node, angle: Node) -> Node:
-    """sin(quarter pi / 2 + angle)"""
-    result = select(_has_bit(quarter, 1), _cosine(angle), _sine(angle))
-    return convert(select(_has_bit(quarter, 2), -result, result), _F32)
-
-
-def _arc(x: Node) -> tuple[Node, Node]:
-    """Whether |x| is at most a half, and asin(|x|) if so, else 2 asin(sqrt((1 - |x|) / 2)); NaN above 1."""
-    magnitude = _wide(abs(x))
-    is_near = magnitude <= 0.5
-    half_rest = multiply_add(magnitude, -0.5, constant(0.5, _F64))
-    root = select(is_near, magnitude, square_root(half_rest))
-    arc = odd(root, _ASIN)
-    return is_near, select(is_near, arc, arc + arc)
-
-
-_UNITS = 1.5 * 2.0**52
-"""From here on, the last bit of a FLOAT64 counts units; the middle leaves room for both signs."""
-HALF_PI_HIGH, HALF_PI_LOW = 1.57079637050628662109375, 4.37113900018624283e-8
-"""pi / 2 is the FLOAT32 less the other."""
-_HALF_PI, _HALF_PI_LOW = math.pi / 2, 6.123233995736766e-17
-_MOST_REDUCED = 2.0**30
-"""Up to here two FLOAT64 for pi / 2 have digits enough."""
+_UNITS, _WIDE_UNITS = 1.5 * 2.0**23, 1.5 * 2.0**52
+"""From here on, the last bit of a FLOAT32 and of a FLOAT64 counts units; the middle leaves room for both
+signs."""
+_HALF_PI, _HALF_PI_REST = 1.57079637050628662109375, -4.37113900018624283e-8
+_HALF_PI_PARTS = (1.5707962512969970703125, 7.549789415861596e-08, 5.390302529957764e-15)
+"""Each below what is left: n of them have the bits of x."""
+_MOST_REDUCED = 2.0**16
+"""Up to here n times the first part is exact when it is taken off x, and the parts have digits enough."""
 _TWO_OVER_PI_DIGITS = 0x517CC1B727220A94FE13ABE8FA9A6EE06DB14ACC9E21C820FF2
 """2 / pi times 2^203."""
 _PART_BITS, _PARTS = 29, 7
@@ -153,48 +152,21 @@ _TWO_OVER_PI = tuple(
     for part in range(1, _PARTS + 1)
 )
 
-_SIN = (
-    -0.16666666640775687,
-    0.008333329302369635,
-    -0.00019839311473318505,
-    2.7181140220641209e-06,
-)
-_COS = (
-    -0.4999999969421865,
-    0.041666620328236495,
-    -0.0013886680737640962,
-    2.4383481766344124e-05,
-)
-"""(sin(r) / r - 1) / r^2 and (cos(r) - 1) / r^2 as functions of r^2, up to r = pi / 4."""
-
-_ASIN = (
-    0.16666667180259098,
-    0.074999488979107701,
-    0.044659972041102003,
-    0.030112527123461172,
-    0.024604700373530325,
-    0.007509510447473485,
-    0.034646283268344867,
-)
-"""(asin(x) / x - 1) / x^2 as a function of x^2, up to x = 1/2."""
-
-_ATAN = (
-    -0.333331525,
-    0.199937671,
-    -0.142110035,
-    0.106657855,
-    -0.0755172372,
-    0.0432058573,
-    -0.016364133,
-    0.00291972281,
-)
-"""(atan(x) / x - 1) / x^2 as a function of x^2, up to x = 1."""
-
-EXPANSIONS: dict[Operation, Callable[..., Node]] = {
-    Operation.SINE: sine,
-    Operation.COSINE: cosine,
-    Operation.TANGENT: tangent,
-    Operation.ARC_SINE: arc_sine,
-    Operation.ARC_COSINE: arc_cosine,
-    Operation.ARC_TANGENT_YX: arc_tangent_yx,
-}
+EXPANSIONS = AngleFunctions(
+    parts=3,
+    sin=(-0.166666552, 0.00833218917, -0.00019518286),
+    cos=(-0.5, 0.0416666456, -0.00138873106, 2.44325638e-05),
+    tan=(0.333333492, 0.133326754, 0.0540589057, 0.0212862976, 0.0108270766, 9.88741303e-05, 0.00437231269),
+    asin=(0.166667521, 0.0749530941, 0.0454691499, 0.0241847783, 0.0421583056),
+    atan=(
+        -0.333331525,
+        0.199937671,
+        -0.142110035,
+        0.106657855,
+        -0.0755172372,
+        0.0432058573,
+        -0.016364133,
+        0.00291972281,
+    ),
+).expansions()
+"""Within 1.53 ULP (sin, cos), 2.86 (tan), 1.68 (asin), 1.16 (acos), 1.78 (atan2)."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from opendml.program.functions import equal, logical_not, multiply_add, select, truncate
-from opendml.program.node import Node, Operation, apply, bitcast
+from opendml.program.node import Node, Operation, apply, bitcast, convert
 from opendml.program.scalar_type import ScalarType
 
 LOG_2 = math.log(2.0)
@@ -27,7 +27,6 @@ LEAST_MANTISSA_BITS = 0x3F333333
 """0.7"""
 EXP = (0.49999994, 0.166665211, 0.0416682623, 0.00836867094, 0.00138209993)
 """(exp(r) - 1 - r) / r^2; weighted relative to exp(r)."""
-
 LOG = (
     -0.499999911,
     0.333332926,
@@ -141,3 +140,12 @@ def scaled_logarithm(coefficients: tuple[float, ...], fraction: Node, exponent: 
     square = fraction * fraction
     of_fraction = multiply_add(square, polynomial(coefficients, fraction), fraction)
     return multiply_add(exponent, LOG_2 / TWO_23, of_fraction)
+
+
+def normal_logarithm(coefficients: tuple[float, ...], x: Node, doubled: bool = False) -> Node:
+    """log(x), or log(2 x), of a normal positive FLOAT32; infinity and NaN stay."""
+    bits = float32_bits(x)
+    exponent = exponent_bits(bits)
+    fraction = bitcast(bits - exponent, x.type) - 1.0
+    scale = convert(exponent + 2**23 if doubled else exponent, x.type)
+    return select(x < math.inf, scaled_logarithm(coefficients, fraction, scale), x)

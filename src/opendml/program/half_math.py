@@ -15,11 +15,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from opendml.program import half_angle_math, hyperbolic_math, vector_math
-from opendml.program.common_math import even, odd, polynomial, power_of, with_sign_of, with_signed_zero
-from opendml.program.functions import multiply_add, select, square_root
+from opendml.program import power_math, vector_math
+from opendml.program.angle_math import AngleFunctions
+from opendml.program.common_math import normal_logarithm, polynomial, with_signed_zero
+from opendml.program.functions import multiply_add, select
+from opendml.program.hyperbolic_math import HyperbolicFunctions
 from opendml.program.node import Node, Operation, apply, bitcast
-from opendml.program.rarely import rarely
 from opendml.program.scalar_type import ScalarType
 
 Function = Callable[[Node], Node]
@@ -81,57 +82,11 @@ def logarithm_one_plus(x: Node) -> Node:
 
 
 def power(x: Node, y: Node) -> Node:
-    """|x|^y = exp(y log |x|), the logarithm as exact as FLOAT32 can be"""
-    return power_of(x, y, exponential(vector_math.logarithm(abs(x)) * y))
-
-
-def hyperbolic_sine(x: Node) -> Node:
-    """sinh(x) = sinh(n log 2) cosh(r) + cosh(n log 2) sinh(r), x = n log 2 + r"""
-    sum_, difference, r = _powers(x)
-    return with_signed_zero(x, multiply_add(difference, even(r, _COSH), sum_ * odd(r, _SINH)))
-
-
-def hyperbolic_cosine(x: Node) -> Node:
-    """cosh(x) = cosh(n log 2) cosh(r) + sinh(n log 2) sinh(r)"""
-    sum_, difference, r = _powers(x)
-    return multiply_add(sum_, even(r, _COSH), difference * odd(r, _SINH))
-
-
-def inverse_hyperbolic_sine(x: Node) -> Node:
-    """asinh(x) = log(|x| + sqrt(x^2 + 1)), near zero its series"""
+    """|x|^y = exp(y log |x|), with a more exact logarithm"""
     magnitude = abs(x)
-    square = x * x
-    near = multiply_add(magnitude * square, multiply_add(square, 3.0 / 40.0, -1.0 / 6.0), magnitude)
-    far = logarithm(magnitude + square_root(square + 1.0))
-    result = with_sign_of(x, select(magnitude < 0.125, near, far))
-    return rarely(_has_no_square(x), hyperbolic_math.inverse_hyperbolic_sine(x), result)
-
-
-def inverse_hyperbolic_cosine(x: Node) -> Node:
-    """acosh(x) = log(1 + t + sqrt(t^2 + 2 t)) for t = x - 1"""
-    rest = x - 1.0
-    result = logarithm_one_plus(rest + square_root(multiply_add(rest, rest, rest + rest)))
-    result = select(x < 1.0, math.nan, result)
-    return rarely(_has_no_square(x), hyperbolic_math.inverse_hyperbolic_cosine(x), result)
-
-
-def inverse_hyperbolic_tangent(x: Node) -> Node:
-    """atanh(x) = log(1 + 2 |x| / (1 - |x|)) / 2"""
-    magnitude = abs(x)
-    return with_sign_of(x, logarithm_one_plus((magnitude + magnitude) / (1.0 - magnitude)) * 0.5)
-
-
-def _has_no_square(x: Node) -> Node:
-    """Whether the square may be infinite: beyond FLOAT16, but maybe between fused operators."""
-    return abs(x) > 2.0**60
-
-
-def _powers(x: Node) -> tuple[Node, Node, Node]:
-    """(2^n + 2^-n) / 2, (2^n - 2^-n) / 2, and r, for x = n log 2 + r."""
-    bits, r = _reduced(_between(x, -80.0, 80.0))
-    above = bitcast(apply(Operation.SHIFT_LEFT, bits + (_EXPONENT_BIAS - 1), 23), ScalarType.FLOAT32)
-    below = bitcast(apply(Operation.SHIFT_LEFT, (_EXPONENT_BIAS - 1) - bits, 23), ScalarType.FLOAT32)
-    return above + below, above - below, r
+    exponent = normal_logarithm(_POWER_LOG, magnitude) * y
+    of_any = exponential(vector_math.logarithm(magnitude) * y)
+    return power_math.with_care(x, y, exponent, exponential(exponent), of_any, _GREATEST)
 
 
 def _reduced(x: Node) -> tuple[Node, Node]:
@@ -167,12 +122,32 @@ x = 6, from where on x times the probability is zero in FLOAT16."""
 
 _LOG = (-0.499931872, 0.332647979, -0.253154159, 0.220946014, -0.149602652)
 """(log(1 + f) - f) / f^2 for f from -0.3 to 0.4."""
+_POWER_LOG = (-0.500002682, 0.333353579, -0.249754921, 0.198797852, -0.171432763, 0.164254352, -0.108207971)
+"""The same, for what is multiplied by an exponent."""
+_GREATEST = 3.4028234663852886e38
 
-_SINH, _COSH = (0.166665435, 0.00836653449), (0.499991447, 0.0418984443)
-"""(sinh(r) / r - 1) / r^2 and (cosh(r) - 1) / r^2 as functions of r^2."""
+_ANGLES = AngleFunctions(
+    parts=2,
+    sin=(-0.166633889, 0.00816324446),
+    cos=(-0.499760449, 0.0404581837),
+    tan=(0.333154172, 0.136067018, 0.0413920507, 0.0430951528),
+    asin=(0.166801259, 0.0718998089, 0.064107269),
+    atan=(-0.333088994, 0.196183026, -0.122514792, 0.0587699786, -0.0139549831),
+)
+
+_HYPERBOLIC = HyperbolicFunctions(
+    near_sinh=(),
+    sinh=(0.166665435, 0.00836653449),
+    cosh=(0.499991447, 0.0418984443),
+    asinh=(-0.165891573, 0.068621397, -0.026708724, 0.00536630163),
+    acosh=(-0.0831546038, 0.0175687671, -0.00319208624),
+    atanh=(0.3338449, 0.188220769, 0.216322646),
+    log=_LOG,
+)
 
 _EXPANSIONS: dict[Operation, Callable[..., Node]] = {
-    **half_angle_math.EXPANSIONS,
+    **_ANGLES.expansions(),
+    **_HYPERBOLIC.expansions(),
     Operation.EXPONENTIAL: exponential,
     Operation.EXPONENTIAL_MINUS_ONE: exponential_minus_one,
     Operation.HYPERBOLIC_TANGENT: hyperbolic_tangent,
@@ -181,9 +156,4 @@ _EXPANSIONS: dict[Operation, Callable[..., Node]] = {
     Operation.LOGARITHM: logarithm,
     Operation.LOGARITHM_ONE_PLUS: logarithm_one_plus,
     Operation.POWER: power,
-    Operation.HYPERBOLIC_SINE: hyperbolic_sine,
-    Operation.HYPERBOLIC_COSINE: hyperbolic_cosine,
-    Operation.INVERSE_HYPERBOLIC_SINE: inverse_hyperbolic_sine,
-    Operation.INVERSE_HYPERBOLIC_COSINE: inverse_hyperbolic_cosine,
-    Operation.INVERSE_HYPERBOLIC_TANGENT: inverse_hyperbolic_tangent,
 }

@@ -1,86 +1,109 @@
-"""Powers of FLOAT32: the logarithm and its product with the exponent are sums of two FLOAT32."""
+"""Powers of FLOAT32: the logarithm to base 2 and its product with the exponent are sums of two FLOAT32.
+
+Of normal positive numbers with results well within the range of the type nothing needs care. All else is
+computed apart from them, where there is any.
+"""
 
 from __future__ import annotations
 
 import math
 
 from opendml.program.common_math import (
-    EXP,
     LEAST_NORMAL,
-    LOG_2_LOW,
     TWO_23,
     TWO_HALF_POWERS,
+    UNITS,
     exponent_bits,
     float32_bits,
     polynomial,
     power_of,
-    reduced,
     times_power,
 )
-from opendml.program.functions import equal, multiply_add, select
-from opendml.program.node import Node, bitcast, constant, convert
+from opendml.program.functions import equal, logical_not, multiply_add, select
+from opendml.program.node import Node, Operation, apply, bitcast, constant, convert
+from opendml.program.rarely import rarely
 
 
 def power(x: Node, y: Node) -> Node:
-    """x^y = exp(y log |x|) within 4 ULP, 1.6 for 999 in 1000 arguments; denormal results included."""
-    high, low = _logarithm(abs(x))
-    exponent = high * y
-    rest = multiply_add(low, y, multiply_add(high, y, -exponent))
-    bits, n, above = reduced(exponent, TWO_HALF_POWERS)
-    magnitude = times_power(polynomial((1.0, 1.0, *EXP), above + multiply_add(n, LOG_2_LOW, rest)), bits)
-    magnitude = select(exponent > _HIGHEST, math.inf, magnitude)
-    return power_of(x, y, select(exponent < _LOWEST, 0.0, magnitude))
+    """x^y = 2^(y log2 |x|) within 1.7 ULP; denormal arguments and results included."""
+    magnitude = abs(x)
+    exponent, rest = _product(y, *_logarithm(magnitude, 0.0))
+    bits, fraction = _split_power(exponent, rest, UNITS)
+    usual = bitcast(apply(Operation.SHIFT_LEFT, bits, 23) + float32_bits(fraction), x.type)
+    return with_care(x, y, exponent, usual, _power_of_any(magnitude, y), _USUAL)
 
 
-def _logarithm(x: Node) -> tuple[Node, Node]:
-    """log(x) in two parts for a FLOAT32 that is not negative; x = 2^n (1 + f).
+def with_care(x: Node, y: Node, exponent: Node, usual: Node, of_any: Node, bound: float) -> Node:
+    """x^y from |x|^y as it usually is, for normal x and a logarithm of the result up to the bound, and as it
+    is for any x but zero, of which there may be many."""
+    magnitude, is_zero = abs(x), equal(x, 0.0)
+    is_normal = apply(Operation.AND, magnitude >= LEAST_NORMAL, magnitude < math.inf)
+    is_usual = apply(Operation.AND, is_normal, abs(exponent) <= bound)
+    is_special = logical_not(apply(Operation.OR, is_usual, is_zero))
+    result = rarely(is_special, of_any, usual)
+    needs_care = apply(Operation.OR, is_special, logical_not(x >= LEAST_NORMAL))
+    of_zero = select(y > 0.0, constant(0.0, x.type), select(y < 0.0, math.inf, y))
+    return rarely(needs_care, power_of(x, y, select(is_zero, of_zero, result)), result)
 
-    The terms of the series up to f^3 are in two parts, the others, less than 1/100, in one.
-    """
+
+def _power_of_any(x: Node, y: Node) -> Node:
+    """The same for any x above zero, and any result, but for the pairs that `power_of` knows."""
     is_small = x < LEAST_NORMAL
-    bits = float32_bits(select(is_small, x * TWO_23, x))
+    scale = select(is_small, constant(-23.0, x.type), 0.0)
+    high, low = _logarithm(select(is_small, x * TWO_23, x), scale)
+    exponent, rest = _product(y, select(x < math.inf, high, x), low)
+    bits, fraction = _split_power(exponent, rest, UNITS + TWO_HALF_POWERS)
+    result = select(exponent > _HIGHEST, math.inf, times_power(fraction, bits))
+    return select(exponent < _LOWEST, 0.0, result)
+
+
+def _product(y: Node, high: Node, low: Node) -> tuple[Node, Node]:
+    """y (high + low) in two parts."""
+    product = high * y
+    return product, multiply_add(low, y, multiply_add(high, y, -product))
+
+
+def _split_power(exponent: Node, rest: Node, units: float) -> tuple[Node, Node]:
+    """n in the lower bits of an INT32, and 2^f, for exponent + rest = n + f."""
+    shifted = exponent + units
+    f = (exponent - (shifted - units)) + rest
+    return float32_bits(shifted), polynomial((1.0, *_EXP2), f)
+
+
+def _logarithm(x: Node, scale: Node | float) -> tuple[Node, Node]:
+    """log2(x) + scale in two parts, for a normal positive FLOAT32 x = 2^n m and a whole scale.
+
+    For q = (m - 1) / (m + 1) it is n + 2 / log(2) (q + q^3 / 3 + ...). The first term is in two parts, and
+    what is lost in q is multiplied by the slope of the series.
+    """
+    bits = float32_bits(x)
     exponent = exponent_bits(bits)
-    n = convert(exponent, x.type) * (1.0 / TWO_23) + select(is_small, constant(-23.0, x.type), 0.0)
     f = bitcast(bits - exponent, x.type) - 1.0
-    square = f * f
-    square_low = multiply_add(f, f, -square)
-    cube = f * square
-    cube_low = multiply_add(f, square_low, multiply_add(f, square, -cube))
-    third = cube * _THIRD
-    third_low = multiply_add(
-        cube_low, _THIRD, multiply_add(cube, _THIRD_LOW, multiply_add(cube, _THIRD, -third))
-    )
-    first = multiply_add(square, -0.5, f)
-    first_low = multiply_add(square, -0.5, f - first)
-    of_fraction = first + third
-    low = (first - of_fraction) + third
-    low = low + multiply_add(square_low, -0.5, first_low) + third_low
-    low = multiply_add(square * square, polynomial(_LOG_TAIL, f), low)
-    whole = n * _LOG_2_WHOLE
-    high = whole + of_fraction
-    low = multiply_add(n, _LOG_2_REST, low + ((whole - high) + of_fraction))
-    total = high + low
-    is_inside = x < math.inf
-    infinite = select(equal(x, 0.0), -math.inf, select(is_inside, total, x))
-    return infinite, (high - total) + low
+    reciprocal = 1.0 / (f + 2.0)
+    q = f * reciprocal
+    q_low = multiply_add(-q, f, multiply_add(q, -2.0, f)) * reciprocal
+    square = q * q
+    cube = q * square
+    curve = polynomial(_LOG2, square)
+    first = q * _TWO_LOG2_E
+    of_fraction = multiply_add(cube, curve, first)
+    low = multiply_add(q, _TWO_LOG2_E, -first)
+    low = multiply_add(q, _TWO_LOG2_E_LOW, low)
+    low = multiply_add(multiply_add(q_low, square, q_low), _TWO_LOG2_E, low)
+    low = low + multiply_add(cube, curve, first - of_fraction)
+    n = multiply_add(convert(exponent, x.type), 1.0 / TWO_23, scale)
+    high = n + of_fraction
+    return high, low + ((n - high) + of_fraction)
 
 
-_THIRD, _THIRD_LOW = 0.3333333432674407958984375, -9.93410776862e-9
-_LOG_2_WHOLE, _LOG_2_REST = 0.693145751953125, 1.42860682030941723212e-6
-"""log 2: what n times has no rounding error, and the rest."""
+_TWO_LOG2_E, _TWO_LOG2_E_LOW = 2.885390043258666992, 3.8519259825e-8
+"""2 / log(2) in two parts."""
+_USUAL = 125.0
+"""2 to powers up to this magnitude is a normal number, and so is its product with 2^f."""
+_LOWEST, _HIGHEST = -151.0, 129.0
+"""2 to powers beyond these is 0 and infinity."""
 
-_LOWEST, _HIGHEST = -104.0, 89.0
-"""Beyond these the results are 0 and infinity."""
-
-_LOG_TAIL = (
-    -0.249999657,
-    0.199999586,
-    -0.166694075,
-    0.142902553,
-    -0.124283493,
-    0.109597206,
-    -0.107171685,
-    0.110197157,
-    -0.0666355565,
-)
-"""(log(1 + f) - f + f^2 / 2 - f^3 / 3) / f^4 for f from -0.3 to 0.4."""
+_LOG2 = (0.961796701, 0.577079356, 0.411871582, 0.337836951)
+"""(log2((1 + q) / (1 - q)) - 2 q / log(2)) / q^3 in q^2, for (1 + q) / (1 - q) from 0.7 to 1.4."""
+_EXP2 = (0.693147182, 0.240226477, 0.0555035956, 0.0096185049, 0.0013391024, 0.0001532717)
+"""(2^f - 1) / f for f from -1/2 to 1/2."""

@@ -1,10 +1,10 @@
 """Transcendental functions in FLOAT32 as graphs of basic operations, the same for every target.
 
 Range reduction, a polynomial, and selection instead of branches; no tables, and nothing that is undefined for
-NaN. What is not here is in `angle_math`, `hyperbolic_math`, and
-`power_math`. The stated accuracies are the greatest distances, over all arguments,
-from the exact result, in units of the last place (ULP) of a FLOAT32, denormal results included. They hold on
-targets that round MULTIPLY_ADD once, keep denormals, and do not reassociate.
+NaN. Angles, hyperbolic functions and powers are in modules of their own. The stated accuracies are the
+greatest distances, over all arguments, from the exact result, in units of the last place (ULP) of a FLOAT32,
+denormal results included. They hold on targets that round MULTIPLY_ADD once, keep denormals, and do not
+reassociate.
 
 An argument that is itself a product or a quotient was rounded, and exp magnifies that error by |x|. Where it
 matters, the error is computed exactly and takes part: the accuracy is then that for the argument before it
