@@ -67,6 +67,19 @@ def test_the_status_of_the_readme_tells_what_runs() -> None:
     assert every <= running
 
 
+def test_enumerations_of_attributes_are_public_names() -> None:
+    import opendml as dml
+    from opendml.spec import enums
+    from opendml.spec.naming import camel_case
+    from opendml.spec.schema import operators
+
+    taken = {camel_case(f.enum) for operator in operators().values() for f in operator.fields if f.enum}
+    assert taken
+    for name in taken:
+        assert getattr(dml, name) is getattr(enums, name)
+        assert name in dml.__all__
+
+
 @pytest.mark.parametrize("target", ["demo", "test", "docs", "bench", "lint", "format", "generate", "lock"])
 def test_every_make_target_of_the_readme_exists(target: str) -> None:
     assert f"make {target}" in README.read_text(encoding="utf-8")
