@@ -302,3 +302,27 @@ def test_sizes_that_a_graph_would_have_to_extend_are_refused() -> None:
     x, row = graph.input("x", FLOAT32, [2, 3]), graph.input("row", FLOAT32, [3])
     with pytest.raises(InvalidArgument, match=r"ELEMENT_WISE_ADD\.BTensor"):
         dml.element_wise_add(x, row)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        dml.activation_celu,
+        dml.activation_gelu,
+        dml.activation_sigmoid,
+        dml.activation_softplus,
+        dml.element_wise_exp,
+        dml.element_wise_log,
+        dml.element_wise_sinh,
+        dml.element_wise_tanh,
+    ],
+    ids=lambda function: function.__name__,
+)
+@pytest.mark.parametrize("bits", [0x7FC00000, 0x7FFFFFFF, 0xFFFFFFFF, 0x7FC00155], ids=hex)
+def test_nan_of_any_bits_stays_nan_where_the_result_is_narrow(
+    function: Callable[..., Any], bits: int, device: Device
+) -> None:
+    graph = Graph()
+    x = graph.input("x", FLOAT32, [40])
+    model = graph.compile({"y": dml.cast(function(x), output_type=FLOAT16)}, device)
+    assert np.isnan(model(x=np.full(40, bits, np.uint32).view(np.float32))["y"]).all()

@@ -17,11 +17,18 @@ from collections.abc import Callable
 
 from opendml.program import power_math, vector_math
 from opendml.program.angle_math import AngleFunctions
-from opendml.program.common_math import normal_logarithm, polynomial, with_signed_zero
+from opendml.program.common_math import (
+    EXPONENT_BIAS,
+    UNITS,
+    float32_bits,
+    normal_logarithm,
+    polynomial,
+    power_of_two,
+    with_signed_zero,
+)
 from opendml.program.functions import multiply_add, select
 from opendml.program.hyperbolic_math import HyperbolicFunctions
-from opendml.program.node import Node, Operation, apply, bitcast
-from opendml.program.scalar_type import ScalarType
+from opendml.program.node import Node, Operation
 
 Function = Callable[[Node], Node]
 
@@ -34,17 +41,13 @@ def expand(node: Node) -> Node:
 
 def exponential(x: Node) -> Node:
     """exp(x)"""
-    bits, r = _reduced(x)
-    fraction = polynomial((1.0, 1.0, *_EXP), r)
-    return bitcast(
-        apply(Operation.SHIFT_LEFT, bits, 23) + bitcast(fraction, ScalarType.INT32), ScalarType.FLOAT32
-    )
+    power, r = _reduced(x)
+    return power * polynomial((1.0, 1.0, *_EXP), r)
 
 
 def exponential_minus_one(x: Node) -> Node:
     """exp(x) - 1, relative to itself also near zero"""
-    bits, r = _reduced(x)
-    power = bitcast(apply(Operation.SHIFT_LEFT, bits + _EXPONENT_BIAS, 23), ScalarType.FLOAT32)
+    power, r = _reduced(x)
     return multiply_add(power, r * polynomial((1.0, *_EXPM1), r), power - 1.0)
 
 
@@ -90,10 +93,11 @@ def power(x: Node, y: Node) -> Node:
 
 
 def _reduced(x: Node) -> tuple[Node, Node]:
-    """n, with 1.5 * 2^23 in the bits above it, and r with exp(x) = 2^n exp(r)."""
+    """2^n, and r with exp(x) = 2^n exp(r). A NaN is in r, and its bits in the power do no harm."""
     within = _between(x, -87.0, 88.0)
-    shifted = multiply_add(within, 1.0 / math.log(2.0), _UNITS)
-    return bitcast(shifted, ScalarType.INT32), multiply_add(shifted - _UNITS, -math.log(2.0), within)
+    shifted = multiply_add(within, 1.0 / math.log(2.0), UNITS)
+    power = power_of_two(float32_bits(shifted) + EXPONENT_BIAS)
+    return power, multiply_add(shifted - UNITS, -math.log(2.0), within)
 
 
 def _between(x: Node, low: float, high: float) -> Node:
@@ -101,10 +105,6 @@ def _between(x: Node, low: float, high: float) -> Node:
     raised = select(x < low, low, x)
     return select(high < raised, high, raised)
 
-
-_UNITS = 1.5 * 2.0**23
-"""From here on, the last bit of a FLOAT32 counts units."""
-_EXPONENT_BIAS = 127
 
 _EXP = (0.5000512, 0.16753532, 0.0412774459)
 """(exp(r) - 1 - r) / r^2, weighted relative to exp(r)."""
