@@ -21,7 +21,7 @@ _FILES = {
     Mode.TRANSPOSED: ("transposed",),
     Mode.WARPS: ("moments", "warps"),
     Mode.STAGED: ("moments", "staged"),
-    Mode.TILE: ("moments", "block", "tile"),
+    Mode.TILE: ("moments", "block", "alone", "tile"),
     Mode.HELD: ("moments", "block", "alone", "held"),
     Mode.SPREAD: ("moments", "block", "meeting", "held"),
     Mode.TEAM: ("moments", "block", "meeting", "team"),

@@ -318,6 +318,18 @@ DEVICE bool finish_tile(
     return false;
 }
 
+// Ends an attempt for all threads: adds up what they, and the blocks that share the tile, have found, and computes what belongs to
+// the groups. Returns whether another attempt is needed.
+template <typename Exchange>
+DEVICE bool end_attempt(Shared& shared, const Parameters& p, Tile& tile, Exchange& exchange, int attempt) {
+    __syncthreads();
+    Moments sums[REDUCED];
+    if (takes_sums()) each<REDUCED>([&](auto j) { sums[j] = sum_of_parts(shared, j); });
+    exchange.add(sums, p);
+    const bool again = takes_sums() && finish_tile(shared, p, tile, sums, attempt, exchange.rank == 0);
+    return __syncthreads_or(again);
+}
+
 // What the results of the thread's columns need of their groups.
 DEVICE void load_kept(Kept (&kept)[LANES], const Shared& shared, const Tile& tile) {
 #pragma unroll

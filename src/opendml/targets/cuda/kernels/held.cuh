@@ -75,13 +75,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
                     });
                 }
             });
-            __syncthreads();
-            Moments sums[REDUCED];
-            if (takes_sums()) each<REDUCED>([&](auto j) { sums[j] = sum_of_parts(shared, j); });
-            exchange.add(sums, p);
-            bool again = false;
-            if (takes_sums()) again = finish_tile(shared, p, tile, sums, attempt, exchange.rank == 0);
-            if (!__syncthreads_or(again)) break;
+            if (!end_attempt(shared, p, tile, exchange, attempt)) break;
         }
         forget(tile);
         Kept kept[LANES];

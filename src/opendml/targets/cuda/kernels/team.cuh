@@ -23,13 +23,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
                     add(held, [&](int k) { return is_inside(tile, at, end, k); });
                 }
             });
-            __syncthreads();
-            Moments sums[REDUCED];
-            if (takes_sums()) each<REDUCED>([&](auto j) { sums[j] = sum_of_parts(shared, j); });
-            exchange.add(sums, p);
-            bool again = false;
-            if (takes_sums()) again = finish_tile(shared, p, tile, sums, attempt, exchange.rank == 0);
-            if (!__syncthreads_or(again)) break;
+            if (!end_attempt(shared, p, tile, exchange, attempt)) break;
         }
         Kept kept[LANES];
         load_kept(kept, shared, tile);

@@ -2,6 +2,7 @@
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
     __shared__ Shared shared;
+    Exchange exchange(p);
     Tile tile = tile_of(p, blockIdx.x);
     Held<VECTOR> held[KEEP];
     Origin origin;
@@ -15,14 +16,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         share_units(shared, tile, given, origin, attempt, [&](auto add, auto) {
             add(held, [&](int k) { return is_inside(tile, 0, units, k); });
         });
-        __syncthreads();
-        bool again = false;
-        if (takes_sums()) {
-            Moments sums[REDUCED];
-            each<REDUCED>([&](auto j) { sums[j] = sum_of_parts(shared, j); });
-            again = finish_tile(shared, p, tile, sums, attempt, true);
-        }
-        if (!__syncthreads_or(again)) break;
+        if (!end_attempt(shared, p, tile, exchange, attempt)) break;
     }
     Kept kept[LANES];
     load_kept(kept, shared, tile);
