@@ -109,7 +109,7 @@ class _Modes(Groups):
         span = 1
         while span < 32 and span * _STAGED_UNITS < self.units:
             span *= 2
-        element = self.nest.loads[self._held_number()].type.bytes
+        element = self.held_accesses()[0].type.bytes
         step = _THREADS // span
         batch = step * max(1, _STAGE_BYTES // (step * self.units * element))
         groups = self.nest.group_count
@@ -126,16 +126,12 @@ class _Modes(Groups):
             Mode.STAGED, constants, -(-groups // batch), _THREADS, {"items": groups}, shared_bytes=shared
         )
 
-    def _held_number(self) -> int:
-        held = self.held_accesses()
-        return self.nest.loads.index(held[0])
-
     def _stageable(self) -> bool:
         nest = self.nest
-        held = self.held_accesses()
+        held = nest.held
         if len(held) != 1 or len(nest.stores) != 1 or self.unit_bytes >= VECTOR_BYTES or nest.rows:
             return False
-        numbers = (nest.loads.index(held[0]), len(nest.loads))
+        numbers = (held[0], len(nest.loads))
         for number in numbers:
             access = nest.accesses[number]
             group_bytes = self.elements * access.type.bytes
@@ -161,10 +157,20 @@ class _Modes(Groups):
                 break
         else:
             return None
+        values = self._tile_values()
+        constants = _Block(1, threads, across, keep).constants(self._resident(threads, keep))
+        return self._launch(Mode.TILE, constants, values["items"], threads, values)
+
+    def _tile_values(self) -> dict[str, int]:
         tiles, items = self.tiles()
-        constants = {"THREADS": threads, "BLOCKS": self._resident(threads, keep), "TX": across, "KEEP": keep}
-        values = {"items": items, "tiles": tiles, "columns": self.row_units}
-        return self._launch(Mode.TILE, constants, items, threads, values)
+        return {"items": items, "tiles": tiles, "columns": self.row_units}
+
+    def _meeting(self, teams: int, size: int) -> dict[str, int]:
+        """Bytes that teams of `size` blocks meet in: two counters each, and two pages of sums."""
+        return {
+            "counters_bytes": 8 * teams,
+            "scratch_bytes": 32 * teams * size * self.reduced * self.width,
+        }
 
     def held(self) -> Launch | None:
         """Groups in the shared memory of one block, or of several, if they fit."""
@@ -173,11 +179,12 @@ class _Modes(Groups):
         count, threads = self._residency(_WHOLE)
         block = self._held_block(count, threads)
         if block and block.size == 1:
-            tiles, items = self.tiles()
+            values = self._tile_values()
             constants = {**block.constants(count), "UNIT_BYTES": self.unit_bytes, **self._rows(block)}
-            values = {"items": items, "tiles": tiles, "columns": self.row_units}
             shared_bytes = block.threads * block.keep * self.unit_bytes
-            return self._launch(Mode.HELD, constants, items, block.threads, values, shared_bytes=shared_bytes)
+            return self._launch(
+                Mode.HELD, constants, values["items"], block.threads, values, shared_bytes=shared_bytes
+            )
         parts = self._residency(_PARTS_ABREAST if self.nest.form is Form.ABREAST else _PARTS)
         return self._spread(*parts, _FEW_TEAMS) or self._spread(*self._residency(_FEW_PARTS), 1)
 
@@ -220,13 +227,13 @@ class _Modes(Groups):
         block = self._held_block(resident, threads)
         if block is None:
             return None
-        tiles, items = self.tiles()
-        teams = min(blocks // block.size, items)
-        if teams < min(least, items):
+        values = self._tile_values()
+        teams = min(blocks // block.size, values["items"])
+        if teams < min(least, values["items"]):
             return None
         block = self._shared_by(blocks // teams, block.threads, block.across)
         constants = {**block.constants(resident), "UNIT_BYTES": self.unit_bytes, **self._rows(block)}
-        values = {"items": items, "tiles": tiles, "columns": self.row_units, "team": block.size}
+        values["team"] = block.size
         return self._launch(
             Mode.SPREAD,
             constants,
@@ -235,8 +242,7 @@ class _Modes(Groups):
             values,
             shared_bytes=block.threads * block.keep * self.unit_bytes,
             cooperative=True,
-            counters_bytes=8 * teams,
-            scratch_bytes=32 * teams * block.size * self.reduced * self.width,
+            **self._meeting(teams, block.size),
         )
 
     def _copyable(self) -> bool:
@@ -273,19 +279,14 @@ class _Modes(Groups):
         """Groups that teams of blocks read twice."""
         across = self.across
         keep = min(_TEAM_UNITS, self.most_units())
-        tiles, items = self.tiles()
+        values = self._tile_values()
+        items = values["items"]
         blocks = _TEAM_BLOCKS * self.machine.multiprocessors
         # Two teams at least, if there is work for them: while one meets, the other reads or writes.
         size = min(blocks // min(2, items), -(-self.units // (keep * (_MOST_THREADS // across))))
         teams = min(blocks // size, items)
         constants = _Block(size, _MOST_THREADS, across, keep).constants(_TEAM_BLOCKS)
-        values = {
-            "items": items,
-            "tiles": tiles,
-            "columns": self.row_units,
-            "slice": -(-self.units // size),
-            "team": size,
-        }
+        values |= {"slice": -(-self.units // size), "team": size}
         return self._launch(
             Mode.TEAM,
             constants,
@@ -293,8 +294,7 @@ class _Modes(Groups):
             _MOST_THREADS,
             values,
             cooperative=True,
-            counters_bytes=8 * teams,
-            scratch_bytes=32 * teams * size * self.reduced * self.width,
+            **self._meeting(teams, size),
         )
 
     def _launch(
