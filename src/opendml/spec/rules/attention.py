@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
-from opendml.spec.rules.declared import Broken, rule
+from opendml.spec.rules.declared import Shape, rule, shape
+from opendml.spec.rules.rule import Broken
 from opendml.spec.rules.sizes import Size, expect, right_aligned
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -85,10 +88,12 @@ def typed_mask(mask_tensor: TensorDesc, mask_type: MaskType) -> Broken:
         yield "mask_type", ": NONE; must be another type while MaskTensor is given"
 
 
+_REASON = "the query, key, value and heads given"
+
+
 @rule("MULTIHEAD_ATTENTION", query_head_count="HeadCount", key_value_head_count="HeadCount")
 @rule("MULTIHEAD_ATTENTION1")
 def attention_sizes(
-    output_tensor: TensorDesc,
     query_head_count: int,
     key_value_head_count: int,
     mask_type: MaskType,
@@ -104,8 +109,6 @@ def attention_sizes(
     past_key_tensor: TensorDesc | None = None,
     past_value_tensor: TensorDesc | None = None,
     past_sequence_lengths_tensor: TensorDesc | None = None,
-    output_present_key_tensor: TensorDesc | None = None,
-    output_present_value_tensor: TensorDesc | None = None,
 ) -> Broken:
     """All sizes follow from those of query, key and value; unstacked tensors may have leading ones.
 
@@ -115,12 +118,9 @@ def attention_sizes(
     uses them, so that the number of keys is free.
     """
     given = {name: tensor for name, tensor in locals().items() if isinstance(tensor, TensorDesc)}
-    heads, shared = query_head_count, key_value_head_count
-    batch, queries, head_size = _query(given, heads)
-    keys = _key_length(given, queries)
-    value_size = _value_size(given, shared, head_size)
-    past = past_key_tensor.sizes[-2] if past_key_tensor else 0
-    total = None if past_sequence_lengths_tensor else keys + past
+    batch, queries, heads, shared, head_size, value_size, keys, past, total = _lengths(
+        given, query_head_count, key_value_head_count
+    )
     key_size, all_values = shared * head_size, shared * value_size
     expected: dict[str, tuple[Size, ...]] = {
         "query_tensor": (batch, queries, heads * head_size),
@@ -134,15 +134,67 @@ def attention_sizes(
         "past_key_tensor": (batch, shared, past, head_size),
         "past_value_tensor": (batch, shared, past, value_size),
         "past_sequence_lengths_tensor": (batch,),
-        "output_tensor": (batch, queries, heads * value_size),
-        "output_present_key_tensor": (batch, shared, total, head_size),
-        "output_present_value_tensor": (batch, shared, total, value_size),
     }
     if mask_tensor is not None:
         expected["mask_tensor"] = _mask(mask_type, batch, heads, queries, total)
     for name, tensor in given.items():
         sizes = right_aligned(expected[name], len(tensor.sizes))
         yield from expect(name, tensor, sizes, "the query, key, value, heads and mask type given")
+
+
+@shape(
+    "MULTIHEAD_ATTENTION",
+    query_head_count="HeadCount",
+    key_value_head_count="HeadCount",
+    reason=_REASON,
+    leading_ones=True,
+)
+@shape("MULTIHEAD_ATTENTION1", reason=_REASON, leading_ones=True)
+def attention_output_sizes(
+    query_head_count: int,
+    key_value_head_count: int,
+    query_tensor: TensorDesc | None = None,
+    key_tensor: TensorDesc | None = None,
+    value_tensor: TensorDesc | None = None,
+    stacked_query_key_tensor: TensorDesc | None = None,
+    stacked_key_value_tensor: TensorDesc | None = None,
+    stacked_query_key_value_tensor: TensorDesc | None = None,
+    past_key_tensor: TensorDesc | None = None,
+    past_value_tensor: TensorDesc | None = None,
+    past_sequence_lengths_tensor: TensorDesc | None = None,
+) -> Shape:
+    """A vector for each query; present keys and values are the past ones and the new ones."""
+    given = {name: tensor for name, tensor in locals().items() if isinstance(tensor, TensorDesc)}
+    found = _lengths(given, query_head_count, key_value_head_count)
+    present = (found.batch, found.shared, found.total)
+    return {
+        "output_tensor": (found.batch, found.queries, found.heads * found.value_size),
+        "output_present_key_tensor": (*present, found.head_size),
+        "output_present_value_tensor": (*present, found.value_size),
+    }
+
+
+class _Lengths(NamedTuple):
+    """What all sizes follow from; `total` is None where the number of keys is free."""
+
+    batch: int
+    queries: int
+    heads: int
+    shared: int
+    head_size: int
+    value_size: int
+    keys: int
+    past: int
+    total: int | None
+
+
+def _lengths(given: dict[str, TensorDesc], heads: int, shared: int) -> _Lengths:
+    batch, queries, head_size = _query(given, heads)
+    keys = _key_length(given, queries)
+    past = given["past_key_tensor"].sizes[-2] if "past_key_tensor" in given else 0
+    total = None if "past_sequence_lengths_tensor" in given else keys + past
+    value_size = _value_size(given, shared, head_size)
+    return _Lengths(batch, queries, heads, shared, head_size, value_size, keys, past, total)
 
 
 def _mask(kind: MaskType, batch: int, heads: int, queries: int, total: int | None) -> tuple[Size, ...]:

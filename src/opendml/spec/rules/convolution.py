@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from opendml.spec.enums import ConvolutionDirection
-from opendml.spec.rules.declared import Broken, rule
+from opendml.spec.rules.declared import Shape, rule, shape
+from opendml.spec.rules.rule import Broken
 from opendml.spec.rules.sizes import Size, expect
 from opendml.spec.rules.windows import windows
 from opendml.spec.tensor_desc import TensorDesc
@@ -48,11 +49,10 @@ def convolved_channels(
     yield from expect("bias_tensor", bias_tensor, bias, f"{outputs} output channels")
 
 
-@rule(*_CONVOLUTIONS)
+@shape(*_CONVOLUTIONS, reason="the input, filter, strides, dilations, padding and groups given")
 def convolved_sizes(
     input_tensor: TensorDesc,
     filter_tensor: TensorDesc,
-    output_tensor: TensorDesc,
     strides: tuple[int, ...],
     dilations: tuple[int, ...],
     start_padding: tuple[int, ...],
@@ -60,7 +60,7 @@ def convolved_sizes(
     group_count: int,
     output_padding: tuple[int, ...] | None = None,
     direction: ConvolutionDirection = ConvolutionDirection.FORWARD,
-) -> Broken:
+) -> Shape:
     """Forward (size + paddings - span) / stride + 1, rounded down, with span (filter - 1) * dilation + 1.
 
     Backward a size that gives the input's forward. The pages have no formula. Backward there are as many
@@ -75,9 +75,7 @@ def convolved_sizes(
         found = [window.origins for window in spatial]
     padding = output_padding or (0,) * len(image)
     channels = _output_channels(filter_tensor, group_count, direction)
-    expected: list[Size] = [batch, channels, *map(_padded, found, padding)]
-    reason = "the input, filter, strides, dilations, padding and groups given"
-    yield from expect("output_tensor", output_tensor, expected, reason)
+    return (batch, channels, *map(_padded, found, padding))
 
 
 def _output_channels(filter_tensor: TensorDesc, group_count: int, direction: ConvolutionDirection) -> int:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from opendml.spec.operator_desc import Size2D
-from opendml.spec.rules.declared import Broken, rule
+from opendml.spec.rules.declared import Shape, rule, shape
+from opendml.spec.rules.rule import Broken
 from opendml.spec.rules.sizes import Size, expect, replaced, sizes_message
 from opendml.spec.tensor_desc import TensorDesc
 
 
+@shape("SLICE", reason="the Sizes given")
+def sliced_sizes(sizes: tuple[int, ...]) -> Shape:
+    """The output has the slice's sizes."""
+    return sizes
+
+
 @rule("SLICE")
-def sliced_sizes(
-    input_tensor: TensorDesc,
-    output_tensor: TensorDesc,
-    offsets: tuple[int, ...],
-    sizes: tuple[int, ...],
-    strides: tuple[int, ...],
+def slice_within_input(
+    input_tensor: TensorDesc, offsets: tuple[int, ...], sizes: tuple[int, ...], strides: tuple[int, ...]
 ) -> Broken:
-    """The output has the slice's sizes, and the slice lies within the input.
+    """The slice lies within the input.
 
     A stride of 0 is refused, as SLICE1's page does; SLICE's says nothing.
     """
-    yield from expect("output_tensor", output_tensor, sizes, "the Sizes given")
     slices = zip(input_tensor.sizes, offsets, sizes, strides, strict=True)
     for i, (size, offset, count, stride) in enumerate(slices):
         last = offset + (count - 1) * stride
@@ -29,16 +33,21 @@ def sliced_sizes(
             yield "offsets", f"[{i}]: {offset}; {steps} must be below {size}, not {last}"
 
 
-@rule("SLICE1", input_tensor="InputTensor", output_tensor="OutputTensor")
-@rule("SLICE_GRAD", input_tensor="OutputGradientTensor", output_tensor="InputGradientTensor")
+@shape("SLICE1", reason="the window and strides given")
+def windowed_sizes(input_window_sizes: tuple[int, ...], input_window_strides: tuple[int, ...]) -> Shape:
+    """The output has at most as many elements as the window, in steps of the stride."""
+    steps = zip(input_window_sizes, input_window_strides, strict=True)
+    return tuple(range(most, 0, -1) for extent, stride in steps for most in [1 + (extent - 1) // abs(stride)])
+
+
+@rule("SLICE1", input_tensor="InputTensor")
+@rule("SLICE_GRAD", input_tensor="OutputGradientTensor")
 def window_within_input(
     input_tensor: TensorDesc,
-    output_tensor: TensorDesc,
     input_window_offsets: tuple[int, ...],
     input_window_sizes: tuple[int, ...],
-    input_window_strides: tuple[int, ...],
 ) -> Broken:
-    """The window lies within the input, and has an element for each of the output's."""
+    """The window lies within the input."""
     windows = zip(input_tensor.sizes, input_window_offsets, input_window_sizes, strict=True)
     for i, (size, offset, extent) in enumerate(windows):
         if extent > size:
@@ -46,68 +55,102 @@ def window_within_input(
         elif offset + extent > size:
             allowed = f"must be at most {size - extent} for a window of {extent} in {size} elements"
             yield "input_window_offsets", f"[{i}]: {offset}; {allowed}"
-    for i, (extent, stride) in enumerate(zip(input_window_sizes, input_window_strides, strict=True)):
-        most = 1 + (extent - 1) // abs(stride)
-        if output_tensor.sizes[i] > most:
-            why = f"what a window of {extent} has with stride {stride}"
-            yield "output_tensor", f".Sizes[{i}]: {output_tensor.sizes[i]}; must be at most {most}, {why}"
 
 
-@rule("JOIN", parts="InputTensors", whole="OutputTensor")
-@rule("SPLIT", parts="OutputTensors", whole="InputTensor")
-def parts_of_whole(parts: tuple[TensorDesc, ...], whole: TensorDesc, axis: int) -> Broken:
+@rule("SLICE_GRAD")
+def gradient_of_window(
+    input_gradient_tensor: TensorDesc,
+    input_window_sizes: tuple[int, ...],
+    input_window_strides: tuple[int, ...],
+) -> Broken:
+    """The gradient that comes in has at most as many elements as the window, in steps of the stride."""
+    expected = windowed_sizes(input_window_sizes, input_window_strides)
+    yield from expect(
+        "input_gradient_tensor", input_gradient_tensor, expected, "the window and strides given"
+    )
+
+
+@rule("JOIN", basic=True)
+def equal_parts(input_tensors: tuple[TensorDesc, ...], axis: int) -> Broken:
+    """The parts have equal sizes but along the axis."""
+    yield from _parts("input_tensors", input_tensors, replaced(input_tensors[0].sizes, axis, None))
+
+
+@shape("JOIN", reason="the inputs and axis given")
+def joined_sizes(input_tensors: tuple[TensorDesc, ...], axis: int) -> Shape:
+    """The output has the sizes of the parts, and along the axis their sum."""
+    return replaced(input_tensors[0].sizes, axis, sum(part.sizes[axis] for part in input_tensors))
+
+
+@rule("SPLIT")
+def parts_of_whole(input_tensor: TensorDesc, output_tensors: tuple[TensorDesc, ...], axis: int) -> Broken:
     """The parts have the sizes of the whole but along the axis, where they add up to it."""
-    expected = replaced(whole.sizes, axis, None)
-    for i, part in enumerate(parts):
-        message = sizes_message(part, expected, "the other tensor and axis given")
-        if message:
-            yield "parts", f"[{i}]{message}"
-    total = sum(part.sizes[axis] for part in parts)
-    if total != whole.sizes[axis]:
+    yield from _parts("output_tensors", output_tensors, replaced(input_tensor.sizes, axis, None))
+    total, size = sum(part.sizes[axis] for part in output_tensors), input_tensor.sizes[axis]
+    if total != size:
+        allowed = f"must be the sum of the parts along the axis, {total}"
+        yield "input_tensor", f".Sizes[{axis}]: {size}; {allowed}"
+
+
+@shape("PADDING", "PADDING1", reason="the input and padding given")
+def padded_sizes(
+    input_tensor: TensorDesc, start_padding: tuple[int, ...], end_padding: tuple[int, ...]
+) -> Shape:
+    """The output is the input and the padding at both ends. Any mode pads any size, also 1."""
+    return tuple(map(sum, zip(input_tensor.sizes, start_padding, end_padding, strict=True)))
+
+
+@shape("TILE", reason="the input and repeats given")
+def tiled_sizes(input_tensor: TensorDesc, repeats: tuple[int, ...]) -> Shape:
+    """The output is the input, repeated in each dimension."""
+    return tuple(size * count for size, count in zip(input_tensor.sizes, repeats, strict=True))
+
+
+@shape("UPSAMPLE_2D", reason="the input and ScaleSize given")
+def upsampled_sizes(input_tensor: TensorDesc, scale_size: Size2D) -> Shape:
+    """ScaleSize multiplies height and width, the last two sizes."""
+    *leading, height, width = input_tensor.sizes
+    return (*leading, height * scale_size.height, width * scale_size.width)
+
+
+@rule("DEPTH_TO_SPACE", "DEPTH_TO_SPACE1", basic=True)
+def whole_blocks_of_depth(input_tensor: TensorDesc, block_size: int) -> Broken:
+    """The channels are a multiple of BlockSize squared."""
+    channels, block = input_tensor.sizes[1], block_size**2
+    if channels % block:
         yield (
-            "whole",
-            f".Sizes[{axis}]: {whole.sizes[axis]}; must be the sum of the parts along the axis, {total}",
+            "input_tensor",
+            f".Sizes[1]: {channels} channels; must be a multiple of {block} for BlockSize {block_size}",
         )
 
 
-@rule("PADDING", "PADDING1")
-def padded_sizes(
-    input_tensor: TensorDesc,
-    output_tensor: TensorDesc,
-    start_padding: tuple[int, ...],
-    end_padding: tuple[int, ...],
-) -> Broken:
-    """The output is the input and the padding at both ends. Any mode pads any size, also 1."""
-    expected = tuple(map(sum, zip(input_tensor.sizes, start_padding, end_padding, strict=True)))
-    yield from expect("output_tensor", output_tensor, expected, "the input and padding given")
+@shape("DEPTH_TO_SPACE", "DEPTH_TO_SPACE1", reason="the input and block size given")
+def sizes_in_space(input_tensor: TensorDesc, block_size: int) -> Shape:
+    """(N, C * B * B, H, W) in depth is (N, C, H * B, W * B) in space."""
+    batch, channels, height, width = input_tensor.sizes
+    return (batch, channels // block_size**2, height * block_size, width * block_size)
 
 
-@rule("TILE")
-def tiled_sizes(input_tensor: TensorDesc, output_tensor: TensorDesc, repeats: tuple[int, ...]) -> Broken:
-    """The output is the input, repeated in each dimension."""
-    expected = tuple(size * count for size, count in zip(input_tensor.sizes, repeats, strict=True))
-    yield from expect("output_tensor", output_tensor, expected, "the input and repeats given")
+@rule("SPACE_TO_DEPTH", "SPACE_TO_DEPTH1", basic=True)
+def whole_blocks_of_space(input_tensor: TensorDesc, block_size: int) -> Broken:
+    """Height and width are multiples of BlockSize."""
+    for i, size in enumerate(input_tensor.sizes[2:], 2):
+        if size % block_size:
+            yield "input_tensor", f".Sizes[{i}]: {size}; must be a multiple of BlockSize, {block_size}"
 
 
-@rule("UPSAMPLE_2D")
-def upsampled_sizes(input_tensor: TensorDesc, output_tensor: TensorDesc, scale_size: Size2D) -> Broken:
-    """ScaleSize multiplies height and width, the last two sizes."""
-    *leading, height, width = input_tensor.sizes
-    expected = (*leading, height * scale_size.height, width * scale_size.width)
-    yield from expect("output_tensor", output_tensor, expected, "the input and ScaleSize given")
+@shape("SPACE_TO_DEPTH", "SPACE_TO_DEPTH1", reason="the input and block size given")
+def sizes_in_depth(input_tensor: TensorDesc, block_size: int) -> Shape:
+    """(N, C, H * B, W * B) in space is (N, C * B * B, H, W) in depth.
 
-
-@rule("DEPTH_TO_SPACE", "DEPTH_TO_SPACE1", depth_tensor="InputTensor", space_tensor="OutputTensor")
-@rule("SPACE_TO_DEPTH", "SPACE_TO_DEPTH1", depth_tensor="OutputTensor", space_tensor="InputTensor")
-def block_sizes(depth_tensor: TensorDesc, space_tensor: TensorDesc, block_size: int) -> Broken:
-    """(N, C * B * B, H, W) in depth is (N, C, H * B, W * B) in space, which B must divide.
-
-    SPACE_TO_DEPTH's page prints the sizes of its inverse; its example shows these.
+    The page prints the sizes of its inverse; its example shows these.
     """
-    batch, channels, height, width = depth_tensor.sizes
-    space: tuple[Size, ...] = (batch, None, height * block_size, width * block_size)
-    yield from expect("space_tensor", space_tensor, space, "the other tensor and block size given")
-    needed = space_tensor.sizes[1] * block_size**2
-    if channels != needed:
-        allowed = f"must be {needed}, {block_size} * {block_size} times those in space"
-        yield "depth_tensor", f".Sizes[1]: {channels} channels; {allowed}"
+    batch, channels, height, width = input_tensor.sizes
+    return (batch, channels * block_size**2, height // block_size, width // block_size)
+
+
+def _parts(name: str, parts: tuple[TensorDesc, ...], expected: Sequence[Size]) -> Broken:
+    """Messages for the parts that have not the expected sizes."""
+    for i, part in enumerate(parts):
+        if message := sizes_message(part, expected, "the other tensors and axis given"):
+            yield name, f"[{i}]{message}"

@@ -1,37 +1,47 @@
-"""Rules of particular operators, written as functions of the fields that they read.
+"""Rules and shapes of particular operators, written as functions of the fields that they read.
 
 A function's parameters are fields by their Python names. A parameter with a default may be absent, from the
-desc or from the operator; where another one is None, the rule does not apply. The function yields
-(parameter, message) for everything that breaks the rule. It can rely on what the fields must be by
-themselves and on the basic rules: types, ranges, the ranks of the tables and of `same`, array lengths, axes.
-Its docstring is shown to users: it says what the rule is, and why where Microsoft's page does not.
+desc or from the operator; where another one is None, the function does not apply. It can rely on what the
+fields must be by themselves and on the basic rules: types, ranges, the ranks of the tables and of `same`,
+array lengths, axes. Its docstring is shown to users: it says what the rule is, and why where Microsoft's page
+does not.
+
+A rule yields (parameter, message) for everything that breaks it. A shape gives the sizes of the outputs: the
+validator compares with them, and calls take them.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.rule import Rule
+from opendml.spec.rules.sizes import Size, right_aligned, sizes_message
 from opendml.spec.schema import Field, Operator
 
-Broken = Iterator[tuple[str, str]]
-"""What breaks a rule: the parameter to blame, and a message that continues the field's name."""
+Shape = Sequence[Size] | Mapping[str, Sequence[Size]]
+"""The sizes of the outputs: of all that a shape is declared for, or of each by its Python name."""
 
-Function = TypeVar("Function", bound=Callable[..., Broken])
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class _Declaration(NamedTuple):
-    function: Callable[..., Broken]
-    bound: dict[str, str | int]
-    basic: bool
-    below: FeatureLevel | None
+    """A function with what its parameters are bound to; what comes after `below` is for shapes alone."""
+
+    function: Callable[..., Any]
+    bound: Mapping[str, str | int]
+    basic: bool = False
+    below: FeatureLevel | None = None
+    outputs: tuple[str, ...] = ()
+    reason: str = ""
+    leading_ones: bool = False
 
 
-_declarations: dict[str, list[_Declaration]] = {}
+_rules: dict[str, list[_Declaration]] = {}
+_shapes: dict[str, _Declaration] = {}
 
 
 def rule(
@@ -49,53 +59,140 @@ def rule(
 
     def register(function: Function) -> Function:
         for operator in operators:
-            _declarations.setdefault(operator, []).append(_Declaration(function, bound, basic, below))
+            _rules.setdefault(operator, []).append(_Declaration(function, bound, basic, below))
+        return function
+
+    return register
+
+
+def shape(
+    *operators: str,
+    reason: str,
+    outputs: tuple[str, ...] = ("OutputTensor",),
+    leading_ones: bool = False,
+    **bound: str | int,
+) -> Callable[[Function], Function]:
+    """Registers the shape of operators: a function from inputs and attributes to a `Shape`.
+
+    Args:
+        operators: their names.
+        reason: what the sizes follow from, as in "must be [2, 3] for the input and axes given".
+        outputs: DirectML's names of the outputs that have the sizes, where the function gives one sequence.
+        leading_ones: outputs may have more dimensions than the shape, or fewer, of size 1 in front.
+        bound: as of `rule`.
+    """
+
+    def register(function: Function) -> Function:
+        declaration = _Declaration(
+            function, bound, outputs=outputs, reason=reason, leading_ones=leading_ones
+        )
+        _shapes.update(dict.fromkeys(operators, declaration))
         return function
 
     return register
 
 
 def declared_rules(operator: Operator, level: FeatureLevel) -> list[Rule]:
-    """The rules that were registered for the operator and hold at that level.
+    """The rules that were registered for the operator and hold at that level, that of its shape included.
 
     Raises:
         TypeError: a rule has a parameter without default that is no field of the operator.
     """
-    return [
+    found = [
         _rule(operator, declaration)
-        for declaration in _declarations.get(operator.name, ())
+        for declaration in _rules.get(operator.name, ())
         if declaration.below is None or level < declaration.below
     ]
+    if operator.name in _shapes:
+        found.append(_rule_of_shape(operator, _shapes[operator.name]))
+    return found
+
+
+def declared_shape(operator: Operator, desc: OperatorDesc) -> Mapping[str, Sequence[Size]]:
+    """The sizes of the operator's outputs by their Python names, as far as a shape was registered for it.
+
+    Args:
+        operator: its facts.
+        desc: a desc whose inputs and attributes are valid; its outputs are not read.
+    """
+    declaration = _shapes.get(operator.name)
+    return {} if declaration is None else _Bound(operator, declaration).shape(desc)
+
+
+class _Bound:
+    """A declared function with the fields of one operator for its parameters."""
+
+    def __init__(self, operator: Operator, declaration: _Declaration) -> None:
+        self.function, self.fields = declaration.function, dict[str, Field]()
+        self._names = declaration.outputs
+        self._outputs = {
+            field.name: field.python_name for field in operator.tensors if field.kind == "OUTPUT_TENSOR"
+        }
+        by_name = {field.name: field for field in operator.fields}
+        by_name |= {field.python_name: field for field in operator.fields if not field.is_count}
+        self._arguments: list[Any] = []
+        self._read: list[tuple[int, str, bool]] = []
+        for position, parameter in enumerate(inspect.signature(self.function).parameters.values()):
+            value = declaration.bound.get(parameter.name, parameter.name)
+            required = parameter.default is inspect.Parameter.empty
+            self._arguments.append(value if isinstance(value, int) else parameter.default)
+            if isinstance(value, int):
+                continue
+            if value in by_name:
+                self.fields[parameter.name] = by_name[value]
+                self._read.append((position, by_name[value].python_name, required))
+            elif required or parameter.name in declaration.bound:
+                raise TypeError(f"{operator.name}: {self.function.__name__} reads {value}, which is no field")
+
+    @property
+    def text(self) -> str:
+        """The function's docstring as one paragraph."""
+        return " ".join((self.function.__doc__ or "").split())
+
+    def result(self, desc: OperatorDesc) -> Any:
+        """What the function says of a desc; None where it does not apply."""
+        values = self._arguments.copy()
+        for position, name, required in self._read:
+            value = getattr(desc, name)
+            if value is None and required:
+                return None
+            values[position] = value
+        return self.function(*values)
+
+    def shape(self, desc: OperatorDesc) -> Mapping[str, Sequence[Size]]:
+        """The sizes that a shape gives, by the outputs' Python names."""
+        found = self.result(desc)
+        if found is None:
+            return {}
+        if isinstance(found, Mapping):
+            return {name: found[name] for name in self._outputs.values()}
+        return {self._outputs[name]: found for name in self._names}
 
 
 def _rule(operator: Operator, declaration: _Declaration) -> Rule:
-    function, bound, basic, _ = declaration
-    by_name = {field.name: field for field in operator.fields}
-    by_name |= {field.python_name: field for field in operator.fields if not field.is_count}
-    arguments: list[Any] = []
-    read: list[tuple[int, str, bool]] = []
-    fields: dict[str, Field] = {}
-    for position, parameter in enumerate(inspect.signature(function).parameters.values()):
-        value = bound.get(parameter.name, parameter.name)
-        required = parameter.default is inspect.Parameter.empty
-        arguments.append(parameter.default)
-        if isinstance(value, int):
-            arguments[position] = value
-        elif value in by_name:
-            fields[parameter.name] = by_name[value]
-            read.append((position, by_name[value].python_name, required))
-        elif required or parameter.name in bound:
-            raise TypeError(f"{operator.name}: {function.__name__} reads {value}, which is no field")
+    bound = _Bound(operator, declaration)
 
     def check(desc: OperatorDesc) -> Iterator[tuple[Field, str]]:
-        values = arguments.copy()
-        for position, name, required in read:
-            value = getattr(desc, name)
-            if value is None and required:
-                return
-            values[position] = value
-        for parameter, message in function(*values):
-            yield fields[parameter], message
+        for parameter, message in bound.result(desc) or ():
+            yield bound.fields[parameter], message
 
-    text = " ".join((function.__doc__ or "").split())
-    return Rule(function.__name__, tuple(fields.values()), check, basic, text)
+    return Rule(bound.function.__name__, tuple(bound.fields.values()), check, declaration.basic, bound.text)
+
+
+def _rule_of_shape(operator: Operator, declaration: _Declaration) -> Rule:
+    """That the outputs which are given have the sizes of the shape."""
+    bound = _Bound(operator, declaration)
+    outputs = {field.python_name: field for field in operator.tensors if field.kind == "OUTPUT_TENSOR"}
+
+    def check(desc: OperatorDesc) -> Iterator[tuple[Field, str]]:
+        for name, expected in bound.shape(desc).items():
+            tensor = getattr(desc, name)
+            if tensor is None:
+                continue
+            if declaration.leading_ones:
+                expected = right_aligned(expected, len(tensor.sizes))
+            if message := sizes_message(tensor, expected, declaration.reason):
+                yield outputs[name], message
+
+    fields = (*bound.fields.values(), *outputs.values())
+    return Rule(bound.function.__name__, fields, check, text=bound.text)

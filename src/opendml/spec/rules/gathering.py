@@ -4,32 +4,30 @@ from __future__ import annotations
 
 from math import prod
 
-from opendml.spec.rules.declared import Broken, rule
-from opendml.spec.rules.sizes import Size, expect, replaced, right_aligned, without_leading_ones
+from opendml.spec.rules.declared import Shape, rule, shape
+from opendml.spec.rules.rule import Broken
+from opendml.spec.rules.sizes import expect, replaced, right_aligned, without_leading_ones
 from opendml.spec.tensor_desc import TensorDesc
 
 
-@rule("GATHER")
-def gathered_sizes(
-    input_tensor: TensorDesc,
-    indices_tensor: TensorDesc,
-    output_tensor: TensorDesc,
-    axis: int,
-    index_dimensions: int,
-) -> Broken:
-    """The last IndexDimensions sizes of the indices stand in the output for the input's size at the axis.
+@rule("GATHER", basic=True)
+def meaningful_indices(indices_tensor: TensorDesc, index_dimensions: int) -> Broken:
+    """The last IndexDimensions sizes of the indices count; those before them are 1.
 
     The page's range excludes the indices' number of dimensions; its first example has it.
     """
+    yield from _meaningful("indices_tensor", indices_tensor, "index_dimensions", index_dimensions, 0)
+
+
+@shape("GATHER", reason="the input, indices, axis and IndexDimensions given")
+def gathered_sizes(
+    input_tensor: TensorDesc, indices_tensor: TensorDesc, axis: int, index_dimensions: int
+) -> Shape:
+    """The last IndexDimensions sizes of the indices stand in the output for the input's size at the axis."""
     rank = len(input_tensor.sizes)
-    wrong = list(_meaningful("indices_tensor", indices_tensor, "index_dimensions", index_dimensions, 0))
-    yield from wrong
-    if wrong:
-        return
     indices = indices_tensor.sizes[rank - index_dimensions :]
     sizes = (*input_tensor.sizes[:axis], *indices, *input_tensor.sizes[axis + 1 :])
-    reason = "the input, indices, axis and IndexDimensions given"
-    yield from expect("output_tensor", output_tensor, right_aligned(sizes, rank), reason)
+    return right_aligned(sizes, rank)
 
 
 @rule("GATHER_ELEMENTS", whole="InputTensor")
@@ -40,21 +38,17 @@ def indexed_along_axis(whole: TensorDesc, indices_tensor: TensorDesc, axis: int)
     yield from expect("indices_tensor", indices_tensor, expected, "the input and axis given")
 
 
-@rule("GATHER_ND", "GATHER_ND1", elements="OutputTensor")
-@rule("SCATTER_ND", elements="UpdatesTensor")
-def indexed_by_tuples(
+@rule("GATHER_ND", "GATHER_ND1", "SCATTER_ND", basic=True)
+def indices_as_tuples(
     input_tensor: TensorDesc,
     indices_tensor: TensorDesc,
-    elements: TensorDesc,
     input_dimension_count: int,
     indices_dimension_count: int,
     batch_dimension_count: int = 0,
 ) -> Broken:
-    """The elements have the indices' sizes but for the last, then the input's after batch and index tuple.
+    """Batch and index tuple together have at most as many dimensions as the input.
 
-    The pages print the input's last sizes, as many as the tuple is long, and SCATTER_ND's excludes the
-    tensors' number of dimensions from the counts; their own examples do neither. Batch and tuple together
-    have at most as many dimensions as the input.
+    SCATTER_ND's page excludes the tensors' number of dimensions from the counts; its own example does not.
     """
     rank, reads, tuples = len(input_tensor.sizes), input_dimension_count, indices_dimension_count
     wrong = [
@@ -76,16 +70,64 @@ def indexed_by_tuples(
         return
     leading = (*(1,) * (rank - tuples), *data[:batch], *(None,) * (tuples - batch))
     yield from expect("indices_tensor", indices_tensor, leading, "the batch of the input")
-    sizes = (*indices[:-1], *data[batch + length :])
-    reason = "the input, indices and dimension counts given"
-    yield from expect("elements", elements, right_aligned(sizes, rank), reason)
 
 
-@rule("ONE_HOT", whole="OutputTensor", lines="IndicesTensor")
-@rule("REVERSE_SUBSEQUENCES", whole="InputTensor", lines="SequenceLengthsTensor")
-def one_for_each_line(whole: TensorDesc, lines: TensorDesc, axis: int) -> Broken:
-    """One index or length for each line along the axis."""
-    yield from expect("lines", lines, replaced(whole.sizes, axis, 1), "the other tensor and axis given")
+_TUPLES = "the input, indices and dimension counts given"
+
+
+@shape("GATHER_ND", "GATHER_ND1", reason=_TUPLES)
+def elements_of_tuples(
+    input_tensor: TensorDesc,
+    indices_tensor: TensorDesc,
+    input_dimension_count: int,
+    indices_dimension_count: int,
+    batch_dimension_count: int = 0,
+) -> Shape:
+    """The elements have the indices' sizes but for the last, then the input's after batch and index tuple.
+
+    The pages print the input's last sizes, as many as the tuple is long; their own examples do not.
+    """
+    rank = len(input_tensor.sizes)
+    data = input_tensor.sizes[rank - input_dimension_count :]
+    indices = indices_tensor.sizes[rank - indices_dimension_count :]
+    return right_aligned((*indices[:-1], *data[batch_dimension_count + indices[-1] :]), rank)
+
+
+@rule("SCATTER_ND")
+def updates_of_tuples(
+    input_tensor: TensorDesc,
+    indices_tensor: TensorDesc,
+    updates_tensor: TensorDesc,
+    input_dimension_count: int,
+    indices_dimension_count: int,
+) -> Broken:
+    """The updates have the sizes of the elements that the index tuples name."""
+    expected = elements_of_tuples(
+        input_tensor, indices_tensor, input_dimension_count, indices_dimension_count
+    )
+    yield from expect("updates_tensor", updates_tensor, expected, _TUPLES)
+
+
+@rule("REVERSE_SUBSEQUENCES")
+def length_of_each_line(input_tensor: TensorDesc, sequence_lengths_tensor: TensorDesc, axis: int) -> Broken:
+    """One length for each line along the axis."""
+    expected = replaced(input_tensor.sizes, axis, 1)
+    yield from expect(
+        "sequence_lengths_tensor", sequence_lengths_tensor, expected, "the input and axis given"
+    )
+
+
+@rule("ONE_HOT", basic=True)
+def one_index_of_each_line(indices_tensor: TensorDesc, axis: int) -> Broken:
+    """One index for each line along the axis."""
+    expected = replaced((None,) * len(indices_tensor.sizes), axis, 1)
+    yield from expect("indices_tensor", indices_tensor, expected, "the axis given")
+
+
+@shape("ONE_HOT", reason="the indices and axis given")
+def one_hot_sizes(indices_tensor: TensorDesc, axis: int) -> Shape:
+    """The output has the sizes of the indices, but along the axis any."""
+    return replaced(indices_tensor.sizes, axis, None)
 
 
 @rule("ONE_HOT")
@@ -102,28 +144,25 @@ def enough_elements(input_tensor: TensorDesc, axis: int, k: int) -> Broken:
         yield "k", f": {k}; must be at most {input_tensor.sizes[axis]}, InputTensor's size at axis {axis}"
 
 
-@rule("TOP_K", "TOP_K1")
-def top_sizes(
-    input_tensor: TensorDesc,
-    output_value_tensor: TensorDesc,
-    output_index_tensor: TensorDesc,
-    axis: int,
-    k: int,
-) -> Broken:
+@shape(
+    "TOP_K",
+    "TOP_K1",
+    outputs=("OutputValueTensor", "OutputIndexTensor"),
+    reason="the input, axis and K given",
+)
+def top_sizes(input_tensor: TensorDesc, axis: int, k: int) -> Shape:
     """Both outputs have the input's sizes, with K at the axis."""
-    expected = replaced(input_tensor.sizes, axis, k)
-    yield from expect("output_value_tensor", output_value_tensor, expected, "the input, axis and K given")
-    yield from expect("output_index_tensor", output_index_tensor, expected, "the input, axis and K given")
+    return replaced(input_tensor.sizes, axis, k)
 
 
-@rule("NONZERO_COORDINATES")
-def coordinate_sizes(input_tensor: TensorDesc, output_coordinates_tensor: TensorDesc) -> Broken:
+@shape(
+    "NONZERO_COORDINATES", outputs=("OutputCoordinatesTensor",), reason="the input given", leading_ones=True
+)
+def coordinate_sizes(input_tensor: TensorDesc) -> Shape:
     """A row for each element, of a coordinate for each dimension; those of leading ones may be left out."""
     rank, count = len(input_tensor.sizes), prod(input_tensor.sizes)
     fewest = max(1, len(without_leading_ones(input_tensor.sizes)))
-    row: tuple[Size, ...] = (count, tuple(range(fewest, rank + 1)))
-    expected = right_aligned(row, len(output_coordinates_tensor.sizes))
-    yield from expect("output_coordinates_tensor", output_coordinates_tensor, expected, "the input given")
+    return (count, range(rank, fewest - 1, -1))
 
 
 def _meaningful(name: str, tensor: TensorDesc, count_name: str, count: int, least: int) -> Broken:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.feature_level import full_name
-from opendml.spec.rules.declared import Broken, rule
+from opendml.spec.rules.declared import rule
+from opendml.spec.rules.rule import Broken
 from opendml.spec.tensor_desc import TensorDesc
 
 _SPATIAL_BELOW = FeatureLevel.LEVEL_4_0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from opendml.spec.enums import QuantizationType, TensorDataType
-from opendml.spec.rules.declared import Broken, rule
+from opendml.spec.rules.declared import rule
+from opendml.spec.rules.rule import Broken
 from opendml.spec.tensor_desc import TensorDesc
 
 

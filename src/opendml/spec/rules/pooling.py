@@ -4,58 +4,86 @@ from __future__ import annotations
 
 from math import prod
 
-from opendml.spec.rules.declared import Broken, rule
-from opendml.spec.rules.sizes import Size, expect
+from opendml.spec.rules.declared import Shape, rule, shape
+from opendml.spec.rules.rule import Broken
+from opendml.spec.rules.sizes import expect, right_aligned
 from opendml.spec.rules.windows import windows
 from opendml.spec.tensor_desc import TensorDesc
 
+_REASON = "the input, window, strides, dilations and padding given"
 
-@rule("AVERAGE_POOLING_GRAD", input_tensor="OutputGradientTensor", output_tensor="InputGradientTensor")
-@rule("MAX_POOLING_GRAD", output_tensor="InputGradientTensor")
-@rule("AVERAGE_POOLING", "AVERAGE_POOLING1", "QUANTIZED_LINEAR_AVERAGE_POOLING")
-@rule("LP_POOLING", "LP_POOLING1", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")
+
+@shape("AVERAGE_POOLING", "AVERAGE_POOLING1", "QUANTIZED_LINEAR_AVERAGE_POOLING", reason=_REASON)
+@shape("LP_POOLING", "LP_POOLING1", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2", reason=_REASON)
 def pooled_sizes(
     input_tensor: TensorDesc,
-    output_tensor: TensorDesc,
+    window_size: tuple[int, ...],
+    strides: tuple[int, ...],
+    start_padding: tuple[int, ...],
+    end_padding: tuple[int, ...],
+    dilations: tuple[int, ...] | None = None,
+) -> Shape:
+    """(size + paddings - span) / stride + 1, rounded down or up, with span (window - 1) * dilation + 1.
+
+    The pages round down, and leave the dilation out. DirectML's authors say (DirectML issue 205) that the
+    output's sizes tell how to round, and ONNX Runtime rounds up for its ceil_mode.
+    """
+    batch, channels, *image = input_tensor.sizes
+    spatial = windows(image, window_size, strides, dilations, start_padding, end_padding)
+    return (batch, channels, *(window.positions for window in spatial))
+
+
+@rule("AVERAGE_POOLING_GRAD", image_tensor="OutputGradientTensor")
+@rule("MAX_POOLING_GRAD", image_tensor="InputTensor")
+def pooled_gradient_sizes(
+    image_tensor: TensorDesc,
+    input_gradient_tensor: TensorDesc,
     window_size: tuple[int, ...],
     strides: tuple[int, ...],
     start_padding: tuple[int, ...],
     end_padding: tuple[int, ...],
     dilations: tuple[int, ...] | None = None,
 ) -> Broken:
-    """(size + paddings - span) / stride + 1, rounded down or up, with span (window - 1) * dilation + 1.
+    """The gradient that comes in has the sizes of the forward operator's output.
 
-    The pages round down, and leave the dilation out. DirectML's authors say (DirectML issue 205) that the
-    output's sizes tell how to round, and ONNX Runtime rounds up for its ceil_mode. Gradients have "typically"
-    the sizes of the forward tensors, say the pages; with others a position would have no window: they must.
+    The pages say "typically"; with others a position would have no window.
+    """
+    expected = pooled_sizes(image_tensor, window_size, strides, start_padding, end_padding, dilations)
+    yield from expect("input_gradient_tensor", input_gradient_tensor, expected, _REASON)
+
+
+@shape("UNFOLD", reason="the image, windows, strides, dilations and padding given", leading_ones=True)
+def unfolded_sizes(
+    input_tensor: TensorDesc,
+    window_sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    start_padding: tuple[int, ...],
+    end_padding: tuple[int, ...],
+) -> Shape:
+    """The columns are (N, C * window elements, window positions), after leading ones.
+
+    The pages say that both tensors have the same number of dimensions, and show columns of 3 dimensions for
+    images of 4, as ONNX Runtime gives them: both are accepted.
     """
     batch, channels, *image = input_tensor.sizes
-    spatial = windows(image, window_size, strides, dilations, start_padding, end_padding)
-    expected: list[Size] = [batch, channels, *(window.positions for window in spatial)]
-    reason = "the input, window, strides, dilations and padding given"
-    yield from expect("output_tensor", output_tensor, expected, reason)
+    spatial = windows(image, window_sizes, strides, dilations, start_padding, end_padding)
+    blocks = prod(window.positions.start for window in spatial)
+    return (batch, channels * prod(window_sizes), blocks)
 
 
-@rule("FOLD", columns_tensor="InputTensor", image_tensor="OutputTensor")
-@rule("UNFOLD", columns_tensor="OutputTensor", image_tensor="InputTensor")
-def unfolded_sizes(
-    columns_tensor: TensorDesc,
-    image_tensor: TensorDesc,
+@rule("FOLD")
+def folded_columns(
+    input_tensor: TensorDesc,
+    output_tensor: TensorDesc,
     window_sizes: tuple[int, ...],
     strides: tuple[int, ...],
     dilations: tuple[int, ...],
     start_padding: tuple[int, ...],
     end_padding: tuple[int, ...],
 ) -> Broken:
-    """The columns are (N, C * window elements, window positions), after leading ones.
-
-    The pages say that both tensors have the same number of dimensions, and show columns of 3 dimensions for
-    images of 4, as ONNX Runtime gives them: both are accepted.
-    """
-    batch, channels, *image = image_tensor.sizes
-    spatial = windows(image, window_sizes, strides, dilations, start_padding, end_padding)
-    blocks = prod(window.positions.start for window in spatial)
-    leading = (1,) * (len(columns_tensor.sizes) - 3)
-    expected = (*leading, batch, channels * prod(window_sizes), blocks)
+    """The input has the columns that UNFOLD makes of an image of the output's sizes."""
+    columns = unfolded_sizes(output_tensor, window_sizes, strides, dilations, start_padding, end_padding)
+    expected = right_aligned(columns, len(input_tensor.sizes))
     reason = "the image, windows, strides, dilations and padding given"
-    yield from expect("columns_tensor", columns_tensor, expected, reason)
+    yield from expect("input_tensor", input_tensor, expected, reason)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from opendml.spec.enums import RecurrentNetworkDirection
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.rules.declared import Broken, rule
+from opendml.spec.rules.declared import Shape, rule, shape
+from opendml.spec.rules.rule import Broken
 from opendml.spec.rules.sizes import Size, expect
 from opendml.spec.tensor_desc import TensorDesc
+
+_REASON = "the input, hidden size and direction given"
 
 
 @rule("RNN", gates=1)
@@ -23,13 +26,10 @@ def recurrent_sizes(
     cell_mem_init_tensor: TensorDesc | None = None,
     sequence_lengths_tensor: TensorDesc | None = None,
     peephole_tensor: TensorDesc | None = None,
-    output_sequence_tensor: TensorDesc | None = None,
-    output_single_tensor: TensorDesc | None = None,
-    output_cell_single_tensor: TensorDesc | None = None,
 ) -> Broken:
     """All sizes follow from the input's, the hidden size (the last of RecurrenceTensor) and the direction."""
     given = {name: tensor for name, tensor in locals().items() if isinstance(tensor, TensorDesc)}
-    _, steps, batch, features = input_tensor.sizes
+    _, _, batch, features = input_tensor.sizes
     hidden, directions = recurrence_tensor.sizes[3], _directions(direction)
     state = (1, directions, batch, hidden)
     expected: dict[str, tuple[Size, ...]] = {
@@ -41,12 +41,24 @@ def recurrent_sizes(
         "cell_mem_init_tensor": state,
         "sequence_lengths_tensor": (1, 1, 1, batch),
         "peephole_tensor": (1, 1, directions, 3 * hidden),
+    }
+    for name, tensor in given.items():
+        yield from expect(name, tensor, expected[name], _REASON)
+
+
+@shape("RNN", "GRU", "LSTM", reason=_REASON)
+def recurrent_output_sizes(
+    input_tensor: TensorDesc, recurrence_tensor: TensorDesc, direction: RecurrentNetworkDirection
+) -> Shape:
+    """A state for each direction and batch; in the sequence, also for each step."""
+    _, steps, batch, _ = input_tensor.sizes
+    hidden, directions = recurrence_tensor.sizes[3], _directions(direction)
+    state = (1, directions, batch, hidden)
+    return {
         "output_sequence_tensor": (steps, directions, batch, hidden),
         "output_single_tensor": state,
         "output_cell_single_tensor": state,
     }
-    for name, tensor in given.items():
-        yield from expect(name, tensor, expected[name], "the input, hidden size and direction given")
 
 
 @rule("RNN", each=1)

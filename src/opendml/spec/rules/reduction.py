@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from opendml.spec.enums import ReduceFunction
-from opendml.spec.rules.declared import Broken, rule
-from opendml.spec.rules.sizes import expect, without_leading_ones
+from opendml.spec.rules.declared import Shape, rule, shape
+from opendml.spec.rules.rule import Broken
+from opendml.spec.rules.sizes import without_leading_ones
 from opendml.spec.tensor_desc import TensorDesc
 
 _INDICES = (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
 
 
-@rule("REDUCE", "ARGMIN", "ARGMAX")
-def reduced_sizes(input_tensor: TensorDesc, output_tensor: TensorDesc, axes: tuple[int, ...]) -> Broken:
+@shape("REDUCE", "ARGMIN", "ARGMAX", reason="the input and axes given")
+def reduced_sizes(input_tensor: TensorDesc, axes: tuple[int, ...]) -> Shape:
     """The output has the input's sizes, with 1 at every axis that is reduced."""
-    expected = tuple(1 if i in axes else size for i, size in enumerate(input_tensor.sizes))
-    yield from expect("output_tensor", output_tensor, expected, "the input and axes given")
+    return tuple(1 if i in axes else size for i, size in enumerate(input_tensor.sizes))
 
 
 @rule("REDUCE")

@@ -4,44 +4,55 @@ from __future__ import annotations
 
 from opendml.spec.enums import ReduceFunction
 from opendml.spec.operator_desc import Size2D
-from opendml.spec.rules.declared import Broken, rule
+from opendml.spec.rules.declared import Shape, rule, shape
+from opendml.spec.rules.rule import Broken
 from opendml.spec.rules.sizes import expect, right_aligned
 from opendml.spec.tensor_desc import TensorDesc
 
 
-@rule("ROI_POOLING")
-def pooled_regions(
-    input_tensor: TensorDesc, roi_tensor: TensorDesc, output_tensor: TensorDesc, pooled_size: Size2D
-) -> Broken:
-    """Regions are (1, 1, N, 5), the output has the pooled size for each region and channel."""
+@rule("ROI_POOLING", basic=True)
+def corners_of_regions(roi_tensor: TensorDesc) -> Broken:
+    """Regions are (1, 1, N, 5): batch index and corners."""
     yield from expect("roi_tensor", roi_tensor, (1, 1, None, 5), "regions of batch index and corners")
-    expected = (roi_tensor.sizes[2], input_tensor.sizes[1], pooled_size.height, pooled_size.width)
-    yield from expect("output_tensor", output_tensor, expected, "the regions, channels and PooledSize given")
 
 
-@rule("ROI_ALIGN", "ROI_ALIGN1", aligned_tensor="OutputTensor")
-@rule("ROI_ALIGN_GRAD", aligned_tensor="InputGradientTensor")
-def aligned_regions(
+@shape("ROI_POOLING", reason="the regions, channels and PooledSize given")
+def pooled_regions(input_tensor: TensorDesc, roi_tensor: TensorDesc, pooled_size: Size2D) -> Shape:
+    """The output has the pooled size for each region and channel."""
+    return (roi_tensor.sizes[2], input_tensor.sizes[1], pooled_size.height, pooled_size.width)
+
+
+@rule("ROI_ALIGN", "ROI_ALIGN1", "ROI_ALIGN_GRAD")
+def regions_of_batches(roi_tensor: TensorDesc, batch_indices_tensor: TensorDesc) -> Broken:
+    """Regions are (N, 4) and batch indices (N), after leading ones."""
+    regions = right_aligned((None, 4), len(roi_tensor.sizes))
+    yield from expect("roi_tensor", roi_tensor, regions, "regions of two corners")
+    indices = right_aligned((roi_tensor.sizes[-2],), len(batch_indices_tensor.sizes))
+    yield from expect("batch_indices_tensor", batch_indices_tensor, indices, "the regions given")
+
+
+@shape("ROI_ALIGN", "ROI_ALIGN1", reason="the regions and channels given")
+def aligned_regions(input_tensor: TensorDesc, roi_tensor: TensorDesc) -> Shape:
+    """The output has each region and channel; its height and width are free."""
+    return (roi_tensor.sizes[-2], input_tensor.sizes[1], None, None)
+
+
+@rule("ROI_ALIGN_GRAD")
+def aligned_gradients(
     roi_tensor: TensorDesc,
-    batch_indices_tensor: TensorDesc,
-    aligned_tensor: TensorDesc,
+    input_gradient_tensor: TensorDesc,
     input_tensor: TensorDesc | None = None,
     output_gradient_tensor: TensorDesc | None = None,
 ) -> Broken:
-    """Regions are (N, 4) and batch indices (N), after leading ones; the aligned sizes are free.
+    """The gradient that comes in has the sizes of the forward output, the other those of the forward input.
 
-    The gradient's page says that it has "typically" the sizes of the forward input; it must where both are
-    given, because the batches and pixels would not be the same.
+    The page says "typically"; where both are given they must, because the batches and pixels would not be the
+    same.
     """
-    regions = right_aligned((None, 4), len(roi_tensor.sizes))
-    yield from expect("roi_tensor", roi_tensor, regions, "regions of two corners")
-    count = roi_tensor.sizes[-2]
-    indices = right_aligned((count,), len(batch_indices_tensor.sizes))
-    yield from expect("batch_indices_tensor", batch_indices_tensor, indices, "the regions given")
     image = input_tensor or output_gradient_tensor
-    channels = image.sizes[1] if image else None
+    expected = (roi_tensor.sizes[-2], image.sizes[1] if image else None, None, None)
     yield from expect(
-        "aligned_tensor", aligned_tensor, (count, channels, None, None), "the regions and channels given"
+        "input_gradient_tensor", input_gradient_tensor, expected, "the regions and channels given"
     )
     if input_tensor and output_gradient_tensor:
         yield from expect(

@@ -9,6 +9,9 @@ from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import Field
 from opendml.spec.tensor_desc import TensorDesc
 
+Broken = Iterator[tuple[str, str]]
+"""What breaks a rule: the parameter to blame, and a message that continues the field's name."""
+
 
 class Rule(NamedTuple):
     """A rule between fields.

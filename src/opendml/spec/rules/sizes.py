@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opendml.spec.rules.declared import Broken
+from opendml.spec.rules.rule import Broken
 from opendml.spec.tensor_desc import TensorDesc
 
 Size = int | tuple[int, ...] | range | None
-"""What one size must be: that number, one of several, or (None) anything."""
+"""What one size must be: that number, one of several, the usual one first, or (None) anything."""
 
 
 def expect(parameter: str, tensor: TensorDesc | None, expected: Sequence[Size], reason: str) -> Broken:
@@ -59,7 +59,7 @@ def without_leading_ones(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(sizes[first:])
 
 
-def replaced(sizes: Sequence[int], axis: int, size: Size) -> tuple[Size, ...]:
+def replaced(sizes: Sequence[Size], axis: int, size: Size) -> tuple[Size, ...]:
     """The sizes with another one at an axis."""
     return (*sizes[:axis], size, *sizes[axis + 1 :])
 
@@ -82,5 +82,5 @@ def _shown(size: Size) -> str:
     if size is None:
         return "any"
     if isinstance(size, range) and len(size) > 2:
-        return f"{size.start} to {size.stop - 1}"
+        return f"{min(size)} to {max(size)}"
     return str(size) if isinstance(size, int) else " or ".join(map(str, dict.fromkeys(size)))

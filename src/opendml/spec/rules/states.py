@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from opendml.spec.rules.declared import Broken, rule
+from opendml.spec.rules.declared import rule
+from opendml.spec.rules.rule import Broken
 from opendml.spec.rules.sizes import expect, right_aligned
 from opendml.spec.tensor_desc import TensorDesc
 
