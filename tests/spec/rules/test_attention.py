@@ -185,22 +185,36 @@ BROKEN = [
         [wrong_sizes("PastValueTensor", [2, 2, 5, 3], "[2, 2, 4, 3]", ATTENDED)],
     ),
     Broken(
-        "attention_sizes",
+        "attention_output_sizes",
         "MULTIHEAD_ATTENTION",
         {"OutputTensor": [2, 3, 4]},
-        [wrong_sizes("OutputTensor", [2, 3, 4], "[2, 3, 6]", ATTENDED)],
+        [".OutputTensor: sizes [2, 3, 4]; must be [2, 3, 6] for the query, key, value and heads given"],
     ),
     Broken(
-        "attention_sizes",
+        "attention_output_sizes",
         "MULTIHEAD_ATTENTION",
         {"OutputPresentKeyTensor": [2, 2, 5, 2]},
-        [wrong_sizes("OutputPresentKeyTensor", [2, 2, 5, 2], "[2, 2, 9, 2]", ATTENDED)],
+        [
+            wrong_sizes(
+                "OutputPresentKeyTensor",
+                [2, 2, 5, 2],
+                "[2, 2, 9, 2]",
+                "the query, key, value and heads given",
+            )
+        ],
     ),
     Broken(
-        "attention_sizes",
+        "attention_output_sizes",
         "MULTIHEAD_ATTENTION1",
         {"OutputPresentValueTensor": [2, 2, 9, 2]},
-        [wrong_sizes("OutputPresentValueTensor", [2, 2, 9, 2], "[2, 2, any, 3]", ATTENDED)],
+        [
+            wrong_sizes(
+                "OutputPresentValueTensor",
+                [2, 2, 9, 2],
+                "[2, 2, any, 3]",
+                "the query, key, value and heads given",
+            )
+        ],
     ),
     Broken(
         "attention_sizes",

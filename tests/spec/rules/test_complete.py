@@ -49,7 +49,7 @@ def test_every_parameter_of_a_rule_is_a_field_of_some_operator() -> None:
     """A parameter with a default that no operator has would never be read: a slip of the pen."""
     read: dict[str, set[str]] = {}
     every: dict[str, set[str]] = {}
-    for operator, declarations in declared._declarations.items():
+    for operator, declarations in {**declared._rules}.items():
         fields = {field.python_name for field in operators()[operator].fields}
         for function, bound, *_ in declarations:
             names = set(inspect.signature(function).parameters)

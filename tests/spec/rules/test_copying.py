@@ -31,13 +31,13 @@ BROKEN = [
         ],
     ),
     Broken(
-        "sliced_sizes",
+        "slice_within_input",
         "SLICE",
         {"Offsets": [1, 1, 1, 1, 1, 1, 1, 2]},
         [".Offsets[7]: 2; the last of 2 elements in steps of 2 must be below 4, not 4"],
     ),
     Broken(
-        "sliced_sizes",
+        "slice_within_input",
         "SLICE",
         {"Strides": [4294967295, 2, 2, 2, 2, 2, 2, 2]},
         [(".Offsets[0]: 1; the last of 2 elements in steps of 4294967295 must be below 4, not 4294967296")],
@@ -55,28 +55,56 @@ BROKEN = [
         [".InputWindowSizes[0]: 4294967295; must be at most 5, what there is"],
     ),
     Broken(
-        "window_within_input",
+        "windowed_sizes",
         "SLICE1",
         {"InputWindowStrides": [-4, 1, 1, 1, 1, 1, 1, 1]},
-        [".OutputTensor.Sizes[0]: 2; must be at most 1, what a window of 4 has with stride -4"],
+        [
+            wrong_sizes(
+                "OutputTensor",
+                [2, 2, 2, 2, 2, 2, 2, 2],
+                "[1, 2 or 1, 2 or 1, 2 or 1, 2 or 1, 2 or 1, 2 or 1, 2 or 1]",
+                "the window and strides given",
+            )
+        ],
     ),
     Broken(
-        "window_within_input",
+        "gradient_of_window",
         "SLICE_GRAD",
         {"InputGradientTensor": [3, 2, 2, 2, 2, 2, 2, 2]},
-        [(".InputGradientTensor.Sizes[0]: 3; must be at most 2, what a window of 4 has with stride -3")],
+        [
+            wrong_sizes(
+                "InputGradientTensor",
+                [3, 2, 2, 2, 2, 2, 2, 2],
+                "[2 or 1, 2 or 1, 2 or 1, 2 or 1, 2 or 1, 2 or 1, 2 or 1, 2 or 1]",
+                "the window and strides given",
+            )
+        ],
     ),
     Broken(
-        "parts_of_whole",
+        "joined_sizes",
         "JOIN",
         {"InputTensors": [[1, 2, 2, 2, 2, 2, 2, 2], [2] * 8]},
-        [".OutputTensor.Sizes[0]: 4; must be the sum of the parts along the axis, 3"],
+        [
+            wrong_sizes(
+                "OutputTensor",
+                [4, 2, 2, 2, 2, 2, 2, 2],
+                "[3, 2, 2, 2, 2, 2, 2, 2]",
+                "the inputs and axis given",
+            )
+        ],
     ),
     Broken(
-        "parts_of_whole",
+        "equal_parts",
         "JOIN",
         {"InputTensors": [[1, 2, 2, 2, 2, 2, 2, 2], [3, 3, 2, 2, 2, 2, 2, 2]]},
-        [wrong_sizes("InputTensors[1]", [3, 3, 2, 2, 2, 2, 2, 2], "[any, 2, 2, 2, 2, 2, 2, 2]", WHOLE)],
+        [
+            wrong_sizes(
+                "InputTensors[1]",
+                [3, 3, 2, 2, 2, 2, 2, 2],
+                "[any, 2, 2, 2, 2, 2, 2, 2]",
+                "the other tensors and axis given",
+            )
+        ],
     ),
     Broken(
         "parts_of_whole",
@@ -88,7 +116,14 @@ BROKEN = [
         "parts_of_whole",
         "SPLIT",
         {"OutputTensors": [[1, 2, 2, 2, 2, 2, 2, 1], [3, 2, 2, 2, 2, 2, 2, 2]]},
-        [wrong_sizes("OutputTensors[0]", [1, 2, 2, 2, 2, 2, 2, 1], "[any, 2, 2, 2, 2, 2, 2, 2]", WHOLE)],
+        [
+            wrong_sizes(
+                "OutputTensors[0]",
+                [1, 2, 2, 2, 2, 2, 2, 1],
+                "[any, 2, 2, 2, 2, 2, 2, 2]",
+                "the other tensors and axis given",
+            )
+        ],
     ),
     Broken(
         "padded_sizes",
@@ -146,37 +181,28 @@ BROKEN = [
         ],
     ),
     Broken(
-        "block_sizes",
+        "whole_blocks_of_space",
         "SPACE_TO_DEPTH",
         {"InputTensor": [2, 3, 7, 10]},
-        [
-            wrong_sizes(
-                "InputTensor", [2, 3, 7, 10], "[2, any, 6, 10]", "the other tensor and block size given"
-            )
-        ],
+        [".InputTensor.Sizes[2]: 7; must be a multiple of BlockSize, 2"],
     ),
     Broken(
-        "block_sizes",
+        "sizes_in_depth",
         "SPACE_TO_DEPTH1",
         {"OutputTensor": [2, 9, 3, 5]},
-        [".OutputTensor.Sizes[1]: 9 channels; must be 12, 2 * 2 times those in space"],
+        [".OutputTensor: sizes [2, 9, 3, 5]; must be [2, 12, 3, 5] for the input and block size given"],
     ),
     Broken(
-        "block_sizes",
+        "whole_blocks_of_depth",
         "DEPTH_TO_SPACE",
         {"InputTensor": [2, 13, 3, 5]},
-        [".InputTensor.Sizes[1]: 13 channels; must be 12, 2 * 2 times those in space"],
+        [".InputTensor.Sizes[1]: 13 channels; must be a multiple of 4 for BlockSize 2"],
     ),
     Broken(
-        "block_sizes",
+        "sizes_in_space",
         "DEPTH_TO_SPACE1",
         {"BlockSize": 1},
-        [
-            ".InputTensor.Sizes[1]: 12 channels; must be 3, 1 * 1 times those in space",
-            wrong_sizes(
-                "OutputTensor", [2, 3, 6, 10], "[2, any, 3, 5]", "the other tensor and block size given"
-            ),
-        ],
+        [".OutputTensor: sizes [2, 3, 6, 10]; must be [2, 12, 3, 5] for the input and block size given"],
     ),
 ]
 

@@ -26,13 +26,13 @@ BROKEN = [
         ],
     ),
     Broken(
-        "gathered_sizes",
+        "meaningful_indices",
         "GATHER",
         {"IndexDimensions": 9},
         [".IndexDimensions: 9; must be 0 to 8, the tensor's number of dimensions"],
     ),
     Broken(
-        "gathered_sizes",
+        "meaningful_indices",
         "GATHER",
         {"IndexDimensions": 0},
         [
@@ -43,7 +43,7 @@ BROKEN = [
         ],
     ),
     Broken(
-        "gathered_sizes",
+        "meaningful_indices",
         "GATHER",
         {"IndicesTensor": [2, 1, 1, 1, 1, 1, 1, 3]},
         [
@@ -93,25 +93,25 @@ BROKEN = [
         ],
     ),
     Broken(
-        "indexed_by_tuples",
+        "elements_of_tuples",
         "GATHER_ND",
         {"OutputTensor": [1, 1, 1, 1, 1, 3, 4, 6]},
         [wrong_sizes("OutputTensor", [1, 1, 1, 1, 1, 3, 4, 6], "[1, 1, 1, 1, 1, 3, 4, 7]", TUPLES)],
     ),
     Broken(
-        "indexed_by_tuples",
+        "indices_as_tuples",
         "GATHER_ND",
         {"InputDimensionCount": 0},
         [".InputDimensionCount: 0; must be 1 to 8, the tensor's number of dimensions"],
     ),
     Broken(
-        "indexed_by_tuples",
+        "indices_as_tuples",
         "GATHER_ND1",
         {"IndicesDimensionCount": 9},
         [".IndicesDimensionCount: 9; must be 1 to 8, the tensor's number of dimensions"],
     ),
     Broken(
-        "indexed_by_tuples",
+        "indices_as_tuples",
         "GATHER_ND1",
         {"IndicesDimensionCount": 2},
         [
@@ -122,13 +122,13 @@ BROKEN = [
         ],
     ),
     Broken(
-        "indexed_by_tuples",
+        "indices_as_tuples",
         "GATHER_ND1",
         {"IndicesTensor": [1, 1, 1, 1, 1, 3, 4, 4]},
         [".IndicesTensor.Sizes[7]: 4; must be at most 3, the input's dimensions"],
     ),
     Broken(
-        "indexed_by_tuples",
+        "indices_as_tuples",
         "GATHER_ND1",
         {"BatchDimensionCount": 3},
         [
@@ -139,13 +139,13 @@ BROKEN = [
         ],
     ),
     Broken(
-        "indexed_by_tuples",
+        "indices_as_tuples",
         "GATHER_ND1",
         {"BatchDimensionCount": 2},
         [(".IndicesTensor.Sizes[7]: 2; must be at most 1, the input's dimensions after those of the batch")],
     ),
     Broken(
-        "indexed_by_tuples",
+        "indices_as_tuples",
         "GATHER_ND1",
         {"BatchDimensionCount": 1},
         [
@@ -154,33 +154,59 @@ BROKEN = [
                 [1, 1, 1, 1, 1, 3, 4, 2],
                 "[1, 1, 1, 1, 1, 5, any, any]",
                 "the batch of the input",
-            ),
-            wrong_sizes("OutputTensor", [1, 1, 1, 1, 1, 3, 4, 7], "[1, 1, 1, 1, 1, 1, 3, 4]", TUPLES),
+            )
         ],
     ),
     Broken(
-        "indexed_by_tuples",
+        "updates_of_tuples",
         "SCATTER_ND",
         {"UpdatesTensor": [1, 1, 1, 1, 1, 3, 4, 6]},
         [wrong_sizes("UpdatesTensor", [1, 1, 1, 1, 1, 3, 4, 6], "[1, 1, 1, 1, 1, 3, 4, 7]", TUPLES)],
     ),
     Broken(
-        "indexed_by_tuples",
+        "indices_as_tuples",
         "SCATTER_ND",
         {"InputDimensionCount": 4294967295},
         [".InputDimensionCount: 4294967295; must be 1 to 8, the tensor's number of dimensions"],
     ),
     Broken(
-        "one_for_each_line",
+        "one_index_of_each_line",
         "ONE_HOT",
         {"IndicesTensor": [2] * 8},
-        [wrong_sizes("IndicesTensor", [2, 2, 2, 2, 2, 2, 2, 2], "[1, 2, 2, 2, 2, 2, 2, 2]", WHOLE)],
+        [
+            wrong_sizes(
+                "IndicesTensor",
+                [2, 2, 2, 2, 2, 2, 2, 2],
+                "[1, any, any, any, any, any, any, any]",
+                "the axis given",
+            )
+        ],
     ),
     Broken(
-        "one_for_each_line",
+        "one_hot_sizes",
+        "ONE_HOT",
+        {"OutputTensor": [2, 2, 2, 2, 2, 2, 2, 3]},
+        [
+            wrong_sizes(
+                "OutputTensor",
+                [2, 2, 2, 2, 2, 2, 2, 3],
+                "[any, 2, 2, 2, 2, 2, 2, 2]",
+                "the indices and axis given",
+            )
+        ],
+    ),
+    Broken(
+        "length_of_each_line",
         "REVERSE_SUBSEQUENCES",
         {"SequenceLengthsTensor": [1] * 8},
-        [wrong_sizes("SequenceLengthsTensor", [1, 1, 1, 1, 1, 1, 1, 1], "[1, 2, 2, 2, 2, 2, 2, 2]", WHOLE)],
+        [
+            wrong_sizes(
+                "SequenceLengthsTensor",
+                [1, 1, 1, 1, 1, 1, 1, 1],
+                "[1, 2, 2, 2, 2, 2, 2, 2]",
+                "the input and axis given",
+            )
+        ],
     ),
     Broken(
         "off_and_on",
@@ -231,7 +257,7 @@ BROKEN = [
         "coordinate_sizes",
         "NONZERO_COORDINATES",
         {"InputTensor": [1, 1, 1, 1, 1, 2, 2, 2], "OutputCoordinatesTensor": [8, 9]},
-        [wrong_sizes("OutputCoordinatesTensor", [8, 9], "[8, 3 or 4 or 5 or 6 or 7 or 8]", INPUT)],
+        [".OutputCoordinatesTensor: sizes [8, 9]; must be [8, 3 to 8] for the input given"],
     ),
     Broken(
         "coordinate_sizes",

@@ -69,13 +69,13 @@ BROKEN = [
         [wrong_sizes("OutputTensor", [2, 3, 2, 2, 2], "[2, 3, 4, 2 or 3, 2 or 3]", POOLED)],
     ),
     Broken(
-        "pooled_sizes",
+        "pooled_gradient_sizes",
         "AVERAGE_POOLING_GRAD",
         {"InputGradientTensor": [2, 3, 5, 3, 3]},
         [wrong_sizes("InputGradientTensor", [2, 3, 5, 3, 3], "[2, 3, 3 or 4, 3 or 4, 3 or 4]", POOLED)],
     ),
     Broken(
-        "pooled_sizes",
+        "pooled_gradient_sizes",
         "MAX_POOLING_GRAD",
         {"InputGradientTensor": [2, 3, 2, 2, 1]},
         [wrong_sizes("InputGradientTensor", [2, 3, 2, 2, 1], "[2, 3, 2 or 3, 2 or 3, 2 or 3]", POOLED)],
@@ -87,13 +87,13 @@ BROKEN = [
         [wrong_sizes("OutputTensor", [2, 3, 2, 2, 4], "[2, 3, 2 or 3, 2 or 3, 2 or 3]", POOLED)],
     ),
     Broken(
-        "unfolded_sizes",
+        "folded_columns",
         "FOLD",
         {"InputTensor": [1, 1, 1, 1, 1, 2, 6, 3]},
         [wrong_sizes("InputTensor", [1, 1, 1, 1, 1, 2, 6, 3], "[1, 1, 1, 1, 1, 2, 6, 2]", FOLDED)],
     ),
     Broken(
-        "unfolded_sizes",
+        "folded_columns",
         "FOLD",
         {"WindowSizes": [4, 1, 1, 1, 1, 1]},
         [no_sizes("InputTensor", [1, 1, 1, 1, 1, 2, 6, 2], "[1, 1, 1, 1, 1, 2, 12, 0]", FOLDED)],

@@ -60,19 +60,19 @@ BROKEN = [
         [wrong_sizes("PeepholeTensor", [1, 1, 1, 16], "[1, 1, 1, 12]", RECURRENT)],
     ),
     Broken(
-        "recurrent_sizes",
+        "recurrent_output_sizes",
         "RNN",
         {"OutputSequenceTensor": [1, 1, 2, 4]},
         [wrong_sizes("OutputSequenceTensor", [1, 1, 2, 4], "[5, 1, 2, 4]", RECURRENT)],
     ),
     Broken(
-        "recurrent_sizes",
+        "recurrent_output_sizes",
         "GRU",
         {"OutputSingleTensor": [5, 1, 2, 4]},
         [wrong_sizes("OutputSingleTensor", [5, 1, 2, 4], "[1, 1, 2, 4]", RECURRENT)],
     ),
     Broken(
-        "recurrent_sizes",
+        "recurrent_output_sizes",
         "LSTM",
         {"OutputCellSingleTensor": [1, 1, 2, 5]},
         [wrong_sizes("OutputCellSingleTensor", [1, 1, 2, 5], "[1, 1, 2, 4]", RECURRENT)],

@@ -10,7 +10,7 @@ from tests.spec.rules.breaking import Broken, Valid, wrong_sizes
 
 BROKEN = [
     Broken(
-        "pooled_regions",
+        "corners_of_regions",
         "ROI_POOLING",
         {"ROITensor": [1, 1, 5, 4]},
         [wrong_sizes("ROITensor", [1, 1, 5, 4], "[1, 1, any, 5]", "regions of batch index and corners")],
@@ -36,19 +36,19 @@ BROKEN = [
         ],
     ),
     Broken(
-        "aligned_regions",
+        "regions_of_batches",
         "ROI_ALIGN",
         {"ROITensor": [5, 5]},
         [wrong_sizes("ROITensor", [5, 5], "[any, 4]", "regions of two corners")],
     ),
     Broken(
-        "aligned_regions",
+        "regions_of_batches",
         "ROI_ALIGN",
         {"ROITensor": [2, 1, 5, 4]},
         [wrong_sizes("ROITensor", [2, 1, 5, 4], "[1, 1, any, 4]", "regions of two corners")],
     ),
     Broken(
-        "aligned_regions",
+        "regions_of_batches",
         "ROI_ALIGN1",
         {"BatchIndicesTensor": [5, 1]},
         [wrong_sizes("BatchIndicesTensor", [5, 1], "[1, 5]", "the regions given")],
@@ -60,7 +60,7 @@ BROKEN = [
         [wrong_sizes("OutputTensor", [5, 2, 4, 6], "[5, 3, any, any]", "the regions and channels given")],
     ),
     Broken(
-        "aligned_regions",
+        "aligned_gradients",
         "ROI_ALIGN_GRAD",
         {"InputGradientTensor": [4, 3, 4, 6]},
         [
@@ -70,7 +70,7 @@ BROKEN = [
         ],
     ),
     Broken(
-        "aligned_regions",
+        "aligned_gradients",
         "ROI_ALIGN_GRAD",
         {"OutputGradientTensor": [2, 3, 8, 9]},
         [wrong_sizes("OutputGradientTensor", [2, 3, 8, 9], "[2, 3, 8, 8]", "the InputTensor given")],

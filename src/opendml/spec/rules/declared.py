@@ -83,9 +83,7 @@ def shape(
     """
 
     def register(function: Function) -> Function:
-        declaration = _Declaration(
-            function, bound, outputs=outputs, reason=reason, leading_ones=leading_ones
-        )
+        declaration = _Declaration(function, bound, outputs=outputs, reason=reason, leading_ones=leading_ones)
         _shapes.update(dict.fromkeys(operators, declaration))
         return function
 
