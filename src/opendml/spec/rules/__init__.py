@@ -6,20 +6,22 @@ Those that many operators share are chosen by the operators' facts; those of a f
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 
 from opendml.spec.enums import FeatureLevel
+from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.arrays import counted_dimensions
 from opendml.spec.rules.axes import valid_axes
 from opendml.spec.rules.broadcasting import broadcastable, given_together, one_element
-from opendml.spec.rules.declared import declared_rules
+from opendml.spec.rules.declared import declared_rules, declared_shape
 from opendml.spec.rules.equality import equal_tensors
 from opendml.spec.rules.rule import Rule
 from opendml.spec.rules.scalars import fitting_scalar, type_of_tensor
+from opendml.spec.rules.sizes import Sizes
 from opendml.spec.schema import Operator
 
-__all__ = ["Rule", "rule_texts", "rules_of"]
+__all__ = ["Rule", "rule_texts", "rules_of", "shape_of"]
 
 FAMILIES = (
     "attention",
@@ -33,6 +35,7 @@ FAMILIES = (
     "recurrent",
     "reduction",
     "regions",
+    "resampling",
     "states",
 )
 
@@ -47,6 +50,17 @@ def rules_of(operator: Operator, level: FeatureLevel) -> list[Rule]:
 def rule_texts(operator: Operator, level: FeatureLevel) -> list[str]:
     """What is checked beyond the operator's facts: sizes, and decisions where Microsoft's page is silent."""
     return [rule.text for rule in rules_of(operator, level) if rule.text]
+
+
+def shape_of(operator: Operator, desc: OperatorDesc) -> Mapping[str, Sizes]:
+    """The sizes of outputs that follow from inputs and attributes, by the outputs' Python names.
+
+    Args:
+        operator: its facts.
+        desc: its desc, whose inputs and attributes are valid; the outputs are not read.
+    """
+    _declare()
+    return declared_shape(operator, desc)
 
 
 def _rules_of_types(operator: Operator, level: FeatureLevel) -> Iterator[Rule]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
-from opendml.spec.rules.declared import Shape, rule, shape
+from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import Size, expect, right_aligned
+from opendml.spec.rules.sizes import Size, Sizes, Usual, expect, right_aligned
 from opendml.spec.tensor_desc import TensorDesc
 
 _SOURCES = {
@@ -162,11 +163,12 @@ def attention_output_sizes(
     past_key_tensor: TensorDesc | None = None,
     past_value_tensor: TensorDesc | None = None,
     past_sequence_lengths_tensor: TensorDesc | None = None,
-) -> Shape:
+) -> Mapping[str, Sizes]:
     """A vector for each query; present keys and values are the past ones and the new ones."""
     given = {name: tensor for name, tensor in locals().items() if isinstance(tensor, TensorDesc)}
     found = _lengths(given, query_head_count, key_value_head_count)
-    present = (found.batch, found.shared, found.total)
+    total = Usual(found.keys + found.past) if found.total is None else found.total
+    present = (found.batch, found.shared, total)
     return {
         "output_tensor": (found.batch, found.queries, found.heads * found.value_size),
         "output_present_key_tensor": (*present, found.head_size),

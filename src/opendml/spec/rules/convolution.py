@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from opendml.spec.enums import ConvolutionDirection
-from opendml.spec.rules.declared import Shape, rule, shape
+from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import Size, expect
+from opendml.spec.rules.sizes import Size, Sizes, expect
 from opendml.spec.rules.windows import windows
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -60,7 +60,7 @@ def convolved_sizes(
     group_count: int,
     output_padding: tuple[int, ...] | None = None,
     direction: ConvolutionDirection = ConvolutionDirection.FORWARD,
-) -> Shape:
+) -> Sizes:
     """Forward (size + paddings - span) / stride + 1, rounded down, with span (filter - 1) * dilation + 1.
 
     Backward a size that gives the input's forward. The pages have no formula. Backward there are as many

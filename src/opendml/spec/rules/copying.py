@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opendml.spec.operator_desc import Size2D
-from opendml.spec.rules.declared import Shape, rule, shape
+from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import Size, expect, replaced, sizes_message
+from opendml.spec.rules.sizes import Size, Sizes, expect, replaced, sizes_message
 from opendml.spec.tensor_desc import TensorDesc
 
 
 @shape("SLICE", reason="the Sizes given")
-def sliced_sizes(sizes: tuple[int, ...]) -> Shape:
+def sliced_sizes(sizes: tuple[int, ...]) -> Sizes:
     """The output has the slice's sizes."""
     return sizes
 
@@ -34,7 +34,7 @@ def slice_within_input(
 
 
 @shape("SLICE1", reason="the window and strides given")
-def windowed_sizes(input_window_sizes: tuple[int, ...], input_window_strides: tuple[int, ...]) -> Shape:
+def windowed_sizes(input_window_sizes: tuple[int, ...], input_window_strides: tuple[int, ...]) -> Sizes:
     """The output has at most as many elements as the window, in steps of the stride."""
     steps = zip(input_window_sizes, input_window_strides, strict=True)
     return tuple(range(most, 0, -1) for extent, stride in steps for most in [1 + (extent - 1) // abs(stride)])
@@ -77,7 +77,7 @@ def equal_parts(input_tensors: tuple[TensorDesc, ...], axis: int) -> Broken:
 
 
 @shape("JOIN", reason="the inputs and axis given")
-def joined_sizes(input_tensors: tuple[TensorDesc, ...], axis: int) -> Shape:
+def joined_sizes(input_tensors: tuple[TensorDesc, ...], axis: int) -> Sizes:
     """The output has the sizes of the parts, and along the axis their sum."""
     return replaced(input_tensors[0].sizes, axis, sum(part.sizes[axis] for part in input_tensors))
 
@@ -95,19 +95,19 @@ def parts_of_whole(input_tensor: TensorDesc, output_tensors: tuple[TensorDesc, .
 @shape("PADDING", "PADDING1", reason="the input and padding given")
 def padded_sizes(
     input_tensor: TensorDesc, start_padding: tuple[int, ...], end_padding: tuple[int, ...]
-) -> Shape:
+) -> Sizes:
     """The output is the input and the padding at both ends. Any mode pads any size, also 1."""
     return tuple(map(sum, zip(input_tensor.sizes, start_padding, end_padding, strict=True)))
 
 
 @shape("TILE", reason="the input and repeats given")
-def tiled_sizes(input_tensor: TensorDesc, repeats: tuple[int, ...]) -> Shape:
+def tiled_sizes(input_tensor: TensorDesc, repeats: tuple[int, ...]) -> Sizes:
     """The output is the input, repeated in each dimension."""
     return tuple(size * count for size, count in zip(input_tensor.sizes, repeats, strict=True))
 
 
 @shape("UPSAMPLE_2D", reason="the input and ScaleSize given")
-def upsampled_sizes(input_tensor: TensorDesc, scale_size: Size2D) -> Shape:
+def upsampled_sizes(input_tensor: TensorDesc, scale_size: Size2D) -> Sizes:
     """ScaleSize multiplies height and width, the last two sizes."""
     *leading, height, width = input_tensor.sizes
     return (*leading, height * scale_size.height, width * scale_size.width)
@@ -125,7 +125,7 @@ def whole_blocks_of_depth(input_tensor: TensorDesc, block_size: int) -> Broken:
 
 
 @shape("DEPTH_TO_SPACE", "DEPTH_TO_SPACE1", reason="the input and block size given")
-def sizes_in_space(input_tensor: TensorDesc, block_size: int) -> Shape:
+def sizes_in_space(input_tensor: TensorDesc, block_size: int) -> Sizes:
     """(N, C * B * B, H, W) in depth is (N, C, H * B, W * B) in space."""
     batch, channels, height, width = input_tensor.sizes
     return (batch, channels // block_size**2, height * block_size, width * block_size)
@@ -140,7 +140,7 @@ def whole_blocks_of_space(input_tensor: TensorDesc, block_size: int) -> Broken:
 
 
 @shape("SPACE_TO_DEPTH", "SPACE_TO_DEPTH1", reason="the input and block size given")
-def sizes_in_depth(input_tensor: TensorDesc, block_size: int) -> Shape:
+def sizes_in_depth(input_tensor: TensorDesc, block_size: int) -> Sizes:
     """(N, C, H * B, W * B) in space is (N, C * B * B, H, W) in depth.
 
     The page prints the sizes of its inverse; its example shows these.

@@ -13,17 +13,14 @@ validator compares with them, and calls take them.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.rule import Rule
-from opendml.spec.rules.sizes import Size, right_aligned, sizes_message
+from opendml.spec.rules.sizes import Sizes, right_aligned, sizes_message
 from opendml.spec.schema import Field, Operator
-
-Shape = Sequence[Size] | Mapping[str, Sequence[Size]]
-"""The sizes of the outputs: of all that a shape is declared for, or of each by its Python name."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -72,12 +69,15 @@ def shape(
     leading_ones: bool = False,
     **bound: str | int,
 ) -> Callable[[Function], Function]:
-    """Registers the shape of operators: a function from inputs and attributes to a `Shape`.
+    """Registers the shape of operators: a function from inputs and attributes to the sizes of the outputs.
+
+    Where these differ it gives a mapping from the outputs' Python names.
 
     Args:
         operators: their names.
-        reason: what the sizes follow from, as in "must be [2, 3] for the input and axes given".
-        outputs: DirectML's names of the outputs that have the sizes, where the function gives one sequence.
+        reason: what the sizes follow from, as in "must be [2, 3] for the input and axes given";
+            empty where all of them are `Usual`, so that there is nothing to check.
+        outputs: DirectML's names of the outputs that have the sizes, where it gives no mapping.
         leading_ones: outputs may have more dimensions than the shape, or fewer, of size 1 in front.
         bound: as of `rule`.
     """
@@ -101,12 +101,12 @@ def declared_rules(operator: Operator, level: FeatureLevel) -> list[Rule]:
         for declaration in _rules.get(operator.name, ())
         if declaration.below is None or level < declaration.below
     ]
-    if operator.name in _shapes:
+    if operator.name in _shapes and _shapes[operator.name].reason:
         found.append(_rule_of_shape(operator, _shapes[operator.name]))
     return found
 
 
-def declared_shape(operator: Operator, desc: OperatorDesc) -> Mapping[str, Sequence[Size]]:
+def declared_shape(operator: Operator, desc: OperatorDesc) -> Mapping[str, Sizes]:
     """The sizes of the operator's outputs by their Python names, as far as a shape was registered for it.
 
     Args:
@@ -157,7 +157,7 @@ class _Bound:
             values[position] = value
         return self.function(*values)
 
-    def shape(self, desc: OperatorDesc) -> Mapping[str, Sequence[Size]]:
+    def shape(self, desc: OperatorDesc) -> Mapping[str, Sizes]:
         """The sizes that a shape gives, by the outputs' Python names."""
         found = self.result(desc)
         if found is None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
-from opendml.spec.rules.declared import Shape, rule, shape
+from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import expect, replaced, right_aligned, without_leading_ones
+from opendml.spec.rules.sizes import Sizes, expect, replaced, right_aligned, without_leading_ones
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -22,7 +22,7 @@ def meaningful_indices(indices_tensor: TensorDesc, index_dimensions: int) -> Bro
 @shape("GATHER", reason="the input, indices, axis and IndexDimensions given")
 def gathered_sizes(
     input_tensor: TensorDesc, indices_tensor: TensorDesc, axis: int, index_dimensions: int
-) -> Shape:
+) -> Sizes:
     """The last IndexDimensions sizes of the indices stand in the output for the input's size at the axis."""
     rank = len(input_tensor.sizes)
     indices = indices_tensor.sizes[rank - index_dimensions :]
@@ -82,7 +82,7 @@ def elements_of_tuples(
     input_dimension_count: int,
     indices_dimension_count: int,
     batch_dimension_count: int = 0,
-) -> Shape:
+) -> Sizes:
     """The elements have the indices' sizes but for the last, then the input's after batch and index tuple.
 
     The pages print the input's last sizes, as many as the tuple is long; their own examples do not.
@@ -125,7 +125,7 @@ def one_index_of_each_line(indices_tensor: TensorDesc, axis: int) -> Broken:
 
 
 @shape("ONE_HOT", reason="the indices and axis given")
-def one_hot_sizes(indices_tensor: TensorDesc, axis: int) -> Shape:
+def one_hot_sizes(indices_tensor: TensorDesc, axis: int) -> Sizes:
     """The output has the sizes of the indices, but along the axis any."""
     return replaced(indices_tensor.sizes, axis, None)
 
@@ -150,7 +150,7 @@ def enough_elements(input_tensor: TensorDesc, axis: int, k: int) -> Broken:
     outputs=("OutputValueTensor", "OutputIndexTensor"),
     reason="the input, axis and K given",
 )
-def top_sizes(input_tensor: TensorDesc, axis: int, k: int) -> Shape:
+def top_sizes(input_tensor: TensorDesc, axis: int, k: int) -> Sizes:
     """Both outputs have the input's sizes, with K at the axis."""
     return replaced(input_tensor.sizes, axis, k)
 
@@ -158,7 +158,7 @@ def top_sizes(input_tensor: TensorDesc, axis: int, k: int) -> Shape:
 @shape(
     "NONZERO_COORDINATES", outputs=("OutputCoordinatesTensor",), reason="the input given", leading_ones=True
 )
-def coordinate_sizes(input_tensor: TensorDesc) -> Shape:
+def coordinate_sizes(input_tensor: TensorDesc) -> Sizes:
     """A row for each element, of a coordinate for each dimension; those of leading ones may be left out."""
     rank, count = len(input_tensor.sizes), prod(input_tensor.sizes)
     fewest = max(1, len(without_leading_ones(input_tensor.sizes)))

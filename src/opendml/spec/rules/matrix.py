@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from opendml.spec.enums import MatrixTransform
-from opendml.spec.rules.declared import Shape, rule, shape
+from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import Size, expect
+from opendml.spec.rules.sizes import Size, Sizes, expect
 from opendml.spec.tensor_desc import TensorDesc
 
 _PRODUCTS = (
@@ -40,7 +40,7 @@ def product_sizes(
     b_tensor: TensorDesc,
     trans_a: MatrixTransform = MatrixTransform.NONE,
     trans_b: MatrixTransform = MatrixTransform.NONE,
-) -> Shape:
+) -> Sizes:
     """(M, K) times (K, N) is (M, N), for each of the leading dimensions."""
     rows = a_tensor.sizes[-1 if trans_a is MatrixTransform.TRANSPOSE else -2]
     columns = b_tensor.sizes[-2 if trans_b is MatrixTransform.TRANSPOSE else -1]

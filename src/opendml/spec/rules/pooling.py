@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
-from opendml.spec.rules.declared import Shape, rule, shape
+from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import expect, right_aligned
+from opendml.spec.rules.sizes import Sizes, expect, right_aligned
 from opendml.spec.rules.windows import windows
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -22,7 +22,7 @@ def pooled_sizes(
     start_padding: tuple[int, ...],
     end_padding: tuple[int, ...],
     dilations: tuple[int, ...] | None = None,
-) -> Shape:
+) -> Sizes:
     """(size + paddings - span) / stride + 1, rounded down or up, with span (window - 1) * dilation + 1.
 
     The pages round down, and leave the dilation out. DirectML's authors say (DirectML issue 205) that the
@@ -60,7 +60,7 @@ def unfolded_sizes(
     dilations: tuple[int, ...],
     start_padding: tuple[int, ...],
     end_padding: tuple[int, ...],
-) -> Shape:
+) -> Sizes:
     """The columns are (N, C * window elements, window positions), after leading ones.
 
     The pages say that both tensors have the same number of dimensions, and show columns of 3 dimensions for

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from opendml.spec.enums import RecurrentNetworkDirection
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.rules.declared import Shape, rule, shape
+from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import Size, expect
+from opendml.spec.rules.sizes import Size, Sizes, expect
 from opendml.spec.tensor_desc import TensorDesc
 
 _REASON = "the input, hidden size and direction given"
@@ -49,7 +51,7 @@ def recurrent_sizes(
 @shape("RNN", "GRU", "LSTM", reason=_REASON)
 def recurrent_output_sizes(
     input_tensor: TensorDesc, recurrence_tensor: TensorDesc, direction: RecurrentNetworkDirection
-) -> Shape:
+) -> Mapping[str, Sizes]:
     """A state for each direction and batch; in the sequence, also for each step."""
     _, steps, batch, _ = input_tensor.sizes
     hidden, directions = recurrence_tensor.sizes[3], _directions(direction)

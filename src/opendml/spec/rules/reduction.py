@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from opendml.spec.enums import ReduceFunction
-from opendml.spec.rules.declared import Shape, rule, shape
+from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import without_leading_ones
+from opendml.spec.rules.sizes import Sizes, without_leading_ones
 from opendml.spec.tensor_desc import TensorDesc
 
 _INDICES = (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
 
 
 @shape("REDUCE", "ARGMIN", "ARGMAX", reason="the input and axes given")
-def reduced_sizes(input_tensor: TensorDesc, axes: tuple[int, ...]) -> Shape:
+def reduced_sizes(input_tensor: TensorDesc, axes: tuple[int, ...]) -> Sizes:
     """The output has the input's sizes, with 1 at every axis that is reduced."""
     return tuple(1 if i in axes else size for i, size in enumerate(input_tensor.sizes))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from opendml.spec.enums import ReduceFunction
 from opendml.spec.operator_desc import Size2D
-from opendml.spec.rules.declared import Shape, rule, shape
+from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import expect, right_aligned
+from opendml.spec.rules.sizes import Sizes, expect, right_aligned
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -17,7 +17,7 @@ def corners_of_regions(roi_tensor: TensorDesc) -> Broken:
 
 
 @shape("ROI_POOLING", reason="the regions, channels and PooledSize given")
-def pooled_regions(input_tensor: TensorDesc, roi_tensor: TensorDesc, pooled_size: Size2D) -> Shape:
+def pooled_regions(input_tensor: TensorDesc, roi_tensor: TensorDesc, pooled_size: Size2D) -> Sizes:
     """The output has the pooled size for each region and channel."""
     return (roi_tensor.sizes[2], input_tensor.sizes[1], pooled_size.height, pooled_size.width)
 
@@ -32,7 +32,7 @@ def regions_of_batches(roi_tensor: TensorDesc, batch_indices_tensor: TensorDesc)
 
 
 @shape("ROI_ALIGN", "ROI_ALIGN1", reason="the regions and channels given")
-def aligned_regions(input_tensor: TensorDesc, roi_tensor: TensorDesc) -> Shape:
+def aligned_regions(input_tensor: TensorDesc, roi_tensor: TensorDesc) -> Sizes:
     """The output has each region and channel; its height and width are free."""
     return (roi_tensor.sizes[-2], input_tensor.sizes[1], None, None)
 

@@ -7,11 +7,19 @@ from collections.abc import Sequence
 from opendml.spec.rules.rule import Broken
 from opendml.spec.tensor_desc import TensorDesc
 
+
+class Usual(int):
+    """A size that calls take, where any other is valid too."""
+
+
 Size = int | tuple[int, ...] | range | None
 """What one size must be: that number, one of several, the usual one first, or (None) anything."""
 
+Sizes = Sequence[Size]
+"""What the sizes of a tensor must be."""
 
-def expect(parameter: str, tensor: TensorDesc | None, expected: Sequence[Size], reason: str) -> Broken:
+
+def expect(parameter: str, tensor: TensorDesc | None, expected: Sizes, reason: str) -> Broken:
     """One message where the tensor is given and its sizes are not the expected ones.
 
     Args:
@@ -26,17 +34,17 @@ def expect(parameter: str, tensor: TensorDesc | None, expected: Sequence[Size], 
             yield parameter, message
 
 
-def sizes_message(tensor: TensorDesc, expected: Sequence[Size], reason: str) -> str | None:
+def sizes_message(tensor: TensorDesc, expected: Sizes, reason: str) -> str | None:
     """Why the tensor has not the expected sizes; None when it has them."""
     sizes = tensor.sizes
     if sizes == tuple(expected) or (len(sizes) == len(expected) and all(map(_fits, sizes, expected))):
         return None
-    if any(size is not None and _most(size) < 1 for size in expected):
+    if any(not (size is None or isinstance(size, Usual)) and _most(size) < 1 for size in expected):
         return f": sizes {list(sizes)}; none are right, because {reason} would make them {_listed(expected)}"
     return f": sizes {list(sizes)}; must be {_listed(expected)} for {reason}"
 
 
-def right_aligned(expected: Sequence[Size], rank: int) -> tuple[Size, ...]:
+def right_aligned(expected: Sizes, rank: int) -> tuple[Size, ...]:
     """The expected sizes with leading ones added, or left out, so that there are `rank` of them.
 
     Where too few of the leading ones can be 1 they stay, so that no tensor of that rank fits.
@@ -59,13 +67,13 @@ def without_leading_ones(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(sizes[first:])
 
 
-def replaced(sizes: Sequence[Size], axis: int, size: Size) -> tuple[Size, ...]:
+def replaced(sizes: Sizes, axis: int, size: Size) -> tuple[Size, ...]:
     """The sizes with another one at an axis."""
     return (*sizes[:axis], size, *sizes[axis + 1 :])
 
 
 def _fits(size: int, expected: Size) -> bool:
-    if expected is None:
+    if expected is None or isinstance(expected, Usual):
         return True
     return size == expected if isinstance(expected, int) else size in expected
 
@@ -74,12 +82,12 @@ def _most(size: int | tuple[int, ...] | range) -> int:
     return size if isinstance(size, int) else max(size[0], size[-1])
 
 
-def _listed(expected: Sequence[Size]) -> str:
+def _listed(expected: Sizes) -> str:
     return f"[{', '.join(map(_shown, expected))}]"
 
 
 def _shown(size: Size) -> str:
-    if size is None:
+    if size is None or isinstance(size, Usual):
         return "any"
     if isinstance(size, range) and len(size) > 2:
         return f"{min(size)} to {max(size)}"
