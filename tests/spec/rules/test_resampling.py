@@ -1,4 +1,4 @@
-"""Images of other sizes: any are valid, so that no rule can be broken. What calls take is in test_outputs.py."""
+"""Images of other sizes: any are valid, so that no rule can be broken; test_outputs.py has what calls take."""
 
 from __future__ import annotations
 

@@ -1,0 +1,48 @@
+"""Attributes with a number for each dimension, which calls may leave out: the plain form of the operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.schema import Field, Operator, operator
+
+_EACH: dict[str, float] = {
+    "Dilations": 1,
+    "EndPadding": 0,
+    "InputPixelOffsets": 0.5,
+    "InputWindowOffsets": 0,
+    "InputWindowStrides": 1,
+    "Offsets": 0,
+    "OutputPadding": 0,
+    "OutputPixelOffsets": -0.5,
+    "StartPadding": 0,
+    "Strides": 1,
+}
+"""The number for every dimension, by the attribute. Pixel offsets of 0.5 and -0.5 put the centres of pixels
+between whole coordinates, as ONNX's half_pixel does, and are what RESAMPLE (without offsets) means."""
+
+
+def has_rank_default(operator: Operator, field: Field) -> bool:
+    """Whether a call may leave the attribute out because its default depends on the number of dimensions."""
+    return field.name in _EACH and _count(operator, field) is not None
+
+
+def with_rank_defaults(desc: OperatorDesc) -> OperatorDesc:
+    """The desc with such attributes in place of None."""
+    facts = operator(desc.operator)
+    values: dict[str, Any] = {}
+    for field in facts.attributes:
+        if getattr(desc, field.python_name) is not None or field.name not in _EACH:
+            continue
+        if (count := _count(facts, field)) is not None and count.rank_of is not None:
+            tensor = getattr(desc, facts.field(count.rank_of).python_name)
+            if tensor is not None:
+                rank = len(tensor.sizes) - (2 if count.spatial else 0)
+                values[field.python_name] = (_EACH[field.name],) * max(rank, 0)
+    return desc.replace(**values) if values else desc
+
+
+def _count(operator: Operator, field: Field) -> Field | None:
+    """The count whose arrays have as many elements as a tensor has dimensions."""
+    return next((each for each in operator.fields if field.name in each.count_of and each.rank_of), None)
