@@ -1,4 +1,4 @@
-"""Images of other sizes: any are valid, so that no rule can be broken; test_outputs.py has what calls take."""
+"""Images of other sizes: any are valid, so no rule can be broken; test_outputs.py tests what calls take."""
 
 from __future__ import annotations
 
