@@ -88,7 +88,7 @@ class _Plan:
     """A compiled call: the arrays of every later call have the layouts that it was made for."""
 
     def __init__(self, name: str, program: Program, device: Device) -> None:
-        self.name = name
+        self.name, self.device = name, device
         (self.output,) = program.outputs
         self.make = array_maker(self.output)
         self.spans = [layout.span for layout in (*program.inputs, self.output)]
@@ -147,6 +147,7 @@ def _plan(
 ) -> _Plan:
     """The plan of a call, validated and compiled."""
     where = as_device(device)
+    where._require_present()
     layouts = [
         None if tensor is None else layout_of_array(tensor, f"{name}.{label}")
         for tensor, label in zip(tensors, input_names(name), strict=True)
