@@ -50,16 +50,21 @@ class CompiledOperator(Dispatchable):
     def __init__(self, device: Device, form: Form, flags: ExecutionFlags) -> None:
         self.device, self.name, self.flags = device, form.name, flags
         self.is_volatile = bool(flags & ExecutionFlags.DESCRIPTORS_VOLATILE)
-        self.is_initialized = False
-        """Whether an initializer has run."""
+        self._initialization: Command | None = None
+        """The one that has run."""
         self.persistent: Range | None = None
         """What the initializer has written, if there was something to write."""
         self.inputs, self.outputs = form.inputs, form.outputs
         self._in_place = form.in_place
-        self._executable = compile_work(form.work, device.kind, device.threads, device.show)
+        self._executable = compile_work(form.work, device.kind, device.threads, device._shower)
         self._constants = [self._resident(content) for content in form.constants]
         self._owned = OwnedTensors(form.inputs)
         self._lock = threading.Lock()
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether an initializer has run."""
+        return self._initialization is not None
 
     @property
     def input_tensors(self) -> list[TensorDesc | None]:
@@ -145,19 +150,35 @@ class CompiledOperator(Dispatchable):
         bound = BoundOperator(self.device, self._instance(place, bindings))
         return _Execution(self, bindings, bound)
 
-    def initialize(self, owned: Sequence[Range | None], persistent: Range | None) -> None:
-        """Copies the OWNED_BY_DML tensors into the persistent resource, which must not change from then on.
+    def initialize(
+        self, initialization: Command, owned: Sequence[Range | None], persistent: Range | None
+    ) -> None:
+        """Copies the OWNED_BY_DML tensors into the persistent resource, which must not change from then on
+        but by the same initialization.
 
         Raises:
-            InvalidArgument: it was initialized before.
+            InvalidArgument: another one has run before.
         """
         with self._lock:
-            if self.is_initialized:
-                raise InvalidArgument(f"{self.name}: is initialized already; that is done exactly once")
+            self.require_initializable(initialization)
             if persistent is not None:
                 self._owned.copy(owned, persistent)
             self.persistent = persistent
-            self.is_initialized = True
+            self._initialization = initialization
+
+    def require_initializable(self, initialization: Command) -> None:
+        """Checks that no other initialization than this one has run.
+
+        DirectML calls it an error to initialize an operator more than once. Executing what was recorded once
+        more is the same initialization: a command list may be executed as often as wanted.
+
+        Raises:
+            InvalidArgument: one has.
+        """
+        if self._initialization not in (None, initialization):
+            raise InvalidArgument(
+                f"{self.name}: is initialized already; only the recorder that did it may do it again"
+            )
 
     def _resident(self, content: bytes) -> OwnMemory:
         """Memory of the device with such content."""

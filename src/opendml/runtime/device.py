@@ -50,7 +50,9 @@ class Device(Removable):
         debug: shows what every operator of a graph computes, at every dispatch: a function that is called
             with an Intermediate for each, or a folder where each is written as a .npy file. It costs time,
             and changes no result. It concerns what `compile_operator`, `compile_graph` and `Graph.compile`
-            make.
+            make. The function is called in the thread that dispatches, and must not run such work of the
+            device itself: that raises InvalidArgument. What it raises ends the dispatch, whose outputs then
+            hold anything.
 
     Raises:
         InvalidArgument: no such kind, device or level, a number of threads below 1, or no function or folder.
@@ -78,8 +80,7 @@ class Device(Removable):
         """The number of the CUDA device; None for the other kinds."""
         self.feature_level = as_feature_level(feature_level)
         self.threads = threads
-        self.show = shower(debug)
-        """What shows a watched value; None without `debug`."""
+        self._shower = shower(debug)
 
     def __repr__(self) -> str:
         return f"Device({self.kind!r}, feature_level={self.feature_level.name.removeprefix('LEVEL_')!r})"
@@ -187,7 +188,8 @@ class Device(Removable):
         return CommandRecorder(self)
 
     def execute(self, recorder: CommandRecorder, stream: Any = None) -> None:
-        """Executes what was recorded, in its order, as often as wanted.
+        """Executes what was recorded, in its order, as often as wanted. A recorded initialization reads the
+        OWNED_BY_DML tensors anew each time.
 
         All is checked first: if it raises InvalidArgument, nothing has been executed.
 
@@ -198,12 +200,13 @@ class Device(Removable):
                 earlier work on the device.
 
         Raises:
-            InvalidArgument: another device's recorder, an operator that is not initialized, another
-                persistent resource than the initialized one, or what `record_dispatch` raises for bindings of
-                operators with DESCRIPTORS_VOLATILE; a stream for host memory.
+            InvalidArgument: another device's recorder, an operator that is not initialized or that something
+                else has initialized before, another persistent resource than the initialized one, or what
+                `record_dispatch` raises for bindings of operators with DESCRIPTORS_VOLATILE; a stream for
+                host memory.
             DeviceRemoved: the device was removed.
         """
-        self._require_present()
+        self._require_ready()
         if not isinstance(recorder, CommandRecorder) or recorder.device is not self:
             raise InvalidArgument(f"execute: {type(recorder).__name__}; a recorder of this device is needed")
         recorder.execute(stream)
@@ -298,6 +301,17 @@ class Device(Removable):
         """
         self._require_present()
         return record(self, bound)
+
+    def _require_ready(self) -> None:
+        """Checks that the device may run work that it shows.
+
+        Raises:
+            DeviceRemoved: it was removed.
+            InvalidArgument: it is its own debug function that asks.
+        """
+        self._require_present()
+        if self._shower is not None:
+            self._shower.require_idle()
 
     def synchronize(self) -> None:
         """Waits until all work on the device is done; on other devices than CUDA's a dispatch always is."""

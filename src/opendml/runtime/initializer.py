@@ -136,11 +136,12 @@ class _Initialization(Command):
 
     def check(self, initialized: dict[CompiledOperator, Range | None], stream: int | None) -> None:
         for compiled, persistent in zip(self._operators, self._outputs, strict=True):
-            if compiled.is_initialized or compiled in initialized:
-                raise InvalidArgument(f"{compiled.name}: is initialized already; that is done exactly once")
+            compiled.require_initializable(self)
+            if compiled in initialized:
+                raise InvalidArgument(f"{compiled.name}: is initialized already, by the same recorder")
             initialized[compiled] = persistent
 
     def run(self, stream: int | None) -> None:
         for work in zip(self._operators, self._inputs, self._outputs, strict=True):
             compiled, owned, persistent = work
-            compiled.initialize(owned, persistent)
+            compiled.initialize(self, owned, persistent)

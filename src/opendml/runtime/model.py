@@ -46,7 +46,9 @@ class Model:
         self.input_names = tuple(name for name in names if name is not None)
         self.output_names = output_names
         self._names, self._program = names, program
-        self._executable = compile_work(work_of(program, watched), device.kind, device.threads, device.show)
+        self._executable = compile_work(
+            work_of(program, watched), device.kind, device.threads, device._shower
+        )
         self._constants = {number: memory_of(array, "constant") for number, array in constants.items()}
         self._lock = threading.Lock()
 
@@ -62,6 +64,7 @@ class Model:
             InvalidArgument: a missing or unknown input, or one of another type, size or layout, or elsewhere.
         """
         _require_names(inputs, self.input_names)
+        self.device._require_ready()
         layouts = dict(zip(self.output_names, self._program.outputs, strict=True))
         call = self._call_on_cuda(inputs, {})
         if call is None:
@@ -86,6 +89,7 @@ class Model:
         """
         _require_names(inputs, self.input_names)
         _require_names(outputs, self.output_names)
+        self.device._require_ready()
         call = self._call_on_cuda(inputs, outputs)
         if call is not None:
             self._run_on_cuda(call, inputs, outputs)
