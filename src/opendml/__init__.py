@@ -138,3 +138,8 @@ __all__ = [
     "validate",
     *_functions,
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names: the modules behind them are not."""
+    return sorted([*__all__, "__all__", "__doc__", "__version__"])

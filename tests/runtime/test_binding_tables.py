@@ -138,11 +138,11 @@ def test_bindings_that_do_not_fit_are_refused_and_the_table_stays(case: str) -> 
     device = Device("cpu")
     table = device.create_binding_table(celu(device))
     table.bind_inputs([VALUES])
-    before = table.descriptors.bindings
+    before = table._descriptors.bindings
     with pytest.raises(InvalidArgument) as error:
         table.bind_inputs(make())
     assert message in str(error.value)
-    assert table.descriptors.bindings is before
+    assert table._descriptors.bindings is before
 
 
 def test_outputs_must_be_writable() -> None:

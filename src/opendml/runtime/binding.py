@@ -9,13 +9,14 @@ from typing import Any
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout
 from opendml.runtime.buffers import Range, buffer_range, whole_buffer
+from opendml.runtime.described import buffer_text
 from opendml.spec.enums import MINIMUM_BUFFER_TENSOR_ALIGNMENT
 from opendml.spec.plain import as_plain
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import shown
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class BufferBinding:
     """A range of bytes in a buffer (DML_BUFFER_BINDING).
 
@@ -31,13 +32,22 @@ class BufferBinding:
     offset: int = 0
     size: int | None = None
 
+    def __repr__(self) -> str:
+        size = "" if self.size is None else f", size={shown(self.size)}"
+        return f"BufferBinding({buffer_text(self.buffer)}, offset={shown(self.offset)}{size})"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class BufferArrayBinding:
     """Several bindings as one (DML_BUFFER_ARRAY_BINDING): for all tensors of a field that is an array of
     tensors, or for all inputs of an operator that is initialized. None binds nothing."""
 
     bindings: Sequence[Any]
+
+    def __repr__(self) -> str:
+        if not isinstance(self.bindings, list | tuple):
+            return f"BufferArrayBinding({buffer_text(self.bindings)})"
+        return f"BufferArrayBinding([{', '.join(map(buffer_text, self.bindings))}])"
 
 
 def tensor_range(binding: Any, tensor: TensorDesc, layout: Layout, writable: bool, name: str) -> Range | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opendml.errors import DeviceRemoved, InvalidArgument
+from opendml.runtime.described import counted
 from opendml.runtime.program import cuda_index
 from opendml.targets.staged import StagedInstance
 
@@ -26,13 +27,17 @@ class Runnable(Protocol):
 class Bound:
     """Something to dispatch, with its memory, which it keeps alive. One dispatch at a time."""
 
-    def __init__(self, device: Device, instance: Runnable) -> None:
+    def __init__(self, device: Device, instance: Runnable, name: str) -> None:
         self.device = device
+        self._name = name
         self._instance = instance
         self._add: Callable[[int], object] | None = getattr(instance, "enqueue", None)
         self.dispatch: Callable[[], None] = _present(device, instance.dispatch)
         """Runs it and returns when the outputs are written. On a CUDA device it waits for all earlier work
         there first, whatever its stream."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.device.kind}: {self._name}>"
 
     @property
     def takes_streams(self) -> bool:
@@ -106,8 +111,9 @@ def record(device: Device, bound: Sequence[Bound]) -> Recording:
     for number, each in enumerate(bound):
         if not isinstance(each, Bound) or each.device is not device:
             raise InvalidArgument(f"record: [{number}] was not bound on this device")
+    name = counted(len(bound), "dispatch", "dispatches")
     if cuda_index(device.kind) is None:
-        return Recording(device, _Sequence(bound))
+        return Recording(device, _Sequence(bound), name)
     from opendml.targets.cuda.executable import CudaInstance
     from opendml.targets.cuda.launcher import Recording as CudaRecording
 
@@ -122,7 +128,7 @@ def record(device: Device, bound: Sequence[Bound]) -> Recording:
                 "bind device arrays"
             )
         instances += stages
-    return Recording(device, CudaRecording(instances))
+    return Recording(device, CudaRecording(instances), name)
 
 
 class _Sequence:

@@ -26,7 +26,7 @@ from opendml.runtime.recorder import CommandRecorder
 from opendml.runtime.removable import Removable
 from opendml.spec import descs
 from opendml.spec.enums import ExecutionFlags, FeatureLevel, TensorDataType
-from opendml.spec.feature_level import as_feature_level, full_name
+from opendml.spec.feature_level import as_feature_level, full_name, short_name
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.plain import as_plain
 from opendml.spec.tensor_desc import TensorDesc
@@ -83,7 +83,9 @@ class Device(Removable):
         self._shower = shower(debug)
 
     def __repr__(self) -> str:
-        return f"Device({self.kind!r}, feature_level={self.feature_level.name.removeprefix('LEVEL_')!r})"
+        threads = "" if self.threads is None else f", threads={self.threads}"
+        text = f"Device({self.kind!r}, feature_level={short_name(self.feature_level)!r}{threads})"
+        return text if self._removed is None else f"<{text}, removed: {self._removed}>"
 
     def check_feature_support(self, feature: TensorDataType | Sequence[FeatureLevel | str]) -> Any:
         """What the device supports (IDMLDevice::CheckFeatureSupport).
@@ -209,7 +211,7 @@ class Device(Removable):
         self._require_ready()
         if not isinstance(recorder, CommandRecorder) or recorder.device is not self:
             raise InvalidArgument(f"execute: {type(recorder).__name__}; a recorder of this device is needed")
-        recorder.execute(stream)
+        recorder._execute(stream)
 
     def create_buffer(self, size: int) -> Any:
         """Zeroed bytes in the device's memory, at an address that suits every binding: a DeviceArray of UINT8

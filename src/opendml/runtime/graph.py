@@ -12,6 +12,7 @@ from opendml.operators.registry import define
 from opendml.program.node import Node, constant, ordered, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
+from opendml.runtime.described import counted, tensor_text
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.host_array import Array, layout_of_array
 from opendml.runtime.model import Model
@@ -36,16 +37,16 @@ from opendml.spec.validator import validate
 class GraphTensor:
     """A tensor of a graph: what the immediate functions return when they are called on tensors of a graph."""
 
-    __slots__ = ("data_type", "graph", "node", "sizes")
+    __slots__ = ("_node", "data_type", "graph", "sizes")
 
     def __init__(self, graph: Graph, node: Node, data_type: TensorDataType) -> None:
         self.graph = graph
-        self.node = node
+        self._node = node
         self.data_type = data_type
         self.sizes = node.sizes
 
     def __repr__(self) -> str:
-        return f"GraphTensor({self.data_type.name}, {list(self.sizes)})"
+        return f"<GraphTensor {self.data_type.name} {list(self.sizes)}>"
 
 
 class Graph:
@@ -68,6 +69,12 @@ class Graph:
         self._layouts: list[Layout] = []
         self._constants: dict[int, Array] = {}
         self._watched: list[Watched] = []
+
+    def __repr__(self) -> str:
+        names = zip(self._names, self._layouts, strict=True)
+        inputs = [tensor_text(name, layout) for name, layout in names if name is not None]
+        operators = counted(len(self._watched), "operator", "operators")
+        return f"<Graph: {', '.join(inputs) or 'no inputs'}; {operators}>"
 
     def input(
         self,
@@ -125,8 +132,8 @@ class Graph:
         for name, tensor in outputs.items():
             if not isinstance(tensor, GraphTensor) or tensor.graph is not self:
                 raise InvalidArgument(f"outputs[{name!r}]: not a tensor of this graph")
-        layouts = tuple(packed(tensor.node.type, tensor.sizes) for tensor in outputs.values())
-        results = tuple(tensor.node for tensor in outputs.values())
+        layouts = tuple(packed(tensor._node.type, tensor.sizes) for tensor in outputs.values())
+        results = tuple(tensor._node for tensor in outputs.values())
         program = Program(tuple(self._layouts), layouts, results)
         needed = {id(node) for node in ordered(results)}
         watched = [each for each in self._watched if id(each.node) in needed]
@@ -134,7 +141,7 @@ class Graph:
             program, tuple(self._names), dict(self._constants), tuple(outputs), as_device(device), watched
         )
 
-    def watch(self, name: str, output: str, node: Node, sizes: tuple[int, ...]) -> None:
+    def _watch(self, name: str, output: str, node: Node, sizes: tuple[int, ...]) -> None:
         """Takes note of what an operator of the graph computes, for debug devices."""
         label = f"nodes[{len(self._watched)}].{name}.{output}"
         self._watched.append(Watched(label, name, output, node, sizes))
@@ -171,7 +178,7 @@ def call_in_graph(
     (output,) = tensors_of(desc, "OUTPUT_TENSOR")
     assert output is not None
     (result,) = define(desc, nodes, [ScalarType.of(output.data_type)])
-    graph.watch(name, output_names(name)[0], result, output.sizes)
+    graph._watch(name, output_names(name)[0], result, output.sizes)
     return GraphTensor(graph, result, output.data_type)
 
 
@@ -189,7 +196,7 @@ def _nodes(name: str, graph: Graph, tensors: Sequence[Any]) -> list[Node | None]
             type = ScalarType.of(type_of_number(name, label, types))
             nodes.append(constant(exact_number(tensor, type, f"{name}.{label}"), type))
         elif tensor is None or (isinstance(tensor, GraphTensor) and tensor.graph is graph):
-            nodes.append(None if tensor is None else tensor.node)
+            nodes.append(None if tensor is None else tensor._node)
         else:
             raise InvalidArgument(
                 f"{name}.{label}: not a tensor of this graph; make arrays constants of the graph"

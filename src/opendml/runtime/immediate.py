@@ -93,7 +93,7 @@ class _Plan:
         self.make = array_maker(self.output)
         self.spans = [layout.span for layout in (*program.inputs, self.output)]
         self.instance = compile_program(program, device.kind, device.threads).instantiate()
-        self.bound = BoundOperator(device, self.instance)
+        self.bound = BoundOperator(device, self.instance, name)
         self.in_place = frozenset(operator(name).in_place)
         self.misaligned = self.output.type.bytes - 1
 

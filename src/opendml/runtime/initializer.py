@@ -30,11 +30,15 @@ class OperatorInitializer(Dispatchable):
     """
 
     name = "operator initializer"
-    is_volatile = False
+    _is_volatile = False
 
     def __init__(self, device: Device, operators: Sequence[CompiledOperator]) -> None:
         self.device = device
         self.reset(operators)
+
+    def __repr__(self) -> str:
+        names = ", ".join(each.name for each in self.operators)
+        return f"<OperatorInitializer {self.device.kind}: {names or 'no operators'}>"
 
     def reset(self, operators: Sequence[CompiledOperator] = ()) -> None:
         """Takes other operators. What was bound for the earlier ones and recorded remains as it is; binding
@@ -57,19 +61,19 @@ class OperatorInitializer(Dispatchable):
     @property
     def binding_properties(self) -> BindingProperties:
         """What it needs of a binding table: no resources."""
-        owned = sum(slot.is_owned for each in self.operators for slot in each.inputs)
+        owned = sum(slot.is_owned for each in self.operators for slot in each._inputs)
         persistent = sum(bool(each.binding_properties.persistent_resource_size) for each in self.operators)
         return BindingProperties(owned + persistent, 0, 0)
 
-    def input_ranges(self, bindings: Sequence[Any]) -> list[tuple[CompiledOperator, list[Range | None]]]:
+    def _input_ranges(self, bindings: Sequence[Any]) -> list[tuple[CompiledOperator, list[Range | None]]]:
         """Each operator with the memory of its OWNED_BY_DML tensors."""
         self._require_one_each(bindings, "inputs")
         return [
-            (each, each.owned_ranges(self._inputs(number, each, binding)))
+            (each, each._owned_ranges(self._bound_inputs(number, each, binding)))
             for number, (each, binding) in enumerate(zip(self.operators, bindings, strict=True))
         ]
 
-    def output_ranges(self, bindings: Sequence[Any]) -> list[tuple[CompiledOperator, Range | None]]:
+    def _output_ranges(self, bindings: Sequence[Any]) -> list[tuple[CompiledOperator, Range | None]]:
         """Each operator with the memory of its persistent resource."""
         self._require_one_each(bindings, "outputs")
         return [
@@ -77,11 +81,11 @@ class OperatorInitializer(Dispatchable):
             for number, (each, binding) in enumerate(zip(self.operators, bindings, strict=True))
         ]
 
-    def command(self, bindings: Bindings) -> Command:
+    def _command(self, bindings: Bindings) -> Command:
         """An initialization with what is bound. Where nothing is needed, nothing has to be bound."""
         nothing = [None] * len(self.operators)
-        inputs = self.input_ranges(nothing) if bindings.inputs is None else bindings.inputs
-        outputs = self.output_ranges(nothing) if bindings.outputs is None else bindings.outputs
+        inputs = self._input_ranges(nothing) if bindings.inputs is None else bindings.inputs
+        outputs = self._output_ranges(nothing) if bindings.outputs is None else bindings.outputs
         if not [each for each, _ in inputs] == [each for each, _ in outputs] == list(self.operators):
             raise InvalidArgument(f"{self.name}: was reset after something was bound; bind again")
         read = [_bytes(f"an input of {each.name}", memory) for each, some in inputs for memory in some]
@@ -101,9 +105,9 @@ class OperatorInitializer(Dispatchable):
             f"{self.name}: outputs[{number}], the persistent resource of {compiled.name}",
         )
 
-    def _inputs(self, number: int, compiled: CompiledOperator, binding: Any) -> Sequence[Any]:
+    def _bound_inputs(self, number: int, compiled: CompiledOperator, binding: Any) -> Sequence[Any]:
         if binding is None or (isinstance(binding, BufferArrayBinding) and not binding.bindings):
-            return [None] * len(compiled.inputs)
+            return [None] * len(compiled._inputs)
         if not isinstance(binding, BufferArrayBinding):
             raise InvalidArgument(
                 f"{self.name}: inputs[{number}]: {type(binding).__name__}; "
@@ -136,7 +140,7 @@ class _Initialization(Command):
 
     def check(self, initialized: dict[CompiledOperator, Range | None], stream: int | None) -> None:
         for compiled, persistent in zip(self._operators, self._outputs, strict=True):
-            compiled.require_initializable(self)
+            compiled._require_initializable(self)
             if compiled in initialized:
                 raise InvalidArgument(f"{compiled.name}: is initialized already, by the same recorder")
             initialized[compiled] = persistent
@@ -144,4 +148,4 @@ class _Initialization(Command):
     def run(self, stream: int | None) -> None:
         for work in zip(self._operators, self._inputs, self._outputs, strict=True):
             compiled, owned, persistent = work
-            compiled.initialize(self, owned, persistent)
+            compiled._initialize(self, owned, persistent)

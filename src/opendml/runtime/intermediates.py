@@ -18,7 +18,7 @@ from opendml.runtime.program import Watched
 from opendml.spec.wording import shown
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Intermediate:
     """What one operator of a graph has computed in one dispatch.
 
@@ -36,6 +36,9 @@ class Intermediate:
     operator: str
     output: str
     values: Array
+
+    def __repr__(self) -> str:
+        return f"<Intermediate {self.sequence}: {self.name} {self.values.dtype} {list(self.values.shape)}>"
 
 
 class Shower:

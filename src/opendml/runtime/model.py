@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout, Program
 from opendml.runtime.bound import BoundModel
+from opendml.runtime.described import signature, tensor_text
 from opendml.runtime.device import Device
 from opendml.runtime.foreign import as_numpy, like
 from opendml.runtime.host_array import Array, array_maker, check_outputs, memory_of
@@ -51,6 +52,17 @@ class Model:
         )
         self._constants = {number: memory_of(array, "constant") for number, array in constants.items()}
         self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<Model {self.device.kind}: {self._signature}>"
+
+    @property
+    def _signature(self) -> str:
+        names, layouts = self._names, self._program.inputs
+        given = [
+            tensor_text(name, layout) for name, layout in zip(names, layouts, strict=True) if name is not None
+        ]
+        return signature(given, map(tensor_text, self.output_names, self._program.outputs))
 
     @property
     def temporary_bytes(self) -> int:
@@ -125,7 +137,7 @@ class Model:
             if place is not None or number not in self._constants:
                 instance.bind(number, memory.address)
         instance.keep(memories)
-        return BoundModel(self.device, instance)
+        return BoundModel(self.device, instance, self._signature)
 
     def _place(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> int | None:
         """The CUDA device that all arrays are on, or None for host memory."""

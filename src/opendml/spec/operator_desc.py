@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple, Self
 
-from opendml.spec.plain import as_plain
+from opendml.errors import InvalidArgument
+from opendml.spec.plain import as_plain, text_of
 
 _set = object.__setattr__
 
@@ -58,17 +59,30 @@ class OperatorDesc:
             return True
         if not isinstance(other, OperatorDesc) or type(self) is not type(other):
             return NotImplemented
-        return self._values() == other._values()
+        try:
+            return self._values() == other._values()
+        except RecursionError as error:
+            raise self._too_deep() from error
 
     def __hash__(self) -> int:
         try:
             return self._hash
         except AttributeError:
+            pass
+        try:
             _set(self, "_hash", hash((self.operator, self._values())))
-            return self._hash
+        except RecursionError as error:
+            raise self._too_deep() from error
+        return self._hash
+
+    def _too_deep(self) -> InvalidArgument:
+        return InvalidArgument(
+            f"{self.operator}: descs within descs, more deeply than Python can compare; "
+            "a fused activation has none of its own"
+        )
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.fields)
+        shown = ", ".join(f"{name}={text_of(getattr(self, name))}" for name in self.fields)
         return f"{type(self).__name__}({shown})"
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -14,6 +14,14 @@ def as_plain(value: Any) -> Any:
     return value
 
 
+def text_of(value: object) -> str:
+    """The repr of a value, or only its class where it nests more deeply than Python calls."""
+    try:
+        return repr(value)
+    except RecursionError:
+        return f"<{type(value).__name__}>"
+
+
 def as_tuple(value: Any) -> Any:
     """A list, tuple, range or one-dimensional array as a tuple of plain values; anything else as it is.
 

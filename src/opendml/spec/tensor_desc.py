@@ -8,7 +8,7 @@ from typing import Any
 
 from opendml.errors import InvalidArgument
 from opendml.spec.enums import DATA_TYPE_BITS, TensorDataType, TensorFlags
-from opendml.spec.plain import as_plain, as_tuple
+from opendml.spec.plain import as_plain, as_tuple, text_of
 
 _set = object.__setattr__
 
@@ -115,14 +115,14 @@ class TensorDesc:
 
     def __repr__(self) -> str:
         data_type = self.data_type
-        shown = [data_type.name if isinstance(data_type, TensorDataType) else repr(data_type)]
+        shown = [data_type.name if isinstance(data_type, TensorDataType) else text_of(data_type)]
         shown.append(_listed(self.sizes))
         if self.strides is not None:
             shown.append(f"strides={_listed(self.strides)}")
         for name, default in _DEFAULTS:
             value = getattr(self, name)
             if type(value) is not type(default) or value != default:
-                shown.append(f"{name}={value!r}")
+                shown.append(f"{name}={text_of(value)}")
         return f"TensorDesc({', '.join(shown)})"
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -143,7 +143,7 @@ _DEFAULTS = (
 
 
 def _listed(values: object) -> str:
-    return repr(list(values)) if isinstance(values, tuple) else repr(values)
+    return text_of(list(values) if isinstance(values, tuple) else values)
 
 
 def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
