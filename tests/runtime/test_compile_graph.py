@@ -250,11 +250,11 @@ def more_nodes(desc: GraphDesc, *nodes: Any) -> list[Any]:
 BROKEN: dict[str, tuple[Any, str]] = {
     "no input count": (
         lambda g, d: changed(g, input_count=-1),
-        "graph.input_count: -1; an integer of at least 0",
+        "graph.input_count: -1; an integer from 0 to 65536",
     ),
     "no outputs": (
         lambda g, d: changed(g, output_count=0),
-        "graph.output_count: 0; an integer of at least 1",
+        "graph.output_count: 0; an integer from 1 to 65536",
     ),
     "no nodes": (lambda g, d: changed(g, nodes=[]), "graph.nodes: []; a list of one or more nodes"),
     "no node": (lambda g, d: changed(g, nodes=more_nodes(g, celu())), "graph.nodes[2]: ActivationCelu("),

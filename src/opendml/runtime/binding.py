@@ -11,7 +11,7 @@ from opendml.program.program import Layout
 from opendml.runtime.buffers import Range, buffer_range, whole_buffer
 from opendml.runtime.described import buffer_text
 from opendml.spec.enums import MINIMUM_BUFFER_TENSOR_ALIGNMENT
-from opendml.spec.plain import as_plain
+from opendml.spec.plain import as_plain, listed
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import shown
 
@@ -48,6 +48,20 @@ class BufferArrayBinding:
         if not isinstance(self.bindings, list | tuple):
             return f"BufferArrayBinding({buffer_text(self.bindings)})"
         return f"BufferArrayBinding([{', '.join(map(buffer_text, self.bindings))}])"
+
+
+def bindings_of(binding: BufferArrayBinding, name: str) -> tuple[Any, ...]:
+    """The bindings in one.
+
+    Raises:
+        InvalidArgument: no list of them.
+    """
+    several = listed(binding.bindings)
+    if several is None:
+        raise InvalidArgument(
+            f"{name}: a BufferArrayBinding of {shown(binding.bindings)}; a list of bindings is needed"
+        )
+    return several
 
 
 def tensor_range(binding: Any, tensor: TensorDesc, layout: Layout, writable: bool, name: str) -> Range | None:

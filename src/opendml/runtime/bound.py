@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from opendml.errors import DeviceRemoved, InvalidArgument
 from opendml.runtime.described import counted
 from opendml.runtime.program import cuda_index
+from opendml.spec.plain import listed
+from opendml.spec.wording import shown
 from opendml.targets.staged import StagedInstance
 
 if TYPE_CHECKING:
@@ -106,8 +108,12 @@ class Recording(Bound):
 
 def record(device: Device, bound: Sequence[Bound]) -> Recording:
     """See Device.record."""
-    if not bound:
+    several = listed(bound)
+    if several is None:
+        raise InvalidArgument(f"record: {shown(bound)}; a list of bound operators and models is needed")
+    if not several:
         raise InvalidArgument("record: nothing to dispatch")
+    bound = several
     for number, each in enumerate(bound):
         if not isinstance(each, Bound) or each.device is not device:
             raise InvalidArgument(f"record: [{number}] was not bound on this device")

@@ -73,7 +73,7 @@ class Device(Removable):
 
             device(index)
         if threads is not None and (not isinstance(threads, int) or not 1 <= threads <= 1024):
-            raise InvalidArgument(f"threads: {threads!r}; 1 to 1024, or None for all")
+            raise InvalidArgument(f"threads: {shown(threads)}; 1 to 1024, or None for all")
         super().__init__(kind)
         self.kind = kind
         self.cuda_index = index
@@ -349,5 +349,5 @@ _making = threading.Lock()
 def _checked(flags: ExecutionFlags) -> ExecutionFlags:
     if not isinstance(flags, int) or flags & ~sum(ExecutionFlags):
         names = [flag.name for flag in ExecutionFlags]
-        raise InvalidArgument(f"flags: {flags!r}; allowed are combinations of {names}")
+        raise InvalidArgument(f"flags: {shown(flags)}; allowed are combinations of {names}")
     return ExecutionFlags(flags)

@@ -32,6 +32,7 @@ from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import validate
+from opendml.spec.wording import shown
 
 
 class GraphTensor:
@@ -96,9 +97,8 @@ class Graph:
             InvalidArgument: a name that is taken, or a tensor that DirectML does not allow.
         """
         if not isinstance(name, str) or name in self._names:
-            raise InvalidArgument(
-                f"graph input {name!r}: {'already exists' if name in self._names else 'not a name'}"
-            )
+            problem = "already exists" if isinstance(name, str) else "not a name"
+            raise InvalidArgument(f"graph input {shown(name)}: {problem}")
         tensor = TensorDesc(data_type, sizes, strides)
         # Every tensor type and layout is valid as an input of the identity operator or of none.
         packed_output = TensorDesc(data_type, sizes)
@@ -127,6 +127,8 @@ class Graph:
         Raises:
             InvalidArgument: no outputs, or tensors of another graph.
         """
+        if not isinstance(outputs, Mapping) or not all(isinstance(name, str) for name in outputs):
+            raise InvalidArgument(f"outputs: {shown(outputs)}; a dict is needed, of tensors by their names")
         if not outputs:
             raise InvalidArgument("outputs: none; a model computes at least one tensor")
         for name, tensor in outputs.items():

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from opendml.errors import InvalidArgument
 from opendml.program.program import packed
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.binding import BufferArrayBinding, resource_range
+from opendml.runtime.binding import BufferArrayBinding, bindings_of, resource_range
 from opendml.runtime.buffers import Range, check_overlap
 from opendml.runtime.compiled import CompiledOperator
 from opendml.runtime.dispatchable import BindingProperties, Bindings, Command, Dispatchable
 from opendml.spec.enums import PERSISTENT_BUFFER_ALIGNMENT
+from opendml.spec.plain import listed
+from opendml.spec.wording import shown
 
 if TYPE_CHECKING:
     from opendml.runtime.device import Device
@@ -49,7 +51,10 @@ class OperatorInitializer(Dispatchable):
             DeviceRemoved: the device was removed.
         """
         self.device._require_present()
-        operators = tuple(operators)
+        given = listed(operators)
+        if given is None:
+            raise InvalidArgument(f"{self.name}: {shown(operators)}; a list of compiled operators is needed")
+        operators = given
         for number, each in enumerate(operators):
             if not isinstance(each, CompiledOperator) or each.device is not self.device:
                 raise InvalidArgument(f"{self.name}: [{number}] was not compiled by this device")
@@ -106,14 +111,15 @@ class OperatorInitializer(Dispatchable):
         )
 
     def _bound_inputs(self, number: int, compiled: CompiledOperator, binding: Any) -> Sequence[Any]:
-        if binding is None or (isinstance(binding, BufferArrayBinding) and not binding.bindings):
+        if binding is None:
             return [None] * len(compiled._inputs)
         if not isinstance(binding, BufferArrayBinding):
             raise InvalidArgument(
                 f"{self.name}: inputs[{number}]: {type(binding).__name__}; "
                 f"a BufferArrayBinding for the inputs of {compiled.name}, or None, is needed"
             )
-        return binding.bindings
+        several = bindings_of(binding, f"{self.name}: inputs[{number}]")
+        return several or [None] * len(compiled._inputs)
 
     def _require_one_each(self, bindings: Sequence[Any], kind: str) -> None:
         if not isinstance(bindings, Sequence) or len(bindings) != len(self.operators):

@@ -17,6 +17,7 @@ from opendml.runtime.host_array import Array, array_maker, check_outputs, memory
 from opendml.runtime.operator_call import require_array
 from opendml.runtime.places import common_place, cuda_device_of, require_device
 from opendml.runtime.program import Watched, compile_work, on_device, work_of
+from opendml.spec.wording import shown
 from opendml.targets.executable import Instance
 from opendml.targets.memory import TensorMemory
 
@@ -228,6 +229,8 @@ class Model:
 
 
 def _require_names(given: Mapping[str, Any], known: Sequence[str]) -> None:
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise InvalidArgument(f"arrays: {shown(given)}; a dict is needed, of arrays by their names")
     if set(given) != set(known):
         raise InvalidArgument(f"arrays for {', '.join(given) or 'nothing'}; needed: {', '.join(known)}")
 

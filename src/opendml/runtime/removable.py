@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from opendml.errors import DeviceRemoved
+from opendml.errors import DeviceRemoved, InvalidArgument
+from opendml.spec.wording import shown
 
 
 class Removable:
@@ -27,7 +28,12 @@ class Removable:
 
         A device that was made for calls and graphs without one, or with the name of a kind, is replaced by a
         new one in the next such call.
+
+        Raises:
+            InvalidArgument: a reason that is no text.
         """
+        if not isinstance(reason, str):
+            raise InvalidArgument(f"remove: {shown(reason)}; a reason in words is needed")
         self._lose(DeviceRemoved(f"{self._name}: {reason}"))
 
     def _lose(self, error: DeviceRemoved) -> None:

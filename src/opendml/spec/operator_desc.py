@@ -33,10 +33,10 @@ class OperatorDesc:
     __slots__ = ("_hash",)
     _hash: int
 
-    operator: ClassVar[str]
+    operator: ClassVar[str] = ""
     """DirectML's name of the operator, without DML_OPERATOR_."""
 
-    fields: ClassVar[tuple[str, ...]]
+    fields: ClassVar[tuple[str, ...]] = ()
     """The Python names of the fields in DirectML's order, without the counts."""
 
     def _fill(self, *values: Any) -> None:

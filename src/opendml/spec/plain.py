@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 _PLAIN = frozenset((int, float, bool, str, type(None)))
@@ -15,11 +16,19 @@ def as_plain(value: Any) -> Any:
 
 
 def text_of(value: object) -> str:
-    """The repr of a value, or only its class where it nests more deeply than Python calls."""
+    """The repr of a value, or only its class where that fails: it may nest more deeply than Python calls, be
+    an integer of too many digits, or of any foreign class."""
     try:
         return repr(value)
-    except RecursionError:
+    except Exception:
         return f"<{type(value).__name__}>"
+
+
+def listed(value: Any) -> tuple[Any, ...] | None:
+    """The items of a sequence; None for what is none, and for text and bytes."""
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
+        return tuple(value)
+    return None
 
 
 def as_tuple(value: Any) -> Any:

@@ -175,14 +175,19 @@ def calc_buffer_tensor_size(
     """
     bits = DATA_TYPE_BITS.get(data_type) if isinstance(data_type, TensorDataType) else None
     if bits is None:
-        raise InvalidArgument(f"DataType: {data_type!r} has no size")
-    if min(sizes, default=0) < 1:
-        raise InvalidArgument(f"Sizes: {list(sizes)}; every size must be at least 1")
+        raise InvalidArgument(f"DataType: {text_of(data_type)} has no size")
+    sizes, strides = as_tuple(sizes), as_tuple(strides)
+    if not _are_integers(sizes) or min(sizes, default=0) < 1:
+        raise InvalidArgument(f"Sizes: {_listed(sizes)}; every size must be an integer of at least 1")
     if strides is None:
         return byte_size(prod(sizes), bits)
-    if len(strides) != len(sizes) or min(strides, default=0) < 0:
-        raise InvalidArgument(f"Strides: {list(strides)}; must be one stride of 0 or more per size")
+    if not _are_integers(strides) or len(strides) != len(sizes) or min(strides) < 0:
+        raise InvalidArgument(f"Strides: {_listed(strides)}; must be one integer of 0 or more per size")
     return byte_size(reach(sizes, strides), bits)
+
+
+def _are_integers(values: object) -> bool:
+    return isinstance(values, tuple) and all(isinstance(value, int) for value in values)
 
 
 def reach(sizes: Sequence[int], strides: Sequence[int]) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from opendml.spec.feature_level import full_name
+from opendml.spec.plain import text_of
 from opendml.spec.schema import Support
 
 T = TypeVar("T")
@@ -15,10 +16,7 @@ _LONGEST = 80
 
 def shown(value: object) -> str:
     """A short repr on one line of any object, also of one whose repr fails."""
-    try:
-        text = " ".join(repr(value).split())
-    except Exception:  # whatever a foreign __repr__ raises (a huge int raises ValueError)
-        text = f"<{type(value).__name__}>"
+    text = " ".join(text_of(value).split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
