@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout, Program
@@ -24,6 +24,10 @@ from opendml.targets.memory import TensorMemory
 if TYPE_CHECKING:
     from opendml.runtime.cuda_call import CudaCall
     from opendml.targets.cuda.executable import StreamInstances
+
+
+A = TypeVar("A")
+"""Arrays of any library."""
 
 
 class Model:
@@ -70,6 +74,12 @@ class Model:
         """Memory that the model holds for intermediate tensors."""
         return self._executable.temporary_bytes
 
+    @overload
+    def __call__(self) -> dict[str, Array]: ...
+    @overload
+    def __call__(self, **inputs: Array) -> dict[str, Array]: ...
+    @overload
+    def __call__(self, **inputs: A) -> dict[str, A]: ...
     def __call__(self, **inputs: Any) -> dict[str, Any]:
         """The outputs, in new arrays of the kind of the first input, by name; NumPy arrays if there is none.
 

@@ -178,11 +178,11 @@ def calc_buffer_tensor_size(
         raise InvalidArgument(f"DataType: {text_of(data_type)} has no size")
     sizes, strides = as_tuple(sizes), as_tuple(strides)
     if not _are_integers(sizes) or min(sizes, default=0) < 1:
-        raise InvalidArgument(f"Sizes: {_listed(sizes)}; every size must be an integer of at least 1")
+        raise InvalidArgument(f"Sizes: {_listed(sizes)}; every size must be at least 1")
     if strides is None:
         return byte_size(prod(sizes), bits)
     if not _are_integers(strides) or len(strides) != len(sizes) or min(strides) < 0:
-        raise InvalidArgument(f"Strides: {_listed(strides)}; must be one integer of 0 or more per size")
+        raise InvalidArgument(f"Strides: {_listed(strides)}; must be one stride of 0 or more per size")
     return byte_size(reach(sizes, strides), bits)
 
 
