@@ -334,8 +334,20 @@ def test_text_that_is_no_model_is_reported_with_its_position(
 
 
 def test_deep_nesting_is_an_error_and_no_crash(load: Callable[[Any], Model]) -> None:
-    with pytest.raises(InvalidArgument, match="not valid JSON"):
+    with pytest.raises(InvalidArgument, match="more than 32 arrays and objects within each other"):
         load("[" * 100_000)
+
+
+@pytest.mark.parametrize("depth", [10, 300])
+def test_nested_fused_activations_are_an_error_and_no_crash(
+    depth: int, model: dict[str, Any], load: Callable[[Any], Model]
+) -> None:
+    activation: dict[str, Any] = {"Type": "ACTIVATION_RELU"}
+    for _ in range(depth):
+        activation = {"Type": "ELEMENT_WISE_ADD1", "Desc": {"FusedActivation": activation}}
+    model["dispatchables"]["celu"]["desc"] = activation["Desc"]
+    with pytest.raises(InvalidArgument):
+        load(model)
 
 
 def test_bytes_that_are_no_text_are_an_error(tmp_path: Path) -> None:
@@ -371,7 +383,7 @@ def test_deferred_resources_are_unsupported(model: dict[str, Any], load: Callabl
 
 GARBAGE: list[Any] = [
     *[None, True, 0, -1, 2**64, 10**400, 0.5, -1e308],
-    *["", "x", "nan", "\0", "ü" * 300],
+    *["", "x", "nan", "\0", "\ud800", "ü" * 300],
     *[[], [[]], [None], {}, {"": {}}],
     *[{"type": "ACTIVATION_RELU"}, {"name": "x"}, {"sourcePath": "."}, {"valueCount": 2**32 - 1, "value": 0}],
 ]

@@ -17,8 +17,8 @@ from opendml.errors import InvalidArgument
 
 STANDARD_INPUT = Path("-")
 
-# Whatever is not closed is kept up to the end of the text, where the JSON parser says what is missing. Matches
-# never go back (*+), so that every character is looked at once.
+# Whatever is not closed is kept up to the end of the text, where the JSON parser says what is missing.
+# Matches never go back (*+), so that every character is looked at once.
 _KEPT = r'(?P<kept>"(?:\\.|[^"\\])*+"?'
 _COMMENT = re.compile(rf"//[^\n]*|/\*.*?\*/|{_KEPT}|/\*.*)", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf",(?=\s*[\]}}])|{_KEPT})", re.DOTALL)
@@ -26,7 +26,7 @@ _NOT_A_LINE_BREAK = re.compile(r"[^\n]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SPELLINGS = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
 _LARGEST_FILE = 2**30
-"""Bytes. A device such as /dev/zero would fill the memory otherwise; values of this size belong in .npy files."""
+"""Bytes. More, such as the endless /dev/zero, would fill the memory; so many values belong in .npy files."""
 _DEEPEST = 32
 """Arrays and objects within each other. A model needs fewer than ten, and recursive readers stay safe."""
 
