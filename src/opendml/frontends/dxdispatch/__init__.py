@@ -11,7 +11,17 @@ may be left out; pictures may be NHWC; HLSL, ONNX and serialized graphs are not 
 
 from opendml.frontends.dxdispatch.execution import Dispatched, Printed, Program, Written, prepare
 from opendml.frontends.dxdispatch.model import Model
-from opendml.frontends.dxdispatch.parser import load
+from opendml.frontends.dxdispatch.parser import load, load_operators
 from opendml.frontends.dxdispatch.timing import Repetition
 
-__all__ = ["Dispatched", "Model", "Printed", "Program", "Repetition", "Written", "load", "prepare"]
+__all__ = [
+    "Dispatched",
+    "Model",
+    "Printed",
+    "Program",
+    "Repetition",
+    "Written",
+    "load",
+    "load_operators",
+    "prepare",
+]
