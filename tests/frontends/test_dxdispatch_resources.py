@@ -224,7 +224,7 @@ def test_operators_are_read_without_files(
     monkeypatch.setitem(sys.modules, "PIL", None)
     path = tmp_path / "model.json"
     path.write_text(json.dumps(model_with_files))
-    (relu,) = dxdispatch.load_operators(path).values()
+    (relu,) = dxdispatch.parse_operators(dxdispatch.read(path)).values()
     assert (relu.name, relu.desc.operator) == ("relu", "ACTIVATION_RELU")
     with pytest.raises(InvalidArgument, match=r"x\.initialValues\.sourcePath: expected a file in "):
         dxdispatch.load(path)
@@ -236,12 +236,12 @@ def test_without_files_all_else_is_still_checked(model_with_files: dict[str, Any
     model_with_files["commands"][1]["resource"] = "z"
     path.write_text(json.dumps(model_with_files))
     with pytest.raises(InvalidArgument) as caught:
-        dxdispatch.load_operators(path)
+        dxdispatch.parse_operators(dxdispatch.read(path))
     assert caught.value.failures[0].startswith("$.resources.x.size: unknown field")
     model_with_files["resources"]["x"].pop("size")
     path.write_text(json.dumps(model_with_files))
     with pytest.raises(InvalidArgument) as caught:
-        dxdispatch.load_operators(path)
+        dxdispatch.parse_operators(dxdispatch.read(path))
     assert caught.value.failures == (
         '$.commands[1].resource: expected the name of a resource, got "z"; expected one of "x", "y"',
     )

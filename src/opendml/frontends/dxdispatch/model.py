@@ -25,6 +25,11 @@ class Folders:
     """Files that are not there are sought in the current directory."""
     outputs: Path
 
+    @classmethod
+    def of(cls, model: Path, outputs: Path | None = None, inputs: Path | None = None) -> Folders:
+        """The given folders; else, as DxDispatch has them, the model's folder and the current directory."""
+        return cls(inputs or model.parent, outputs or Path())
+
 
 class Initializer(Protocol):
     """The initial values of a resource; nothing is allocated before `write`."""

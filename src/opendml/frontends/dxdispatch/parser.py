@@ -61,17 +61,34 @@ def load(path: Path, output_directory: Path | None = None, input_directory: Path
         InvalidArgument: its failures name the JSON path, what was expected and what was given.
         Unsupported: a dispatchable is no DirectML operator, or a library is missing.
     """
-    folders = Folders(input_directory or path.parent, output_directory or Path())
-    return _parse_model(Node(json_text.read(path)), folders)
+    return parse_model(read(path), Folders.of(path, output_directory, input_directory))
 
 
-def load_operators(path: Path) -> Mapping[str, Dispatchable]:
-    """The dispatchables of a model that is checked as by `load`, but for the files that it names: they need
-    not be there, and what only they tell is not checked."""
-    return _parse_model(Node(json_text.read(path)), None).dispatchables
+def read(path: Path) -> Node:
+    """The JSON value in the file `path` ("-" is standard input).
+
+    Raises InvalidArgument when there is none, and Unsupported for an ONNX model.
+    """
+    if path.suffix.lower() == ".onnx":
+        raise Unsupported(f"{path}: ONNX models cannot be run yet")
+    return Node(json_text.read(path))
 
 
-def _parse_model(root: Node, folders: Folders | None) -> Model:
+def parse_operators(root: Node) -> Mapping[str, Dispatchable]:
+    """The dispatchables of the model that `root` describes.
+
+    The model is checked as by `load`, but for the files that it names: they need not be there, and what only
+    they tell is not checked.
+    """
+    return _parse(root, None).dispatchables
+
+
+def parse_model(root: Node, folders: Folders) -> Model:
+    """The model that `root` describes; see `load`."""
+    return _parse(root, folders)
+
+
+def _parse(root: Node, folders: Folders | None) -> Model:
     root.members(_ROOT_FIELDS)
     failures = Failures()
     with failures.collected():
