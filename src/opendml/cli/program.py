@@ -6,8 +6,8 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
 import click
@@ -36,8 +36,9 @@ class Program(click.Group):
 def report(messages: Iterable[str]) -> None:
     """Prints a line for each failure to standard error."""
     title = click.style("Error:", fg="red", bold=True)
-    for message in messages:
-        click.echo(f"{title} {message}", err=True, color=_color())
+    with _even_unheard():
+        for message in messages:
+            click.echo(f"{title} {message}", err=True, color=_color())
 
 
 def report_error(error: Exception) -> int:
@@ -61,11 +62,9 @@ def _status(run: Callable[[], object]) -> int:
         return INTERRUPTED
     except OSError as error:
         # A pipe that was closed needs no words: whoever read from it has seen enough.
-        with suppress(OSError):
-            if error.errno != errno.EPIPE:
-                report([f"{error.filename or 'standard output'}: {error.strerror or error}"])
+        if error.errno != errno.EPIPE:
+            report([f"{error.filename or 'standard output'}: {error.strerror or error}"])
         _abandon(sys.stdout)
-        _abandon(sys.stderr)
         return CANNOT
 
 
@@ -83,13 +82,23 @@ def _reported(run: Callable[[], object]) -> int:
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except click.ClickException as error:
-        error.show()
+        with _even_unheard():
+            error.show()
         return error.exit_code
     except Error as error:
         return report_error(error)
     except MemoryError:
         report(["not enough memory"])
         return CANNOT
+
+
+@contextmanager
+def _even_unheard() -> Iterator[None]:
+    """Goes on after the block when standard error takes no more: the exit status still tells."""
+    try:
+        yield
+    except OSError:
+        _abandon(sys.stderr)
 
 
 def _abandon(stream: TextIO | None) -> None:
