@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
+from typing import Any
 
 import pytest
 
+from opendml.errors import InvalidArgument
 from opendml.frontends.dxdispatch.timing import Repetition, Statistics, cold_and_hot, measure
 
 
@@ -64,3 +67,21 @@ def test_statistics() -> None:
         5, 3.0, 1.0, 3.0, 4.6, pytest.approx(4.96), 5.0
     )
     assert Statistics.of([2.0]) == Statistics(1, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({name: count} for name in ("iterations", "repeat") for count in (0, -1)),
+        *(
+            {name: seconds}
+            for name in ("minimum_seconds", "interval_seconds")
+            for seconds in (math.nan, math.inf, -math.inf, -1e-9)
+        ),
+    ],
+    ids=str,
+)
+def test_repetitions_that_mean_nothing_are_refused(wrong: dict[str, Any]) -> None:
+    (name,) = wrong
+    with pytest.raises(InvalidArgument, match=f"^{name}: "):
+        Repetition(**wrong)
