@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -21,9 +22,7 @@ class _Milliseconds(click.FloatRange):
     def __init__(self) -> None:
         super().__init__(min=0, max=_DAY_IN_MILLISECONDS)
 
-    def convert(
-        self, value: object, parameter: click.Parameter | None, context: click.Context | None
-    ) -> float:
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
         number = float(super().convert(value, parameter, context))
         if math.isnan(number):
             self.fail(f"{value} is not in the range {self._describe_range()}.", parameter, context)
@@ -47,7 +46,7 @@ def main() -> None:
     """
 
 
-@main.command()
+@main.command(short_help="Run a JSON model of DxDispatch.")
 @click.argument("model", type=click.Path(path_type=Path), required=False)
 @click.option(
     "-m", "--model", "model_option", type=click.Path(path_type=Path), help="MODEL, as DxDispatch has it too."
@@ -187,7 +186,7 @@ def run(
     )
 
 
-@main.command()
+@main.command(short_help="Check whether models are valid at a feature level.")
 @click.argument("models", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="MODEL...")
 @_feature_level
 @click.option("--runs", is_flag=True, help="Say too whether the models can be run here, and if not, why.")
@@ -204,7 +203,7 @@ def check(models: tuple[Path, ...], feature_level: str | None, runs: bool, as_js
     return check_models(models, feature_level, runs=runs, as_json=as_json)
 
 
-@main.command()
+@main.command(short_help="List the operators, or describe one.")
 @click.argument("name", required=False)
 @_feature_level
 def ops(name: str | None, feature_level: str | None) -> None:

@@ -67,13 +67,13 @@ def check_models(paths: Sequence[Path], feature_level: str | None, *, runs: bool
         The exit status: the highest of the models'.
     """
     level = as_feature_level(feature_level)
-    reports = (_report(path, level, runs=runs) for path in paths)
     if as_json:
-        reports = list(reports)
+        reports = [_report(path, level, runs=runs) for path in paths]
         click.echo(json.dumps([_as_json(each, level, runs=runs) for each in reports], indent=2))
         return max(each.status for each in reports)
     status = 0
-    for each in reports:
+    for path in paths:
+        each = _report(path, level, runs=runs)
         prefix = f"{each.file}: " if len(paths) > 1 else ""
         report(prefix + error for error in each.errors)
         for line in _lines(each, level, runs=runs):

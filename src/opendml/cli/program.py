@@ -6,8 +6,9 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TextIO
 
 import click
@@ -24,13 +25,19 @@ class Program(click.Group):
     """A group of commands that return their exit status, or None for 0. Failures of any kind that a user can
     bring about are reported without a traceback."""
 
-    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
-        """Runs the command that the arguments name, and exits."""
-        extra.setdefault("color", _color())
-        run = super().main
-        if not standalone_mode:
-            return run(*args, standalone_mode=False, **extra)
-        sys.exit(_status(lambda: run(*args, standalone_mode=False, **extra)))
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Runs the command that the arguments name, and exits (in standalone mode)."""
+        run = partial(super().main, args, prog_name, complete_var, False, color=_color(), **extra)
+        if standalone_mode:
+            sys.exit(_status(run))
+        return run()
 
 
 def report(messages: Iterable[str]) -> None:

@@ -62,7 +62,7 @@ def write(path: Path, data: Bytes, data_type: TensorDataType, dimensions: tuple[
     path.parent.mkdir(parents=True, exist_ok=True)
     extension = path.suffix.lower()
     if extension not in (".npy", *images.EXTENSIONS):
-        path.write_bytes(data)
+        path.write_bytes(data.data)
         return
     if dimensions is None:
         dimensions = (element_count(data_type, data.size),)

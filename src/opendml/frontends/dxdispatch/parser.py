@@ -70,7 +70,7 @@ def read(path: Path) -> Node:
     Raises InvalidArgument when there is none, and Unsupported for an ONNX model.
     """
     if path.suffix.lower() == ".onnx":
-        raise Unsupported(f"{path}: ONNX models cannot be run yet")
+        raise Unsupported(f"{path}: ONNX models are not supported yet")
     return Node(json_text.read(path))
 
 
