@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from opendml import Device
 from opendml.errors import InvalidArgument, Unsupported
-from opendml.frontends.dxdispatch import Model
+from opendml.frontends.dxdispatch import Model, prepare
 
 ABSENT = object()
 
@@ -338,16 +339,25 @@ def test_deep_nesting_is_an_error_and_no_crash(load: Callable[[Any], Model]) -> 
         load("[" * 100_000)
 
 
-@pytest.mark.parametrize("depth", [10, 300])
+@pytest.mark.parametrize(
+    ("depth", "message"),
+    [
+        (10, r"^\$\.dispatchables\.celu: ELEMENT_WISE_ADD1\.FusedActivation: "),
+        (300, "more than 32 arrays and objects within each other"),
+    ],
+)
 def test_nested_fused_activations_are_an_error_and_no_crash(
-    depth: int, model: dict[str, Any], load: Callable[[Any], Model]
+    depth: int, message: str, model: dict[str, Any], load: Callable[[Any], Model]
 ) -> None:
-    activation: dict[str, Any] = {"Type": "ACTIVATION_RELU"}
+    tensor = model["dispatchables"]["celu"]["desc"]["InputTensor"]
+    desc: dict[str, Any] = {"ATensor": tensor, "BTensor": tensor, "OutputTensor": tensor}
+    model["dispatchables"]["celu"] = {"type": "ELEMENT_WISE_ADD1", "desc": desc}
+    model["commands"] = []
     for _ in range(depth):
-        activation = {"Type": "ELEMENT_WISE_ADD1", "Desc": {"FusedActivation": activation}}
-    model["dispatchables"]["celu"]["desc"] = activation["Desc"]
-    with pytest.raises(InvalidArgument):
-        load(model)
+        desc["FusedActivation"] = {"Type": "ELEMENT_WISE_ADD1", "Desc": {}}
+        desc = desc["FusedActivation"]["Desc"]
+    with pytest.raises(InvalidArgument, match=message):
+        prepare(load(model), Device("reference"))
 
 
 def test_bytes_that_are_no_text_are_an_error(tmp_path: Path) -> None:

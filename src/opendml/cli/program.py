@@ -34,7 +34,8 @@ class Program(click.Group):
         **extra: Any,
     ) -> Any:
         """Runs the command that the arguments name, and exits (in standalone mode)."""
-        run = partial(super().main, args, prog_name, complete_var, False, color=_color(), **extra)
+        extra.setdefault("color", _color())
+        run = partial(super().main, args, prog_name, complete_var, False, **extra)
         if standalone_mode:
             sys.exit(_status(run))
         return run()
@@ -46,14 +47,6 @@ def report(messages: Iterable[str]) -> None:
     with _even_unheard():
         for message in messages:
             click.echo(f"{title} {message}", err=True, color=_color())
-
-
-def report_error(error: Exception) -> int:
-    """Prints an error of opendml, a line for each failure; returns the exit status."""
-    from opendml.errors import InvalidArgument
-
-    report(str(error).splitlines())
-    return WRONG if isinstance(error, InvalidArgument) else CANNOT
 
 
 def _color() -> bool | None:
@@ -76,7 +69,7 @@ def _status(run: Callable[[], object]) -> int:
 
 
 def _reported(run: Callable[[], object]) -> int:
-    from opendml.errors import Error
+    from opendml.errors import Error, InvalidArgument
 
     for stream in (sys.stdout, sys.stderr):
         # A name that the terminal cannot show is no reason to fail.
@@ -93,7 +86,8 @@ def _reported(run: Callable[[], object]) -> int:
             error.show()
         return error.exit_code
     except Error as error:
-        return report_error(error)
+        report(str(error).splitlines())
+        return WRONG if isinstance(error, InvalidArgument) else CANNOT
     except MemoryError:
         report(["not enough memory"])
         return CANNOT
