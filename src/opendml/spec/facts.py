@@ -37,6 +37,12 @@ def example_facts() -> dict[str, list[str]]:
     return _read("examples.json")
 
 
+@cache
+def alias_facts() -> dict[str, dict[str, list[str]]]:
+    """data/aliases.json: by system, the operators that compute what its operator of that name does."""
+    return _read("aliases.json")
+
+
 def _read(name: str) -> dict[str, Any]:
     facts: dict[str, Any] = json.loads((_FOLDER / name).read_text(encoding="utf-8"))
     return facts
