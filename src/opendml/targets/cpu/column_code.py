@@ -14,7 +14,7 @@ from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
 from opendml.targets.cpu.pattern import TILE, WIDE_TILE, Level, Mode, Pattern
 from opendml.targets.cpu.stash import STASHED
-from opendml.targets.cpu.values import scalar_llvm_type, splat
+from opendml.targets.cpu.values import splat
 
 _ROWS_AT_ONCE = 4
 """Rows taken in per visit of the states of a tile. Where rows follow each other in memory it is one, so that
@@ -49,7 +49,7 @@ class ColumnCode(GroupCode):
     def _room(self, type: ScalarType) -> ir.Value:
         """Room for one value of each group, and for the lanes of a last vector that no group has."""
         size = WIDE_TILE if self.pattern.wide_tile else TILE
-        return self.code.local(ir.ArrayType(scalar_llvm_type(type), size + self.lanes))
+        return self.code.room(type, size + self.lanes)
 
     def _at(self, room: ir.Value, type: ScalarType, index: ir.Value) -> ir.Value:
         return self.code.offset(room, self.builder.mul(self.builder.sub(index, self.start), I64(type.bytes)))

@@ -128,9 +128,7 @@ def _pattern(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
     )
     # Loops start at the boundary of a vector in one store. Others may lie differently.
     streams = next((position for position, store in enumerate(stores) if store.streamed), None)
-    stores = tuple(
-        replace(store, streamed=position == streams) for position, store in enumerate(stores)
-    )
+    stores = tuple(replace(store, streamed=position == streams) for position, store in enumerate(stores))
     in_order = mode.columns or all(
         _in_order(nest, number) for number, load in enumerate(kernel.loads) if load.buffer is None
     )

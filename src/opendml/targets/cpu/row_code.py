@@ -61,7 +61,7 @@ class RowCode(GroupCode):
             self.stash_origin = self.builder.mul(self.builder.sub(group, first), size)
 
     def _room(self, type: ScalarType) -> ir.Value:
-        return self.code.local(ir.ArrayType(scalar_llvm_type(type), BATCH))
+        return self.code.room(type, BATCH)
 
     def _in_batch(self, slot: ir.Value, group: ir.Value, first: ir.Value, type: ScalarType) -> ir.Value:
         return self.code.offset(slot, self.builder.mul(self.builder.sub(group, first), I64(type.bytes)))
@@ -77,7 +77,7 @@ class RowCode(GroupCode):
         kept: _Kept = {}
         for key, node in statistics.items():
             kept[key] = node, self._room(node.type)
-            self.builder.store(splat(self.builder, values[key], BATCH), kept[key][1])
+            self.code.store(kept[key][1], splat(self.builder, values[key], BATCH), node.type)
         return kept
 
     def store_group(self, pointers: Pointers, known: Values) -> None:
