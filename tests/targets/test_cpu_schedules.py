@@ -4,8 +4,9 @@ reference: each operator family, streamed or not."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,30 +18,34 @@ from opendml.runtime.program import tensors_of
 from opendml.spec.enums import AxisDirection, ReduceFunction
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import reach
-from opendml.targets.cpu import launch as launch_module
-from opendml.targets.cpu import schedule_groups as schedule_module
+from opendml.targets.cpu import launch, schedule_groups
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import Mode, Pattern
 from tests.running import elements, launches, numpy_type, run
 
 SMALL_CACHES = replace(machine(), l2_bytes=64 * 1024, last_cache_bytes=64 * 1024)
 """As if this machine had hardly any caches: results of some thousand elements are streamed past them then."""
+SPLIT_ROWS = {Mode.ROWS_PARTIAL, Mode.ROWS_COMBINE}
+SPLIT_COLUMNS = {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE}
 GUARD = 0xA5
 LINE = 64
+REDUCED = [
+    ReduceFunction.AVERAGE,
+    ReduceFunction.L2,
+    ReduceFunction.LOG_SUM_EXP,
+    ReduceFunction.MAX,
+    ReduceFunction.MULTIPLY,
+]
 
 
 @dataclass(frozen=True)
 class Walk:
-    """Sizes, the axes that are reduced or scanned in them, and how that is done: with one result for a group,
-    with one for each element, and where one axis is scanned. Without modes it is not scanned."""
+    """Sizes, the axes that are reduced (the first of them scanned) in them, and the strides of all tensors of
+    these sizes."""
 
     sizes: tuple[int, ...]
     axes: tuple[int, ...]
-    group: frozenset[Mode]
-    element: frozenset[Mode]
-    scanned: frozenset[Mode] = frozenset()
     strides: tuple[int, ...] | None = None
-    """Of all tensors of these sizes."""
 
     def __str__(self) -> str:
         return f"{list(self.sizes)} over {list(self.axes)}{' strided' if self.strides else ''}"
@@ -54,38 +59,29 @@ class Walk:
         return TensorDesc(data_type, [1 if i in self.axes else size for i, size in enumerate(self.sizes)])
 
 
-ROWS, COLUMNS = frozenset({Mode.ROWS}), frozenset({Mode.COLUMNS})
-SCAN_ROWS, SCAN_COLUMNS = frozenset({Mode.SCAN_ROWS}), frozenset({Mode.SCAN_COLUMNS})
-SPLIT_ROWS = frozenset({Mode.ROWS_PARTIAL, Mode.ROWS_COMBINE})
-SPLIT_COLUMNS = frozenset({Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE})
-SPLIT_SCAN_ROWS = frozenset({Mode.ROWS_PARTIAL, Mode.SCAN_ROWS_COMBINE, Mode.SCAN_ROWS_MAP})
-SPLIT_SCAN_COLUMNS = frozenset({Mode.COLUMNS_PARTIAL, Mode.SCAN_COLUMNS_COMBINE, Mode.SCAN_COLUMNS_MAP})
-MAPPED_ROWS, MAPPED_COLUMNS = SPLIT_ROWS | {Mode.ROWS_MAP}, SPLIT_COLUMNS | {Mode.COLUMNS_MAP}
-
 WALKS = [
-    Walk((37, 1025), (1,), ROWS, ROWS, SCAN_ROWS),
-    Walk((131, 519), (1,), ROWS, ROWS, SCAN_ROWS, (600, 1)),
-    Walk((19, 7, 11, 21), (0, 1, 3), ROWS, ROWS),
-    Walk((9, 40_003), (1,), SPLIT_ROWS, MAPPED_ROWS, SPLIT_SCAN_ROWS),
-    Walk((3, 5, 61, 777), (1, 3), SPLIT_ROWS, MAPPED_ROWS),
-    Walk((15, 519), (0,), COLUMNS, COLUMNS, SCAN_COLUMNS),
-    Walk((7, 13, 2049), (1,), COLUMNS, COLUMNS, SCAN_COLUMNS),
-    Walk((130, 9, 2047), (1,), COLUMNS, COLUMNS, SCAN_COLUMNS),
-    Walk((2, 9, 45, 601), (0, 2), COLUMNS, MAPPED_COLUMNS),
-    Walk((301, 523), (0,), SPLIT_COLUMNS, MAPPED_COLUMNS, SPLIT_SCAN_COLUMNS),
-    Walk((107, 2049), (0,), SPLIT_COLUMNS, MAPPED_COLUMNS, SPLIT_SCAN_COLUMNS, (2064, 1)),
-    Walk((40_001, 3), (0,), SPLIT_COLUMNS, MAPPED_COLUMNS, SPLIT_SCAN_COLUMNS),
+    Walk((37, 1025), (1,)),
+    Walk((131, 519), (1,), (600, 1)),
+    Walk((19, 7, 11, 21), (0, 1, 3)),
+    Walk((5, 33, 71), (1, 2), (33 * 71, 1, 33)),
+    Walk((9, 40_003), (1,)),
+    Walk((3, 20_003), (1,), (60_010, 3)),
+    Walk((3, 9, 61, 777), (1, 3)),
+    Walk((15, 519), (0,)),
+    Walk((7, 13, 2049), (1,)),
+    Walk((140, 9, 601), (1,)),
+    Walk((301, 523), (0,)),
+    Walk((107, 2049), (0,), (2064, 1)),
+    Walk((12_001, 3), (0,)),
 ]
 
 
 def reductions(walk: Walk) -> Iterator[OperatorDesc]:
-    for function in ReduceFunction:
-        search = function in (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
-        for data_type in (FLOAT32,) if search else (FLOAT32, FLOAT16):
-            output = walk.reduced(TensorDataType.UINT32 if search else data_type)
-            yield descs.Reduce(walk.tensor(data_type), output, function=function, axes=walk.axes)
-    whole = walk.tensor(INT32), walk.reduced(INT32)
-    yield descs.Reduce(*whole, function=ReduceFunction.SUM, axes=walk.axes)
+    for function in REDUCED:
+        yield descs.Reduce(walk.tensor(FLOAT32), walk.reduced(FLOAT32), function=function, axes=walk.axes)
+    for data_type in (FLOAT16, INT32):
+        x, result = walk.tensor(data_type), walk.reduced(data_type)
+        yield descs.Reduce(x, result, function=ReduceFunction.SUM, axes=walk.axes)
 
 
 def searches(walk: Walk) -> Iterator[OperatorDesc]:
@@ -123,26 +119,37 @@ def normalizations(walk: Walk) -> Iterator[OperatorDesc]:
 
 
 def scans(walk: Walk) -> Iterator[OperatorDesc]:
-    for direction in AxisDirection:
-        for exclusive in (False, True):
-            for data_type in (FLOAT32, FLOAT16, INT32):
-                tensor = walk.tensor(data_type)
-                way: dict[str, Any] = {"axis": walk.axes[0], "axis_direction": direction}
-                yield descs.CumulativeSummation(tensor, tensor, **way, has_exclusive_sum=exclusive)
-                if data_type is not FLOAT16:
-                    yield descs.CumulativeProduct(tensor, tensor, **way, has_exclusive_product=exclusive)
+    for direction, exclusive in product(AxisDirection, (False, True)):
+        for data_type in (FLOAT32, INT32):
+            tensor = walk.tensor(data_type)
+            way: dict[str, Any] = {"axis": walk.axes[0], "axis_direction": direction}
+            yield descs.CumulativeSummation(tensor, tensor, **way, has_exclusive_sum=exclusive)
+            yield descs.CumulativeProduct(tensor, tensor, **way, has_exclusive_product=exclusive)
+    tensor = walk.tensor(FLOAT16)
+    yield descs.CumulativeSummation(tensor, tensor, axis=walk.axes[0], axis_direction=direction)
 
 
-FAMILIES = [reductions, searches, softmaxes, normalizations, scans]
+def images(walk: Walk) -> Iterator[OperatorDesc]:
+    """Operators that are no walk over groups, over the same sizes: activations, operators of two tensors, and
+    casts; transposed ones too."""
+    x, scalar = walk.tensor(FLOAT32), TensorDesc(FLOAT32, walk.sizes, [0] * len(walk.sizes))
+    backwards = [math.prod(walk.sizes[:axis]) for axis in range(len(walk.sizes))]
+    across = TensorDesc(FLOAT32, walk.sizes, backwards)
+    yield descs.ActivationTanh(x, x)
+    yield descs.ActivationTanh(x, across)
+    yield descs.ActivationTanh(across, x)
+    for other in (x, across, scalar):
+        yield descs.ElementWiseSubtract(x, other, x)
+    for source, target in product((FLOAT32, FLOAT16, UINT8, TensorDataType.INT64), repeat=2):
+        yield descs.Cast(walk.tensor(source), walk.tensor(target))
 
 
-def modes_of(desc: OperatorDesc) -> frozenset[Mode]:
-    return frozenset(launch.pattern.mode for launch in launches(desc))
+Family = Callable[[Walk], Iterator[OperatorDesc]]
+FAMILIES: list[Family] = [images, reductions, searches, softmaxes, normalizations, scans]
 
 
 def memory_at(offset: int, tensor: TensorDesc) -> tuple[Array, Array]:
-    """Bytes that hold a tensor so many elements behind the start of a cache line, and the tensor's own part of
-    them."""
+    """Bytes that hold a tensor so many elements behind the start of a cache line, and the tensor's own."""
     size = reach(tensor.sizes, tensor.effective_strides) * numpy_type(tensor).itemsize
     raw = np.full(size + 6 * LINE, GUARD, np.uint8)
     first = -raw.ctypes.data % LINE + LINE + offset * numpy_type(tensor).itemsize
@@ -164,17 +171,17 @@ def values_for(desc: OperatorDesc, tensor: TensorDesc, seed: int) -> Array:
     return values.astype(type)
 
 
-def check(desc: OperatorDesc, offsets: Sequence[Sequence[int]], device: Device) -> None:
-    """The operator over memory so many elements behind cache lines equals the reference and writes nothing
-    beside its output's elements."""
+def check(desc: OperatorDesc, device: Device) -> None:
+    """The operator over memory at all `places` equals the reference and writes nothing beside its output's
+    elements."""
     tensors = tensors_of(desc, "INPUT_TENSOR")
     values = [tensor and values_for(desc, tensor, seed) for seed, tensor in enumerate(tensors)]
     (output,) = tensors_of(desc, "OUTPUT_TENSOR")
     assert output is not None
     wanted = run(desc, values, "reference")
     compiled = device.compile_operator(device.create_operator(desc))
-    for places in offsets:
-        numbers = iter(places)
+    for offsets in places(len([value for value in values if value is not None]) + 1):
+        numbers = iter(offsets)
         inputs: list[Array | None] = []
         for tensor, value in zip(tensors, values, strict=True):
             memory = None if tensor is None else memory_at(next(numbers), tensor)[1]
@@ -197,3 +204,72 @@ def assert_close(result: Array, wanted: Array, what: str) -> None:
     resolution = float(np.finfo(result.dtype).eps)
     scale = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0))
     np.testing.assert_allclose(result, wanted, rtol=8 * resolution, atol=2 * resolution * scale, err_msg=what)
+
+
+def places(tensor_count: int) -> list[list[int]]:
+    """Places of tensors behind cache lines: all at their start, each alone elsewhere, all elsewhere and
+    apart."""
+    alone = [[3 if each == other else 0 for each in range(tensor_count)] for other in range(tensor_count)]
+    return [[0] * tensor_count, *alone, [5 * each + 1 for each in range(tensor_count)]]
+
+
+@pytest.fixture
+def small_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_small_caches(monkeypatch)
+
+
+def use_small_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (launch, schedule_groups):
+        monkeypatch.setattr(module, "machine", lambda: SMALL_CACHES)
+
+
+@pytest.mark.usefixtures("small_caches")
+@pytest.mark.parametrize("walk", WALKS, ids=str)
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+def test_every_walk_over_memory_of_any_alignment_equals_the_reference(family: Family, walk: Walk) -> None:
+    device = Device("cpu")
+    for desc in family(walk):
+        check(desc, device)
+
+
+STORING = {
+    Mode.POINTWISE,
+    Mode.ROWS,
+    Mode.ROWS_MAP,
+    Mode.COLUMNS,
+    Mode.COLUMNS_MAP,
+    Mode.SCAN_ROWS,
+    Mode.SCAN_ROWS_MAP,
+    Mode.SCAN_COLUMNS,
+    Mode.SCAN_COLUMNS_MAP,
+}
+SIDE_BY_SIDE = {mode for mode in Mode if mode.columns}
+CHOICES: dict[str, tuple[Callable[[Pattern], object], set[Mode]]] = {
+    "streamed": (lambda pattern: any(store.streamed for store in pattern.stores), STORING),
+    "stashes": (lambda pattern: pattern.stashes, {Mode.ROWS, Mode.COLUMNS}),
+    "streamed and stashes": (
+        lambda pattern: pattern.stashes and any(store.streamed for store in pattern.stores),
+        {Mode.ROWS, Mode.COLUMNS},
+    ),
+    "wide tile": (lambda pattern: pattern.wide_tile, SIDE_BY_SIDE - {Mode.COLUMNS_MAP}),
+    "whole rows": (lambda pattern: pattern.whole_rows, {Mode.COLUMNS, *SPLIT_COLUMNS}),
+    "long rows": (lambda pattern: pattern.long_rows, {Mode.ROWS, Mode.ROWS_PARTIAL}),
+    "out of order": (lambda pattern: not pattern.in_order, {Mode.ROWS}),
+    "later stage": (lambda pattern: pattern.stage > 0, {*SPLIT_ROWS, *SPLIT_COLUMNS}),
+}
+"""What a schedule chooses beside the mode, and the modes in which it is chosen at times and at times not."""
+
+
+@pytest.mark.usefixtures("small_caches")
+def test_the_walks_above_take_every_schedule() -> None:
+    patterns = [
+        each.pattern
+        for walk, family in product(WALKS, FAMILIES)
+        for desc in family(walk)
+        for each in launches(desc)
+    ]
+    assert {pattern.mode for pattern in patterns} == set(Mode)
+    for name, (choice, modes) in CHOICES.items():
+        for chosen in (False, True):
+            found = {pattern.mode for pattern in patterns if bool(choice(pattern)) is chosen}
+            assert modes <= found, f"{name} {chosen}: {modes - found}"
