@@ -6,21 +6,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import product
+from functools import partial
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
 import pytest
 
 from opendml import FLOAT16, FLOAT32, INT32, UINT8, Device, TensorDataType, TensorDesc, descs
+from opendml.compiler.fuse import fuse
+from opendml.compiler.kernel import Access, KernelProgram
+from opendml.operators.softmax import softmax1
+from opendml.program import functions
+from opendml.program.node import Node, Operation, convert, rebuild, source
+from opendml.program.program import Program, packed
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.host_array import Array
 from opendml.runtime.program import tensors_of
 from opendml.spec.enums import AxisDirection, ReduceFunction
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import reach
-from opendml.targets.cpu import launch, schedule_groups
+from opendml.targets.cpu import executable, launch, schedule_groups
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import Mode, Pattern
+from opendml.targets.reference.evaluate import evaluate
 from tests.running import elements, launches, numpy_type, run
 
 SMALL_CACHES = replace(machine(), l2_bytes=64 * 1024, last_cache_bytes=64 * 1024)
@@ -119,14 +128,14 @@ def normalizations(walk: Walk) -> Iterator[OperatorDesc]:
 
 
 def scans(walk: Walk) -> Iterator[OperatorDesc]:
+    tensor = walk.tensor(FLOAT32)
     for direction, exclusive in product(AxisDirection, (False, True)):
-        for data_type in (FLOAT32, INT32):
-            tensor = walk.tensor(data_type)
-            way: dict[str, Any] = {"axis": walk.axes[0], "axis_direction": direction}
-            yield descs.CumulativeSummation(tensor, tensor, **way, has_exclusive_sum=exclusive)
-            yield descs.CumulativeProduct(tensor, tensor, **way, has_exclusive_product=exclusive)
-    tensor = walk.tensor(FLOAT16)
-    yield descs.CumulativeSummation(tensor, tensor, axis=walk.axes[0], axis_direction=direction)
+        way: dict[str, Any] = {"axis": walk.axes[0], "axis_direction": direction}
+        yield descs.CumulativeSummation(tensor, tensor, **way, has_exclusive_sum=exclusive)
+        yield descs.CumulativeProduct(tensor, tensor, **way, has_exclusive_product=exclusive)
+    for data_type in (FLOAT16, INT32):
+        tensor = walk.tensor(data_type)
+        yield descs.CumulativeSummation(tensor, tensor, axis=walk.axes[0], axis_direction=direction)
 
 
 def images(walk: Walk) -> Iterator[OperatorDesc]:
@@ -140,8 +149,8 @@ def images(walk: Walk) -> Iterator[OperatorDesc]:
     yield descs.ActivationTanh(across, x)
     for other in (x, across, scalar):
         yield descs.ElementWiseSubtract(x, other, x)
-    for source, target in product((FLOAT32, FLOAT16, UINT8, TensorDataType.INT64), repeat=2):
-        yield descs.Cast(walk.tensor(source), walk.tensor(target))
+    for given, wanted in permutations((FLOAT32, FLOAT16, UINT8), 2):
+        yield descs.Cast(walk.tensor(given), walk.tensor(wanted))
 
 
 Family = Callable[[Walk], Iterator[OperatorDesc]]
@@ -273,3 +282,81 @@ def test_the_walks_above_take_every_schedule() -> None:
         for chosen in (False, True):
             found = {pattern.mode for pattern in patterns if bool(choice(pattern)) is chosen}
             assert modes <= found, f"{name} {chosen}: {modes - found}"
+
+
+def with_all_stores(program: KernelProgram) -> KernelProgram:
+    """One kernel in place of several over the same domain, each of which stores an output; the first has the
+    axes of all."""
+    first = program.kernels[0]
+    assert {kernel.domain for kernel in program.kernels} == {first.domain}
+    assert {kernel.axes for kernel in program.kernels} <= {first.axes, ()}
+    loads: list[Access] = []
+    values: list[Node] = []
+    for kernel in program.kernels:
+        before = len(loads)
+        values += rebuild(kernel.values, partial(_renumbered, before=before))
+        loads += kernel.loads
+    stores = tuple(store for kernel in program.kernels for store in kernel.stores)
+    merged = replace(first, loads=tuple(loads), stores=stores, values=tuple(values))
+    return replace(program, kernels=(merged,))
+
+
+def _renumbered(node: Node, before: int) -> Node:
+    if node.operation is not Operation.SOURCE or not isinstance(node.attribute, int):
+        return node
+    return source(node.attribute + before, node.type, node.sizes)
+
+
+def two_results(walk: Walk, x: Node) -> Iterator[tuple[Node, Node]]:
+    """Pairs of values that one kernel can store."""
+    yield functions.exp(x), convert(x * 0.5, ScalarType.FLOAT16)
+    yield softmax1(x, axes=walk.axes), x - functions.reduce_maximum(x, walk.axes)
+    yield functions.reduce_maximum(x, walk.axes), convert(functions.mean(x, walk.axes), x.type)
+    yield softmax1(x, axes=walk.axes), functions.reduce_maximum(x, walk.axes)
+    running = functions.running_sum(x, walk.axes[0], exclusive=False, reverse=False)
+    if len(walk.axes) == 1:
+        yield running, x * 3.0
+
+
+@pytest.mark.usefixtures("small_caches")
+@pytest.mark.parametrize("walk", [walk for walk in WALKS if walk.strides is None], ids=str)
+def test_kernels_with_several_stores_write_all_of_them_at_any_place(
+    walk: Walk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layout = packed(ScalarType.FLOAT32, walk.sizes)
+    x = np.random.default_rng(1).standard_normal(walk.sizes).astype(np.float32)
+    for results in two_results(walk, source(0, layout.type, layout.sizes)):
+        outputs = tuple(packed(result.type, result.sizes) for result in results)
+        program = Program((layout,), outputs, results)
+        wanted = evaluate(results, [x])
+        with monkeypatch.context() as patch:
+            patch.setattr(executable, "fuse", lambda given: with_all_stores(fuse(given)))
+            instance = executable.CpuExecutable(program).instantiate()
+        instance.bind(0, x.ctypes.data)
+        for offsets in places(2):
+            made = []
+            for number, (result, offset) in enumerate(zip(results, offsets, strict=True)):
+                tensor = TensorDesc(result.type.data_type, result.sizes)
+                raw, memory = memory_at(offset, tensor)
+                instance.bind(1 + number, memory.ctypes.data)
+                made.append((raw, elements(memory, tensor)))
+            instance.dispatch()
+            for (raw, result), exact in zip(made, wanted, strict=True):
+                assert_close(result, exact, str(offsets))
+                assert np.count_nonzero(raw != GUARD) <= result.nbytes
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("family", [images, softmaxes, scans], ids=lambda family: family.__name__)
+def test_truly_large_tensors_equal_the_reference(
+    family: Family, axis: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = replace(machine(), last_cache_bytes=16 * 1024 * 1024)
+    for module in (launch, schedule_groups):
+        monkeypatch.setattr(module, "machine", lambda: usual)
+    descs = [next(family(Walk((2100, 2049), (axis,))))]
+    if family is scans:
+        descs = list(family(Walk((2100, 2049), (axis,))))[:2]
+    for desc in descs:
+        assert any(store.streamed for each in launches(desc) for store in each.pattern.stores)
+        check(desc, Device("cpu"))
