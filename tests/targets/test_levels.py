@@ -92,7 +92,7 @@ def scan(random: Generator, value: Node, sources: Sequence[Node]) -> Node:
 
 
 def pointwise(random: Generator, value: Node, sources: Sequence[Node]) -> Node:
-    other = random.choice(np.array([*sources, constant(0.75, F32)], object))
+    other: Node = random.choice(np.array([*sources, constant(0.75, F32)], object))
     kind = random.integers(5)
     if kind == 0:
         return functions.power(abs(value) + 0.5, functions.tanh(other))
