@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable
+from functools import reduce
 
 import numpy as np
 
@@ -307,25 +309,24 @@ def window_sum(x: Node, axis: int, before: int, after: int) -> Node:
 
 
 _FOLLOWING = 32
-"""Elements that are added one by one; the sums of so many are then added as one."""
+"""Elements that are added one by one; the sums of so many are then added as one, and so on."""
 
 
-def _sum_of_following(x: Node, axis: int, count: int, size: int) -> Node:
-    """For the first `size` elements along an axis the sum of it and those that follow it, `count` in all."""
+def _sum_of_following(x: Node, axis: int, count: int, size: int, apart: int = 1) -> Node:
+    """For the first `size` elements along an axis the sum of it and those that follow it, `count` in all, so
+    far `apart`."""
 
-    def following(node: Node, distance: int) -> Node:
-        sizes = [size if each == axis else full for each, full in enumerate(node.sizes)]
-        return part(node, [distance if each == axis else 0 for each in range(len(sizes))], sizes)
+    def following(number: int) -> Node:
+        sizes = [size if each == axis else full for each, full in enumerate(x.sizes)]
+        return part(x, [number * apart if each == axis else 0 for each in range(len(sizes))], sizes)
 
-    blocks, rest = divmod(count, _FOLLOWING) if count > _FOLLOWING else (0, count)
-    terms = [following(x, blocks * _FOLLOWING + number) for number in range(rest)]
-    if blocks:
-        sums = _sum_of_following(x, axis, _FOLLOWING, size + (blocks - 1) * _FOLLOWING)
-        terms += [following(sums, number * _FOLLOWING) for number in range(blocks)]
-    total = terms[0]
-    for term in terms[1:]:
-        total = total + term
-    return total
+    if count <= _FOLLOWING:
+        return reduce(operator.add, map(following, range(count)))
+    blocks, rest = divmod(count, _FOLLOWING)
+    whole = blocks * _FOLLOWING
+    sums = _sum_of_following(x, axis, _FOLLOWING, size + (whole - _FOLLOWING) * apart, apart)
+    of_blocks = _sum_of_following(sums, axis, blocks, size, _FOLLOWING * apart)
+    return reduce(operator.add, map(following, range(whole, whole + rest)), of_blocks)
 
 
 def deviation(x: Node, center: Node) -> Node:

@@ -45,8 +45,8 @@ class KernelCode:
         self.layout = Parameters(pattern)
         self.nodes = list(ordered(pattern.values))
         self.levels = self._levels()
+        self.reductions = {id(node) for node in self.nodes if node.operation in REDUCTIONS}
         self.needed = self.below_reductions(pattern.values)
-        self.always = always_needed(pattern.values)
         self.parameters, self.buffers = function.args[2], function.args[3]
         (
             self.inner,
@@ -190,8 +190,7 @@ class KernelCode:
 
     def below_reductions(self, roots: Iterable[Node]) -> set[int]:
         """The nodes that `roots` need apart from what is reduced: the reductions are known by then."""
-        reductions = {id(node) for node in self.nodes if node.operation in REDUCTIONS}
-        return {id(node) for node in ordered(roots, reductions)}
+        return {id(node) for node in ordered(roots, self.reductions)}
 
     def evaluate(
         self,
@@ -201,14 +200,13 @@ class KernelCode:
         known: Values,
         index: ir.Value | None = None,
         mask: ir.Value | None = None,
-        only: set[int] | None = None,
+        roots: Iterable[Node] | None = None,
     ) -> Values:
-        """`known`, and the values of all nodes of the level: those in `only`, or those that the results
-        need."""
+        """`known`, and the values of the nodes of the level that `roots` (None: the results) still need."""
         values = dict(known)
-        only = (self.needed if only is None else only) & self.always
+        wanted = always_needed(self.pattern.values if roots is None else roots, self.reductions | set(known))
         for node in self.nodes:
-            if self.levels[id(node)] is level and id(node) in only and id(node) not in values:
+            if self.levels[id(node)] is level and id(node) in wanted:
                 if is_rare(node):
                     values[id(node)] = self._rare_selection(node, lanes, values)
                 elif node.operation is Operation.SOURCE:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 
+from opendml.errors import Unsupported
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -23,10 +25,25 @@ class Machine:
     last_cache_bytes: int
 
 
+_NEEDED = {"fma": "FMA", "f16c": "F16C"}
+"""Features without which LLVM calls library functions for single instructions, which no library need have."""
+
+
 @cache
 def machine() -> Machine:
-    """This machine."""
+    """This machine.
+
+    Raises:
+        Unsupported: an x86 processor without FMA or F16C.
+    """
     features = llvm.get_host_cpu_features()
+    if llvm.get_process_triple().startswith("x86_64"):
+        missing = [name for feature, name in _NEEDED.items() if not features.get(feature)]
+        if missing:
+            raise Unsupported(
+                f"cpu: this processor has no {' and no '.join(missing)}, which x86-64 processors have "
+                'from 2013 on; use the device "reference"'
+            )
     vector_bytes = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
     return Machine(
         llvm.get_host_cpu_name(),
