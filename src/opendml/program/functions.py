@@ -93,9 +93,11 @@ def logical_not(x: Node) -> Node:
 
 
 def rounded(x: Node) -> Node:
-    """x as a machine has it that computes in its type: the reference target, which does not round, does here.
+    """x as its type has it: the reference target, which does not round, does here, and no function looks behind
+    it for what was rounded off its argument.
 
-    For what jumps at ties, where exact arithmetic would come to the other side of them.
+    For what is an operator's output, and for what jumps at ties, where exact arithmetic would come to the other
+    side of them.
     """
     return bitcast(bitcast(x, ScalarType[x.type.name.replace("FLOAT", "INT")]), x.type)
 

@@ -44,6 +44,10 @@ from opendml.program.node import Node, Operation, apply, bitcast, constant, conv
 from opendml.program.scalar_type import ScalarType
 
 
+KNOWN_ERRORS = frozenset({Operation.NEGATE, Operation.ABSOLUTE, Operation.MULTIPLY, Operation.DIVIDE})
+"""What an argument may be so that its rounding error takes part."""
+
+
 def expand(node: Node) -> Node:
     """The function `node` (one of FUNCTIONS, FLOAT32) in basic operations; other types are Unsupported."""
     if node.type is not ScalarType.FLOAT32:
@@ -208,7 +212,7 @@ def _rounding_error(x: Node) -> Node | None:
         if error is None:
             return None
         return -error if x.operation is Operation.NEGATE else select(x.operands[0] < 0.0, -error, error)
-    if x.operation not in (Operation.MULTIPLY, Operation.DIVIDE) or any(map(_is_power_of_two, x.operands)):
+    if x.operation not in KNOWN_ERRORS or any(map(_is_power_of_two, x.operands)):
         return None
     a, b = x.operands
     if x.operation is Operation.MULTIPLY:
