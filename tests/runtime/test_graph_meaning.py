@@ -74,7 +74,9 @@ class Chain:
             alike = [number for number, each in enumerate(types) if each is types[first]]
             operands = (first, chooser.choice(alike)) if function in TWO_OPERANDS else (first,)
             self.steps.append((function, operands))
-            types.append((dml.FLOAT16, dml.FLOAT32)[CASTS.index(function)] if function in CASTS else types[first])
+            types.append(
+                (dml.FLOAT16, dml.FLOAT32)[CASTS.index(function)] if function in CASTS else types[first]
+            )
 
     def values(self, sources: list[Any]) -> list[Any]:
         """What each step gives, over arrays or tensors of a graph."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from opendml.program.narrow import narrowed
 from opendml.program.node import Node, Operation, apply, constant, convert, rebuild
 from opendml.program.vector_math import KNOWN_ERRORS
 
 
 def simplify(roots: Sequence[Node]) -> tuple[Node, ...]:
-    """The same program, simpler."""
-    return rebuild(roots, _simpler)
+    """The same program, simpler, with what may be cheap marked."""
+    return rebuild(narrowed(roots), _simpler)
 
 
 def _simpler(node: Node) -> Node:
@@ -48,8 +49,8 @@ def _conversion(node: Node) -> Node:
 
 
 def _bits(node: Node) -> Node:
-    """Nothing for the bits of a value read as another type and back, unless that keeps a function from looking
-    at how the value came about."""
+    """Nothing for the bits of a value read as another type and back, unless that keeps a function from
+    looking at how the value came about."""
     (value,) = node.operands
     if value.operation is not Operation.BITCAST or value.operands[0].type is not node.type:
         return node

@@ -76,8 +76,8 @@ def definition_of(name: str) -> Callable[..., Node | tuple[Node, ...]]:
 def define(
     desc: OperatorDesc, inputs: Sequence[Node | None], output_types: Sequence[ScalarType]
 ) -> tuple[Node, ...]:
-    """The outputs of `desc` over its `inputs` (in the desc's order, None for absent ones), rounded to their types:
-    within a graph as in memory.
+    """The outputs of `desc` over its `inputs` (in the desc's order, None for absent ones), rounded to their
+    types: within a graph as in memory.
 
     Raises:
         Unsupported: the operator cannot be run yet.

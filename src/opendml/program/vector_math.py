@@ -26,6 +26,8 @@ from opendml.program.common_math import (
     LEAST_NORMAL,
     LOG,
     LOG_2_LOW,
+    SCALED_HIGHEST,
+    SCALED_ZERO,
     TWO_23,
     TWO_HALF_POWERS,
     at_least,
@@ -37,12 +39,12 @@ from opendml.program.common_math import (
     reduced,
     scaled_logarithm,
     times_power,
+    times_scaled_power,
     with_sign_of,
 )
 from opendml.program.functions import multiply_add, select
 from opendml.program.node import Node, Operation, apply, bitcast, constant, convert
 from opendml.program.scalar_type import ScalarType
-
 
 KNOWN_ERRORS = frozenset({Operation.NEGATE, Operation.ABSOLUTE, Operation.MULTIPLY, Operation.DIVIDE})
 """What an argument may be so that its rounding error takes part."""
@@ -60,6 +62,15 @@ def exponential(x: Node) -> Node:
     within = at_most(at_least(x, _EXP_LOWEST), _EXP_HIGHEST)
     bits, n, high = reduced(within, TWO_HALF_POWERS)
     return times_power(polynomial((1.0, 1.0, *EXP), _remainder(n, high, _error_within(within, x))), bits)
+
+
+def scaled_exponential(x: Node, factor: Node) -> Node:
+    """factor exp(x) within 1.6 ULP, where exp(x) may be beyond the range of the type; the error of x takes
+    part."""
+    within = at_most(at_least(x, -SCALED_ZERO), SCALED_HIGHEST)
+    bits, n, high = reduced(within, TWO_HALF_POWERS)
+    remainder = _remainder(n, high, _error_within(within, x))
+    return times_scaled_power(polynomial((1.0, 1.0, *EXP), remainder), bits, factor)
 
 
 def exponential_minus_one(x: Node) -> Node:
@@ -297,6 +308,7 @@ _EXPANSIONS: dict[Operation, Callable[..., Node]] = {
     Operation.POWER: power_math.power,
     Operation.EXPONENTIAL: exponential,
     Operation.EXPONENTIAL_MINUS_ONE: exponential_minus_one,
+    Operation.SCALED_EXPONENTIAL: scaled_exponential,
     Operation.LOGARITHM: logarithm,
     Operation.LOGARITHM_ONE_PLUS: logarithm_one_plus,
     Operation.HYPERBOLIC_TANGENT: hyperbolic_tangent,
