@@ -7,7 +7,6 @@ keeps it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from opendml.operators.registry import defines
 from opendml.operators.scale_bias import in_floats
@@ -42,7 +41,7 @@ def celu(x: Node, *, alpha: float) -> Node:
     below = alpha * expm1(x / alpha)
     if -1.0 < alpha < 0.0:
         # The exponential alone would overflow before its product does.
-        below = select(x < _NEGLIGIBLE * -alpha, _times_exp(alpha, lambda part: x / (alpha / part)), below)
+        below = select(x < _NEGLIGIBLE * -alpha, scaled_exp(x / alpha, alpha), below)
     return select(x > -abs(alpha) * 2.0**-60, x, below)
 
 
@@ -159,7 +158,8 @@ def sigmoid(x: Node) -> Node:
 def softplus(x: Node, *, steepness: float) -> Node:
     """ln(1 + exp(steepness * x)) / steepness"""
     rest = _logistic_rest(x, steepness) / steepness
-    if 0.0 < abs(steepness) < 1.0:
+    # Of a still smaller steepness and a finite x the rest is never small.
+    if 2.0**-128 < abs(steepness) < 1.0:
         rest = _magnified_rest(x, steepness, 1.0 / steepness, rest)
     return _growing_part(x, steepness) + rest
 
@@ -208,12 +208,5 @@ _NEGLIGIBLE = -30.0
 def _magnified_rest(x: Node, factor: float, scale: float, rest: Node) -> Node:
     """`rest`, which is scale * _logistic_rest(x, factor), also where that would be denormal before it is
     multiplied: it is scale * exp(-|factor * x|) there."""
-    tail = _times_exp(scale, lambda part: -(part * abs(factor)) * abs(x))
-    return select(-abs(factor) * abs(x) < _NEGLIGIBLE, tail, rest)
-
-
-def _times_exp(scale: float, exponent: Callable[[float], Node]) -> Node:
-    """scale * exp(exponent(1)), for any scale; exponent(part) is that part of the exponent."""
-    if 2.0**-100 <= abs(scale) <= 2.0**100:
-        return scaled_exp(exponent(1.0), scale)
-    return scaled_exp(exponent(0.5), scaled_exp(exponent(0.5), scale))
+    exponent = -abs(factor) * abs(x)
+    return select(exponent < _NEGLIGIBLE, scaled_exp(exponent, scale), rest)

@@ -17,11 +17,10 @@ from opendml.program import power_math, vector_math
 from opendml.program.angle_math import AngleFunctions
 from opendml.program.common_math import (
     EXPONENT_BIAS,
+    FOUR_QUARTER_POWERS,
     LOG2_E,
     LOG_2,
     SCALED_HIGHEST,
-    SCALED_ZERO,
-    TWO_HALF_POWERS,
     UNITS,
     at_least,
     at_most,
@@ -53,9 +52,9 @@ def exponential(x: Node) -> Node:
 
 def scaled_exponential(x: Node, factor: Node) -> Node:
     """factor exp(x), where exp(x) may be beyond the range of the type"""
-    within = at_most(at_least(x, -SCALED_ZERO), SCALED_HIGHEST)
-    shifted = multiply_add(within, LOG2_E, UNITS + TWO_HALF_POWERS)
-    r = multiply_add(shifted - (UNITS + TWO_HALF_POWERS), -LOG_2, within)
+    within = at_most(at_least(x, -SCALED_HIGHEST), SCALED_HIGHEST)
+    shifted = multiply_add(within, LOG2_E, UNITS + FOUR_QUARTER_POWERS)
+    r = multiply_add(shifted - (UNITS + FOUR_QUARTER_POWERS), -LOG_2, within)
     return times_scaled_power(polynomial((1.0, 1.0, *_EXP), r), float32_bits(shifted), factor)
 
 

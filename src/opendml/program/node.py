@@ -71,8 +71,8 @@ class Operation(Enum):
     EXPONENTIAL = auto()
     EXPONENTIAL_MINUS_ONE = auto()
     SCALED_EXPONENTIAL = auto()
-    """exp of the first operand times the second, a finite number, as if exp itself could not overflow nor be
-    denormal; that holds for exponents of up to 173 in magnitude."""
+    """exp of the first operand times the second, a finite number, as if exp alone could not overflow nor be
+    denormal."""
     LOGARITHM = auto()
     LOGARITHM_ONE_PLUS = auto()
     HYPERBOLIC_TANGENT = auto()

@@ -23,11 +23,11 @@ from opendml.program import angle_math, hyperbolic_math, power_math
 from opendml.program.common_math import (
     EXP,
     EXPONENT_BIAS,
+    FOUR_QUARTER_POWERS,
     LEAST_NORMAL,
     LOG,
     LOG_2_LOW,
     SCALED_HIGHEST,
-    SCALED_ZERO,
     TWO_23,
     TWO_HALF_POWERS,
     at_least,
@@ -67,8 +67,8 @@ def exponential(x: Node) -> Node:
 def scaled_exponential(x: Node, factor: Node) -> Node:
     """factor exp(x) within 1.6 ULP, where exp(x) may be beyond the range of the type; the error of x takes
     part."""
-    within = at_most(at_least(x, -SCALED_ZERO), SCALED_HIGHEST)
-    bits, n, high = reduced(within, TWO_HALF_POWERS)
+    within = at_most(at_least(x, -SCALED_HIGHEST), SCALED_HIGHEST)
+    bits, n, high = reduced(within, FOUR_QUARTER_POWERS)
     remainder = _remainder(n, high, _error_within(within, x))
     return times_scaled_power(polynomial((1.0, 1.0, *EXP), remainder), bits, factor)
 
