@@ -109,7 +109,7 @@ def test_celu_has_limits_where_its_formula_has_no_value(
 def test_celu_of_a_negative_alpha_overflows_only_where_its_product_does(device: Device) -> None:
     x = np.array([-71.6], np.float32)
     for each in (device, "reference"):
-        assert -2.8e38 < dml.activation_celu(x, alpha=-0.806, device=each)[0] < -2.6e38
+        assert -3.07e38 < dml.activation_celu(x, alpha=-0.806, device=each)[0] < -3.06e38
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_mean_variance_normalization_takes_every_valid_epsilon_as_the_formula_do
 
 @pytest.mark.parametrize("epsilon", [-1e-45, -0.25, math.inf, -math.inf, math.nan])
 def test_mean_variance_normalization_refuses_an_epsilon_below_zero_or_not_finite(epsilon: float) -> None:
-    with pytest.raises(dml.InvalidArgument, match="Epsilon: .*; must be finite and at least 0"):
+    with pytest.raises(dml.InvalidArgument, match="must be finite and at least 0"):
         dml.mean_variance_normalization1(np.ones((1, 1, 1, 4), np.float32), axes=[3], epsilon=epsilon)
 
 

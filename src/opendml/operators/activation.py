@@ -38,10 +38,12 @@ def celu(x: Node, *, alpha: float) -> Node:
         return maximum(x, 0.0)
     if math.isinf(alpha):
         return x
-    below = alpha * expm1(x / alpha)
+    # What was rounded off a quotient of denormals could not be told.
+    ratio = (x * 2.0**64) / (alpha * 2.0**64) if abs(alpha) < 2.0**-64 else x / alpha
+    below = alpha * expm1(ratio)
     if -1.0 < alpha < 0.0:
         # The exponential alone would overflow before its product does.
-        below = select(x < _NEGLIGIBLE * -alpha, scaled_exp(x / alpha, alpha), below)
+        below = select(x < _NEGLIGIBLE * -alpha, scaled_exp(ratio, alpha), below)
     return select(x > -abs(alpha) * 2.0**-60, x, below)
 
 

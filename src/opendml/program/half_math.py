@@ -17,10 +17,8 @@ from opendml.program import power_math, vector_math
 from opendml.program.angle_math import AngleFunctions
 from opendml.program.common_math import (
     EXPONENT_BIAS,
-    FOUR_QUARTER_POWERS,
     LOG2_E,
     LOG_2,
-    SCALED_HIGHEST,
     UNITS,
     at_least,
     at_most,
@@ -28,7 +26,6 @@ from opendml.program.common_math import (
     normal_logarithm,
     polynomial,
     power_of_two,
-    times_scaled_power,
     with_signed_zero,
 )
 from opendml.program.functions import multiply_add, select
@@ -52,10 +49,8 @@ def exponential(x: Node) -> Node:
 
 def scaled_exponential(x: Node, factor: Node) -> Node:
     """factor exp(x), where exp(x) may be beyond the range of the type"""
-    within = at_most(at_least(x, -SCALED_HIGHEST), SCALED_HIGHEST)
-    shifted = multiply_add(within, LOG2_E, UNITS + FOUR_QUARTER_POWERS)
-    r = multiply_add(shifted - (UNITS + FOUR_QUARTER_POWERS), -LOG_2, within)
-    return times_scaled_power(polynomial((1.0, 1.0, *_EXP), r), float32_bits(shifted), factor)
+    root = exponential(x * 0.5)
+    return factor * root * root
 
 
 def exponential_minus_one(x: Node) -> Node:
