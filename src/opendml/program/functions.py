@@ -47,11 +47,17 @@ def multiply_add(a: Node | Number, b: Node | Number, c: Node | Number) -> Node:
 
 
 def scaled(x: Node, factor: float) -> Node:
-    """x times a factor that the type of x need not hold: in two parts, so that only the result is rounded."""
-    if abs(factor) > float(np.finfo(np.float32).max):
-        return (x * (factor * 2.0**-64)) * 2.0**64
-    high = float(np.float32(factor))
-    return x * high if high == factor else multiply_add(x, high, x * (factor - high))
+    """x times a factor that the type of x need not hold, as if only the result were rounded."""
+    if float(np.finfo(np.float32).max) < abs(factor) < math.inf:
+        return scaled(x * 2.0**100, factor * 2.0**-100)
+    if 0.0 < abs(factor) < 2.0**-100:
+        return scaled(x * 2.0**-100, factor * 2.0**100)
+    # Two parts of one sign: those of opposite sign would meet as infinity - infinity.
+    high = np.float32(factor)
+    if abs(float(high)) > abs(factor):
+        high = np.nextafter(high, np.float32(0))
+    rest = factor - float(high)
+    return x * float(high) if rest == 0.0 or rest != rest else multiply_add(x, float(high), x * rest)
 
 
 def square_root(x: Node) -> Node:
@@ -95,9 +101,11 @@ def logical_not(x: Node) -> Node:
 
 
 def rounded(x: Node) -> Node:
-    """x as a machine has it that computes in its type: the reference target, which does not round, does here.
+    """x as its type has it: the reference target, which does not round, does here, and no function looks
+    behind it for what was rounded off its argument.
 
-    For what jumps at ties, where exact arithmetic would come to the other side of them.
+    For what is an operator's output, and for what jumps at ties, where exact arithmetic would come to the
+    other side of them.
     """
     return bitcast(bitcast(x, ScalarType[x.type.name.replace("FLOAT", "INT")]), x.type)
 
@@ -105,6 +113,11 @@ def rounded(x: Node) -> Node:
 def exp(x: Node) -> Node:
     """e to the power x."""
     return apply(Operation.EXPONENTIAL, x)
+
+
+def scaled_exp(x: Node, factor: Node | Number) -> Node:
+    """The factor times e to the power x, where that power alone might overflow or have few digits."""
+    return apply(Operation.SCALED_EXPONENTIAL, x, factor)
 
 
 def expm1(x: Node) -> Node:

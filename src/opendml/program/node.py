@@ -70,6 +70,9 @@ class Operation(Enum):
 
     EXPONENTIAL = auto()
     EXPONENTIAL_MINUS_ONE = auto()
+    SCALED_EXPONENTIAL = auto()
+    """exp of the first operand times the second, a finite number, as if exp alone could not overflow nor be
+    denormal."""
     LOGARITHM = auto()
     LOGARITHM_ONE_PLUS = auto()
     HYPERBOLIC_TANGENT = auto()
@@ -142,6 +145,7 @@ FUNCTIONS = frozenset(
     {
         Operation.EXPONENTIAL,
         Operation.EXPONENTIAL_MINUS_ONE,
+        Operation.SCALED_EXPONENTIAL,
         Operation.LOGARITHM,
         Operation.LOGARITHM_ONE_PLUS,
         Operation.HYPERBOLIC_TANGENT,

@@ -39,9 +39,8 @@ def kernel_source(pattern: Pattern) -> str:
     from opendml.targets.cuda.group_source import GroupPrinter
 
     printer = (GroupPrinter if pattern.mode in _COLLECTIVE else Printer)(pattern)
-    arithmetic = "narrow" if printer.narrow else "exact"
     states = ("accumulate",) if pattern.mode in _COLLECTIVE else ()
-    names = ("common", arithmetic, *states, None, *_FILES[pattern.mode])
+    names = ("common", "quotients", *states, None, *_FILES[pattern.mode])
     return "\n".join(printer.text() if name is None else _file(name) for name in names)
 
 
