@@ -1,0 +1,56 @@
+"""Failing cases made simpler: fewer and smaller choices that still fail in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import monotonic
+
+from tests.fuzz.attempts import Outcome, Worker
+
+
+def shrunk(worker: Worker, fuzzer: str, failure: Outcome, seconds: float) -> Outcome:
+    """The simplest failure of the same kind that was found in that time, in a process of its own too."""
+    best = _simplest(worker, fuzzer, failure, monotonic() + seconds)
+    worker.close()
+    again = worker.attempt(fuzzer=fuzzer, tape=best.tape)
+    worker.close()
+    return again if again.failed is not None else failure
+
+
+def _simplest(worker: Worker, fuzzer: str, failure: Outcome, end: float) -> Outcome:
+    best = failure
+    progress = True
+    while progress:
+        progress = False
+        for tape in _simpler(best.tape):
+            if monotonic() > end:
+                return best
+            outcome = worker.attempt(fuzzer=fuzzer, tape=tape)
+            if outcome.failed == failure.failed and _size(outcome.tape) < _size(best.tape):
+                best, progress = outcome, True
+                break
+    return best
+
+
+def _size(tape: list[int]) -> tuple[int, list[int]]:
+    """Shorter is simpler, then smaller from the first choice on; zeros at the end are as good as none."""
+    while tape and tape[-1] == 0:
+        tape = tape[:-1]
+    return len(tape), tape
+
+
+def _simpler(tape: list[int]) -> Iterator[list[int]]:
+    """Simpler lists, the boldest first."""
+    length = len(tape)
+    width = length
+    while width:
+        for start in range(0, length, width):
+            yield tape[:start] + tape[start + width :]
+        if width > 1:
+            for start in range(0, length, width):
+                yield tape[:start] + [0] * len(tape[start : start + width]) + tape[start + width :]
+        width //= 2
+    for position, choice in enumerate(tape):
+        for smaller in dict.fromkeys((0, choice // 2, choice - 1)):
+            if 0 <= smaller < choice:
+                yield [*tape[:position], smaller, *tape[position + 1 :]]
