@@ -1,4 +1,4 @@
-"""`make fuzz`, or `python -m tests.fuzz`: all fuzzers for some time; one case again; or the case that a report shows.
+"""`make fuzz`, or `python -m tests.fuzz`: all fuzzers for some time; one case again; or the case of a report.
 
 python -m tests.fuzz --minutes 60
 python -m tests.fuzz descs --minutes 5

@@ -1,5 +1,5 @@
-"""Immediate calls whose output lies over their inputs: as if the inputs had been copied, or refused and nothing
-written."""
+"""Immediate calls whose output lies over their inputs: as if the inputs had been copied, or refused and
+nothing written."""
 
 from __future__ import annotations
 

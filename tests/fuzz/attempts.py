@@ -32,6 +32,10 @@ class Outcome:
     message: str = ""
 
 
+class _EndedError(Exception):
+    """A process that answers no more."""
+
+
 class Worker:
     """A process that tries cases; a new one after one that ended."""
 
@@ -53,10 +57,16 @@ class Worker:
         process.stdin.flush()
         case, tape = "", request.get("tape", [])
         while True:
-            answer = self._answer(process, seconds)
-            if isinstance(answer, str):
+            try:
+                answer = self._answer(process, seconds)
+            except _EndedError as error:
                 self.close()
-                return Outcome(case, tape, f"{case.partition('(')[0]} {answer}", answer)
+                return Outcome(
+                    case,
+                    tape,
+                    f"{case.partition('(')[0]} {error}",
+                    f"{error}; {seconds:g} seconds are allowed",
+                )
             if "case" in answer:
                 case, tape = answer["case"], answer["tape"]
                 continue
@@ -78,18 +88,25 @@ class Worker:
             env=os.environ
             | {"OPENDML_CACHE_DIRECTORY": self._cache, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
+        assert self._answer(self._process, SECONDS) == "ready"
         return self._process
 
     def _answer(self, process: subprocess.Popen[bytes], seconds: float) -> Any:
-        """The next line; where none comes, how the process ended."""
+        """The next line.
+
+        Raises:
+            _EndedError: none comes; the message says how the process ended.
+        """
         assert process.stdout is not None
         while b"\n" not in self._received:
             if not select.select([process.stdout], [], [], seconds)[0]:
-                return f"no end within {seconds:g} seconds"
+                raise _EndedError("did not end")
             part = os.read(process.stdout.fileno(), 1 << 16)
             if not part:
                 code = process.wait()
-                return f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+                raise _EndedError(
+                    f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+                )
             self._received += part
         line, _, self._received = self._received.partition(b"\n")
         return json.loads(line)

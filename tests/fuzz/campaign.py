@@ -1,4 +1,4 @@
-"""All fuzzers on all processors for some time: what was tried, what failed, and the line that shows it again."""
+"""All fuzzers for some time: what was tried, what failed, and the line that shows it again."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Campaign:
     _lock: Lock = field(default_factory=Lock)
 
     def run(self, seconds: float, processes: int) -> None:
-        """Tries cases for that long, with that many processes; every fuzzer gets as much time as the others."""
+        """Tries cases for that long, with that many processes; every fuzzer gets as much time as another."""
         end = monotonic() + seconds
         with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(processes) as pool:
             for future in [pool.submit(self._work, cache, end) for _ in range(processes)]:

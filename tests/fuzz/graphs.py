@@ -1,5 +1,5 @@
-"""Graphs mean their operators one by one, each result rounded to its type: exactly so on the reference device,
-within what those roundings can change on the others."""
+"""Graphs mean their operators one by one, each result rounded to its type: exactly so on the reference
+device, within what those roundings can change on the others."""
 
 from __future__ import annotations
 

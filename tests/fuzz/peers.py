@@ -58,7 +58,7 @@ def make(choices: Choices) -> OnPeer:
 
 @cache
 def _tests() -> list[tuple[str, str, int]]:
-    """The tests that take random arrays and nothing that only pytest has: module, name, number of parameters."""
+    """The tests that take random arrays and nothing that only pytest has, with the number of parameters."""
     found = []
     for path in sorted(FOLDER.glob("test_*.py")):
         for name, test in vars(import_module(f"tests.peers.{path.stem}")).items():

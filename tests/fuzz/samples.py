@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tests.fuzz.case import Case
 from tests.fuzz.choices import Choices
 
-WAYS = ("passes", "fails", "crashes", "hangs", "ends")
+WAYS = ("passes", "fails", "ends", "crashes", "hangs")
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,6 +7,9 @@ from time import monotonic
 
 from tests.fuzz.attempts import Outcome, Worker
 
+PATIENCE = 5.0
+"""How many seconds a simpler case may take."""
+
 
 def shrunk(worker: Worker, fuzzer: str, failure: Outcome, seconds: float) -> Outcome:
     """The simplest failure of the same kind that was found in that time, in a process of its own too."""
@@ -18,24 +21,33 @@ def shrunk(worker: Worker, fuzzer: str, failure: Outcome, seconds: float) -> Out
 
 
 def _simplest(worker: Worker, fuzzer: str, failure: Outcome, end: float) -> Outcome:
-    best = failure
+    best, tried = failure, set[tuple[int, ...]]()
     progress = True
     while progress:
         progress = False
-        for tape in _simpler(best.tape):
+        for tape in map(_trimmed, _simpler(_trimmed(best.tape))):
+            if tuple(tape) in tried:
+                continue
+            tried.add(tuple(tape))
             if monotonic() > end:
                 return best
-            outcome = worker.attempt(fuzzer=fuzzer, tape=tape)
-            if outcome.failed == failure.failed and _size(outcome.tape) < _size(best.tape):
+            outcome = worker.attempt(PATIENCE, fuzzer=fuzzer, tape=tape)
+            if outcome.failed == failure.failed and _order(outcome.tape) < _order(best.tape):
                 best, progress = outcome, True
                 break
     return best
 
 
-def _size(tape: list[int]) -> tuple[int, list[int]]:
-    """Shorter is simpler, then smaller from the first choice on; zeros at the end are as good as none."""
+def _trimmed(tape: list[int]) -> list[int]:
+    """Without the zeros at the end, which go without saying."""
     while tape and tape[-1] == 0:
         tape = tape[:-1]
+    return tape
+
+
+def _order(tape: list[int]) -> tuple[int, list[int]]:
+    """Shorter is simpler, then smaller from the first choice on."""
+    tape = _trimmed(tape)
     return len(tape), tape
 
 

@@ -21,6 +21,7 @@ def main() -> None:
     """Answers until the input ends; what others print goes to the standard error."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    print(json.dumps("ready"), file=answers, flush=True)
     for line in sys.stdin:
         for answer in _answers(json.loads(line)):
             print(json.dumps(answer), file=answers, flush=True)
