@@ -15,7 +15,7 @@ import time
 
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.choices import Choices
-from tests.fuzz.fuzzers import FUZZERS, evaluated, maker
+from tests.fuzz.fuzzers import FUZZERS, evaluated, made
 
 
 def main() -> int:
@@ -37,12 +37,12 @@ def main() -> int:
         evaluated(chosen.what).check()
         return 0
     if chosen.number is not None:
-        case = maker(chosen.what)(Choices(chosen.number))
+        case = made(chosen.what, Choices(chosen.number))
         print(case, flush=True)
         case.check()
         return 0
     seed = int(time.time()) * 1000 if chosen.seed is None else chosen.seed
-    campaign = Campaign(FUZZERS if chosen.what is None else [chosen.what], seed)
+    campaign = Campaign(list(FUZZERS) if chosen.what is None else [chosen.what], seed)
     campaign.run(chosen.minutes * 60, chosen.processes)
     print(campaign.report())
     return 1 if campaign.findings else 0

@@ -107,7 +107,7 @@ class OnShared(Case):
 def make(choices: Choices) -> OnShared:
     """A case of views that mostly overlap."""
     function, count, attributes = choices.of(CALLS)
-    shape = tuple(choices.of((1, 2, 3, 4, 5, 7, 17)) for _ in range(choices.between(1, 3)))
+    shape = tuple(choices.several(lambda: choices.of((1, 2, 3, 4, 5, 7, 17)), 1, 3))
     out = _view(choices, shape)
     inputs = tuple(out if choices.below(3) == 0 else _view(choices, shape) for _ in range(count))
     data_type = choices.of(("float32", "float16"))

@@ -15,7 +15,8 @@ from time import monotonic
 from tests.fuzz.attempts import Outcome, Worker
 from tests.fuzz.shrink import shrunk
 
-SHRINKING_SECONDS = 60.0
+SHRINKING = 500
+"""How often a failure is tried to be made simpler."""
 
 
 @dataclass
@@ -25,12 +26,12 @@ class Campaign:
     Attributes:
         fuzzers: their names.
         seed: the first seed; the next ones follow.
-        shrinking: for how many seconds a failure may be made simpler.
+        shrinking: how many simpler cases are tried for a failure.
     """
 
     fuzzers: Sequence[str]
     seed: int = 0
-    shrinking: float = SHRINKING_SECONDS
+    shrinking: int = SHRINKING
     tried: Counter[str] = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import TypeVar
 
@@ -42,6 +42,17 @@ class Choices:
     def rarely(self, one_in: int) -> bool:
         """True once in so many times; False is simpler."""
         return self.below(one_in) == one_in - 1
+
+    def more(self) -> bool:
+        """Whether a list goes on: asked before each element, so that one without the element is simpler."""
+        return self.below(5) > 0
+
+    def several(self, make: Callable[[], T], least: int, most: int) -> list[T]:
+        """From `least` to `most` of what `make` makes."""
+        values = [make() for _ in range(least)]
+        while len(values) < most and self.more():
+            values.append(make())
+        return values
 
     def some(self, values: Sequence[T]) -> list[T]:
         """Any of the values, in their order; none is the simplest."""

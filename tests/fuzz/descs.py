@@ -103,7 +103,7 @@ class OnDesc(Case):
 
 def make(choices: Choices) -> OnDesc:
     """A case of small tensors of any layout."""
-    return OnDesc(any_desc(choices), tuple(choices.below(1 << 16) for _ in range(choices.between(1, 6))))
+    return OnDesc(any_desc(choices), tuple(choices.several(lambda: choices.below(1 << 16), 1, 6)))
 
 
 @cache

@@ -1,27 +1,36 @@
-"""The fuzzers by name, each a function from choices to a case."""
+"""The fuzzers by name, each a module whose `make` is a function from choices to a case."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 
+from tests.fuzz import aliasing, calls, descs, graphs, large, models, peers, samples
 from tests.fuzz.case import Case, vocabulary
 from tests.fuzz.choices import Choices
 
-FUZZERS = ("descs", "large", "aliasing", "graphs", "calls", "models", "peers")
+FUZZERS: dict[str, Callable[[Choices], Case]] = {
+    "descs": descs.make,
+    "large": large.make,
+    "aliasing": aliasing.make,
+    "graphs": graphs.make,
+    "calls": calls.make,
+    "models": models.make,
+    "peers": peers.make,
+}
+_MODULES = (aliasing, calls, descs, graphs, large, models, peers, samples)
 
 
-def maker(name: str) -> Callable[[Choices], Case]:
-    """The function that makes the cases of a fuzzer."""
-    make: Callable[[Choices], Case] = import_module(f"tests.fuzz.{name}").make
-    return make
+def made(fuzzer: str, choices: Choices) -> Case:
+    """A case of a fuzzer, or of the samples that its machinery is tried with."""
+    make = samples.make if fuzzer == "samples" else FUZZERS[fuzzer]
+    return make(choices)
 
 
 def evaluated(expression: str) -> Case:
     """The case that its repr shows."""
     names = vocabulary()
-    for name in (*FUZZERS, "samples"):
-        names |= vars(import_module(f"tests.fuzz.{name}"))
+    for module in _MODULES:
+        names |= vars(module)
     case = eval(expression, names)
     assert isinstance(case, Case)
     return case

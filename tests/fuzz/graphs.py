@@ -59,6 +59,7 @@ BINARY: tuple[tuple[str, Attributes], ...] = (
 REDUCTIONS = (ReduceFunction.SUM, ReduceFunction.MAX, ReduceFunction.AVERAGE, ReduceFunction.L2)
 REDUCTIONS += (ReduceFunction.LOG_SUM_EXP, ReduceFunction.SUM_SQUARE)
 TYPES = (TensorDataType.FLOAT32, TensorDataType.FLOAT16)
+MOST_STEPS = 8
 PERTURBATIONS = 8
 ROUNDINGS = 4
 
@@ -171,8 +172,8 @@ def make(choices: Choices) -> OnGraph:
     for dimension in order:
         strides[dimension] = step if not choices.rarely(8) else 0
         step *= sizes[dimension]
-    steps: list[Step] = []
-    for _ in range(choices.between(1, 8)):
+    steps = [_step(choices, len(sizes), 0)]
+    while len(steps) < MOST_STEPS and choices.more():
         steps.append(_step(choices, len(sizes), len(steps)))
     values = choices.below(1 << 16)
     data_type, device = choices.of(TYPES), choices.of(("cpu", "reference"))

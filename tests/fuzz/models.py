@@ -102,13 +102,14 @@ def make(choices: Choices) -> OnModel:
     paths = _models()
     path = choices.of(paths)
     count = len(_tokens(path))
-    edits = []
-    for _ in range(choices.between(1, 3)):
+
+    def edit() -> Edit:
         start = choices.below(count)
         stop = start + choices.of((1, 0, 2, 5, 20))
         text = choices.of(REPLACEMENTS) if choices.below(3) else repr("".join(_some(choices, path)))
-        edits.append(Edit(start, min(stop, count), text))
-    return OnModel(path.name, tuple(edits))
+        return Edit(start, min(stop, count), text)
+
+    return OnModel(path.name, tuple(choices.several(edit, 1, 3)))
 
 
 def _some(choices: Choices, path: Path) -> tuple[str, ...]:

@@ -71,8 +71,8 @@ def activation(choices: Choices, outer: str) -> OperatorDesc | None:
 
 def any_sizes(choices: Choices, least: int, most: int) -> list[int]:
     """From `least` to `most` sizes, of few elements in all."""
-    room, sizes = MOST_ELEMENTS, []
-    for _ in range(choices.between(least, most)):
+    room, sizes = MOST_ELEMENTS, list[int]()
+    while len(sizes) < least or (len(sizes) < most and choices.more()):
         fitting = [side for side in SIDES if side <= room]
         sizes.append(choices.of(fitting))
         room //= sizes[-1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from time import monotonic
 
 from tests.fuzz.attempts import Outcome, Worker
 
@@ -11,16 +10,16 @@ PATIENCE = 5.0
 """How many seconds a simpler case may take."""
 
 
-def shrunk(worker: Worker, fuzzer: str, failure: Outcome, seconds: float) -> Outcome:
-    """The simplest failure of the same kind that was found in that time, in a process of its own too."""
-    best = _simplest(worker, fuzzer, failure, monotonic() + seconds)
+def shrunk(worker: Worker, fuzzer: str, failure: Outcome, attempts: int) -> Outcome:
+    """The simplest failure of the same kind found in so many attempts, which a new process shows too."""
+    best = _simplest(worker, fuzzer, failure, attempts)
     worker.close()
     again = worker.attempt(fuzzer=fuzzer, tape=best.tape)
     worker.close()
     return again if again.failed is not None else failure
 
 
-def _simplest(worker: Worker, fuzzer: str, failure: Outcome, end: float) -> Outcome:
+def _simplest(worker: Worker, fuzzer: str, failure: Outcome, attempts: int) -> Outcome:
     best, tried = failure, set[tuple[int, ...]]()
     progress = True
     while progress:
@@ -29,7 +28,7 @@ def _simplest(worker: Worker, fuzzer: str, failure: Outcome, end: float) -> Outc
             if tuple(tape) in tried:
                 continue
             tried.add(tuple(tape))
-            if monotonic() > end:
+            if len(tried) > attempts:
                 return best
             outcome = worker.attempt(PATIENCE, fuzzer=fuzzer, tape=tape)
             if outcome.failed == failure.failed and _order(outcome.tape) < _order(best.tape):

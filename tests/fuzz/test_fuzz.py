@@ -6,15 +6,15 @@ import pytest
 
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.choices import Choices
-from tests.fuzz.fuzzers import FUZZERS, evaluated, maker
+from tests.fuzz.fuzzers import FUZZERS, evaluated, made
 
 CASES = {"descs": 40, "large": 20, "aliasing": 40, "graphs": 40, "calls": 150, "models": 150, "peers": 60}
-SHRINKING_SECONDS = 10.0
+SHRINKING = 40
 
 
 @pytest.mark.parametrize("fuzzer", FUZZERS)
 def test_fuzzers_find_nothing(fuzzer: str) -> None:
-    campaign = Campaign([fuzzer], shrinking=SHRINKING_SECONDS)
+    campaign = Campaign([fuzzer], shrinking=SHRINKING)
     campaign.try_seeds(fuzzer, range(CASES[fuzzer]))
     if campaign.findings:
         pytest.fail(campaign.report())
@@ -24,12 +24,12 @@ def test_fuzzers_find_nothing(fuzzer: str) -> None:
 def test_a_case_is_the_same_from_its_seed_its_choices_and_its_repr(fuzzer: str) -> None:
     for seed in range(20):
         choices = Choices(seed)
-        case = maker(fuzzer)(choices)
-        assert repr(maker(fuzzer)(Choices(seed))) == repr(case)
-        assert repr(maker(fuzzer)(Choices(tape=choices.tape))) == repr(case)
+        case = made(fuzzer, choices)
+        assert repr(made(fuzzer, Choices(seed))) == repr(case)
+        assert repr(made(fuzzer, Choices(tape=choices.tape))) == repr(case)
         assert repr(evaluated(repr(case))) == repr(case)
 
 
 @pytest.mark.parametrize("fuzzer", FUZZERS)
 def test_the_simplest_choices_make_a_case(fuzzer: str) -> None:
-    maker(fuzzer)(Choices(tape=[])).check()
+    made(fuzzer, Choices(tape=[])).check()

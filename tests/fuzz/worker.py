@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fuzz.choices import Choices
-from tests.fuzz.fuzzers import evaluated, maker
+from tests.fuzz.fuzzers import evaluated, made
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def _answers(request: dict[str, Any]) -> Any:
     choices = Choices(request.get("seed", 0), request.get("tape"))
     case = None
     try:
-        case = evaluated(request["case"]) if "case" in request else maker(request["fuzzer"])(choices)
+        case = evaluated(request["case"]) if "case" in request else made(request["fuzzer"], choices)
         yield {"case": repr(case), "tape": choices.tape}
         case.check()
     except (KeyboardInterrupt, SystemExit):
