@@ -44,7 +44,21 @@ ARRAYS = (
     "np.frombuffer(bytes(25), np.float32, 6, 1)",
     "np.broadcast_to(np.float32(1), (2, 3))",
 )
-SCALARS = ("1.0", "0.0", "-0.0", "True", "1", "0", "-1", "2.5", "nan", "inf", "-inf", "1e39", "1e-50")
+SCALARS: tuple[str, ...] = (
+    "1.0",
+    "0.0",
+    "-0.0",
+    "True",
+    "1",
+    "0",
+    "-1",
+    "2.5",
+    "nan",
+    "inf",
+    "-inf",
+    "1e39",
+    "1e-50",
+)
 SCALARS += ("10**400", "2**31", "2**32", "2**63", "-(2**63)", "2**64", "np.float16(1)", "np.int64(1)", "1j")
 ODD = (
     "None",

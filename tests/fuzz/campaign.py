@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -27,13 +27,17 @@ class Campaign:
         fuzzers: their names.
         seed: the first seed; the next ones follow.
         shrinking: how many simpler cases are tried for a failure.
+        tried: how many cases of each fuzzer.
+        seconds: how long they took.
+        failed: how many of them failed.
+        findings: the kinds of failures, by fuzzer and kind.
     """
 
     fuzzers: Sequence[str]
     seed: int = 0
     shrinking: int = SHRINKING
     tried: Counter[str] = field(default_factory=Counter)
-    seconds: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     failed: Counter[str] = field(default_factory=Counter)
     findings: dict[tuple[str, str], Finding] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)

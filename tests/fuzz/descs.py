@@ -143,11 +143,11 @@ def filled(tensor: TensorDesc, values: int, number: int = 0) -> Array:
         return np.where(random.random(count) < 0.2 * (values % 4), ends, numbers.astype(dtype))
     if values % 4 == 0:
         return random.integers(-4, 5, count).astype(dtype)
-    numbers = random.standard_normal(count) * 10.0 ** random.integers(-3, 3)
+    floats = random.standard_normal(count) * 10.0 ** random.integers(-3, 3)
     if values % 4 == 2:
-        numbers = np.where(random.random(count) < 0.2, random.choice(np.array(SPECIAL), count), numbers)
+        floats = np.where(random.random(count) < 0.2, random.choice(np.array(SPECIAL), count), floats)
     with np.errstate(all="ignore"):
-        return numbers.astype(dtype)
+        return floats.astype(dtype)
 
 
 def tamed(memory: Array) -> Array:

@@ -56,7 +56,12 @@ BINARY: tuple[tuple[str, Attributes], ...] = (
     ("element_wise_mean", ()),
     ("element_wise_atan_yx", ()),
 )
-REDUCTIONS = (ReduceFunction.SUM, ReduceFunction.MAX, ReduceFunction.AVERAGE, ReduceFunction.L2)
+REDUCTIONS: tuple[ReduceFunction, ...] = (
+    ReduceFunction.SUM,
+    ReduceFunction.MAX,
+    ReduceFunction.AVERAGE,
+    ReduceFunction.L2,
+)
 REDUCTIONS += (ReduceFunction.LOG_SUM_EXP, ReduceFunction.SUM_SQUARE)
 TYPES = (TensorDataType.FLOAT32, TensorDataType.FLOAT16)
 MOST_STEPS = 8

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from opendml.runtime.host_array import Array
+from opendml.runtime.program import tensors_of
 from opendml.spec.facts import accuracy_facts
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias
 from opendml.spec.schema import operator
-from tests.running import run
+from tests.running import elements, run
 from tools.measure_accuracy import ulp_distance
 
 PERTURBATIONS = 6
@@ -50,13 +51,13 @@ def assert_right(desc: OperatorDesc, inputs: Sequence[Array | None], result: Arr
 def _differs(desc: OperatorDesc, result: Array, reference: Array) -> Array:
     """Where the two are not the same within the stated accuracy of the operator."""
     if result.dtype.kind != "f":
-        return result != reference
+        return np.asarray(result != reference)
     facts = accuracy_facts().get(desc.operator, {}).get(result.dtype.name.upper(), {})
     if not facts:
         with np.errstate(all="ignore"):
-            return (result != reference) & ~(np.isnan(result) & np.isnan(reference))
+            return np.asarray((result != reference) & ~(np.isnan(result) & np.isnan(reference)))
     # The reference is rounded to the type itself.
-    return ulp_distance(result, reference.astype(np.float64)) > facts["ulp"] + 0.5
+    return np.asarray(ulp_distance(result, reference.astype(np.float64)) > facts["ulp"] + 0.5)
 
 
 def _room(desc: OperatorDesc, reference: Array) -> Any:
@@ -101,9 +102,6 @@ def _near_number(value: float, random: np.random.Generator) -> float:
 
 def _operands(desc: OperatorDesc, inputs: Sequence[Array | None], where: tuple[int, ...]) -> list[Any]:
     """The elements of the inputs at that place, where they have the same sizes as the output."""
-    from opendml.runtime.program import tensors_of
-    from tests.running import elements
-
     found = []
     for tensor, memory in zip(tensors_of(desc, "INPUT_TENSOR"), inputs, strict=True):
         if tensor is not None and memory is not None and len(tensor.sizes) == len(where):
