@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -44,7 +43,7 @@ REPLACEMENTS = (
     "'\"\\\\ud800\"'",
     "'\"\\\\u0000\"'",
     "'\"\\ud800\"'",
-    "'\"' + '\\\\\"' * 40000 + '\"'",
+    "'\"' + '\\\\\"' * 200_000 + '\"'",
     "'\"\\u00fc\"'",
     "'\"FLOAT16\"'",
     "'\"UINT8\"'",
@@ -53,6 +52,8 @@ REPLACEMENTS = (
     "'\"missing.npy\"'",
     '\'{"type":"ACTIVATION_RELU"}\'',
     '\'{"type":"ACTIVATION_LINEAR","Alpha":2,"FusedActivation":\' * 300 + \'null\' + \'}\' * 300',
+    '\'"FusedActivation":\' + \'{"type":"ACTIVATION_LINEAR","FusedActivation":\' * 300'
+    " + 'null' + '}' * 300 + ','",
     "'/* '",
     "'\\\\'",
     "'\\x00'",
@@ -71,10 +72,17 @@ class Edit:
 
 @dataclass(frozen=True, repr=False)
 class OnModel(Case):
-    """A model file after some edits, which concern the tokens of the file as it is."""
+    """A model file after some edits, which concern the tokens of the file as it is.
+
+    Attributes:
+        name: of the file.
+        edits: of its tokens.
+        damage: bytes of the data files beside it: a position, and what stands there instead.
+    """
 
     name: str
     edits: tuple[Edit, ...]
+    damage: tuple[tuple[int, int], ...] = ()
 
     @property
     def subject(self) -> str:
@@ -88,7 +96,10 @@ class OnModel(Case):
         with TemporaryDirectory() as folder:
             path = Path(folder) / self.name
             for other in source.parent.glob("*.[dn][ap][ty]"):
-                shutil.copy(other, folder)
+                content = bytearray(other.read_bytes())
+                for position, byte in self.damage:
+                    content[position % len(content)] = byte
+                (Path(folder) / other.name).write_bytes(content)
             path.write_bytes("".join(tokens).encode("utf-8", "surrogatepass"))
             try:
                 for _ in dxdispatch.prepare(dxdispatch.load(path), dml.Device("cpu")).run():
@@ -109,7 +120,9 @@ def make(choices: Choices) -> OnModel:
         text = choices.of(REPLACEMENTS) if choices.below(3) else repr("".join(_some(choices, path)))
         return Edit(start, min(stop, count), text)
 
-    return OnModel(path.name, tuple(choices.several(edit, 1, 3)))
+    edits = tuple(choices.several(edit, 0, 3))
+    damage = choices.several(lambda: (choices.below(160), choices.below(256)), 0, 3)
+    return OnModel(path.name, edits, tuple(damage))
 
 
 def _some(choices: Choices, path: Path) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from tests.fuzz.campaign import Campaign
 from tests.fuzz.choices import Choices
 from tests.fuzz.fuzzers import FUZZERS, evaluated, made
 
-CASES = {"descs": 40, "large": 20, "aliasing": 40, "graphs": 40, "calls": 150, "models": 150, "peers": 60}
+CASES = {"descs": 30, "large": 20, "aliasing": 40, "graphs": 30, "calls": 80, "models": 150, "peers": 40}
 SHRINKING = 40
 
 
