@@ -15,7 +15,7 @@ from opendml.spec.schema import operator
 from tests.running import elements, run
 from tools.measure_accuracy import ulp_distance
 
-PERTURBATIONS = 6
+PERTURBATIONS = 12
 ROUNDINGS = 4
 """How many neighbours of an operand an error may be worth."""
 
@@ -90,7 +90,7 @@ def near(array: Array, random: np.random.Generator) -> Array:
     with np.errstate(all="ignore"):
         towards = random.choice(np.array([-np.inf, np.inf]), array.shape).astype(array.dtype)
         moved = np.nextafter(array, towards)
-    keeps = (array == 0) | ~np.isfinite(array) | ~np.isfinite(moved) | (random.random(array.shape) < 1 / 3)
+    keeps = (array == 0) | ~np.isfinite(array) | ~np.isfinite(moved) | (random.random(array.shape) < 1 / 8)
     return np.where(keeps, array, moved)
 
 
