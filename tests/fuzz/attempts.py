@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-SECONDS = 60
+SECONDS = 120
 """How long a case may take."""
 
 
