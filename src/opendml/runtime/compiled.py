@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -15,6 +14,7 @@ from opendml.runtime.bound import BoundOperator
 from opendml.runtime.buffers import Range, check_overlap
 from opendml.runtime.dispatchable import BindingProperties, Bindings, Command, Dispatchable
 from opendml.runtime.form import Form
+from opendml.runtime.locked import Locked
 from opendml.runtime.owned import OwnedTensors
 from opendml.runtime.places import common_place, require_device
 from opendml.runtime.program import compile_work, on_device
@@ -37,7 +37,7 @@ class Operator:
         self.desc = desc
 
 
-class CompiledOperator(Dispatchable):
+class CompiledOperator(Dispatchable, Locked):
     """An operator or a graph as code for its device.
 
     Safe to use from several threads. What `bind` returns is not: one dispatch of it at a time.
@@ -48,6 +48,7 @@ class CompiledOperator(Dispatchable):
     """
 
     def __init__(self, device: Device, form: Form, flags: ExecutionFlags) -> None:
+        Locked.__init__(self)
         self.device, self.name, self.flags = device, form.name, flags
         self.is_volatile = bool(flags & ExecutionFlags.DESCRIPTORS_VOLATILE)
         self.is_initialized = False
@@ -59,7 +60,6 @@ class CompiledOperator(Dispatchable):
         self._executable = compile_work(form.work, device.kind, device.threads, device.show)
         self._constants = [self._resident(content) for content in form.constants]
         self._owned = OwnedTensors(form.inputs)
-        self._lock = threading.Lock()
 
     @property
     def input_tensors(self) -> list[TensorDesc | None]:

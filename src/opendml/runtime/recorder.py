@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument
@@ -10,12 +9,13 @@ from opendml.runtime.binding_table import BindingTable, Descriptors
 from opendml.runtime.buffers import Range
 from opendml.runtime.compiled import CompiledOperator
 from opendml.runtime.dispatchable import Bindings, Command, Dispatchable
+from opendml.runtime.locked import Locked
 
 if TYPE_CHECKING:
     from opendml.runtime.device import Device
 
 
-class CommandRecorder:
+class CommandRecorder(Locked):
     """Records dispatches of operator initializers and compiled operators (IDMLCommandRecorder, with the
     command list that it records to): made by Device.create_command_recorder, executed by Device.execute.
 
@@ -24,9 +24,9 @@ class CommandRecorder:
     """
 
     def __init__(self, device: Device) -> None:
+        super().__init__()
         self.device = device
         self._recorded: list[_Recorded] = []
-        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         """The number of recorded dispatches."""

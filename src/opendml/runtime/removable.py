@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from opendml.errors import DeviceRemoved
+from opendml.runtime.locked import Locked
 
 if TYPE_CHECKING:
     from opendml.runtime.bound import Bound
 
 
-class Removable:
+class Removable(Locked):
     """A device that may be lost. Safe to use from several threads."""
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self._name = name
         self._removed: DeviceRemoved | None = None
         self._bound: weakref.WeakSet[Bound] = weakref.WeakSet()
-        self._lock = threading.Lock()
 
     @property
     def removed_reason(self) -> DeviceRemoved | None:

@@ -14,7 +14,7 @@ from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
 from opendml.targets.cpu.pattern import TILE, WIDE_TILE, Level, Mode, Pattern
 from opendml.targets.cpu.stash import STASHED
-from opendml.targets.cpu.values import scalar_llvm_type, splat
+from opendml.targets.cpu.values import splat
 
 _ROWS_AT_ONCE = 4
 """Rows taken in per visit of the states of a tile. Where rows follow each other in memory it is one, so that
@@ -28,7 +28,7 @@ class ColumnCode(GroupCode):
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         self._states = {
-            id(accumulation): [self._room(part) for part in accumulation.parts]
+            id(accumulation): [self._tile(part) for part in accumulation.parts]
             for stage in self.passes
             for accumulation in stage
         }
@@ -46,10 +46,9 @@ class ColumnCode(GroupCode):
             self._settle(number, pointers)
         self._store_rows(pointers, I64(0), self.units)
 
-    def _room(self, type: ScalarType) -> ir.Value:
+    def _tile(self, type: ScalarType) -> ir.Value:
         """Room for one value of each group."""
-        size = WIDE_TILE if self.pattern.wide_tile else TILE
-        return self.code.local(ir.ArrayType(scalar_llvm_type(type), size))
+        return self.room(type, WIDE_TILE if self.pattern.wide_tile else TILE)
 
     def _at(self, room: ir.Value, type: ScalarType, index: ir.Value) -> ir.Value:
         return self.code.offset(room, self.builder.mul(self.builder.sub(index, self.start), I64(type.bytes)))
@@ -143,7 +142,7 @@ class ColumnCode(GroupCode):
         wanted = self.kept(Level.GROUP)
         known_now = self.found(number, Level.STATISTIC) | self.found(number, Level.GROUP)
         new = {
-            key: (node, self._room(node.type))
+            key: (node, self._tile(node.type))
             for key, node in wanted.items()
             if key in known_now and key not in self._kept
         }
