@@ -24,12 +24,13 @@ def place(sizes: Sequence[int], lifetimes: Sequence[tuple[int, int]]) -> tuple[l
         for other in sorted(others, key=lambda other: offsets[other]):
             if offset + sizes[index] <= offsets[other]:
                 break
-            offset = max(offset, _aligned(offsets[other] + sizes[other]))
+            offset = max(offset, aligned(offsets[other] + sizes[other]))
         offsets[index] = offset
         placed.append(index)
-    total = max((_aligned(offset + size) for offset, size in zip(offsets, sizes, strict=True)), default=0)
+    total = max((aligned(offset + size) for offset, size in zip(offsets, sizes, strict=True)), default=0)
     return offsets, total
 
 
-def _aligned(offset: int) -> int:
+def aligned(offset: int) -> int:
+    """The first multiple of ALIGNMENT from an offset on."""
     return -(-offset // ALIGNMENT) * ALIGNMENT

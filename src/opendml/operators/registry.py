@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from opendml.errors import Unsupported
+from opendml.floating_point import default_mode
 from opendml.program.functions import compute_type, rounded
 from opendml.program.node import Node, convert
 from opendml.program.scalar_type import ScalarType
@@ -73,6 +74,7 @@ def definition_of(name: str) -> Callable[..., Node | tuple[Node, ...]]:
     return _all()[name].function
 
 
+@default_mode()
 def define(
     desc: OperatorDesc, inputs: Sequence[Node | None], output_types: Sequence[ScalarType]
 ) -> tuple[Node, ...]:

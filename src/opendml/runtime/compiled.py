@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -16,6 +15,7 @@ from opendml.runtime.buffers import Range, check_overlap
 from opendml.runtime.described import signature, slots_text
 from opendml.runtime.dispatchable import BindingProperties, Bindings, Command, Dispatchable
 from opendml.runtime.form import Form
+from opendml.runtime.locked import Locked
 from opendml.runtime.owned import OwnedTensors
 from opendml.runtime.places import common_place, require_device
 from opendml.runtime.program import compile_work, on_device
@@ -42,7 +42,7 @@ class Operator:
         return f"<Operator {self.device.kind}: {self.desc.operator}: {signature(inputs, outputs)}>"
 
 
-class CompiledOperator(Dispatchable):
+class CompiledOperator(Dispatchable, Locked):
     """An operator or a graph as code for its device.
 
     Safe to use from several threads. What `bind` returns is not: one dispatch of it at a time.
@@ -53,6 +53,7 @@ class CompiledOperator(Dispatchable):
     """
 
     def __init__(self, device: Device, form: Form, flags: ExecutionFlags) -> None:
+        Locked.__init__(self)
         self.device, self.name, self.flags = device, form.name, flags
         self._is_volatile = bool(flags & ExecutionFlags.DESCRIPTORS_VOLATILE)
         self._initialization: Command | None = None
@@ -64,7 +65,6 @@ class CompiledOperator(Dispatchable):
         self._executable = compile_work(form.work, device.kind, device.threads, device._shower)
         self._constants = [self._resident(content) for content in form.constants]
         self._owned = OwnedTensors(form.inputs)
-        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         what = signature(slots_text(self._inputs), slots_text(self._outputs))

@@ -32,6 +32,7 @@ from opendml.spec.plain import as_plain
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import validate
 from opendml.spec.wording import shown
+from opendml.targets.cpu.threads import chosen_threads
 from opendml.targets.memory import aligned_bytes
 
 
@@ -45,8 +46,8 @@ class Device(Removable):
         kind: "cpu" (machine code for this processor), "cuda" or "cuda:1" (a CUDA device: arrays that are
             there are used in place, host memory is copied there and back), or "reference" (NumPy in float64).
         feature_level: what operators are checked against: "2_0", a `FeatureLevel`, or None for the newest.
-        threads: how many threads may share a dispatch on the CPU; None: all that the process may use. Results
-            do not depend on it.
+        threads: how many threads may share a dispatch on the CPU; None: OPENDML_THREADS, or all that
+            the process may use. Results do not depend on it.
         debug: shows what every operator of a graph computes, at every dispatch: a function that is called
             with an Intermediate for each, or a folder where each is written as a .npy file. It costs time,
             and changes no result. It concerns what `compile_operator`, `compile_graph` and `Graph.compile`
@@ -74,6 +75,8 @@ class Device(Removable):
             device(index)
         if threads is not None and (not isinstance(threads, int) or not 1 <= threads <= 1024):
             raise InvalidArgument(f"threads: {shown(threads)}; 1 to 1024, or None for all")
+        if kind == "cpu":
+            chosen_threads()
         super().__init__(kind)
         self.kind = kind
         self.cuda_index = index

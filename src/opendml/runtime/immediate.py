@@ -36,6 +36,7 @@ from opendml.runtime.operator_call import (
 from opendml.runtime.places import cuda_device_of
 from opendml.runtime.plans import Plans
 from opendml.runtime.program import compile_program
+from opendml.runtime.scratch import Scratch
 from opendml.spec.enums import TensorDataType
 from opendml.spec.plain import as_tuple
 from opendml.spec.schema import operator
@@ -92,25 +93,44 @@ class _Plan:
         (self.output,) = program.outputs
         self.make = array_maker(self.output)
         self.spans = [layout.span for layout in (*program.inputs, self.output)]
-        self.instance = compile_program(program, device.kind, device.threads).instantiate()
+        executable = compile_program(program, device.kind, device.threads)
+        self.scratch_bytes = executable.temporary_bytes if device.kind == "cpu" else 0
+        self.instance: Any = executable.instantiate(0 if self.scratch_bytes else None)
         self.bound = BoundOperator(device, self.instance, name)
+        self.program, self.is_running = program, False
         self.in_place = frozenset(operator(name).in_place)
         self.misaligned = self.output.type.bytes - 1
 
     def run(self, tensors: tuple[Array | None, ...], out: Array | None) -> Array:
         """Binds the arrays and dispatches."""
+        if self.is_running:
+            # A call by the handler of a signal that came within this one.
+            return _Plan(self.name, self.program, self.bound.device).run(tensors, out)
         result = self.make() if out is None else out
         addresses = [address_of(tensor) for tensor in tensors if tensor is not None]
         addresses.append(address_of(result))
         if out is not None and not (self.in_place and out is tensors[0] and out.flags.writeable):
             self._check(tensors, out, addresses)
         bind = self.instance.bind
-        for number, address in enumerate(addresses):
-            if address & self.misaligned:
-                self._reject_misaligned(tensors, result)
-            bind(number, address)
-        self.bound.dispatch()
+        self.is_running = True
+        try:
+            for number, address in enumerate(addresses):
+                if address & self.misaligned:
+                    self._reject_misaligned(tensors, result)
+                bind(number, address)
+            if self.scratch_bytes:
+                self._dispatch_with_scratch()
+            else:
+                self.bound.dispatch()
+        finally:
+            self.is_running = False
         return result
+
+    def _dispatch_with_scratch(self) -> None:
+        memory = _scratch.take(self.scratch_bytes)
+        self.instance.use_arena(memory.address)
+        self.bound.dispatch()
+        _scratch.give(memory)
 
     def _check(self, tensors: tuple[Array | None, ...], out: Array, addresses: list[int]) -> None:
         """Whether `out` may be written, given the inputs. Arrays that lie apart need no closer look."""
@@ -135,6 +155,7 @@ class _Plan:
 
 
 _plans: Plans[_Plan] = Plans()
+_scratch = Scratch()
 
 
 def _plan(

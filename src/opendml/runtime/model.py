@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -14,6 +13,7 @@ from opendml.runtime.described import signature, tensor_text
 from opendml.runtime.device import Device
 from opendml.runtime.foreign import as_numpy, like
 from opendml.runtime.host_array import Array, array_maker, check_outputs, memory_of
+from opendml.runtime.locked import Locked
 from opendml.runtime.operator_call import require_array
 from opendml.runtime.places import common_place, cuda_device_of, require_device
 from opendml.runtime.program import Watched, compile_work, on_device, work_of
@@ -30,7 +30,7 @@ A = TypeVar("A")
 """Arrays of any library."""
 
 
-class Model:
+class Model(Locked):
     """A compiled graph. Calls from several threads take turns.
 
     Arrays on the CUDA device of the model are used in place, on the current stream of the library that the
@@ -47,6 +47,7 @@ class Model:
         device: Device,
         watched: Sequence[Watched] = (),
     ) -> None:
+        super().__init__()
         device._require_present()
         self.device = device
         self.input_names = tuple(name for name in names if name is not None)
@@ -56,7 +57,6 @@ class Model:
             work_of(program, watched), device.kind, device.threads, device._shower
         )
         self._constants = {number: memory_of(array, "constant") for number, array in constants.items()}
-        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"<Model {self.device.kind}: {self._signature}>"

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument
+from opendml.floating_point import default_mode
 from opendml.operators.registry import define
 from opendml.program.node import Node, source
 from opendml.program.program import Layout, Program, packed
@@ -117,6 +118,7 @@ def compile_program(program: Program, kind: str, threads: int | None = None) -> 
     return compile_work(work_of(program), kind, threads)
 
 
+@default_mode()
 def compile_work(
     work: Work, kind: str, threads: int | None = None, shower: Shower | None = None
 ) -> Executable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument
@@ -11,12 +10,13 @@ from opendml.runtime.buffers import Range
 from opendml.runtime.compiled import CompiledOperator
 from opendml.runtime.described import counted
 from opendml.runtime.dispatchable import Bindings, Command, Dispatchable
+from opendml.runtime.locked import Locked
 
 if TYPE_CHECKING:
     from opendml.runtime.device import Device
 
 
-class CommandRecorder:
+class CommandRecorder(Locked):
     """Records dispatches of operator initializers and compiled operators (IDMLCommandRecorder, with the
     command list that it records to): made by Device.create_command_recorder, executed by Device.execute.
 
@@ -25,9 +25,9 @@ class CommandRecorder:
     """
 
     def __init__(self, device: Device) -> None:
+        super().__init__()
         self.device = device
         self._recorded: list[_Recorded] = []
-        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         recorded = counted(len(self), "dispatch", "dispatches")

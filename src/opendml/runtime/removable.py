@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-
 from opendml.errors import DeviceRemoved, InvalidArgument
+from opendml.runtime.locked import Locked
 from opendml.spec.wording import shown
 
 
-class Removable:
+class Removable(Locked):
     """A device that may be lost. Safe to use from several threads."""
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self._name = name
         self._removed: DeviceRemoved | None = None
-        self._lock = threading.Lock()
 
     @property
     def removed_reason(self) -> DeviceRemoved | None:

@@ -28,7 +28,7 @@ class ColumnCode(GroupCode):
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         self._states = {
-            id(accumulation): [self._room(part) for part in accumulation.parts]
+            id(accumulation): [self._tile(part) for part in accumulation.parts]
             for stage in self.passes
             for accumulation in stage
         }
@@ -46,10 +46,10 @@ class ColumnCode(GroupCode):
             self._settle(number, pointers)
         self._store_rows(pointers, I64(0), self.units)
 
-    def _room(self, type: ScalarType) -> ir.Value:
+    def _tile(self, type: ScalarType) -> ir.Value:
         """Room for one value of each group, and for the lanes of a last vector that no group has."""
         size = WIDE_TILE if self.pattern.wide_tile else TILE
-        return self.code.room(type, size + self.lanes)
+        return self.room(type, size + self.lanes)
 
     def _at(self, room: ir.Value, type: ScalarType, index: ir.Value) -> ir.Value:
         return self.code.offset(room, self.builder.mul(self.builder.sub(index, self.start), I64(type.bytes)))
@@ -143,7 +143,7 @@ class ColumnCode(GroupCode):
         """After a pass, what later ones and the elements need of the groups; after the last one, also what is
         stored once for a group."""
         found = self.found(number, Level.GROUP).items()
-        new = {key: (node, self._room(node.type)) for key, node in found if key not in self._kept}
+        new = {key: (node, self._tile(node.type)) for key, node in found if key not in self._kept}
         last = number == self.last_pass and store_groups
         stores = self.stores(of_groups=True) if last else []
         roots = [node for node, _ in new.values()] + [root for _, root in stores]

@@ -38,8 +38,8 @@ _CODE: dict[Mode, type[KernelCode]] = {
 
 
 def emit_kernel(module: ir.Module, name: str, pattern: Pattern, lanes: int) -> None:
-    """Adds the function kernel(begin, end, parameters, buffers) of `pattern` to the module."""
-    signature = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, POINTER])
+    """Adds the function kernel(begin, end, parameters, buffers, room) of `pattern` to the module."""
+    signature = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, POINTER, POINTER])
     function = ir.Function(module, signature, name)
     function.attributes.add("nounwind")
     for argument in function.args[2:]:

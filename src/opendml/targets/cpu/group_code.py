@@ -13,7 +13,7 @@ from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.kernel_code import KernelCode, KnownAt, Pointers, Values
 from opendml.targets.cpu.pattern import Level, Parameters, Pattern
 from opendml.targets.cpu.stash import MOST_STASHED, STASHED
-from opendml.targets.cpu.values import llvm_type, splat
+from opendml.targets.cpu.values import splat
 
 _WORTH_KEEPING = 10
 """Operations from which on a value is kept rather than computed again."""
@@ -35,8 +35,7 @@ class GroupCode(KernelCode):
         """What each pass takes in."""
         self.stashed = self._stashed() if pattern.stashes else None
         if self.stashed is not None:
-            room = ir.ArrayType(llvm_type(STASHED, 1), MOST_STASHED + lanes)
-            self._stash = self.code.local(room)
+            self._stash = self.room(STASHED, MOST_STASHED + lanes)
             self.stash_origin: ir.Value = I64(0)
 
     def kept(self, level: Level) -> dict[int, Node]:

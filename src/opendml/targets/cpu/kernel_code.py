@@ -1,8 +1,8 @@
 """What the functions of all kernel patterns share: positions in memory, values by level of the loops, loads
 and stores.
 
-A function has the form kernel(begin, end, parameters, buffers) and works off the items begin..end. Values are
-computed at the
+A function has the form kernel(begin, end, parameters, buffers, room) and works off the items begin..end.
+Values are computed at the
 level of the loops where they change: scalars above the innermost loop, vectors in it (and, where lanes run
 over groups, vectors
 for what belongs to a group). Element-wise kernels are here; `row_code` and `column_code` have those that
@@ -18,6 +18,7 @@ from llvmlite import ir
 
 from opendml.program.node import REDUCTIONS, SCANS, Node, Operation, ordered
 from opendml.program.rarely import always_needed, is_rare
+from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
 from opendml.targets.cpu.expression import emit
 from opendml.targets.cpu.pattern import AccessPattern, Level, Parameters, Pattern, Step
@@ -31,6 +32,11 @@ Pointers = Sequence[ir.Value]
 
 KnownAt = Callable[[ir.Value], Values]
 Stride = Callable[[int, int], int]
+
+ROOM_SYMBOL = "room_bytes"
+"""The constant beside a kernel that says how much room a thread needs for it."""
+_ROOM_ALIGNMENT = 128
+"""Bytes of the widest vector."""
 
 
 class KernelCode:
@@ -47,7 +53,8 @@ class KernelCode:
         self.levels = self._levels()
         self.reductions = {id(node) for node in self.nodes if node.operation in REDUCTIONS}
         self.needed = self.below_reductions(pattern.values)
-        self.parameters, self.buffers = function.args[2], function.args[3]
+        self.parameters, self.buffers, self._room = function.args[2:]
+        self.room_bytes = 0
         (
             self.inner,
             self.block,
@@ -73,12 +80,21 @@ class KernelCode:
         with self.code.loop(self.function.args[0], self.function.args[1]) as item:
             self.item(item)
         self.builder.ret_void()
+        room_bytes = ir.GlobalVariable(self.function.module, I64, ROOM_SYMBOL)
+        room_bytes.initializer, room_bytes.global_constant = I64(self.room_bytes), True
 
     def item(self, item: ir.Value) -> None:
         """One item."""
         group, start, stop = self.block_range(item)
         pointers = self.group_pointers(group)
         self.map_block(pointers, self.evaluate(Level.GROUP, 1, pointers, {}), start, stop)
+
+    def room(self, type: ScalarType, count: int) -> ir.Value:
+        """Room for `count` values, in the arena and for the calling thread alone: what is large may not lie
+        on stacks, which may be small."""
+        place = self.code.offset(self._room, I64(self.room_bytes))
+        self.room_bytes += -(-count * type.bytes // _ROOM_ALIGNMENT) * _ROOM_ALIGNMENT
+        return place
 
     # Positions
 

@@ -1,8 +1,7 @@
-"""What this processor offers: vector width, caches, threads."""
+"""What this processor offers: vector width, caches."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -53,11 +52,6 @@ def machine() -> Machine:
         _cache_bytes(2) or 512 * 1024,
         _cache_bytes(3) or 16 * 1024 * 1024,
     )
-
-
-def available_threads() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _cache_bytes(level: int) -> int | None:

@@ -11,7 +11,7 @@ from opendml.program.node import Node, ordered
 from opendml.program.scalar_type import ScalarType
 
 TILE = 512
-"""Groups in a tile of columns, at most; their states and statistics live on the stack."""
+"""Groups in a tile of columns, at most; their states and statistics live in the thread's room."""
 WIDE_TILE = 2048
 """The same where elements are read once: the wider the better for the memory."""
 

@@ -34,7 +34,7 @@ class RowCode(GroupCode):
         kept: _Kept = {}
         values: Values = {}
         for number, stage in enumerate(self.passes):
-            rooms = [[self._room(part) for part in accumulation.parts] for accumulation in stage]
+            rooms = [[self._slot(part) for part in accumulation.parts] for accumulation in stage]
             with self.walk_groups(first, last) as (group, pointers):
                 known = self._of_group(kept, group, first)
                 self._find_stash(group, first)
@@ -60,7 +60,7 @@ class RowCode(GroupCode):
             size = self.parameter(Parameters.STASHED_BYTES)
             self.stash_origin = self.builder.mul(self.builder.sub(group, first), size)
 
-    def _room(self, type: ScalarType) -> ir.Value:
+    def _slot(self, type: ScalarType) -> ir.Value:
         return self.code.room(type, BATCH)
 
     def _in_batch(self, slot: ir.Value, group: ir.Value, first: ir.Value, type: ScalarType) -> ir.Value:
@@ -76,7 +76,7 @@ class RowCode(GroupCode):
         """Keeps statistics of the batch."""
         kept: _Kept = {}
         for key, node in statistics.items():
-            kept[key] = node, self._room(node.type)
+            kept[key] = node, self._slot(node.type)
             self.code.store(kept[key][1], splat(self.builder, values[key], BATCH), node.type)
         return kept
 

@@ -30,10 +30,7 @@ class TransposedCode(KernelCode):
         group, across, along = self.code.split(item, [I64(0), self.chunks, self.blocks])
         pointers = self.group_pointers(group)
         values = self.evaluate(Level.GROUP, 1, pointers, {})
-        rooms = {
-            id(node): self.code.local(ir.ArrayType(llvm_type(node.type, self.lanes), self.lanes))
-            for node in self._lying_across()
-        }
+        rooms = {id(node): self.room(node.type, self.lanes * self.lanes) for node in self._lying_across()}
         first_row, last_row = self.chunk_range(across, self.row_counts[0])
         start = self.builder.mul(along, self.block)
         stop = self.code.minimum(self.builder.add(start, self.block), self.inner)

@@ -104,6 +104,13 @@ def device_at(address: int) -> int:
     return int(check(driver.cuPointerGetAttribute(ordinal, address), "finding the device of an array"))
 
 
+class _Entered(threading.local):
+    """Whether the calling thread has made a device's context current, to stay so. Never by a thread's number:
+    those of threads that have ended are given to new ones."""
+
+    value = False
+
+
 class CudaDevice:
     """A device with its primary context, which other libraries in the process use too."""
 
@@ -130,6 +137,7 @@ class CudaDevice:
             self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
         )
         self._context = check(driver.cuDevicePrimaryCtxRetain(self._handle), "opening a context")
+        self._entered = _Entered()
         self._functions: dict[tuple[bytes, int], Any] = {}
         self._lock = threading.Lock()
         self._retired: deque[tuple[Any, int]] = deque()
@@ -151,6 +159,7 @@ class CudaDevice:
         driver = driver_module()
         if self.alone:
             check(driver.cuCtxSetCurrent(self._context), "entering the context")
+            self._entered.value = True
             yield
             return
         check(driver.cuCtxPushCurrent(self._context), "entering the context")
@@ -158,6 +167,12 @@ class CudaDevice:
             yield
         finally:
             driver.cuCtxPopCurrent()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the context is known to be current in the calling thread: once entered, that of the only
+        device stays so."""
+        return self.alone and self._entered.value
 
     def function(self, cubin: bytes, shared_bytes: int) -> Any:
         """The function `kernel` of some machine code, loaded once, for launches with such shared memory."""

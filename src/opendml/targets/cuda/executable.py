@@ -101,8 +101,6 @@ class CudaInstance:
         self._launchers: list[Callable[[], None]] = []
         self._stream = 0
         self._kept: object = None
-        # Of no thread yet.
-        self._thread = -1
 
     def bind(self, buffer: int, address: int) -> None:
         """Sets the address of a tensor's first element, in device memory: inputs first, then outputs."""
@@ -127,13 +125,11 @@ class CudaInstance:
             Unsupported: no memory for what a kernel needs beside the tensors.
             DeviceRemoved: the device failed, maybe in earlier work.
         """
-        # The context stays current in a thread that works with the only device.
-        if self.device.alone and self._thread == threading.get_ident():
+        if self.device.is_current:
             self._launch(stream)
         else:
             with self.device.current():
                 self._launch(stream)
-            self._thread = threading.get_ident()
 
     def prepare(self, stream: int) -> None:
         """Compiles and allocates what the next dispatch on a stream needs.
