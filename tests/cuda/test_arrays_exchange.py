@@ -110,6 +110,21 @@ def test_arrays_of_jax_are_never_written(
     np.testing.assert_array_equal(out.values, before)
 
 
+@pytest.mark.parametrize("view", [(slice(5, 25),), (slice(19, None, -1),)], ids=["shifted", "reversed"])
+def test_in_place_holds_for_every_input_that_shares_memory(
+    devices: list[FakeDevice], view: tuple[slice, ...]
+) -> None:
+    memory = values(40)
+    x, y, before = FakeArray(memory[:20]), FakeArray(memory[view]), memory.copy()
+    dml.element_wise_add(x, FakeArray(values(40)[view]), out=FakeArray(values(20)))
+    for first, second, name in ((x, y, "B"), (y, x, "A")):
+        with pytest.raises(dml.InvalidArgument, match=f"overlaps {name}Tensor in part"):
+            dml.element_wise_add(first, second, out=x)
+    np.testing.assert_array_equal(memory, before)
+    assert dml.element_wise_add(x, x, out=x) is x
+    np.testing.assert_array_equal(memory[:20], 2 * before[:20])
+
+
 def misfit(problem: str) -> tuple[list[Any], dict[str, Any]]:
     """The arguments of MEAN_VARIANCE_NORMALIZATION1 of a call that must fail."""
     x, scale = FakeArray(values(2, 4)), FakeArray(values(1, 4))

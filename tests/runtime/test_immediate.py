@@ -119,6 +119,47 @@ def test_views_that_overlap_in_part_are_refused_and_nothing_written(
     assert same_bits(memory, before)
 
 
+def shifted_second() -> tuple[Array, Array, Array]:
+    memory = ramp(40)
+    return memory, memory[:20], memory[5:25]
+
+
+def reversed_second() -> tuple[Array, Array, Array]:
+    memory = ramp(20)
+    return memory, memory, memory[::-1]
+
+
+def transposed_second() -> tuple[Array, Array, Array]:
+    memory = ramp(5, 5)
+    return memory, memory, memory.T
+
+
+def repeated_second() -> tuple[Array, Array, Array]:
+    memory = ramp(5, 5)
+    return memory, memory, memory[0]
+
+
+@pytest.mark.parametrize("make", [shifted_second, reversed_second, transposed_second, repeated_second])
+@pytest.mark.parametrize("function", [dml.element_wise_add, dml.element_wise_multiply])
+def test_in_place_holds_for_every_input_that_shares_memory(
+    function: Callable[..., Array], make: Callable[[], tuple[Array, Array, Array]]
+) -> None:
+    memory, x, y = make()
+    before = memory.copy()
+    function(x, y.copy(), out=x.copy())
+    for _ in range(2):  # the second call finds what the first one left in the caches
+        for first, second, name in ((x, y, "B"), (y, x, "A")):
+            with pytest.raises(InvalidArgument, match=f"overlaps {name}Tensor in part"):
+                function(first, second, out=x)
+    assert same_bits(memory, before)
+
+
+def test_an_array_may_be_both_inputs_and_the_output() -> None:
+    x = ramp(5, 5)
+    assert same_bits(dml.element_wise_add(x, x, out=x), 2 * ramp(5, 5))
+    assert same_bits(dml.element_wise_subtract(np.ones_like(x), x, out=x), 1 - 2 * ramp(5, 5))
+
+
 def test_normalization_into_one_of_its_inputs_is_refused() -> None:
     x, scale = ramp(4, 10), ramp(4, 10)
     for out in (x, scale):

@@ -24,6 +24,7 @@ from opendml.runtime.host_array import (
     layout_of_array,
     memory_of,
 )
+from opendml.runtime.in_place import Placing
 from opendml.runtime.operator_call import (
     NOTHING,
     Output,
@@ -87,14 +88,15 @@ def call(
 class _Plan:
     """A compiled call: the arrays of every later call have the layouts that it was made for."""
 
-    def __init__(self, name: str, program: Program, device: Device) -> None:
+    def __init__(
+        self, name: str, tensors: tuple[Array | None, ...], program: Program, device: Device
+    ) -> None:
         self.name = name
         (self.output,) = program.outputs
         self.make = array_maker(self.output)
-        self.spans = [layout.span for layout in (*program.inputs, self.output)]
+        self.placing = Placing(name, program, tensors)
         self.instance = compile_program(program, device.kind, device.threads).instantiate()
         self.bound = BoundOperator(device, self.instance)
-        self.in_place = frozenset(operator(name).in_place)
         self.misaligned = self.output.type.bytes - 1
 
     def run(self, tensors: tuple[Array | None, ...], out: Array | None) -> Array:
@@ -102,8 +104,8 @@ class _Plan:
         result = self.make() if out is None else out
         addresses = [address_of(tensor) for tensor in tensors if tensor is not None]
         addresses.append(address_of(result))
-        if out is not None and not (self.in_place and out is tensors[0] and out.flags.writeable):
-            self._check(tensors, out, addresses)
+        if out is not None and not (out.flags.writeable and self.placing.is_sound(addresses)):
+            self._check(tensors, out)
         bind = self.instance.bind
         for number, address in enumerate(addresses):
             if address & self.misaligned:
@@ -112,20 +114,15 @@ class _Plan:
         self.bound.dispatch()
         return result
 
-    def _check(self, tensors: tuple[Array | None, ...], out: Array, addresses: list[int]) -> None:
-        """Whether `out` may be written, given the inputs. Arrays that lie apart need no closer look."""
-        low, high = self.spans[-1]
-        start, end = addresses[-1] + low, addresses[-1] + high
-        inputs = zip(addresses, self.spans[:-1], strict=False)
-        if out.flags.writeable and all(end <= at + low or at + high <= start for at, (low, high) in inputs):
-            return
+    def _check(self, tensors: tuple[Array | None, ...], out: Array) -> None:
+        """A closer look at whether `out` may be written, given the inputs."""
         named = [
             None if tensor is None else (name, memory_of(tensor, f"{self.name}.{name}"))
             for name, tensor in zip(input_names(self.name), tensors, strict=True)
         ]
         label = output_names(self.name)[0]
         output = memory_of(out, f"{self.name}.{label}")
-        check_outputs(self.name, named, [(label, output)], self.in_place)
+        check_outputs(self.name, named, [(label, output)], frozenset(operator(self.name).in_place))
 
     def _reject_misaligned(self, tensors: tuple[Array | None, ...], out: Array) -> None:
         names = [*input_names(self.name), output_names(self.name)[0]]
@@ -153,7 +150,7 @@ def _plan(
     ]
     target = None if out is None else layout_of_array(out, f"{name}.{output_names(name)[0]}")
     program = program_of_call(name, layouts, attributes, target, where.feature_level, told)
-    return _Plan(name, program, where)
+    return _Plan(name, tensors, program, where)
 
 
 def _call_on_others(

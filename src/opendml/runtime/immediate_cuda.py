@@ -11,6 +11,7 @@ from opendml.program.program import Program
 from opendml.runtime.cuda_call import CudaCall
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.host_array import check_outputs
+from opendml.runtime.in_place import Placing
 from opendml.runtime.operator_call import NOTHING, Output, input_names, output_names, program_of_call
 from opendml.runtime.places import common_place, cuda_device_of, is_array, require_device
 from opendml.runtime.plans import Plans
@@ -55,13 +56,20 @@ def call_on_cuda(
 class _Plan:
     """A compiled call: the arrays of every later call have the layouts that it was made for."""
 
-    def __init__(self, name: str, program: Program, device: Device, index: int, writable: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        tensors: tuple[Any, ...],
+        program: Program,
+        device: Device,
+        index: int,
+        writable: bool,
+    ) -> None:
         self.name, self.writable, self.device = name, writable, device
         (output,) = program.outputs
         self.sizes, self.type = output.sizes, output.type
-        self.spans = [layout.span for layout in (*program.inputs, output)]
+        self.placing = Placing(name, program, tensors)
         self.instances = StreamInstances(CudaExecutable(program, index).instantiate)
-        self.in_place = frozenset(operator(name).in_place)
 
     def run(self, call: CudaCall, tensors: tuple[Any, ...], out: Any, addresses: list[int]) -> Any:
         """Binds the arrays and adds the work to the stream."""
@@ -72,26 +80,21 @@ class _Plan:
             self.instances.enqueue(addresses, call.stream)
             call.end([])
             return call.library.finished(result)
-        if not (self.in_place and out is tensors[0] and self.writable):
-            self._check(call, tensors, out, addresses)
+        if not (self.writable and self.placing.is_sound(addresses)):
+            self._check(call, tensors, out)
         self.instances.enqueue(addresses, call.stream)
         call.end([out])
         return out
 
-    def _check(self, call: CudaCall, tensors: tuple[Any, ...], out: Any, addresses: list[int]) -> None:
-        """Whether `out` may be written, given the inputs. Arrays that lie apart need no closer look."""
-        low, high = self.spans[-1]
-        start, end = addresses[-1] + low, addresses[-1] + high
-        inputs = zip(addresses, self.spans[:-1], strict=False)
-        if self.writable and all(end <= at + low or at + high <= start for at, (low, high) in inputs):
-            return
+    def _check(self, call: CudaCall, tensors: tuple[Any, ...], out: Any) -> None:
+        """A closer look at whether `out` may be written, given the inputs."""
         named = [
             None if tensor is None else (label, call.memory(tensor, f"{self.name}.{label}"))
             for label, tensor in zip(input_names(self.name), tensors, strict=True)
         ]
         label = output_names(self.name)[0]
         target = call.memory(out, f"{self.name}.{label}")
-        check_outputs(self.name, named, [(label, target)], self.in_place)
+        check_outputs(self.name, named, [(label, target)], frozenset(operator(self.name).in_place))
 
 
 _plans: Plans[_Plan] = Plans()
@@ -124,7 +127,7 @@ def _plan(
     ]
     layouts = [None if memory is None else memory.layout for memory in memories]
     program = program_of_call(name, layouts[:-1], attributes, layouts[-1], where.feature_level, told)
-    return _Plan(name, program, where, call.device, memories[-1] is None or memories[-1].writable)
+    return _Plan(name, tensors, program, where, call.device, memories[-1] is None or memories[-1].writable)
 
 
 def _labels(name: str) -> list[str]:
