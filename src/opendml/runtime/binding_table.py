@@ -51,7 +51,7 @@ class BindingTable:
             InvalidArgument: no compiled operator or operator initializer of this device.
             DeviceRemoved: the device was removed.
         """
-        self.device.require_present()
+        self.device._require_present()
         if dispatchable is not None and (
             not isinstance(dispatchable, Dispatchable) or dispatchable.device is not self.device
         ):
@@ -117,7 +117,7 @@ class BindingTable:
 
     def _open(self, method: str) -> Dispatchable:
         """The dispatchable, if bindings may change now."""
-        self.device.require_present()
+        self.device._require_present()
         if self.dispatchable is None:
             raise InvalidArgument(f"{method}: the binding table is empty; reset it for a dispatchable first")
         if self.descriptors.recorded:

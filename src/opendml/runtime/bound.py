@@ -30,21 +30,9 @@ class Bound:
         self.device = device
         self._instance = instance
         self._add: Callable[[int], object] | None = getattr(instance, "enqueue", None)
-        self.dispatch: Callable[[], object] = instance.dispatch
-        if device.cuda_index is not None:
-            self.dispatch = device.guard(self.dispatch)
-            self._add = device.guard(self._add) if self._add else None
+        self.dispatch: Callable[[], None] = _present(device, instance.dispatch)
         """Runs it and returns when the outputs are written. On a CUDA device it waits for all earlier work
         there first, whatever its stream."""
-        device.watch(self)
-
-    def remove(self, reason: DeviceRemoved) -> None:
-        """From now on every dispatch raises `reason`."""
-
-        def removed(*_: object) -> None:
-            raise reason.with_traceback(None)
-
-        self.dispatch = self._add = removed
 
     @property
     def takes_streams(self) -> bool:
@@ -65,6 +53,7 @@ class Bound:
             InvalidArgument: no stream, or the tensors are in host memory.
             DeviceRemoved: the device failed, maybe in earlier work.
         """
+        self.device._require_present()
         if self._add is None:
             raise InvalidArgument(
                 "enqueue: the tensors are in host memory; streams are for arrays on a CUDA device"
@@ -73,7 +62,29 @@ class Bound:
             from opendml.targets.cuda.streams import stream_handle
 
             stream = stream_handle(stream)
-        self._add(stream)
+        try:
+            self._add(stream)
+        except DeviceRemoved as error:
+            self.device._lose(error)
+            raise
+
+
+def _present(device: Device, work: Callable[[], object]) -> Callable[[], None]:
+    """`work` as long as the device is there; if it tells that the device is lost, the device is removed.
+
+    A function of its own, and not a method, because it is what every dispatch goes through.
+    """
+
+    def dispatch() -> None:
+        if device._removed is not None:
+            device._require_present()
+        try:
+            work()
+        except DeviceRemoved as error:
+            device._lose(error)
+            raise
+
+    return dispatch
 
 
 class BoundOperator(Bound):

@@ -94,7 +94,7 @@ class CompiledOperator(Dispatchable):
                 that are not in the same memory.
             DeviceRemoved: the device was removed.
         """
-        self.device.require_present()
+        self.device._require_present()
         given = slot_ranges(self.name, "inputs", self.inputs, inputs)
         written = slot_ranges(self.name, "outputs", self.outputs, outputs)
         self._check_overlap(given, Bindings(outputs=written))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
-from functools import cache
 from os import PathLike
 from typing import Any
 
@@ -95,7 +95,7 @@ class Device(Removable):
             InvalidArgument: neither, or no level that is supported: the device has those up to its own.
             DeviceRemoved: the device was removed.
         """
-        self.require_present()
+        self._require_present()
         if isinstance(feature, TensorDataType):
             return feature.name in ScalarType.__members__
         if isinstance(feature, str) or not isinstance(feature, Sequence):
@@ -118,7 +118,7 @@ class Device(Removable):
             InvalidArgument: every rule that the desc breaks, one line each.
             DeviceRemoved: the device was removed.
         """
-        self.require_present()
+        self._require_present()
         validate(desc, feature_level=self.feature_level)
         return Operator(self, desc)
 
@@ -137,7 +137,7 @@ class Device(Removable):
             Unsupported: this operator cannot be run yet.
             DeviceRemoved: the device was removed.
         """
-        self.require_present()
+        self._require_present()
         if not isinstance(op, Operator):
             raise InvalidArgument(f"compile_operator: {type(op).__name__}; create_operator makes operators")
         if op.device is not self:
@@ -157,7 +157,7 @@ class Device(Removable):
             Unsupported: one of the operators cannot be run yet.
             DeviceRemoved: the device was removed.
         """
-        self.require_present()
+        self._require_present()
         return CompiledOperator(self, form_of_graph(desc, self), _checked(flags))
 
     def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
@@ -183,7 +183,7 @@ class Device(Removable):
         Raises:
             DeviceRemoved: the device was removed.
         """
-        self.require_present()
+        self._require_present()
         return CommandRecorder(self)
 
     def execute(self, recorder: CommandRecorder, stream: Any = None) -> None:
@@ -203,7 +203,7 @@ class Device(Removable):
                 operators with DESCRIPTORS_VOLATILE; a stream for host memory.
             DeviceRemoved: the device was removed.
         """
-        self.require_present()
+        self._require_present()
         if not isinstance(recorder, CommandRecorder) or recorder.device is not self:
             raise InvalidArgument(f"execute: {type(recorder).__name__}; a recorder of this device is needed")
         recorder.execute(stream)
@@ -217,7 +217,7 @@ class Device(Removable):
             Unsupported: out of memory.
             DeviceRemoved: the device was removed.
         """
-        self.require_present()
+        self._require_present()
         size = as_plain(size)
         if type(size) is not int or size < 1:
             raise InvalidArgument(f"create_buffer: {shown(size)} bytes; 1 or more are needed")
@@ -239,7 +239,7 @@ class Device(Removable):
             InvalidArgument: sizes or a type that no such tensor has.
             Unsupported: out of memory.
         """
-        self.require_present()
+        self._require_present()
         tensor = TensorDesc(data_type, sizes)
         validate(descs.ElementWiseIdentity(tensor, tensor), self.feature_level)
         layout = layout_of(tensor)
@@ -261,7 +261,7 @@ class Device(Removable):
             InvalidArgument: no NumPy array, or of a type that DirectML does not have.
             Unsupported: out of memory.
         """
-        self.require_present()
+        self._require_present()
         if not isinstance(array, np.ndarray):
             raise InvalidArgument(f"upload: {type(array).__name__}; a NumPy array is needed")
         copy = self.empty(array.shape, layout_of_array(array, "upload").type.data_type)
@@ -277,7 +277,7 @@ class Device(Removable):
         Raises:
             InvalidArgument: an array of another device or of another library.
         """
-        self.require_present()
+        self._require_present()
         if self.cuda_index is None and isinstance(array, np.ndarray):
             return array.copy()
         if self.cuda_index is not None:
@@ -296,12 +296,12 @@ class Device(Removable):
         Raises:
             InvalidArgument: nothing, something of another device, or, on a CUDA device, host memory.
         """
-        self.require_present()
+        self._require_present()
         return record(self, bound)
 
     def synchronize(self) -> None:
         """Waits until all work on the device is done; on other devices than CUDA's a dispatch always is."""
-        self.require_present()
+        self._require_present()
         if self.cuda_index is not None:
             from opendml.targets.cuda.driver import device
 
@@ -314,12 +314,20 @@ def as_device(device: Device | str | None) -> Device:
     Raises:
         InvalidArgument: no such kind.
     """
-    return device if isinstance(device, Device) else _device_of(device or "cpu")
+    if isinstance(device, Device):
+        return device
+    kind = "cpu" if device is None else device
+    cuda_index(kind)
+    with _making:
+        known = _defaults.get(kind)
+        if known is None or known.removed_reason is not None:
+            known = _defaults[kind] = Device(kind)
+        return known
 
 
-@cache
-def _device_of(kind: str) -> Device:
-    return Device(kind)
+_defaults: dict[str, Device] = {}
+"""The devices of calls that name a kind or nothing: a removed one is replaced."""
+_making = threading.Lock()
 
 
 def _checked(flags: ExecutionFlags) -> ExecutionFlags:

@@ -91,7 +91,7 @@ class _Plan:
     def __init__(
         self, name: str, tensors: tuple[Array | None, ...], program: Program, device: Device
     ) -> None:
-        self.name = name
+        self.name, self.device = name, device
         (self.output,) = program.outputs
         self.make = array_maker(self.output)
         self.placing = Placing(name, program, tensors)
@@ -144,6 +144,7 @@ def _plan(
 ) -> _Plan:
     """The plan of a call, validated and compiled."""
     where = as_device(device)
+    where._require_present()
     layouts = [
         None if tensor is None else layout_of_array(tensor, f"{name}.{label}")
         for tensor, label in zip(tensors, input_names(name), strict=True)

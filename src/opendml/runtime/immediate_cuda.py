@@ -73,7 +73,7 @@ class _Plan:
 
     def run(self, call: CudaCall, tensors: tuple[Any, ...], out: Any, addresses: list[int]) -> Any:
         """Binds the arrays and adds the work to the stream."""
-        self.device.require_present()
+        self.device._require_present()
         if out is None:
             result, address = call.library.empty(self.sizes, self.type, call.device)
             addresses.append(address)
@@ -120,6 +120,7 @@ def _plan(
         places.append((label, cuda_device_of(array)))
     index = common_place(name, places)
     where = as_device(device or f"cuda:{index}")
+    where._require_present()
     require_device(name, places[0][0], index, where.kind)
     memories = [
         None if array is None else call.memory(array, f"{name}.{label}")

@@ -44,7 +44,7 @@ class OperatorInitializer(Dispatchable):
             InvalidArgument: no compiled operator of this device, one that is initialized, or one twice.
             DeviceRemoved: the device was removed.
         """
-        self.device.require_present()
+        self.device._require_present()
         operators = tuple(operators)
         for number, each in enumerate(operators):
             if not isinstance(each, CompiledOperator) or each.device is not self.device:

@@ -41,7 +41,7 @@ class Model:
         device: Device,
         watched: Sequence[Watched] = (),
     ) -> None:
-        device.require_present()
+        device._require_present()
         self.device = device
         self.input_names = tuple(name for name in names if name is not None)
         self.output_names = output_names
@@ -159,7 +159,7 @@ class Model:
         constants: Mapping[int, TensorMemory],
     ) -> list[TensorMemory]:
         """The memories of all arrays in the program's order, checked. `memory` reads an array."""
-        self.device.require_present()
+        self.device._require_present()
         given = [
             constants[number]
             if name is None

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from opendml.spec.operator_desc import ScaleBias
 from opendml.spec.plain import as_tuple
 
+if TYPE_CHECKING:
+    from opendml.runtime.device import Device
+
 _MOST_PLANS = 4096
 
-P = TypeVar("P")
+
+class Plan(Protocol):
+    """A compiled call."""
+
+    device: Device
+    """Where it runs: plans for removed devices are made anew, for the default device that takes its place."""
+
+
+P = TypeVar("P", bound=Plan)
 
 
 def _has_zero(value: Any) -> bool:
@@ -37,13 +48,13 @@ class Plans(threading.local, Generic[P]):
             attributes = tuple(map(as_tuple, attributes))
             key = (key[0], repr(attributes), *key[2:])
             plan = self._table.get(key)
-        if plan is not None:
+        if plan is not None and plan.device._removed is None:
             return plan
         # A key with a zero would be equal to one with a zero of the other sign: such calls go by the
         # attributes' text.
         if not isinstance(key[1], str) and any(map(_has_zero, attributes)):
             key = (key[0], repr(attributes), *key[2:])
-            if (known := self._table.get(key)) is not None:
+            if (known := self._table.get(key)) is not None and known.device._removed is None:
                 return known
         plan = make(attributes, *arguments)
         if len(self._table) >= _MOST_PLANS:

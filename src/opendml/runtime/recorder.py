@@ -43,7 +43,7 @@ class CommandRecorder:
                 binding.
             DeviceRemoved: the device was removed.
         """
-        self.device.require_present()
+        self.device._require_present()
         if not isinstance(dispatchable, Dispatchable) or dispatchable.device is not self.device:
             raise InvalidArgument(
                 f"record_dispatch: {type(dispatchable).__name__}; "
