@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from opendml.runtime.immediate import call
-from opendml.spec.enums import AxisDirection, IsInfinityMode, ReduceFunction, RoundingMode, TensorDataType
+from opendml.spec.enums import AxisDirection, IsInfinityMode, ReduceFunction, RoundingMode
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias
+from opendml.spec.plain import DataTypeLike
 
 if TYPE_CHECKING:
     from opendml.runtime.device import Device
@@ -356,7 +357,7 @@ def element_wise_clip1(
     input: T,
     *,
     scale_bias: ScaleBias | None = None,
-    min_max_data_type: TensorDataType,
+    min_max_data_type: DataTypeLike,
     min: int | float,
     max: int | float,
     out: T | None = None,
@@ -421,7 +422,7 @@ def element_wise_clip_grad1(
     input: T | float,
     input_gradient: T | float,
     *,
-    min_max_data_type: TensorDataType,
+    min_max_data_type: DataTypeLike,
     min: int | float,
     max: int | float,
     out: T | None = None,
@@ -623,7 +624,7 @@ def element_wise_logical_equals(
     a: T | float,
     b: T | float,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
 ) -> T:
@@ -651,7 +652,7 @@ def element_wise_logical_greater_than(
     a: T | float,
     b: T | float,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
 ) -> T:
@@ -679,7 +680,7 @@ def element_wise_logical_less_than(
     a: T | float,
     b: T | float,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
 ) -> T:
@@ -707,7 +708,7 @@ def element_wise_logical_greater_than_or_equal(
     a: T | float,
     b: T | float,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
 ) -> T:
@@ -742,7 +743,7 @@ def element_wise_logical_less_than_or_equal(
     a: T | float,
     b: T | float,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
 ) -> T:
@@ -1247,7 +1248,7 @@ def element_wise_quantize_linear(
     scale: T | float,
     zero_point: T | float | None = None,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
 ) -> T:
@@ -1313,7 +1314,7 @@ def element_wise_dequantize_linear(
 def reduce(
     input: T,
     *,
-    function: ReduceFunction,
+    function: ReduceFunction | str,
     axes: Sequence[int],
     out: T | None = None,
     device: str | Device | None = None,
@@ -1343,8 +1344,8 @@ def argmin(
     input: T,
     *,
     axes: Sequence[int],
-    axis_direction: AxisDirection = AxisDirection.INCREASING,
-    output_type: TensorDataType | None = None,
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
 ) -> T:
@@ -1373,8 +1374,8 @@ def argmax(
     input: T,
     *,
     axes: Sequence[int],
-    axis_direction: AxisDirection = AxisDirection.INCREASING,
-    output_type: TensorDataType | None = None,
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
 ) -> T:
@@ -1402,7 +1403,7 @@ def argmax(
 def cast(
     input: T,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
 ) -> T:
@@ -1604,7 +1605,7 @@ def element_wise_sign(
 def element_wise_is_nan(
     input: T,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
 ) -> T:
@@ -1944,7 +1945,7 @@ def element_wise_bit_shift_right(
 def element_wise_round(
     input: T,
     *,
-    rounding_mode: RoundingMode = RoundingMode.HALVES_TO_NEAREST_EVEN,
+    rounding_mode: RoundingMode | str = RoundingMode.HALVES_TO_NEAREST_EVEN,
     out: T | None = None,
     device: str | Device | None = None,
 ) -> T:
@@ -1971,7 +1972,7 @@ def element_wise_round(
 def element_wise_is_infinity(
     input: T,
     *,
-    infinity_mode: IsInfinityMode = IsInfinityMode.EITHER,
+    infinity_mode: IsInfinityMode | str = IsInfinityMode.EITHER,
     out: T | None = None,
     device: str | Device | None = None,
 ) -> T:
@@ -2050,7 +2051,7 @@ def element_wise_modulus_floor(
 
 def fill_value_constant(
     *,
-    value_data_type: TensorDataType,
+    value_data_type: DataTypeLike,
     value: int | float,
     sizes: Sequence[int] | None = None,
     out: T | None = None,
@@ -2075,7 +2076,7 @@ def fill_value_constant(
 
 def fill_value_sequence(
     *,
-    value_data_type: TensorDataType,
+    value_data_type: DataTypeLike,
     value_start: int | float,
     value_delta: int | float,
     sizes: Sequence[int] | None = None,
@@ -2111,7 +2112,7 @@ def cumulative_summation(
     input: T,
     *,
     axis: int,
-    axis_direction: AxisDirection = AxisDirection.INCREASING,
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
     has_exclusive_sum: bool = False,
     out: T | None = None,
     device: str | Device | None = None,
@@ -2148,7 +2149,7 @@ def cumulative_product(
     input: T,
     *,
     axis: int,
-    axis_direction: AxisDirection = AxisDirection.INCREASING,
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
     has_exclusive_product: bool = False,
     out: T | None = None,
     device: str | Device | None = None,
@@ -2333,7 +2334,7 @@ def element_wise_bit_not(
 def element_wise_bit_count(
     input: T,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
 ) -> T:
@@ -2391,7 +2392,7 @@ def element_wise_quantized_linear_add(
     output_scale: T | float,
     output_zero_point: T | float | None = None,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
 ) -> T:

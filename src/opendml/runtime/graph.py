@@ -12,6 +12,7 @@ from opendml.operators.registry import define
 from opendml.program.node import Node, constant, ordered, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
+from opendml.runtime.arguments import CAST, labels_of, validate_call
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.host_array import Array, layout_of_array
 from opendml.runtime.model import Model
@@ -22,6 +23,7 @@ from opendml.runtime.operator_call import (
     desc_of_call,
     exact_number,
     input_names,
+    output_argument,
     output_names,
     type_of_number,
 )
@@ -161,13 +163,15 @@ def call_in_graph(
         a device.
     """
     if out is not None or device is not None:
-        raise InvalidArgument(f"{name}: out and device belong to the compiled graph, not to its operators")
+        raise InvalidArgument(
+            f"{name.lower()}: out and device belong to the compiled graph, not to its operators"
+        )
     graph = next(tensor.graph for tensor in tensors if isinstance(tensor, GraphTensor))
-    nodes = _nodes(name, graph, tensors)
+    nodes = _nodes(name, graph, tensors, told)
     sizes = broadcast_sizes(name, [None if node is None else node.sizes for node in nodes])
     inputs = [_desc(node, wanted) for node, wanted in zip(nodes, sizes, strict=True)]
     desc = desc_of_call(name, inputs, attributes, told)
-    validate(desc, graph.feature_level)
+    validate_call(desc, graph.feature_level, output_argument(told), CAST)
     (output,) = tensors_of(desc, "OUTPUT_TENSOR")
     assert output is not None
     (result,) = define(desc, nodes, [ScalarType.of(output.data_type)])
@@ -175,25 +179,23 @@ def call_in_graph(
     return GraphTensor(graph, result, output.data_type)
 
 
-def _nodes(name: str, graph: Graph, tensors: Sequence[Any]) -> list[Node | None]:
+def _nodes(name: str, graph: Graph, tensors: Sequence[Any], told: Output) -> list[Node | None]:
     """The tensors of a call as nodes of the graph."""
-    labels = input_names(name)
+    names, labels = input_names(name), labels_of(name)
     types = {
-        label: tensor.data_type
-        for label, tensor in zip(labels, tensors, strict=True)
+        each: tensor.data_type
+        for each, tensor in zip(names, tensors, strict=True)
         if isinstance(tensor, GraphTensor)
     }
     nodes: list[Node | None] = []
-    for label, tensor in zip(labels, tensors, strict=True):
+    for each, label, tensor in zip(names, labels, tensors, strict=False):
         if isinstance(tensor, int | float):
-            type = ScalarType.of(type_of_number(name, label, types))
-            nodes.append(constant(exact_number(tensor, type, f"{name}.{label}"), type))
+            type = ScalarType.of(type_of_number(name, each, types, told))
+            nodes.append(constant(exact_number(tensor, type, label), type))
         elif tensor is None or (isinstance(tensor, GraphTensor) and tensor.graph is graph):
             nodes.append(None if tensor is None else tensor.node)
         else:
-            raise InvalidArgument(
-                f"{name}.{label}: not a tensor of this graph; make arrays constants of the graph"
-            )
+            raise InvalidArgument(f"{label}: not a tensor of this graph; make arrays constants of the graph")
     return nodes
 
 

@@ -12,7 +12,7 @@ from opendml.program.program import Layout, Program
 from opendml.runtime.bound import BoundModel
 from opendml.runtime.device import Device
 from opendml.runtime.foreign import as_numpy, like
-from opendml.runtime.host_array import Array, array_maker, check_outputs, memory_of
+from opendml.runtime.host_array import Array, array_maker, check_outputs, memory_of, reject_truth_values
 from opendml.runtime.operator_call import require_array
 from opendml.runtime.places import common_place, cuda_device_of, require_device
 from opendml.runtime.program import Watched, compile_work, on_device, work_of
@@ -170,6 +170,8 @@ class Model:
             _checked(memory(outputs[name], name), name, layout)
             for name, layout in zip(self.output_names, self._program.outputs, strict=True)
         ]
+        for name, array in outputs.items():
+            reject_truth_values(array, name)
         labels = [name or "a constant" for name in self._names]
         check_outputs(
             "graph",

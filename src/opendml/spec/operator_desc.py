@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, ClassVar, NamedTuple, Self
 
+from opendml.spec.exact import field_keys
 from opendml.spec.plain import as_plain
 
 _set = object.__setattr__
@@ -24,13 +26,13 @@ class Size2D(NamedTuple):
 
 
 class OperatorDesc:
-    """The description of one operator: immutable, hashable, equal by value.
+    """The description of one operator: immutable, hashable, equal where DirectML sees the same.
 
     The constructors check nothing; `opendml.validate` does.
     """
 
-    __slots__ = ("_hash",)
-    _hash: int
+    __slots__ = ("_key",)
+    _key: tuple[Hashable, ...]
 
     operator: ClassVar[str]
     """DirectML's name of the operator, without DML_OPERATOR_."""
@@ -58,14 +60,23 @@ class OperatorDesc:
             return True
         if not isinstance(other, OperatorDesc) or type(self) is not type(other):
             return NotImplemented
-        return self._values() == other._values()
+        return self._exact() == other._exact()
 
     def __hash__(self) -> int:
+        return hash(self._exact())
+
+    def _exact(self) -> tuple[Hashable, ...]:
+        """The values as keys: zeros of different signs are different, all NaNs are alike."""
         try:
-            return self._hash
+            return self._key
         except AttributeError:
-            _set(self, "_hash", hash((self.operator, self._values())))
-            return self._hash
+            keys = field_keys(self.operator)
+            values = [
+                keys[name](value) if name in keys else value
+                for name, value in zip(self.fields, self._values(), strict=True)
+            ]
+            _set(self, "_key", (self.operator, *values))
+            return self._key
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.fields)

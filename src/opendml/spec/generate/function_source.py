@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 _OUTPUT_ARGUMENTS = {
-    "output_type": "output_type: TensorDataType | None = None",
+    "output_type": "output_type: DataTypeLike | None = None",
     "sizes": "sizes: Sequence[int] | None = None",
 }
 
@@ -45,13 +45,15 @@ def function_source(names: Iterable[str]) -> str:
 
 
 def _enum_imports(chosen: list[Operator]) -> str:
-    names = sorted({camel_case(field.enum) for each in chosen for field in each.attributes if field.enum})
+    enums = {camel_case(field.enum) for each in chosen for field in each.attributes if field.enum}
+    names = sorted(enums - {"TensorDataType"})
     return f"from opendml.spec.enums import {', '.join(names)}\n" if names else ""
 
 
 def _desc_imports(functions: str) -> str:
     names = [name for name in ("OperatorDesc", "ScaleBias", "Size2D") if f": {name}" in functions]
-    return f"from opendml.spec.operator_desc import {', '.join(names)}\n" if names else ""
+    imports = f"from opendml.spec.operator_desc import {', '.join(names)}\n" if names else ""
+    return imports + ("from opendml.spec.plain import DataTypeLike\n" if "DataTypeLike" in functions else "")
 
 
 def _function(operator: Operator) -> str:
@@ -66,7 +68,7 @@ def _function(operator: Operator) -> str:
         f"out: {result} | None = None",
         "device: str | Device | None = None",
     ]
-    tensors = _tuple(tensor_name(field) for field in inputs)
+    tensors = _tuple(field.argument_name for field in inputs)
     attributes = _tuple(field.python_name for field in operator.attributes)
     passed = [f'"{operator.name}"', tensors, attributes, "out", "device"]
     passed += [f"{name}={name}" for name in operator.output_arguments]
@@ -76,11 +78,6 @@ def _function(operator: Operator) -> str:
     signature = call_lines(f"def {operator.function_name}", arguments, f" -> {result}:", "")
     docstring = "\n".join(_docstring(operator, inputs))
     return f"\n\n{signature}{docstring}\n{called}    return results\n"
-
-
-def tensor_name(field: Field) -> str:
-    """The name of a tensor argument: the field's without its suffix."""
-    return field.python_name.removesuffix("_tensor").removesuffix("_tensors")
 
 
 def _positional(inputs: list[Field]) -> Iterator[str]:
@@ -93,7 +90,7 @@ def _positional(inputs: list[Field]) -> Iterator[str]:
         kind = "Sequence[T]" if field.type == "TENSOR_DESC_ARRAY" else single
         optional = " | None" if field.optional else ""
         default = " = None" if i > last_required else ""
-        yield f"{tensor_name(field)}: {kind}{optional}{default}"
+        yield f"{field.argument_name}: {kind}{optional}{default}"
 
 
 def _keyword(field: Field) -> str:
@@ -118,7 +115,7 @@ def _docstring(operator: Operator, inputs: list[Field]) -> Iterator[str]:
         yield ""
     yield "    Args:"
     for field in inputs:
-        yield wrap(f"{tensor_name(field)}: {tensor_line(operator, field)}", "        ", "    ")
+        yield wrap(f"{field.argument_name}: {tensor_line(operator, field)}", "        ", "    ")
     for field in operator.attributes:
         yield wrap(f"{field.python_name}: {meaning(field)}", "        ", "    ")
     for name in operator.output_arguments:

@@ -1,0 +1,108 @@
+"""Calls in the words of their callers: messages name the function and its arguments, not a desc's fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from opendml.errors import InvalidArgument
+from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.schema import Field, Operator, operator
+from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.validator import failures
+
+NUMPY_CAST = "{argument}.astype(np.{numpy})"
+CAST = "opendml.cast({argument}, output_type=opendml.{type})"
+"""How a caller makes an input have another type."""
+
+
+@cache
+def input_arguments(name: str) -> tuple[str, ...]:
+    """What the function of an operator calls its input tensors."""
+    return tuple(field.argument_name for field in operator(name).tensors if field.kind == "INPUT_TENSOR")
+
+
+@cache
+def in_place_arguments(name: str) -> frozenset[str]:
+    """The input tensors that the output may be written over."""
+    facts = operator(name)
+    return frozenset(facts.field(each).argument_name for each in facts.in_place)
+
+
+def labels_of(name: str) -> list[str]:
+    """What messages call the arrays of a call: the inputs and `out`."""
+    function = operator(name).function_name
+    return [f"{function}.{argument}" for argument in (*input_arguments(name), "out")]
+
+
+def validate_call(desc: OperatorDesc, level: FeatureLevel, output: str, cast: str) -> None:
+    """Checks the desc of a call.
+
+    Args:
+        desc: the desc, with the output that follows from the call's arguments.
+        level: what it must be valid at.
+        output: the argument that says most of the output.
+        cast: how the caller makes an input have another type.
+
+    Raises:
+        InvalidArgument: what `validate` finds, in terms of the arguments. Of an output that follows from
+            arguments which are wrong nothing is said.
+    """
+    found = failures(desc, level)
+    if not found:
+        return
+    facts = operator(desc.operator)
+    split = [_split(facts, failure) for failure in found]
+    blamed = [(field, text) for field, text in split if field is None or field.kind != "OUTPUT_TENSOR"]
+    raise InvalidArgument(
+        _message(desc, facts, level, field, text, output, cast) for field, text in blamed or split
+    )
+
+
+def _split(facts: Operator, failure: str) -> tuple[Field | None, str]:
+    """The field that a message begins with, and what it says of it."""
+    rest = failure.removeprefix(facts.name)
+    found = re.match(r"\.(\w+)", rest)
+    return (facts.field(found[1]), rest[found.end() :]) if found else (None, rest)
+
+
+def _message(
+    desc: OperatorDesc,
+    facts: Operator,
+    level: FeatureLevel,
+    field: Field | None,
+    text: str,
+    output: str,
+    cast: str,
+) -> str:
+    names = {each.name: each.argument_name for each in facts.tensors if each.kind == "INPUT_TENSOR"}
+    names |= {each.name: "the output" for each in facts.tensors if each.kind == "OUTPUT_TENSOR"}
+    said = re.sub(r"\b(\w+Tensors?)\b", lambda word: names.get(word[1], word[1]), text)
+    if field is None:
+        return facts.function_name + said
+    if field.kind == "OUTPUT_TENSOR":
+        return f"{facts.function_name}.{output}{said}"
+    fixes = [
+        cast.format(argument=field.argument_name, numpy=type.name.lower(), type=type.name)
+        for type in _fitting_types(desc, facts, level, field, text)
+    ]
+    return f"{facts.function_name}.{field.argument_name}{said}" + "".join(f"; use {fix}" for fix in fixes)
+
+
+def _fitting_types(
+    desc: OperatorDesc, facts: Operator, level: FeatureLevel, field: Field, text: str
+) -> Iterator[TensorDataType]:
+    """The type that would do, where a message is about the type of an input."""
+    tensor = getattr(desc, field.python_name)
+    if not isinstance(tensor, TensorDesc) or not text.startswith(f": {tensor.data_type.name};"):
+        return
+    function = getattr(desc, "function", None)
+    table = facts.support_at(level, function.name if isinstance(function, ReduceFunction) else None)
+    allowed: Sequence[str] = table.tensors[field.name].types if table else ()
+    other = re.search(r"must have the data type of \w+, (\w+)$", text)
+    if other and other[1] in allowed:
+        yield TensorDataType[other[1]]
+    elif allowed and tensor.data_type.name not in allowed:
+        yield TensorDataType["FLOAT32" if "FLOAT32" in allowed else allowed[0]]
