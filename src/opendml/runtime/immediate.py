@@ -39,7 +39,7 @@ from opendml.runtime.operator_call import (
 from opendml.runtime.places import cuda_device_of
 from opendml.runtime.plans import Plans
 from opendml.runtime.program import compile_program
-from opendml.spec.exact import keys_of, sizes_key
+from opendml.spec.exact import append_keys, sizes_key
 from opendml.spec.plain import DataTypeLike
 from opendml.spec.schema import operator
 
@@ -78,7 +78,9 @@ def call(
     told = NOTHING
     if output_type is not None or sizes is not None:
         told = output_of_call(name, output_type, sizes)
-    key: list[Any] = [name, device, told.type, *keys_of(name, attributes)]
+    key: list[Any] = [name, device, told.type]
+    if attributes:
+        append_keys(key, name, attributes)
     if sizes is not None:
         key.append(sizes_key(sizes))
     if device is not None and not isinstance(device, str):
@@ -112,7 +114,10 @@ class _Plan:
         result = self.make() if out is None else out
         addresses = [address_of(tensor) for tensor in tensors if tensor is not None]
         addresses.append(address_of(result))
-        if out is not None and not (out.flags.writeable and self.placing.is_sound(addresses)):
+        if out is not None and not (
+            out.flags.writeable
+            and ((out is tensors[0] and self.placing.is_over_itself) or self.placing.is_sound(addresses))
+        ):
             self._check(tensors, out)
         bind = self.instance.bind
         for number, address in enumerate(addresses):

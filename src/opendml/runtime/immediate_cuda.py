@@ -16,7 +16,7 @@ from opendml.runtime.in_place import Placing
 from opendml.runtime.operator_call import NOTHING, Output, program_of_call
 from opendml.runtime.places import common_place, cuda_device_of, is_array, require_device
 from opendml.runtime.plans import Plans
-from opendml.spec.exact import keys_of
+from opendml.spec.exact import append_keys
 from opendml.spec.schema import operator
 from opendml.targets.cuda.executable import CudaExecutable, StreamInstances
 
@@ -39,7 +39,8 @@ def call_on_cuda(
     """
     arrays = tensors if out is None else (*tensors, out)
     call = CudaCall(first)
-    key = [name, device, told.type, call.device, out is None, *keys_of(name, attributes)]
+    key = [name, device, told.type, call.device, out is None]
+    append_keys(key, name, attributes)
     addresses = []
     for number, array in enumerate(arrays):
         if array is None:

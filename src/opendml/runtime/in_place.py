@@ -20,7 +20,7 @@ class Placing:
         tensors: the inputs, None for absent ones.
     """
 
-    __slots__ = ("_high", "_inputs", "_low")
+    __slots__ = ("_high", "_inputs", "_low", "is_over_itself")
 
     def __init__(self, name: str, program: Program, tensors: Sequence[Any]) -> None:
         (output,) = program.outputs
@@ -31,6 +31,8 @@ class Placing:
             (*layout.span, label in in_place and layout == output)
             for label, layout in zip(labels, program.inputs, strict=True)
         ]
+        self.is_over_itself = len(self._inputs) == 1 and self._inputs[0][2]
+        """Whether the only input can be the output too."""
 
     def is_sound(self, addresses: Sequence[int]) -> bool:
         """Whether the output, the last of the addresses, can surely be written. Where not, a closer look

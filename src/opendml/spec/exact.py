@@ -3,11 +3,13 @@ same.
 
 Python finds True, 1 and 1.0 equal, and 0.0 and -0.0, but no NaN equal to another. As a FLOAT 1 and 1.0 are
 the same, True is none, zeros of different signs are different numbers, and all NaNs are alike.
+
+Floats other than zero and NaN are their own keys, and no other key equals a number: who needs many keys fast
+need not ask for those.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Hashable, Iterable
 from functools import cache, partial
 from typing import Any
@@ -20,8 +22,8 @@ from opendml.spec.schema import Field, operator
 
 Key = Callable[[Any], Hashable]
 
-_bits = struct.Struct("d").pack
-_NAN = _bits(float("nan"))
+_MOST_EXACT = 2**53
+"""Up to here a float has every whole number."""
 
 
 @cache
@@ -51,33 +53,28 @@ def _key(field: Field) -> Key:
 def _float(value: Any) -> Hashable:
     kind = type(value)
     if kind is float:
-        return _bits(value) if value == value else _NAN
-    if kind is int:
-        try:
-            return _bits(value)
-        except OverflowError:
-            return int, value
+        return value if value and value == value else repr(value)  # noqa: PLR0124 (NaN)
+    if kind is int and abs(value) <= _MOST_EXACT:
+        return _float(float(value))
     return _other(value, _float)
 
 
 def _integer(value: Any) -> Hashable:
-    return value if type(value) is int else _other(value, _integer)
+    return (value,) if type(value) is int else _other(value, _integer)
 
 
 def _scalar(value: Any) -> Hashable:
     """A number of any type: 1 and 1.0 are not the same INT64."""
-    return value if type(value) is int else _float(value)
+    return (value,) if type(value) is int else _float(value)
 
 
 def _boolean(value: Any) -> Hashable:
-    return value if type(value) is bool else _other(value, _boolean)
+    return (value,) if type(value) is bool else _other(value, _boolean)
 
 
 def _member(members: Any, value: Any) -> Hashable:
-    if type(value) is members:
-        return value  # type: ignore[no-any-return]
     named = as_member(members, value)
-    return named if type(named) is members else _other(value, partial(_member, members))
+    return (named,) if type(named) is members else _other(value, partial(_member, members))
 
 
 def _sequence(item: Key, value: Any) -> Hashable:
@@ -137,9 +134,11 @@ _CONTAINERS: dict[str, Callable[[Key, Any], Hashable]] = {
 }
 
 
-def keys_of(name: str, attributes: Iterable[Any]) -> list[Hashable]:
-    """The keys of an operator's attributes, given in their order."""
-    return [key(value) for key, value in zip(attribute_keys(name), attributes, strict=True)]
+def append_keys(keys: list[Hashable], name: str, attributes: Iterable[Any]) -> None:
+    """Appends the keys of an operator's attributes, given in their order."""
+    for make, value in zip(attribute_keys(name), attributes):  # noqa: B905 (slower)
+        is_itself = type(value) is float and value and value == value  # noqa: PLR0124 (NaN)
+        keys.append(value if is_itself else make(value))
 
 
 def sizes_key(sizes: Any) -> Hashable:
