@@ -273,6 +273,10 @@ def test_buffers_of_a_device_are_only_for_it(devices: list[FakeDevice]) -> None:
     [
         (FakeArray(values(3, 3)), "36 bytes; the tensor needs 48"),
         (FakeArray(values(3, 8)[:, ::2]), "not contiguous"),
+        (FakeArray(values(4, 3).T), "not contiguous in row-major order"),
+        (FakeArray(values(3, 4).astype(np.int32)), "elements of int32; the tensor is FLOAT32"),
+        (dml.BufferBinding(FakeArray(values(4, 3).T)), "not contiguous in row-major order"),
+        (dml.BufferBinding(FakeArray(values(3, 4).astype(np.float64))), "elements of float64"),
         (FakeArray(values(3, 4), writable=False), "a read-only buffer"),
     ],
 )

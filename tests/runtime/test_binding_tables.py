@@ -88,6 +88,14 @@ REFUSED: dict[str, tuple[Callable[[], list[Any]], str]] = {
     "none for a tensor": (lambda: [None], "ACTIVATION_CELU.InputTensor: nothing is bound"),
     "no buffer": (lambda: [BufferBinding(None)], "ACTIVATION_CELU.InputTensor: nothing is bound"),
     "no array": (lambda: ["text"], "ACTIVATION_CELU.InputTensor: str; a contiguous buffer is needed"),
+    "another type": (
+        lambda: [BufferBinding(array(24).astype(np.float64))],
+        "ACTIVATION_CELU.InputTensor: elements of float64; the tensor is FLOAT32: bind an array of float32",
+    ),
+    "another order": (
+        lambda: [np.asfortranarray(array(24).reshape(2, 3, 4))],
+        "ACTIVATION_CELU.InputTensor: an array that is not contiguous in row-major order",
+    ),
     "too small": (
         lambda: [BufferBinding(array(23))],
         "ACTIVATION_CELU.InputTensor: 92 bytes; DirectML asks for 96 for the tensor",

@@ -53,7 +53,7 @@ def _key(field: Field) -> Key:
 def _float(value: Any) -> Hashable:
     kind = type(value)
     if kind is float:
-        return value if value and value == value else repr(value)  # noqa: PLR0124 (NaN)
+        return value if value and value == value else repr(value)
     if kind is int and abs(value) <= _MOST_EXACT:
         return _float(float(value))
     return _other(value, _float)
@@ -137,7 +137,7 @@ _CONTAINERS: dict[str, Callable[[Key, Any], Hashable]] = {
 def append_keys(keys: list[Hashable], name: str, attributes: Iterable[Any]) -> None:
     """Appends the keys of an operator's attributes, given in their order."""
     for make, value in zip(attribute_keys(name), attributes):  # noqa: B905 (slower)
-        is_itself = type(value) is float and value and value == value  # noqa: PLR0124 (NaN)
+        is_itself = type(value) is float and value and value == value
         keys.append(value if is_itself else make(value))
 
 
