@@ -31,8 +31,10 @@ from opendml.runtime.program import Watched, layout_of, tensors_of
 from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
+from opendml.spec.plain import DataTypeLike
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import validate
+from opendml.spec.wording import shown
 
 
 class GraphTensor:
@@ -74,7 +76,7 @@ class Graph:
     def input(
         self,
         name: str,
-        data_type: TensorDataType,
+        data_type: DataTypeLike,
         sizes: Sequence[int],
         *,
         strides: Sequence[int] | None = None,
@@ -83,7 +85,7 @@ class Graph:
 
         Args:
             name: how `Model` calls it; an identifier makes it a keyword.
-            data_type: type of its elements.
+            data_type: type of its elements: a TensorDataType, its name, or NumPy's or PyTorch's type.
             sizes: 1 to 8 sizes, outermost first.
             strides: elements from one index to the next, per dimension; None: packed.
 
@@ -92,7 +94,7 @@ class Graph:
         """
         if not isinstance(name, str) or name in self._names:
             raise InvalidArgument(
-                f"graph input {name!r}: {'already exists' if name in self._names else 'not a name'}"
+                f"graph input {shown(name)}: {'already exists' if isinstance(name, str) else 'not a name'}"
             )
         tensor = TensorDesc(data_type, sizes, strides)
         # Every tensor type and layout is valid as an input of the identity operator or of none.

@@ -16,6 +16,7 @@ from opendml.runtime.host_array import Array, array_maker, check_outputs, memory
 from opendml.runtime.operator_call import require_array
 from opendml.runtime.places import common_place, cuda_device_of, require_device
 from opendml.runtime.program import Watched, compile_work, on_device, work_of
+from opendml.spec.wording import shown
 from opendml.targets.executable import Instance
 from opendml.targets.memory import TensorMemory
 
@@ -214,8 +215,11 @@ class Model:
 
 
 def _require_names(given: Mapping[str, Any], known: Sequence[str]) -> None:
+    if not isinstance(given, Mapping):
+        raise InvalidArgument(f"{shown(given)}; a dictionary of arrays by name is needed: {', '.join(known)}")
     if set(given) != set(known):
-        raise InvalidArgument(f"arrays for {', '.join(given) or 'nothing'}; needed: {', '.join(known)}")
+        names = ", ".join(map(str, given)) or "nothing"
+        raise InvalidArgument(f"arrays for {names}; needed: {', '.join(known)}")
 
 
 def _checked(memory: TensorMemory, name: str, layout: Layout) -> TensorMemory:

@@ -165,7 +165,7 @@ def exact_number(value: float, type: ScalarType, name: str) -> float:
 
 
 _REDUCING = frozenset({"REDUCE", "ARGMIN", "ARGMAX"})
-_SEARCHES = frozenset({ReduceFunction.ARGMIN, ReduceFunction.ARGMAX})
+_SEARCHES = (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
 
 
 def _output(facts: Operator, field: Field, desc: OperatorDesc, told: Output) -> TensorDesc:
@@ -188,7 +188,7 @@ def _output_type(facts: Operator, field: Field, desc: OperatorDesc, told: Output
     """
     if told.type is not None:
         return told.type
-    if facts.name == "REDUCE" and desc.function in _SEARCHES:  # type: ignore[attr-defined]
+    if any(getattr(desc, "function", None) is search for search in _SEARCHES):
         return told.written or TensorDataType.UINT32
     for attribute in facts.attributes:
         value = getattr(desc, attribute.python_name)

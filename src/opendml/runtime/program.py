@@ -15,6 +15,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.wording import shown
 from opendml.targets.executable import Executable
 from opendml.targets.staged import Stage, StagedExecutable
 from opendml.targets.watched import Array, WatchedExecutable
@@ -30,7 +31,7 @@ def cuda_index(kind: str) -> int | None:
     """
     name, colon, number = kind.partition(":") if isinstance(kind, str) else ("", "", "")
     if name not in DEVICE_KINDS or (colon and not (name == "cuda" and number.isdecimal())):
-        raise InvalidArgument(f"device: {kind!r}; opendml knows {', '.join(DEVICE_KINDS)}")
+        raise InvalidArgument(f"device: {shown(kind)}; opendml knows {', '.join(DEVICE_KINDS)}")
     return int(number or 0) if name == "cuda" else None
 
 

@@ -106,14 +106,20 @@ def _flat(owner: str, kind: str, slots: Sequence[Slot], bindings: Sequence[Any])
         if not isinstance(binding, BufferArrayBinding):
             flat.append(binding)
             continue
-        covered = [slot.field for slot in slots[len(flat) : len(flat) + len(binding.bindings)]]
+        given = binding.bindings if isinstance(binding.bindings, list | tuple) else ()
+        covered = [slot.field for slot in slots[len(flat) : len(flat) + len(given)]]
         whole = [slot.field for slot in slots if covered and slot.field == covered[0]]
-        if len(binding.bindings) != len(covered) or covered != whole or slots[len(flat)].name == covered[0]:
+        if (
+            not covered
+            or len(given) != len(covered)
+            or covered != whole
+            or slots[len(flat)].name == covered[0]
+        ):
             raise InvalidArgument(
-                f"{owner}: {kind}[{len(flat)}]: a BufferArrayBinding of {len(binding.bindings)}; "
-                "it must be for all tensors of a field that is an array of tensors"
+                f"{owner}: {kind}[{len(flat)}]: a BufferArrayBinding of {len(given)}; "
+                "it must be a list, for all tensors of a field that is an array of tensors"
             )
-        flat += binding.bindings
+        flat += given
     if len(flat) != len(slots):
         names = ", ".join(slot.name for slot in slots)
         raise InvalidArgument(f"{owner}: {len(flat)} {kind}; there are {len(slots)}: {names}")

@@ -91,7 +91,13 @@ def _record(item: Key, value: Any) -> Hashable:
 
 def _desc(value: Any) -> Hashable:
     """Descs are equal by these keys."""
-    return value if hasattr(value, "operator") and isinstance(value, Hashable) else _other(value, _desc)
+    if not hasattr(value, "operator"):
+        return _other(value, _desc)
+    try:
+        hash(value)
+    except (RecursionError, TypeError):  # nested without end, or no desc
+        return object()
+    return value  # type: ignore[no-any-return]
 
 
 def _other(value: Any, key: Key) -> Hashable:
