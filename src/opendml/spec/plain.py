@@ -3,7 +3,7 @@ members of DirectML's enumerations for what names them."""
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from typing import Any, Protocol, TypeAlias
 
 from opendml.spec.enums import TensorDataType
@@ -45,7 +45,7 @@ def as_tuple(value: Any) -> Any:
     return value
 
 
-def as_member(members: type[IntEnum], value: Any) -> Any:
+def as_member(members: type[IntEnum] | type[IntFlag], value: Any) -> Any:
     """The member of an enumeration that a value names: by its name in any case, and a TensorDataType also by
     the type that libraries of arrays call so, whose truth values are UINT8. Anything else as it is.
 
