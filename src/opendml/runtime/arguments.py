@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache
+from inspect import signature
+from typing import Any
 
-from opendml.errors import InvalidArgument
+from opendml.errors import InvalidArgument, Unsupported
 from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
+from opendml.spec.facts import operator_facts
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import Field, Operator, operator
 from opendml.spec.tensor_desc import TensorDesc
@@ -16,6 +20,34 @@ from opendml.spec.validator import failures
 NUMPY_CAST = "{argument}.astype(np.{numpy})"
 CAST = "opendml.cast({argument}, output_type=opendml.{type})"
 """How a caller makes an input have another type."""
+
+
+def unexpected(function: Callable[..., Any], unknown: Mapping[str, object]) -> TypeError:
+    """What a call raises for keywords that its function does not have."""
+    parameters = signature(function).parameters.values()
+    names = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
+    keyword = next(iter(unknown))
+    near = "".join(f"; did you mean {name!r}?" for name in get_close_matches(keyword, names, 1))
+    return TypeError(f"{function.__name__}() got an unexpected keyword argument {keyword!r}{near}")
+
+
+class NotYetError(Unsupported, AttributeError):
+    """The function of an operator that cannot be run yet: `hasattr` finds none."""
+
+
+def missing(module: str, name: str, names: Sequence[str]) -> AttributeError:
+    """What asking the module for a name that it does not have raises."""
+    if name.upper() in operator_facts():
+        return NotYetError(f"{name.upper()} cannot be run yet; `opendml ops` lists the operators that can")
+    near = _nearest(name, names)
+    return AttributeError(f"module {module!r} has no attribute {name!r}{near}", name=name)
+
+
+def _nearest(name: str, names: Sequence[str]) -> str:
+    """The public name that a misspelt one may be for: one that ends so, or is spelt alike."""
+    ends = [each for each in names if each.endswith(f"_{name.lower()}")]
+    found = sorted(ends, key=len)[:1] or get_close_matches(name.lower(), names, 1)
+    return "".join(f"; did you mean {each!r}?" for each in found)
 
 
 @cache

@@ -116,7 +116,7 @@ class _Plan:
         addresses.append(address_of(result))
         if out is not None and not (
             out.flags.writeable
-            and ((out is tensors[0] and self.placing.is_over_itself) or self.placing.is_sound(addresses))
+            and ((self.placing.is_over_itself and out is tensors[0]) or self.placing.is_sound(addresses))
         ):
             self._check(tensors, out)
         bind = self.instance.bind

@@ -39,7 +39,7 @@ def call_on_cuda(
     """
     arrays = tensors if out is None else (*tensors, out)
     call = CudaCall(first)
-    key = [name, device, told.type, call.device, out is None]
+    key: list[Any] = [name, device, told.type, call.device, out is None]
     append_keys(key, name, attributes)
     addresses = []
     for number, array in enumerate(arrays):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from opendml.spec.facts import accuracy_facts
@@ -13,12 +14,14 @@ from opendml.spec.schema import Field, Operator, operator
 
 _HEAD = """
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Never, TypeVar, overload
 
+from opendml.runtime.arguments import unexpected
 from opendml.runtime.immediate import call
 {imports}
 if TYPE_CHECKING:
     from opendml.runtime.device import Device
+    from opendml.runtime.host_array import Array
 
 T = TypeVar("T")
 """
@@ -68,6 +71,8 @@ def _function(operator: Operator) -> str:
         f"out: {result} | None = None",
         "device: str | Device | None = None",
     ]
+    overloads = "" if _is_of_the_inputs_type(operator) else _overloads(operator, arguments, result)
+    arguments.append("**unknown: Never")
     tensors = _tuple(field.argument_name for field in inputs)
     attributes = _tuple(field.python_name for field in operator.attributes)
     passed = [f'"{operator.name}"', tensors, attributes, "out", "device"]
@@ -77,7 +82,29 @@ def _function(operator: Operator) -> str:
         called = call_lines(f"results: {result} = call", passed, "", "    ")
     signature = call_lines(f"def {operator.function_name}", arguments, f" -> {result}:", "")
     docstring = "\n".join(_docstring(operator, inputs))
-    return f"\n\n{signature}{docstring}\n{called}    return results\n"
+    check = f"    if unknown:\n        raise unexpected({operator.function_name}, unknown)\n"
+    return f"\n\n{overloads}{signature}{docstring}\n{check}{called}    return results\n"
+
+
+def _is_of_the_inputs_type(operator: Operator) -> bool:
+    """Whether an array comes back with the type and sizes of those that were given."""
+    first, last = operator.tensors[0].name, operator.tensors[-1].name
+    tied = [what for same in operator.same if {first, last} <= set(same.tensors) for what in same.what]
+    return first != last and {"DataType", "Sizes"} <= set(tied)
+
+
+def _overloads(operator: Operator, arguments: list[str], result: str) -> str:
+    """The signature for NumPy's arrays, of which another one comes back, and for those of other libraries and
+    tensors of graphs, which are of one class."""
+    if len(operator.tensors) == 1:
+        given = [re.sub(r"^out: .*", "out: T", each) for each in arguments]
+        arrays = [re.sub(r"^out: .*", "out: None = None", each) for each in arguments]
+    else:
+        given = arguments
+        arrays = [re.sub(r"\bT\b", "Array", each) for each in arguments]
+    name, of_arrays = f"def {operator.function_name}", re.sub(r"\bT\b", "Array", result)
+    for_arrays = call_lines(name, arrays, f" -> {of_arrays}: ...", "")
+    return f"@overload\n{for_arrays}\n\n@overload\n{call_lines(name, given, f' -> {result}: ...', '')}\n\n"
 
 
 def _positional(inputs: list[Field]) -> Iterator[str]:
