@@ -5,6 +5,8 @@ Immediate functions (`dml.activation_celu(x, alpha=1.0)`), graphs (`dml.Graph`),
 `dml.descs`, `dml.validate`). See `opendml ops` for every operator.
 """
 
+from typing import TYPE_CHECKING, NoReturn
+
 from opendml.errors import DeviceRemoved, Error, InvalidArgument, Unsupported
 from opendml.functions import *  # noqa: F403
 from opendml.functions import __all__ as _functions
@@ -143,3 +145,11 @@ __all__ = [
 def __dir__() -> list[str]:
     """The public names: the modules behind them are not."""
     return sorted([*__all__, "__all__", "__doc__", "__version__"])
+
+
+if not TYPE_CHECKING:  # to type checkers a missing name stays missing
+
+    def __getattr__(name: str) -> NoReturn:
+        from opendml.runtime.arguments import missing
+
+        raise missing(__name__, name, __all__)

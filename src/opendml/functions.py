@@ -6,14 +6,17 @@ Generated from opendml/spec/data by `python -m opendml.spec.generate`: change th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Never, TypeVar, overload
 
+from opendml.runtime.arguments import unexpected
 from opendml.runtime.immediate import call
-from opendml.spec.enums import AxisDirection, IsInfinityMode, ReduceFunction, RoundingMode, TensorDataType
+from opendml.spec.enums import AxisDirection, IsInfinityMode, ReduceFunction, RoundingMode
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias
+from opendml.spec.plain import DataTypeLike
 
 if TYPE_CHECKING:
     from opendml.runtime.device import Device
+    from opendml.runtime.host_array import Array
 
 T = TypeVar("T")
 
@@ -133,6 +136,7 @@ def element_wise_identity(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Copies each input element to the output, optionally after a scale and bias.
 
@@ -151,6 +155,8 @@ def element_wise_identity(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_identity, unknown)
     results: T = call("ELEMENT_WISE_IDENTITY", (input,), (scale_bias,), out, device)
     return results
 
@@ -161,6 +167,7 @@ def element_wise_abs(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise absolute value.
 
@@ -179,6 +186,8 @@ def element_wise_abs(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_abs, unknown)
     results: T = call("ELEMENT_WISE_ABS", (input,), (scale_bias,), out, device)
     return results
 
@@ -189,6 +198,7 @@ def element_wise_acos(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise arccosine.
 
@@ -206,6 +216,8 @@ def element_wise_acos(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_acos, unknown)
     results: T = call("ELEMENT_WISE_ACOS", (input,), (scale_bias,), out, device)
     return results
 
@@ -216,6 +228,7 @@ def element_wise_add(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise sum of two tensors.
 
@@ -235,6 +248,8 @@ def element_wise_add(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_add, unknown)
     results: T = call("ELEMENT_WISE_ADD", (a, b), (), out, device)
     return results
 
@@ -245,6 +260,7 @@ def element_wise_asin(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise arcsine.
 
@@ -262,6 +278,8 @@ def element_wise_asin(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_asin, unknown)
     results: T = call("ELEMENT_WISE_ASIN", (input,), (scale_bias,), out, device)
     return results
 
@@ -272,6 +290,7 @@ def element_wise_atan(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise arctangent.
 
@@ -289,6 +308,8 @@ def element_wise_atan(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_atan, unknown)
     results: T = call("ELEMENT_WISE_ATAN", (input,), (scale_bias,), out, device)
     return results
 
@@ -299,6 +320,7 @@ def element_wise_ceil(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Rounds each element up to the nearest integer value.
 
@@ -316,6 +338,8 @@ def element_wise_ceil(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_ceil, unknown)
     results: T = call("ELEMENT_WISE_CEIL", (input,), (scale_bias,), out, device)
     return results
 
@@ -328,6 +352,7 @@ def element_wise_clip(
     max: float,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Clamps each element to the closed interval [Min, Max].
 
@@ -348,6 +373,8 @@ def element_wise_clip(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_clip, unknown)
     results: T = call("ELEMENT_WISE_CLIP", (input,), (scale_bias, min, max), out, device)
     return results
 
@@ -356,11 +383,12 @@ def element_wise_clip1(
     input: T,
     *,
     scale_bias: ScaleBias | None = None,
-    min_max_data_type: TensorDataType,
+    min_max_data_type: DataTypeLike,
     min: int | float,
     max: int | float,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Clamps each element to [Min, Max], with bounds given in a typed scalar union.
 
@@ -380,6 +408,8 @@ def element_wise_clip1(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_clip1, unknown)
     results: T = call("ELEMENT_WISE_CLIP1", (input,), (scale_bias, min_max_data_type, min, max), out, device)
     return results
 
@@ -392,6 +422,7 @@ def element_wise_clip_grad(
     max: float,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Backpropagation gradient of element-wise CLIP: passes the gradient through strictly inside (Min, Max),
     zero elsewhere.
@@ -413,6 +444,8 @@ def element_wise_clip_grad(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_clip_grad, unknown)
     results: T = call("ELEMENT_WISE_CLIP_GRAD", (input, input_gradient), (min, max), out, device)
     return results
 
@@ -421,11 +454,12 @@ def element_wise_clip_grad1(
     input: T | float,
     input_gradient: T | float,
     *,
-    min_max_data_type: TensorDataType,
+    min_max_data_type: DataTypeLike,
     min: int | float,
     max: int | float,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Backpropagation gradient of element-wise CLIP1: passes the gradient through strictly inside (Min, Max),
     zero elsewhere.
@@ -447,6 +481,8 @@ def element_wise_clip_grad1(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_clip_grad1, unknown)
     results: T = call(
         "ELEMENT_WISE_CLIP_GRAD1",
         (input, input_gradient),
@@ -463,6 +499,7 @@ def element_wise_cos(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise trigonometric cosine.
 
@@ -480,6 +517,8 @@ def element_wise_cos(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_cos, unknown)
     results: T = call("ELEMENT_WISE_COS", (input,), (scale_bias,), out, device)
     return results
 
@@ -490,6 +529,7 @@ def element_wise_divide(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise quotient of ATensor over BTensor.
 
@@ -509,6 +549,8 @@ def element_wise_divide(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_divide, unknown)
     results: T = call("ELEMENT_WISE_DIVIDE", (a, b), (), out, device)
     return results
 
@@ -519,6 +561,7 @@ def element_wise_exp(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise natural exponential.
 
@@ -536,6 +579,8 @@ def element_wise_exp(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_exp, unknown)
     results: T = call("ELEMENT_WISE_EXP", (input,), (scale_bias,), out, device)
     return results
 
@@ -546,6 +591,7 @@ def element_wise_floor(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Rounds each element down to the nearest integer value.
 
@@ -563,6 +609,8 @@ def element_wise_floor(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_floor, unknown)
     results: T = call("ELEMENT_WISE_FLOOR", (input,), (scale_bias,), out, device)
     return results
 
@@ -573,6 +621,7 @@ def element_wise_log(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise natural (base e) logarithm.
 
@@ -590,6 +639,8 @@ def element_wise_log(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_log, unknown)
     results: T = call("ELEMENT_WISE_LOG", (input,), (scale_bias,), out, device)
     return results
 
@@ -600,6 +651,7 @@ def element_wise_logical_and(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise logical AND of two tensors.
 
@@ -615,17 +667,42 @@ def element_wise_logical_and(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_logical_and, unknown)
     results: T = call("ELEMENT_WISE_LOGICAL_AND", (a, b), (), out, device)
     return results
+
+
+@overload
+def element_wise_logical_equals(
+    a: Array | float,
+    b: Array | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_logical_equals(
+    a: T | float,
+    b: T | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_logical_equals(
     a: T | float,
     b: T | float,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise comparison: equal.
 
@@ -643,17 +720,42 @@ def element_wise_logical_equals(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_logical_equals, unknown)
     results: T = call("ELEMENT_WISE_LOGICAL_EQUALS", (a, b), (), out, device, output_type=output_type)
     return results
+
+
+@overload
+def element_wise_logical_greater_than(
+    a: Array | float,
+    b: Array | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_logical_greater_than(
+    a: T | float,
+    b: T | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_logical_greater_than(
     a: T | float,
     b: T | float,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise comparison: greater than.
 
@@ -671,17 +773,42 @@ def element_wise_logical_greater_than(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_logical_greater_than, unknown)
     results: T = call("ELEMENT_WISE_LOGICAL_GREATER_THAN", (a, b), (), out, device, output_type=output_type)
     return results
+
+
+@overload
+def element_wise_logical_less_than(
+    a: Array | float,
+    b: Array | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_logical_less_than(
+    a: T | float,
+    b: T | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_logical_less_than(
     a: T | float,
     b: T | float,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise comparison: less than.
 
@@ -699,17 +826,42 @@ def element_wise_logical_less_than(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_logical_less_than, unknown)
     results: T = call("ELEMENT_WISE_LOGICAL_LESS_THAN", (a, b), (), out, device, output_type=output_type)
     return results
+
+
+@overload
+def element_wise_logical_greater_than_or_equal(
+    a: Array | float,
+    b: Array | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_logical_greater_than_or_equal(
+    a: T | float,
+    b: T | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_logical_greater_than_or_equal(
     a: T | float,
     b: T | float,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise comparison: greater than or equal.
 
@@ -727,6 +879,8 @@ def element_wise_logical_greater_than_or_equal(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_logical_greater_than_or_equal, unknown)
     results: T = call(
         "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL",
         (a, b),
@@ -738,13 +892,36 @@ def element_wise_logical_greater_than_or_equal(
     return results
 
 
+@overload
+def element_wise_logical_less_than_or_equal(
+    a: Array | float,
+    b: Array | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
 def element_wise_logical_less_than_or_equal(
     a: T | float,
     b: T | float,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+) -> T: ...
+
+
+def element_wise_logical_less_than_or_equal(
+    a: T | float,
+    b: T | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise comparison: less than or equal.
 
@@ -762,6 +939,8 @@ def element_wise_logical_less_than_or_equal(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_logical_less_than_or_equal, unknown)
     results: T = call(
         "ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL",
         (a, b),
@@ -778,6 +957,7 @@ def element_wise_logical_not(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise logical NOT.
 
@@ -791,6 +971,8 @@ def element_wise_logical_not(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_logical_not, unknown)
     results: T = call("ELEMENT_WISE_LOGICAL_NOT", (input,), (), out, device)
     return results
 
@@ -801,6 +983,7 @@ def element_wise_logical_or(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise logical OR of two tensors.
 
@@ -816,6 +999,8 @@ def element_wise_logical_or(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_logical_or, unknown)
     results: T = call("ELEMENT_WISE_LOGICAL_OR", (a, b), (), out, device)
     return results
 
@@ -826,6 +1011,7 @@ def element_wise_logical_xor(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise logical exclusive OR of two tensors.
 
@@ -841,6 +1027,8 @@ def element_wise_logical_xor(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_logical_xor, unknown)
     results: T = call("ELEMENT_WISE_LOGICAL_XOR", (a, b), (), out, device)
     return results
 
@@ -851,6 +1039,7 @@ def element_wise_max(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise larger of two tensors.
 
@@ -870,6 +1059,8 @@ def element_wise_max(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_max, unknown)
     results: T = call("ELEMENT_WISE_MAX", (a, b), (), out, device)
     return results
 
@@ -880,6 +1071,7 @@ def element_wise_mean(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise average of two tensors.
 
@@ -899,6 +1091,8 @@ def element_wise_mean(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_mean, unknown)
     results: T = call("ELEMENT_WISE_MEAN", (a, b), (), out, device)
     return results
 
@@ -909,6 +1103,7 @@ def element_wise_min(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise smaller of two tensors.
 
@@ -928,6 +1123,8 @@ def element_wise_min(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_min, unknown)
     results: T = call("ELEMENT_WISE_MIN", (a, b), (), out, device)
     return results
 
@@ -938,6 +1135,7 @@ def element_wise_multiply(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise product of two tensors.
 
@@ -957,6 +1155,8 @@ def element_wise_multiply(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_multiply, unknown)
     results: T = call("ELEMENT_WISE_MULTIPLY", (a, b), (), out, device)
     return results
 
@@ -968,6 +1168,7 @@ def element_wise_pow(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Raises each input element to the power of the matching exponent element.
 
@@ -990,6 +1191,8 @@ def element_wise_pow(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_pow, unknown)
     results: T = call("ELEMENT_WISE_POW", (input, exponent), (scale_bias,), out, device)
     return results
 
@@ -1001,6 +1204,7 @@ def element_wise_constant_pow(
     exponent: float,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Raises each element to a constant exponent.
 
@@ -1019,6 +1223,8 @@ def element_wise_constant_pow(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_constant_pow, unknown)
     results: T = call("ELEMENT_WISE_CONSTANT_POW", (input,), (scale_bias, exponent), out, device)
     return results
 
@@ -1029,6 +1235,7 @@ def element_wise_recip(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise reciprocal.
 
@@ -1046,6 +1253,8 @@ def element_wise_recip(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_recip, unknown)
     results: T = call("ELEMENT_WISE_RECIP", (input,), (scale_bias,), out, device)
     return results
 
@@ -1056,6 +1265,7 @@ def element_wise_sin(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise trigonometric sine.
 
@@ -1073,6 +1283,8 @@ def element_wise_sin(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_sin, unknown)
     results: T = call("ELEMENT_WISE_SIN", (input,), (scale_bias,), out, device)
     return results
 
@@ -1083,6 +1295,7 @@ def element_wise_sqrt(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise square root.
 
@@ -1100,6 +1313,8 @@ def element_wise_sqrt(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_sqrt, unknown)
     results: T = call("ELEMENT_WISE_SQRT", (input,), (scale_bias,), out, device)
     return results
 
@@ -1110,6 +1325,7 @@ def element_wise_difference_square(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Square of the element-wise difference.
 
@@ -1127,6 +1343,8 @@ def element_wise_difference_square(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_difference_square, unknown)
     results: T = call("ELEMENT_WISE_DIFFERENCE_SQUARE", (a, b), (), out, device)
     return results
 
@@ -1137,6 +1355,7 @@ def element_wise_atan_yx(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Two-argument arctangent with ATensor as the y axis and BTensor as the x axis.
 
@@ -1154,6 +1373,8 @@ def element_wise_atan_yx(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_atan_yx, unknown)
     results: T = call("ELEMENT_WISE_ATAN_YX", (a, b), (), out, device)
     return results
 
@@ -1164,6 +1385,7 @@ def element_wise_subtract(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise difference: B is taken away from A.
 
@@ -1182,6 +1404,8 @@ def element_wise_subtract(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_subtract, unknown)
     results: T = call("ELEMENT_WISE_SUBTRACT", (a, b), (), out, device)
     return results
 
@@ -1192,6 +1416,7 @@ def element_wise_tan(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Tangent of each element (trigonometric).
 
@@ -1208,6 +1433,8 @@ def element_wise_tan(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_tan, unknown)
     results: T = call("ELEMENT_WISE_TAN", (input,), (scale_bias,), out, device)
     return results
 
@@ -1219,6 +1446,7 @@ def element_wise_threshold(
     min: float,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Clamps every element from below at Min.
 
@@ -1238,8 +1466,34 @@ def element_wise_threshold(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_threshold, unknown)
     results: T = call("ELEMENT_WISE_THRESHOLD", (input,), (scale_bias, min), out, device)
     return results
+
+
+@overload
+def element_wise_quantize_linear(
+    input: Array | float,
+    scale: Array | float,
+    zero_point: Array | float | None = None,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_quantize_linear(
+    input: T | float,
+    scale: T | float,
+    zero_point: T | float | None = None,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_quantize_linear(
@@ -1247,9 +1501,10 @@ def element_wise_quantize_linear(
     scale: T | float,
     zero_point: T | float | None = None,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Linear quantization of each element with an element-wise scale and zero point into 8-bit integers,
     saturating.
@@ -1270,6 +1525,8 @@ def element_wise_quantize_linear(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_quantize_linear, unknown)
     results: T = call(
         "ELEMENT_WISE_QUANTIZE_LINEAR",
         (input, scale, zero_point),
@@ -1281,6 +1538,18 @@ def element_wise_quantize_linear(
     return results
 
 
+@overload
+def element_wise_dequantize_linear(
+    input: Array | float,
+    scale: Array | float,
+    zero_point: Array | float | None = None,
+    *,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
 def element_wise_dequantize_linear(
     input: T | float,
     scale: T | float,
@@ -1288,6 +1557,17 @@ def element_wise_dequantize_linear(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+) -> T: ...
+
+
+def element_wise_dequantize_linear(
+    input: T | float,
+    scale: T | float,
+    zero_point: T | float | None = None,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Linear dequantization of each integer element with an element-wise scale and zero point.
 
@@ -1306,17 +1586,42 @@ def element_wise_dequantize_linear(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_dequantize_linear, unknown)
     results: T = call("ELEMENT_WISE_DEQUANTIZE_LINEAR", (input, scale, zero_point), (), out, device)
     return results
+
+
+@overload
+def reduce(
+    input: Array,
+    *,
+    function: ReduceFunction | str,
+    axes: Sequence[int],
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def reduce(
+    input: T,
+    *,
+    function: ReduceFunction | str,
+    axes: Sequence[int],
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def reduce(
     input: T,
     *,
-    function: ReduceFunction,
+    function: ReduceFunction | str,
     axes: Sequence[int],
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Reduces one or more dimensions of the input with a chosen reduction function.
 
@@ -1335,18 +1640,45 @@ def reduce(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(reduce, unknown)
     results: T = call("REDUCE", (input,), (function, axes), out, device)
     return results
+
+
+@overload
+def argmin(
+    input: Array,
+    *,
+    axes: Sequence[int],
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def argmin(
+    input: T,
+    *,
+    axes: Sequence[int],
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def argmin(
     input: T,
     *,
     axes: Sequence[int],
-    axis_direction: AxisDirection = AxisDirection.INCREASING,
-    output_type: TensorDataType | None = None,
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Index of the minimum element within the reduced axes.
 
@@ -1365,18 +1697,45 @@ def argmin(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(argmin, unknown)
     results: T = call("ARGMIN", (input,), (axes, axis_direction), out, device, output_type=output_type)
     return results
+
+
+@overload
+def argmax(
+    input: Array,
+    *,
+    axes: Sequence[int],
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def argmax(
+    input: T,
+    *,
+    axes: Sequence[int],
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def argmax(
     input: T,
     *,
     axes: Sequence[int],
-    axis_direction: AxisDirection = AxisDirection.INCREASING,
-    output_type: TensorDataType | None = None,
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Index of the maximum element within the reduced axes.
 
@@ -1395,16 +1754,39 @@ def argmax(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(argmax, unknown)
     results: T = call("ARGMAX", (input,), (axes, axis_direction), out, device, output_type=output_type)
     return results
+
+
+@overload
+def cast(
+    input: Array,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def cast(
+    input: T,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def cast(
     input: T,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Converts each element to the data type of the output tensor.
 
@@ -1419,6 +1801,8 @@ def cast(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(cast, unknown)
     results: T = call("CAST", (input,), (), out, device, output_type=output_type)
     return results
 
@@ -1435,6 +1819,7 @@ def batch_normalization(
     fused_activation: OperatorDesc | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Normalizes the input with given mean and variance, then scales, shifts and optionally activates.
 
@@ -1456,6 +1841,8 @@ def batch_normalization(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(batch_normalization, unknown)
     results: T = call(
         "BATCH_NORMALIZATION",
         (input, mean, variance, scale, bias),
@@ -1477,6 +1864,7 @@ def mean_variance_normalization(
     fused_activation: OperatorDesc | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Normalizes with the mean and variance of the input itself, then scales, shifts and optionally
     activates.
@@ -1500,6 +1888,8 @@ def mean_variance_normalization(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(mean_variance_normalization, unknown)
     results: T = call(
         "MEAN_VARIANCE_NORMALIZATION",
         (input, scale, bias),
@@ -1520,6 +1910,7 @@ def local_response_normalization(
     bias: float = 1.0,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Divides each element by a power of the local sum of squares.
 
@@ -1538,6 +1929,8 @@ def local_response_normalization(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(local_response_normalization, unknown)
     results: T = call(
         "LOCAL_RESPONSE_NORMALIZATION",
         (input,),
@@ -1556,6 +1949,7 @@ def lp_normalization(
     p: int,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Divides every element by the Lp norm (L1 or L2) taken along one axis.
 
@@ -1572,6 +1966,8 @@ def lp_normalization(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(lp_normalization, unknown)
     results: T = call("LP_NORMALIZATION", (input,), (axis, epsilon, p), out, device)
     return results
 
@@ -1581,6 +1977,7 @@ def element_wise_sign(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Sign of each element: -1, 0 or 1.
 
@@ -1597,16 +1994,39 @@ def element_wise_sign(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_sign, unknown)
     results: T = call("ELEMENT_WISE_SIGN", (input,), (), out, device)
     return results
+
+
+@overload
+def element_wise_is_nan(
+    input: Array,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_is_nan(
+    input: T,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_is_nan(
     input: T,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Writes 1 where the input element is an IEEE-754 NaN, 0 elsewhere.
 
@@ -1620,6 +2040,8 @@ def element_wise_is_nan(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_is_nan, unknown)
     results: T = call("ELEMENT_WISE_IS_NAN", (input,), (), out, device, output_type=output_type)
     return results
 
@@ -1629,6 +2051,7 @@ def element_wise_negate(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Changes the sign of each element.
 
@@ -1644,6 +2067,8 @@ def element_wise_negate(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_negate, unknown)
     results: T = call("ELEMENT_WISE_NEGATE", (input,), (), out, device)
     return results
 
@@ -1654,6 +2079,7 @@ def element_wise_erf(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Gaussian error function of each element.
 
@@ -1671,6 +2097,8 @@ def element_wise_erf(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_erf, unknown)
     results: T = call("ELEMENT_WISE_ERF", (input,), (scale_bias,), out, device)
     return results
 
@@ -1681,6 +2109,7 @@ def element_wise_sinh(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Hyperbolic sine of each element.
 
@@ -1698,6 +2127,8 @@ def element_wise_sinh(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_sinh, unknown)
     results: T = call("ELEMENT_WISE_SINH", (input,), (scale_bias,), out, device)
     return results
 
@@ -1708,6 +2139,7 @@ def element_wise_cosh(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Hyperbolic cosine of each element.
 
@@ -1725,6 +2157,8 @@ def element_wise_cosh(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_cosh, unknown)
     results: T = call("ELEMENT_WISE_COSH", (input,), (scale_bias,), out, device)
     return results
 
@@ -1735,6 +2169,7 @@ def element_wise_tanh(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Hyperbolic tangent of each element.
 
@@ -1752,6 +2187,8 @@ def element_wise_tanh(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_tanh, unknown)
     results: T = call("ELEMENT_WISE_TANH", (input,), (scale_bias,), out, device)
     return results
 
@@ -1762,6 +2199,7 @@ def element_wise_asinh(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Inverse hyperbolic sine of each element.
 
@@ -1779,6 +2217,8 @@ def element_wise_asinh(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_asinh, unknown)
     results: T = call("ELEMENT_WISE_ASINH", (input,), (scale_bias,), out, device)
     return results
 
@@ -1789,6 +2229,7 @@ def element_wise_acosh(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Inverse hyperbolic cosine of each element.
 
@@ -1806,6 +2247,8 @@ def element_wise_acosh(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_acosh, unknown)
     results: T = call("ELEMENT_WISE_ACOSH", (input,), (scale_bias,), out, device)
     return results
 
@@ -1816,6 +2259,7 @@ def element_wise_atanh(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Inverse hyperbolic tangent of each element.
 
@@ -1833,8 +2277,32 @@ def element_wise_atanh(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_atanh, unknown)
     results: T = call("ELEMENT_WISE_ATANH", (input,), (scale_bias,), out, device)
     return results
+
+
+@overload
+def element_wise_if(
+    condition: Array | float,
+    a: Array | float,
+    b: Array | float,
+    *,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_if(
+    condition: T | float,
+    a: T | float,
+    b: T | float,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_if(
@@ -1844,6 +2312,7 @@ def element_wise_if(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Picks each output element from A where the condition is non-zero, from B where it is zero.
 
@@ -1860,6 +2329,8 @@ def element_wise_if(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_if, unknown)
     results: T = call("ELEMENT_WISE_IF", (condition, a, b), (), out, device)
     return results
 
@@ -1871,6 +2342,7 @@ def element_wise_add1(
     fused_activation: OperatorDesc | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise sum with an optional fused activation.
 
@@ -1889,6 +2361,8 @@ def element_wise_add1(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_add1, unknown)
     results: T = call("ELEMENT_WISE_ADD1", (a, b), (fused_activation,), out, device)
     return results
 
@@ -1899,6 +2373,7 @@ def element_wise_bit_shift_left(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Logical left shift of each A element by the number of bits in the matching B element.
 
@@ -1913,6 +2388,8 @@ def element_wise_bit_shift_left(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_bit_shift_left, unknown)
     results: T = call("ELEMENT_WISE_BIT_SHIFT_LEFT", (a, b), (), out, device)
     return results
 
@@ -1923,6 +2400,7 @@ def element_wise_bit_shift_right(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Logical right shift of each A element by the number of bits in the matching B element.
 
@@ -1937,6 +2415,8 @@ def element_wise_bit_shift_right(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_bit_shift_right, unknown)
     results: T = call("ELEMENT_WISE_BIT_SHIFT_RIGHT", (a, b), (), out, device)
     return results
 
@@ -1944,9 +2424,10 @@ def element_wise_bit_shift_right(
 def element_wise_round(
     input: T,
     *,
-    rounding_mode: RoundingMode = RoundingMode.HALVES_TO_NEAREST_EVEN,
+    rounding_mode: RoundingMode | str = RoundingMode.HALVES_TO_NEAREST_EVEN,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Rounds each element to an integral value in the chosen mode.
 
@@ -1964,16 +2445,39 @@ def element_wise_round(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_round, unknown)
     results: T = call("ELEMENT_WISE_ROUND", (input,), (rounding_mode,), out, device)
     return results
+
+
+@overload
+def element_wise_is_infinity(
+    input: Array,
+    *,
+    infinity_mode: IsInfinityMode | str = IsInfinityMode.EITHER,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_is_infinity(
+    input: T,
+    *,
+    infinity_mode: IsInfinityMode | str = IsInfinityMode.EITHER,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_is_infinity(
     input: T,
     *,
-    infinity_mode: IsInfinityMode = IsInfinityMode.EITHER,
+    infinity_mode: IsInfinityMode | str = IsInfinityMode.EITHER,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Writes 1 where the element is an infinity of the chosen sign, 0 elsewhere.
 
@@ -1988,6 +2492,8 @@ def element_wise_is_infinity(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_is_infinity, unknown)
     results: T = call("ELEMENT_WISE_IS_INFINITY", (input,), (infinity_mode,), out, device)
     return results
 
@@ -1998,6 +2504,7 @@ def element_wise_modulus_truncate(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """C-style remainder of each pair of elements.
 
@@ -2016,6 +2523,8 @@ def element_wise_modulus_truncate(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_modulus_truncate, unknown)
     results: T = call("ELEMENT_WISE_MODULUS_TRUNCATE", (a, b), (), out, device)
     return results
 
@@ -2026,6 +2535,7 @@ def element_wise_modulus_floor(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Python-style modulus of each pair of elements.
 
@@ -2044,17 +2554,42 @@ def element_wise_modulus_floor(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_modulus_floor, unknown)
     results: T = call("ELEMENT_WISE_MODULUS_FLOOR", (a, b), (), out, device)
     return results
 
 
+@overload
 def fill_value_constant(
     *,
-    value_data_type: TensorDataType,
+    value_data_type: DataTypeLike,
+    value: int | float,
+    sizes: Sequence[int] | None = None,
+    out: None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def fill_value_constant(
+    *,
+    value_data_type: DataTypeLike,
+    value: int | float,
+    sizes: Sequence[int] | None = None,
+    out: T,
+    device: str | Device | None = None,
+) -> T: ...
+
+
+def fill_value_constant(
+    *,
+    value_data_type: DataTypeLike,
     value: int | float,
     sizes: Sequence[int] | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Fills the output with one constant.
 
@@ -2069,18 +2604,45 @@ def fill_value_constant(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(fill_value_constant, unknown)
     results: T = call("FILL_VALUE_CONSTANT", (), (value_data_type, value), out, device, sizes=sizes)
     return results
 
 
+@overload
 def fill_value_sequence(
     *,
-    value_data_type: TensorDataType,
+    value_data_type: DataTypeLike,
+    value_start: int | float,
+    value_delta: int | float,
+    sizes: Sequence[int] | None = None,
+    out: None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def fill_value_sequence(
+    *,
+    value_data_type: DataTypeLike,
+    value_start: int | float,
+    value_delta: int | float,
+    sizes: Sequence[int] | None = None,
+    out: T,
+    device: str | Device | None = None,
+) -> T: ...
+
+
+def fill_value_sequence(
+    *,
+    value_data_type: DataTypeLike,
     value_start: int | float,
     value_delta: int | float,
     sizes: Sequence[int] | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Fills the output with an arithmetic sequence in element order.
 
@@ -2096,6 +2658,8 @@ def fill_value_sequence(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(fill_value_sequence, unknown)
     results: T = call(
         "FILL_VALUE_SEQUENCE",
         (),
@@ -2111,10 +2675,11 @@ def cumulative_summation(
     input: T,
     *,
     axis: int,
-    axis_direction: AxisDirection = AxisDirection.INCREASING,
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
     has_exclusive_sum: bool = False,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Running sum along an axis, inclusive or exclusive, in either direction.
 
@@ -2134,6 +2699,8 @@ def cumulative_summation(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(cumulative_summation, unknown)
     results: T = call(
         "CUMULATIVE_SUMMATION",
         (input,),
@@ -2148,10 +2715,11 @@ def cumulative_product(
     input: T,
     *,
     axis: int,
-    axis_direction: AxisDirection = AxisDirection.INCREASING,
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
     has_exclusive_product: bool = False,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Running product along an axis, inclusive or exclusive, in either direction.
 
@@ -2171,6 +2739,8 @@ def cumulative_product(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(cumulative_product, unknown)
     results: T = call(
         "CUMULATIVE_PRODUCT",
         (input,),
@@ -2192,6 +2762,7 @@ def mean_variance_normalization1(
     fused_activation: OperatorDesc | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Normalizes the input by mean and (optionally) variance computed over the listed axes, then applies
     optional scale, bias and fused activation.
@@ -2219,6 +2790,8 @@ def mean_variance_normalization1(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(mean_variance_normalization1, unknown)
     results: T = call(
         "MEAN_VARIANCE_NORMALIZATION1",
         (input, scale, bias),
@@ -2235,6 +2808,7 @@ def element_wise_bit_and(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise bitwise AND of two tensors on their raw bit patterns.
 
@@ -2251,6 +2825,8 @@ def element_wise_bit_and(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_bit_and, unknown)
     results: T = call("ELEMENT_WISE_BIT_AND", (a, b), (), out, device)
     return results
 
@@ -2261,6 +2837,7 @@ def element_wise_bit_or(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise bitwise OR of two tensors on their raw bit patterns.
 
@@ -2277,6 +2854,8 @@ def element_wise_bit_or(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_bit_or, unknown)
     results: T = call("ELEMENT_WISE_BIT_OR", (a, b), (), out, device)
     return results
 
@@ -2287,6 +2866,7 @@ def element_wise_bit_xor(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise bitwise XOR of two tensors on their raw bit patterns.
 
@@ -2303,6 +2883,8 @@ def element_wise_bit_xor(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_bit_xor, unknown)
     results: T = call("ELEMENT_WISE_BIT_XOR", (a, b), (), out, device)
     return results
 
@@ -2312,6 +2894,7 @@ def element_wise_bit_not(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise bitwise complement on the raw bit pattern.
 
@@ -2326,16 +2909,39 @@ def element_wise_bit_not(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_bit_not, unknown)
     results: T = call("ELEMENT_WISE_BIT_NOT", (input,), (), out, device)
     return results
+
+
+@overload
+def element_wise_bit_count(
+    input: Array,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_bit_count(
+    input: T,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_bit_count(
     input: T,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Counts the bits set to 1 in the raw pattern of each element.
 
@@ -2350,6 +2956,8 @@ def element_wise_bit_count(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_bit_count, unknown)
     results: T = call("ELEMENT_WISE_BIT_COUNT", (input,), (), out, device, output_type=output_type)
     return results
 
@@ -2360,6 +2968,7 @@ def activation_relu_grad(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Backpropagates a gradient through ReLU: passes it where the forward input was positive, zero elsewhere.
 
@@ -2377,8 +2986,44 @@ def activation_relu_grad(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_relu_grad, unknown)
     results: T = call("ACTIVATION_RELU_GRAD", (input, input_gradient), (), out, device)
     return results
+
+
+@overload
+def element_wise_quantized_linear_add(
+    a: Array | float,
+    a_scale: Array | float,
+    a_zero_point: Array | float | None,
+    b: Array | float,
+    b_scale: Array | float,
+    b_zero_point: Array | float | None,
+    output_scale: Array | float,
+    output_zero_point: Array | float | None = None,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_quantized_linear_add(
+    a: T | float,
+    a_scale: T | float,
+    a_zero_point: T | float | None,
+    b: T | float,
+    b_scale: T | float,
+    b_zero_point: T | float | None,
+    output_scale: T | float,
+    output_zero_point: T | float | None = None,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_quantized_linear_add(
@@ -2391,9 +3036,10 @@ def element_wise_quantized_linear_add(
     output_scale: T | float,
     output_zero_point: T | float | None = None,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Adds two linearly quantized tensors element by element and requantizes the sum.
 
@@ -2416,6 +3062,8 @@ def element_wise_quantized_linear_add(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_quantized_linear_add, unknown)
     results: T = call(
         "ELEMENT_WISE_QUANTIZED_LINEAR_ADD",
         (a, a_scale, a_zero_point, b, b_scale, b_zero_point, output_scale, output_zero_point),
@@ -2439,6 +3087,7 @@ def mean_variance_normalization2(
     fused_activation: OperatorDesc | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Normalizes the input by mean and/or variance computed over chosen axes, then applies optional scale,
     bias and fused activation; mean and variance can be switched on separately.
@@ -2470,6 +3119,8 @@ def mean_variance_normalization2(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(mean_variance_normalization2, unknown)
     results: T = call(
         "MEAN_VARIANCE_NORMALIZATION2",
         (input, scale, bias),
@@ -2486,6 +3137,7 @@ def activation_elu(
     alpha: float = 1.0,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Exponential linear unit on every element.
 
@@ -2503,6 +3155,8 @@ def activation_elu(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_elu, unknown)
     results: T = call("ACTIVATION_ELU", (input,), (alpha,), out, device)
     return results
 
@@ -2513,6 +3167,7 @@ def activation_celu(
     alpha: float = 1.0,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Continuously differentiable exponential linear unit on every element.
 
@@ -2529,6 +3184,8 @@ def activation_celu(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_celu, unknown)
     results: T = call("ACTIVATION_CELU", (input,), (alpha,), out, device)
     return results
 
@@ -2538,6 +3195,7 @@ def activation_hardmax(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """For each row writes 1 at the first occurrence of the row's largest value and 0 elsewhere.
 
@@ -2552,6 +3210,8 @@ def activation_hardmax(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_hardmax, unknown)
     results: T = call("ACTIVATION_HARDMAX", (input,), (), out, device)
     return results
 
@@ -2562,6 +3222,7 @@ def activation_hardmax1(
     axes: Sequence[int],
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Writes 1 at the first maximum found over the given axes and 0 elsewhere.
 
@@ -2576,6 +3237,8 @@ def activation_hardmax1(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_hardmax1, unknown)
     results: T = call("ACTIVATION_HARDMAX1", (input,), (axes,), out, device)
     return results
 
@@ -2587,6 +3250,7 @@ def activation_hard_sigmoid(
     beta: float = 0.5,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Piecewise-linear sigmoid on every element.
 
@@ -2605,6 +3269,8 @@ def activation_hard_sigmoid(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_hard_sigmoid, unknown)
     results: T = call("ACTIVATION_HARD_SIGMOID", (input,), (alpha, beta), out, device)
     return results
 
@@ -2614,6 +3280,7 @@ def activation_identity(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Copies every input element to the output.
 
@@ -2630,6 +3297,8 @@ def activation_identity(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_identity, unknown)
     results: T = call("ACTIVATION_IDENTITY", (input,), (), out, device)
     return results
 
@@ -2640,6 +3309,7 @@ def activation_leaky_relu(
     alpha: float = 0.01,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Rectified linear unit with a constant slope for negative elements.
 
@@ -2657,6 +3327,8 @@ def activation_leaky_relu(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_leaky_relu, unknown)
     results: T = call("ACTIVATION_LEAKY_RELU", (input,), (alpha,), out, device)
     return results
 
@@ -2668,6 +3340,7 @@ def activation_linear(
     beta: float,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Scales and shifts every element.
 
@@ -2686,6 +3359,8 @@ def activation_linear(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_linear, unknown)
     results: T = call("ACTIVATION_LINEAR", (input,), (alpha, beta), out, device)
     return results
 
@@ -2695,6 +3370,7 @@ def activation_log_softmax(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Natural logarithm of softmax over each row.
 
@@ -2709,6 +3385,8 @@ def activation_log_softmax(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_log_softmax, unknown)
     results: T = call("ACTIVATION_LOG_SOFTMAX", (input,), (), out, device)
     return results
 
@@ -2719,6 +3397,7 @@ def activation_log_softmax1(
     axes: Sequence[int],
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Natural logarithm of softmax over the given axes.
 
@@ -2733,6 +3412,8 @@ def activation_log_softmax1(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_log_softmax1, unknown)
     results: T = call("ACTIVATION_LOG_SOFTMAX1", (input,), (axes,), out, device)
     return results
 
@@ -2743,6 +3424,7 @@ def activation_parameterized_relu(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Rectified linear unit whose negative slope is read per element from a tensor.
 
@@ -2762,6 +3444,8 @@ def activation_parameterized_relu(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_parameterized_relu, unknown)
     results: T = call("ACTIVATION_PARAMETERIZED_RELU", (input, slope), (), out, device)
     return results
 
@@ -2773,6 +3457,7 @@ def activation_parametric_softplus(
     beta: float,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Softplus with output and input coefficients.
 
@@ -2791,6 +3476,8 @@ def activation_parametric_softplus(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_parametric_softplus, unknown)
     results: T = call("ACTIVATION_PARAMETRIC_SOFTPLUS", (input,), (alpha, beta), out, device)
     return results
 
@@ -2800,6 +3487,7 @@ def activation_relu(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Rectified linear unit on every element.
 
@@ -2816,6 +3504,8 @@ def activation_relu(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_relu, unknown)
     results: T = call("ACTIVATION_RELU", (input,), (), out, device)
     return results
 
@@ -2827,6 +3517,7 @@ def activation_scaled_elu(
     gamma: float = 1.0507,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Scaled exponential linear unit on every element.
 
@@ -2845,6 +3536,8 @@ def activation_scaled_elu(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_scaled_elu, unknown)
     results: T = call("ACTIVATION_SCALED_ELU", (input,), (alpha, gamma), out, device)
     return results
 
@@ -2856,6 +3549,7 @@ def activation_scaled_tanh(
     beta: float = 0.5,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Scaled hyperbolic tangent on every element.
 
@@ -2874,6 +3568,8 @@ def activation_scaled_tanh(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_scaled_tanh, unknown)
     results: T = call("ACTIVATION_SCALED_TANH", (input,), (alpha, beta), out, device)
     return results
 
@@ -2883,6 +3579,7 @@ def activation_sigmoid(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Logistic sigmoid on every element.
 
@@ -2899,6 +3596,8 @@ def activation_sigmoid(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_sigmoid, unknown)
     results: T = call("ACTIVATION_SIGMOID", (input,), (), out, device)
     return results
 
@@ -2908,6 +3607,7 @@ def activation_softmax(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Softmax over each row.
 
@@ -2923,6 +3623,8 @@ def activation_softmax(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_softmax, unknown)
     results: T = call("ACTIVATION_SOFTMAX", (input,), (), out, device)
     return results
 
@@ -2933,6 +3635,7 @@ def activation_softmax1(
     axes: Sequence[int],
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Softmax over the given axes.
 
@@ -2947,6 +3650,8 @@ def activation_softmax1(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_softmax1, unknown)
     results: T = call("ACTIVATION_SOFTMAX1", (input,), (axes,), out, device)
     return results
 
@@ -2957,6 +3662,7 @@ def activation_softplus(
     steepness: float = 1.0,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Softplus with a steepness coefficient.
 
@@ -2975,6 +3681,8 @@ def activation_softplus(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_softplus, unknown)
     results: T = call("ACTIVATION_SOFTPLUS", (input,), (steepness,), out, device)
     return results
 
@@ -2984,6 +3692,7 @@ def activation_softsign(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Softsign on every element.
 
@@ -3000,6 +3709,8 @@ def activation_softsign(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_softsign, unknown)
     results: T = call("ACTIVATION_SOFTSIGN", (input,), (), out, device)
     return results
 
@@ -3009,6 +3720,7 @@ def activation_tanh(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Hyperbolic tangent on every element.
 
@@ -3025,6 +3737,8 @@ def activation_tanh(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_tanh, unknown)
     results: T = call("ACTIVATION_TANH", (input,), (), out, device)
     return results
 
@@ -3035,6 +3749,7 @@ def activation_thresholded_relu(
     alpha: float = 1.0,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Passes elements above a threshold and zeroes the rest.
 
@@ -3052,6 +3767,8 @@ def activation_thresholded_relu(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_thresholded_relu, unknown)
     results: T = call("ACTIVATION_THRESHOLDED_RELU", (input,), (alpha,), out, device)
     return results
 
@@ -3063,6 +3780,7 @@ def activation_shrink(
     threshold: float = 0.5,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Shrinks elements beyond a threshold toward zero by a bias and zeroes the rest.
 
@@ -3081,6 +3799,8 @@ def activation_shrink(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_shrink, unknown)
     results: T = call("ACTIVATION_SHRINK", (input,), (bias, threshold), out, device)
     return results
 
@@ -3090,6 +3810,7 @@ def activation_gelu(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Gaussian error linear unit (erf form) on every element.
 
@@ -3105,6 +3826,8 @@ def activation_gelu(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_gelu, unknown)
     results: T = call("ACTIVATION_GELU", (input,), (), out, device)
     return results
 
@@ -3115,6 +3838,7 @@ def activation_swish(
     sigmoid_input_scale: float = 1.0,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Swish: the element times the sigmoid of the scaled element.
 
@@ -3131,6 +3855,8 @@ def activation_swish(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_swish, unknown)
     results: T = call("ACTIVATION_SWISH", (input,), (sigmoid_input_scale,), out, device)
     return results
 
@@ -3142,6 +3868,7 @@ def activation_hard_swish(
     beta: float = 0.5,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Hard swish: the element times its hard sigmoid.
 
@@ -3159,5 +3886,7 @@ def activation_hard_swish(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_hard_swish, unknown)
     results: T = call("ACTIVATION_HARD_SWISH", (input,), (alpha, beta), out, device)
     return results

@@ -352,6 +352,19 @@ BROKEN: dict[str, tuple[Any, str]] = {
         ),
         "graph.nodes[0].ACTIVATION_CELU.InputTensor: 96 bytes, but nodes[2], which leads to it, has 48",
     ),
+    "other type of a constant": (
+        lambda g, d: changed(
+            g,
+            nodes=more_nodes(g, ConstantNode(VALUES.astype(np.int32))),
+            input_edges=[],
+            intermediate_edges=[*g.intermediate_edges, IntermediateEdge(2, 0, 0, 0)],
+        ),
+        "graph.nodes[2].data: elements of int32; the tensor is FLOAT32",
+    ),
+    "other order of a constant": (
+        lambda g, d: changed(g, nodes=more_nodes(g, ConstantNode(np.asfortranarray(VALUES)))),
+        "nodes[2].data: an array that is not contiguous in row-major order",
+    ),
     "cycle": (
         lambda g, d: changed(
             g,

@@ -27,7 +27,9 @@ def total(x: Array) -> Any:
     return dml.mean_variance_normalization1(x, axes=[0])
 
 
-def test_a_thread_has_one_scratch_memory_as_large_as_its_greatest_need(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_has_one_scratch_memory_as_large_as_its_greatest_need(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     made: list[tuple[int, Any]] = []
 
     class Counted(HostMemory):

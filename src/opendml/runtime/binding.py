@@ -8,6 +8,7 @@ from typing import Any
 
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.buffers import Range, buffer_range, whole_buffer
 from opendml.runtime.described import buffer_text
 from opendml.spec.enums import MINIMUM_BUFFER_TENSOR_ALIGNMENT
@@ -21,8 +22,8 @@ class BufferBinding:
     """A range of bytes in a buffer (DML_BUFFER_BINDING).
 
     Args:
-        buffer: what `Device.create_buffer` made, or any contiguous array or object with the buffer protocol;
-            None: no binding.
+        buffer: what `Device.create_buffer` made, an array that is contiguous in row-major order, of the
+            tensor's type or uint8, or any object with the buffer protocol; None: no binding.
         offset: where the range begins, in bytes: a multiple of 16 and of what the TensorDesc guarantees as
             `guaranteed_base_offset_alignment`; 256 for temporary and persistent resources.
         size: bytes of the range; None: up to the end of the buffer.
@@ -78,7 +79,7 @@ def tensor_range(binding: Any, tensor: TensorDesc, layout: Layout, writable: boo
     if not isinstance(binding, BufferBinding):
         return buffer_range(binding, layout, writable, name)
     alignment = max(MINIMUM_BUFFER_TENSOR_ALIGNMENT, tensor.guaranteed_base_offset_alignment)
-    given = _part(binding, alignment, writable, name)
+    given = _part(binding, alignment, writable, name, layout.type)
     if given.size < tensor.size_in_bytes:
         raise InvalidArgument(
             f"{name}: {given.size} bytes; DirectML asks for {tensor.size_in_bytes} for the tensor"
@@ -123,9 +124,11 @@ def resource_range(
     return Range(given.address, size, given.owner, given.device)
 
 
-def _part(binding: BufferBinding, alignment: int, writable: bool, name: str) -> Range:
-    """The range of a binding within its buffer."""
-    whole = whole_buffer(binding.buffer, writable, name)
+def _part(
+    binding: BufferBinding, alignment: int, writable: bool, name: str, held: ScalarType | None = None
+) -> Range:
+    """The range of a binding within its buffer, which holds elements of a type or raw bytes."""
+    whole = whole_buffer(binding.buffer, writable, name, held)
     offset, size = as_plain(binding.offset), as_plain(binding.size)
     if type(offset) is not int or offset < 0 or offset % alignment:
         raise InvalidArgument(f"{name}: offset {shown(offset)}; must be a multiple of {alignment}")

@@ -96,16 +96,18 @@ class CompiledOperator(Dispatchable, Locked):
         """The operator on given memory.
 
         Args:
-            inputs: a contiguous buffer for each input tensor in the desc's order, None for an absent one:
-                NumPy arrays or any objects with the buffer protocol, arrays of any library on the CUDA device
-                of this operator, which are used in place, or a BufferBinding. Only the memory counts: type
-                and shape are the TensorDesc's. On "cuda", buffers in host memory are copied there and back by
-                every dispatch. Tensors with OWNED_BY_DML are copied now, and their buffers are free again.
+            inputs: memory for each input tensor in the desc's order, None for an absent one: NumPy arrays,
+                any objects with the buffer protocol, arrays of any library on the CUDA device of this
+                operator, which are used in place, or a BufferBinding. An array must have the tensor's type,
+                or be raw bytes (uint8), and be laid out as the TensorDesc or contiguous in row-major order:
+                then only the memory counts, whatever its shape. On "cuda", buffers in host memory are copied
+                there and back by every dispatch. Tensors with OWNED_BY_DML are copied now, and their buffers
+                are free again.
             outputs: likewise for the output tensors.
 
         Raises:
-            InvalidArgument: a missing, extra, small, misaligned, read-only or overlapping buffer, or buffers
-                that are not in the same memory.
+            InvalidArgument: a missing, extra, small, misaligned, read-only or overlapping buffer, one of
+                another type or layout, or buffers that are not in the same memory.
             DeviceRemoved: the device was removed.
         """
         self.device._require_present()

@@ -12,6 +12,7 @@ from opendml.operators.registry import define
 from opendml.program.node import Node, constant, ordered, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
+from opendml.runtime.arguments import CAST, labels_of, validate_call
 from opendml.runtime.described import counted, tensor_text
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.host_array import Array, layout_of_array
@@ -23,6 +24,7 @@ from opendml.runtime.operator_call import (
     desc_of_call,
     exact_number,
     input_names,
+    output_argument,
     output_names,
     type_of_number,
 )
@@ -30,6 +32,7 @@ from opendml.runtime.program import Watched, layout_of, tensors_of
 from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
+from opendml.spec.plain import DataTypeLike
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import validate
 from opendml.spec.wording import shown
@@ -80,7 +83,7 @@ class Graph:
     def input(
         self,
         name: str,
-        data_type: TensorDataType,
+        data_type: DataTypeLike,
         sizes: Sequence[int],
         *,
         strides: Sequence[int] | None = None,
@@ -89,7 +92,7 @@ class Graph:
 
         Args:
             name: how `Model` calls it; an identifier makes it a keyword.
-            data_type: type of its elements.
+            data_type: type of its elements: a TensorDataType, its name, or NumPy's or PyTorch's type.
             sizes: 1 to 8 sizes, outermost first.
             strides: elements from one index to the next, per dimension; None: packed.
 
@@ -170,13 +173,15 @@ def call_in_graph(
         a device.
     """
     if out is not None or device is not None:
-        raise InvalidArgument(f"{name}: out and device belong to the compiled graph, not to its operators")
+        raise InvalidArgument(
+            f"{name.lower()}: out and device belong to the compiled graph, not to its operators"
+        )
     graph = next(tensor.graph for tensor in tensors if isinstance(tensor, GraphTensor))
-    nodes = _nodes(name, graph, tensors)
+    nodes = _nodes(name, graph, tensors, told)
     sizes = broadcast_sizes(name, [None if node is None else node.sizes for node in nodes])
     inputs = [_desc(node, wanted) for node, wanted in zip(nodes, sizes, strict=True)]
     desc = desc_of_call(name, inputs, attributes, told)
-    validate(desc, graph.feature_level)
+    validate_call(desc, graph.feature_level, output_argument(told), CAST)
     (output,) = tensors_of(desc, "OUTPUT_TENSOR")
     assert output is not None
     (result,) = define(desc, nodes, [ScalarType.of(output.data_type)])
@@ -184,25 +189,23 @@ def call_in_graph(
     return GraphTensor(graph, result, output.data_type)
 
 
-def _nodes(name: str, graph: Graph, tensors: Sequence[Any]) -> list[Node | None]:
+def _nodes(name: str, graph: Graph, tensors: Sequence[Any], told: Output) -> list[Node | None]:
     """The tensors of a call as nodes of the graph."""
-    labels = input_names(name)
+    names, labels = input_names(name), labels_of(name)
     types = {
-        label: tensor.data_type
-        for label, tensor in zip(labels, tensors, strict=True)
+        each: tensor.data_type
+        for each, tensor in zip(names, tensors, strict=True)
         if isinstance(tensor, GraphTensor)
     }
     nodes: list[Node | None] = []
-    for label, tensor in zip(labels, tensors, strict=True):
+    for each, label, tensor in zip(names, labels, tensors, strict=False):
         if isinstance(tensor, int | float):
-            type = ScalarType.of(type_of_number(name, label, types))
-            nodes.append(constant(exact_number(tensor, type, f"{name}.{label}"), type))
+            type = ScalarType.of(type_of_number(name, each, types, told))
+            nodes.append(constant(exact_number(tensor, type, label), type))
         elif tensor is None or (isinstance(tensor, GraphTensor) and tensor.graph is graph):
             nodes.append(None if tensor is None else tensor._node)
         else:
-            raise InvalidArgument(
-                f"{name}.{label}: not a tensor of this graph; make arrays constants of the graph"
-            )
+            raise InvalidArgument(f"{label}: not a tensor of this graph; make arrays constants of the graph")
     return nodes
 
 

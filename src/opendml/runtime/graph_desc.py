@@ -30,8 +30,9 @@ class OperatorNode(_Described):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ConstantNode:
-    """A node whose one output is known (DML_CONSTANT_DATA_GRAPH_NODE_DESC): a contiguous array or any object
-    with the buffer protocol, in host memory, which is copied when the graph is compiled."""
+    """A node whose one output is known (DML_CONSTANT_DATA_GRAPH_NODE_DESC): an array that is contiguous in
+    row-major order, of the tensor's type or of uint8, or any object with the buffer protocol, in host memory,
+    which is copied when the graph is compiled."""
 
     data: Any
     name: str = ""

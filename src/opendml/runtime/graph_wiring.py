@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.buffers import whole_buffer
 from opendml.runtime.compiled import Operator
 from opendml.runtime.graph_desc import (
@@ -226,7 +227,8 @@ def _size_problems(desc: GraphDesc, wiring: Wiring) -> Iterator[str]:
             continue
         node = desc.nodes[source[0]]
         if isinstance(node, ConstantNode):
-            given, name = whole_buffer(node.data, False, "data").size, f"nodes[{source[0]}]"
+            name, type = f"nodes[{source[0]}]", ScalarType.of(tensor.data_type)
+            given = whole_buffer(node.data, False, f"graph.{name}.data", type).size
         else:
             output = wiring.outputs[source[0]][source[1]].tensor
             given, name = output.size_in_bytes if output else 0, _output_name(desc, wiring, source)

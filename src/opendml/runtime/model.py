@@ -12,7 +12,7 @@ from opendml.runtime.bound import BoundModel
 from opendml.runtime.described import signature, tensor_text
 from opendml.runtime.device import Device
 from opendml.runtime.foreign import as_numpy, like
-from opendml.runtime.host_array import Array, array_maker, check_outputs, memory_of
+from opendml.runtime.host_array import Array, array_maker, check_outputs, memory_of, reject_truth_values
 from opendml.runtime.locked import Locked
 from opendml.runtime.operator_call import require_array
 from opendml.runtime.places import common_place, cuda_device_of, require_device
@@ -197,6 +197,8 @@ class Model(Locked):
             _checked(memory(outputs[name], name), name, layout)
             for name, layout in zip(self.output_names, self._program.outputs, strict=True)
         ]
+        for name, array in outputs.items():
+            reject_truth_values(array, name)
         labels = [name or "a constant" for name in self._names]
         check_outputs(
             "graph",
@@ -240,9 +242,10 @@ class Model(Locked):
 
 def _require_names(given: Mapping[str, Any], known: Sequence[str]) -> None:
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        raise InvalidArgument(f"arrays: {shown(given)}; a dict is needed, of arrays by their names")
+        raise InvalidArgument(f"{shown(given)}; a dictionary of arrays by name is needed: {', '.join(known)}")
     if set(given) != set(known):
-        raise InvalidArgument(f"arrays for {', '.join(given) or 'nothing'}; needed: {', '.join(known)}")
+        names = ", ".join(map(str, given)) or "nothing"
+        raise InvalidArgument(f"arrays for {names}; needed: {', '.join(known)}")
 
 
 def _checked(memory: TensorMemory, name: str, layout: Layout) -> TensorMemory:

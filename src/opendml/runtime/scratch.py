@@ -9,7 +9,8 @@ from opendml.targets.memory import HostMemory
 
 class Scratch(threading.local):
     """The calling thread's memory, which all its calls share: it grows to the greatest need, and is freed
-    with the thread. A call that takes it has it alone: one within it, by a signal's handler, gets other memory."""
+    with the thread. A call that takes it has it alone: one within it, by a signal's handler, gets other
+    memory."""
 
     def __init__(self) -> None:
         self._memory: HostMemory | None = None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, ClassVar, NamedTuple, Self
 
 from opendml.errors import InvalidArgument
+from opendml.spec.exact import field_keys
 from opendml.spec.plain import as_plain, text_of
 
 _set = object.__setattr__
@@ -25,13 +27,13 @@ class Size2D(NamedTuple):
 
 
 class OperatorDesc:
-    """The description of one operator: immutable, hashable, equal by value.
+    """The description of one operator: immutable, hashable, equal where DirectML sees the same.
 
     The constructors check nothing; `opendml.validate` does.
     """
 
-    __slots__ = ("_hash",)
-    _hash: int
+    __slots__ = ("_key",)
+    _key: tuple[Hashable, ...]
 
     operator: ClassVar[str] = ""
     """DirectML's name of the operator, without DML_OPERATOR_."""
@@ -60,20 +62,29 @@ class OperatorDesc:
         if not isinstance(other, OperatorDesc) or type(self) is not type(other):
             return NotImplemented
         try:
-            return self._values() == other._values()
+            return self._exact() == other._exact()
         except RecursionError as error:
             raise self._too_deep() from error
 
     def __hash__(self) -> int:
         try:
-            return self._hash
-        except AttributeError:
-            pass
-        try:
-            _set(self, "_hash", hash((self.operator, self._values())))
+            return hash(self._exact())
         except RecursionError as error:
             raise self._too_deep() from error
-        return self._hash
+
+    def _exact(self) -> tuple[Hashable, ...]:
+        """The values as keys: zeros of different signs are different, all NaNs are alike."""
+        try:
+            return self._key
+        except AttributeError:
+            pass
+        keys = field_keys(self.operator)
+        values = [
+            keys[name](value) if name in keys else value
+            for name, value in zip(self.fields, self._values(), strict=True)
+        ]
+        _set(self, "_key", (self.operator, *values))
+        return self._key
 
     def _too_deep(self) -> InvalidArgument:
         return InvalidArgument(

@@ -86,6 +86,13 @@ class Field:
         """The field's name in the desc class, such as "input_tensor"."""
         return snake_case(self.name)
 
+    @cached_property
+    def argument_name(self) -> str:
+        """What the immediate function calls it: of a tensor, the field's name without its suffix."""
+        if not self.is_tensor:
+            return self.python_name
+        return self.python_name.removesuffix("_tensor").removesuffix("_tensors")
+
     @property
     def is_tensor(self) -> bool:
         """An input or output tensor, or an array of them."""

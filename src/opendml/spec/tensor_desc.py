@@ -8,7 +8,7 @@ from typing import Any
 
 from opendml.errors import InvalidArgument
 from opendml.spec.enums import DATA_TYPE_BITS, TensorDataType, TensorFlags
-from opendml.spec.plain import as_plain, as_tuple, text_of
+from opendml.spec.plain import DataTypeLike, as_member, as_plain, as_tuple, text_of
 
 _set = object.__setattr__
 
@@ -19,7 +19,7 @@ class TensorDesc:
     The constructor checks nothing: `opendml.validate` judges a tensor together with its operator.
 
     Args:
-        data_type: type of the elements.
+        data_type: type of the elements: a TensorDataType, its name, or NumPy's or PyTorch's type.
         sizes: elements per dimension, outermost first; 1 to 8 dimensions (5 below DML_FEATURE_LEVEL_3_0).
         strides: elements (not bytes) from one index to the next, per dimension. 0 repeats an input along
             the dimension. None: packed in row-major order.
@@ -50,18 +50,18 @@ class TensorDesc:
 
     def __init__(
         self,
-        data_type: TensorDataType,
+        data_type: DataTypeLike,
         sizes: Sequence[int],
         strides: Sequence[int] | None = None,
-        flags: TensorFlags = TensorFlags.NONE,
+        flags: TensorFlags | str = TensorFlags.NONE,
         *,
         total_tensor_size_in_bytes: int | None = None,
         guaranteed_base_offset_alignment: int = 0,
     ) -> None:
-        _set(self, "data_type", data_type)
+        _set(self, "data_type", as_member(TensorDataType, data_type))
         _set(self, "sizes", as_tuple(sizes))
         _set(self, "strides", as_tuple(strides))
-        _set(self, "flags", flags)
+        _set(self, "flags", as_member(TensorFlags, flags))
         _set(self, "total_tensor_size_in_bytes", as_plain(total_tensor_size_in_bytes))
         _set(self, "guaranteed_base_offset_alignment", as_plain(guaranteed_base_offset_alignment))
 
@@ -159,7 +159,7 @@ def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def calc_buffer_tensor_size(
-    data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None = None
+    data_type: DataTypeLike, sizes: Sequence[int], strides: Sequence[int] | None = None
 ) -> int:
     """The bytes that a buffer for such a tensor must have at least (DirectML's DMLCalcBufferTensorSize).
 
@@ -173,6 +173,7 @@ def calc_buffer_tensor_size(
     Raises:
         InvalidArgument: a data type without a size, a size below 1, or strides of another length.
     """
+    data_type = as_member(TensorDataType, data_type)
     bits = DATA_TYPE_BITS.get(data_type) if isinstance(data_type, TensorDataType) else None
     if bits is None:
         raise InvalidArgument(f"DataType: {text_of(data_type)} has no size")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from opendml.spec.enums import IsInfinityMode, RoundingMode, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias
-from opendml.spec.plain import as_tuple
+from opendml.spec.plain import DataTypeLike, as_member, as_tuple
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -385,7 +385,7 @@ class ElementWiseClip1(OperatorDesc):
         output_tensor: TensorDesc | None = None,
         *,
         scale_bias: ScaleBias | None = None,
-        min_max_data_type: TensorDataType,
+        min_max_data_type: DataTypeLike,
         min: int | float,
         max: int | float,
     ) -> None:
@@ -393,7 +393,7 @@ class ElementWiseClip1(OperatorDesc):
             input_tensor,
             output_tensor,
             scale_bias,
-            min_max_data_type,
+            as_member(TensorDataType, min_max_data_type),
             min,
             max,
         )
@@ -497,7 +497,7 @@ class ElementWiseClipGrad1(OperatorDesc):
         input_gradient_tensor: TensorDesc | None = None,
         output_gradient_tensor: TensorDesc | None = None,
         *,
-        min_max_data_type: TensorDataType,
+        min_max_data_type: DataTypeLike,
         min: int | float,
         max: int | float,
     ) -> None:
@@ -505,7 +505,7 @@ class ElementWiseClipGrad1(OperatorDesc):
             input_tensor,
             input_gradient_tensor,
             output_gradient_tensor,
-            min_max_data_type,
+            as_member(TensorDataType, min_max_data_type),
             min,
             max,
         )
@@ -2203,12 +2203,12 @@ class ElementWiseRound(OperatorDesc):
         input_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        rounding_mode: RoundingMode = RoundingMode.HALVES_TO_NEAREST_EVEN,
+        rounding_mode: RoundingMode | str = RoundingMode.HALVES_TO_NEAREST_EVEN,
     ) -> None:
         self._fill(
             input_tensor,
             output_tensor,
-            rounding_mode,
+            as_member(RoundingMode, rounding_mode),
         )
 
 
@@ -2241,12 +2241,12 @@ class ElementWiseIsInfinity(OperatorDesc):
         input_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        infinity_mode: IsInfinityMode = IsInfinityMode.EITHER,
+        infinity_mode: IsInfinityMode | str = IsInfinityMode.EITHER,
     ) -> None:
         self._fill(
             input_tensor,
             output_tensor,
-            infinity_mode,
+            as_member(IsInfinityMode, infinity_mode),
         )
 
 

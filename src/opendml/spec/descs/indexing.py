@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from opendml.spec.enums import DepthSpaceOrder, PaddingMode, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.plain import as_tuple
+from opendml.spec.plain import DataTypeLike, as_member, as_tuple
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -188,7 +188,7 @@ class Padding(OperatorDesc):
         input_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        padding_mode: PaddingMode = PaddingMode.CONSTANT,
+        padding_mode: PaddingMode | str = PaddingMode.CONSTANT,
         padding_value: float = 0.0,
         start_padding: Sequence[int],
         end_padding: Sequence[int],
@@ -196,7 +196,7 @@ class Padding(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            padding_mode,
+            as_member(PaddingMode, padding_mode),
             padding_value,
             as_tuple(start_padding),
             as_tuple(end_padding),
@@ -252,8 +252,8 @@ class Padding1(OperatorDesc):
         input_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        padding_mode: PaddingMode,
-        padding_value_data_type: TensorDataType,
+        padding_mode: PaddingMode | str,
+        padding_value_data_type: DataTypeLike,
         padding_value: int | float,
         start_padding: Sequence[int],
         end_padding: Sequence[int],
@@ -261,8 +261,8 @@ class Padding1(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            padding_mode,
-            padding_value_data_type,
+            as_member(PaddingMode, padding_mode),
+            as_member(TensorDataType, padding_value_data_type),
             padding_value,
             as_tuple(start_padding),
             as_tuple(end_padding),
@@ -606,12 +606,12 @@ class FillValueConstant(OperatorDesc):
         self,
         output_tensor: TensorDesc | None = None,
         *,
-        value_data_type: TensorDataType,
+        value_data_type: DataTypeLike,
         value: int | float,
     ) -> None:
         self._fill(
             output_tensor,
-            value_data_type,
+            as_member(TensorDataType, value_data_type),
             value,
         )
 
@@ -646,13 +646,13 @@ class FillValueSequence(OperatorDesc):
         self,
         output_tensor: TensorDesc | None = None,
         *,
-        value_data_type: TensorDataType,
+        value_data_type: DataTypeLike,
         value_start: int | float,
         value_delta: int | float,
     ) -> None:
         self._fill(
             output_tensor,
-            value_data_type,
+            as_member(TensorDataType, value_data_type),
             value_start,
             value_delta,
         )
@@ -968,13 +968,13 @@ class DepthToSpace1(OperatorDesc):
         output_tensor: TensorDesc | None = None,
         *,
         block_size: int,
-        order: DepthSpaceOrder = DepthSpaceOrder.DEPTH_COLUMN_ROW,
+        order: DepthSpaceOrder | str = DepthSpaceOrder.DEPTH_COLUMN_ROW,
     ) -> None:
         self._fill(
             input_tensor,
             output_tensor,
             block_size,
-            order,
+            as_member(DepthSpaceOrder, order),
         )
 
 
@@ -1014,13 +1014,13 @@ class SpaceToDepth1(OperatorDesc):
         output_tensor: TensorDesc | None = None,
         *,
         block_size: int,
-        order: DepthSpaceOrder = DepthSpaceOrder.DEPTH_COLUMN_ROW,
+        order: DepthSpaceOrder | str = DepthSpaceOrder.DEPTH_COLUMN_ROW,
     ) -> None:
         self._fill(
             input_tensor,
             output_tensor,
             block_size,
-            order,
+            as_member(DepthSpaceOrder, order),
         )
 
 
@@ -1231,7 +1231,7 @@ class DiagonalMatrix1(OperatorDesc):
         input_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        value_data_type: TensorDataType,
+        value_data_type: DataTypeLike,
         value: int | float,
         diagonal_fill_begin: int,
         diagonal_fill_end: int,
@@ -1239,7 +1239,7 @@ class DiagonalMatrix1(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            value_data_type,
+            as_member(TensorDataType, value_data_type),
             value,
             diagonal_fill_begin,
             diagonal_fill_end,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from opendml.spec.enums import MatrixTransform, MultiheadAttentionMaskType
 from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.plain import as_member
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -68,8 +69,8 @@ class Gemm(OperatorDesc):
         c_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        trans_a: MatrixTransform = MatrixTransform.NONE,
-        trans_b: MatrixTransform = MatrixTransform.NONE,
+        trans_a: MatrixTransform | str = MatrixTransform.NONE,
+        trans_b: MatrixTransform | str = MatrixTransform.NONE,
         alpha: float = 1.0,
         beta: float = 1.0,
         fused_activation: OperatorDesc | None = None,
@@ -79,8 +80,8 @@ class Gemm(OperatorDesc):
             b_tensor,
             c_tensor,
             output_tensor,
-            trans_a,
-            trans_b,
+            as_member(MatrixTransform, trans_a),
+            as_member(MatrixTransform, trans_b),
             alpha,
             beta,
             fused_activation,
@@ -325,7 +326,7 @@ class MultiheadAttention(OperatorDesc):
         scale: float,
         mask_filter_value: float = -10000.0,
         head_count: int,
-        mask_type: MultiheadAttentionMaskType,
+        mask_type: MultiheadAttentionMaskType | str,
     ) -> None:
         self._fill(
             query_tensor,
@@ -345,7 +346,7 @@ class MultiheadAttention(OperatorDesc):
             scale,
             mask_filter_value,
             head_count,
-            mask_type,
+            as_member(MultiheadAttentionMaskType, mask_type),
         )
 
 
@@ -554,7 +555,7 @@ class MultiheadAttention1(OperatorDesc):
         mask_filter_value: float = -10000.0,
         query_head_count: int,
         key_value_head_count: int,
-        mask_type: MultiheadAttentionMaskType,
+        mask_type: MultiheadAttentionMaskType | str,
     ) -> None:
         self._fill(
             query_tensor,
@@ -576,5 +577,5 @@ class MultiheadAttention1(OperatorDesc):
             mask_filter_value,
             query_head_count,
             key_value_head_count,
-            mask_type,
+            as_member(MultiheadAttentionMaskType, mask_type),
         )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from opendml.spec.enums import InterpolationMode, ReduceFunction
 from opendml.spec.operator_desc import OperatorDesc, Size2D
-from opendml.spec.plain import as_tuple
+from opendml.spec.plain import as_member, as_tuple
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -749,8 +749,8 @@ class RoiAlign(OperatorDesc):
         batch_indices_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        reduction_function: ReduceFunction,
-        interpolation_mode: InterpolationMode,
+        reduction_function: ReduceFunction | str,
+        interpolation_mode: InterpolationMode | str,
         spatial_scale_x: float,
         spatial_scale_y: float,
         out_of_bounds_input_value: float,
@@ -762,8 +762,8 @@ class RoiAlign(OperatorDesc):
             roi_tensor,
             batch_indices_tensor,
             output_tensor,
-            reduction_function,
-            interpolation_mode,
+            as_member(ReduceFunction, reduction_function),
+            as_member(InterpolationMode, interpolation_mode),
             spatial_scale_x,
             spatial_scale_y,
             out_of_bounds_input_value,
@@ -853,8 +853,8 @@ class RoiAlign1(OperatorDesc):
         batch_indices_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        reduction_function: ReduceFunction,
-        interpolation_mode: InterpolationMode,
+        reduction_function: ReduceFunction | str,
+        interpolation_mode: InterpolationMode | str,
         spatial_scale_x: float,
         spatial_scale_y: float,
         input_pixel_offset: float = 0.5,
@@ -869,8 +869,8 @@ class RoiAlign1(OperatorDesc):
             roi_tensor,
             batch_indices_tensor,
             output_tensor,
-            reduction_function,
-            interpolation_mode,
+            as_member(ReduceFunction, reduction_function),
+            as_member(InterpolationMode, interpolation_mode),
             spatial_scale_x,
             spatial_scale_y,
             input_pixel_offset,
@@ -968,8 +968,8 @@ class RoiAlignGrad(OperatorDesc):
         output_gradient_tensor: TensorDesc | None = None,
         output_roi_gradient_tensor: TensorDesc | None = None,
         *,
-        reduction_function: ReduceFunction,
-        interpolation_mode: InterpolationMode,
+        reduction_function: ReduceFunction | str,
+        interpolation_mode: InterpolationMode | str,
         spatial_scale_x: float,
         spatial_scale_y: float,
         input_pixel_offset: float,
@@ -985,8 +985,8 @@ class RoiAlignGrad(OperatorDesc):
             batch_indices_tensor,
             output_gradient_tensor,
             output_roi_gradient_tensor,
-            reduction_function,
-            interpolation_mode,
+            as_member(ReduceFunction, reduction_function),
+            as_member(InterpolationMode, interpolation_mode),
             spatial_scale_x,
             spatial_scale_y,
             input_pixel_offset,

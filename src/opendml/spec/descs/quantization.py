@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from opendml.spec.enums import QuantizationType
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.plain import as_tuple
+from opendml.spec.plain import as_member, as_tuple
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -244,11 +244,11 @@ class Quantize(OperatorDesc):
         quantization_tensors: Sequence[TensorDesc] = (),
         output_tensor: TensorDesc | None = None,
         *,
-        quantization_type: QuantizationType,
+        quantization_type: QuantizationType | str,
     ) -> None:
         self._fill(
             input_tensor,
-            quantization_type,
+            as_member(QuantizationType, quantization_type),
             as_tuple(quantization_tensors),
             output_tensor,
         )
@@ -290,11 +290,11 @@ class Dequantize(OperatorDesc):
         quantization_tensors: Sequence[TensorDesc] = (),
         output_tensor: TensorDesc | None = None,
         *,
-        quantization_type: QuantizationType,
+        quantization_type: QuantizationType | str,
     ) -> None:
         self._fill(
             input_tensor,
-            quantization_type,
+            as_member(QuantizationType, quantization_type),
             as_tuple(quantization_tensors),
             output_tensor,
         )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from opendml.spec.enums import RecurrentNetworkDirection
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.plain import as_tuple
+from opendml.spec.plain import as_member, as_tuple
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -86,7 +86,7 @@ class Rnn(OperatorDesc):
         output_single_tensor: TensorDesc | None = None,
         *,
         activation_descs: Sequence[OperatorDesc],
-        direction: RecurrentNetworkDirection = RecurrentNetworkDirection.FORWARD,
+        direction: RecurrentNetworkDirection | str = RecurrentNetworkDirection.FORWARD,
     ) -> None:
         self._fill(
             input_tensor,
@@ -98,7 +98,7 @@ class Rnn(OperatorDesc):
             output_sequence_tensor,
             output_single_tensor,
             as_tuple(activation_descs),
-            direction,
+            as_member(RecurrentNetworkDirection, direction),
         )
 
 
@@ -205,7 +205,7 @@ class Lstm(OperatorDesc):
         output_cell_single_tensor: TensorDesc | None = None,
         *,
         activation_descs: Sequence[OperatorDesc],
-        direction: RecurrentNetworkDirection = RecurrentNetworkDirection.FORWARD,
+        direction: RecurrentNetworkDirection | str = RecurrentNetworkDirection.FORWARD,
         clip_threshold: float = 0.0,
         use_clip_threshold: bool = False,
         couple_input_forget: bool = False,
@@ -223,7 +223,7 @@ class Lstm(OperatorDesc):
             output_single_tensor,
             output_cell_single_tensor,
             as_tuple(activation_descs),
-            direction,
+            as_member(RecurrentNetworkDirection, direction),
             clip_threshold,
             use_clip_threshold,
             couple_input_forget,
@@ -309,7 +309,7 @@ class Gru(OperatorDesc):
         output_single_tensor: TensorDesc | None = None,
         *,
         activation_descs: Sequence[OperatorDesc],
-        direction: RecurrentNetworkDirection = RecurrentNetworkDirection.FORWARD,
+        direction: RecurrentNetworkDirection | str = RecurrentNetworkDirection.FORWARD,
         linear_before_reset: bool,
     ) -> None:
         self._fill(
@@ -322,6 +322,6 @@ class Gru(OperatorDesc):
             output_sequence_tensor,
             output_single_tensor,
             as_tuple(activation_descs),
-            direction,
+            as_member(RecurrentNetworkDirection, direction),
             linear_before_reset,
         )

@@ -23,7 +23,8 @@ from opendml.targets.cuda.device_array import DeviceArray
 from opendml.targets.cuda.driver import device, device_at
 from opendml.targets.memory import TensorMemory
 
-_TYPES = {type.name.lower(): type for type in ScalarType if type.name in TensorDataType.__members__}
+_NUMBERS = {type.name.lower(): type for type in ScalarType if type.name in TensorDataType.__members__}
+_TYPES = _NUMBERS | {"bool": ScalarType.UINT8}
 
 
 class Library(Protocol):
@@ -71,7 +72,7 @@ class TorchArrays:
         # What `torch.cuda.current_stream` asks, without the object that it makes.
         self._current = torch._C._cuda_getCurrentRawStream
         self._types = {getattr(torch, name): type for name, type in _TYPES.items() if hasattr(torch, name)}
-        self._dtypes = {type: dtype for dtype, type in self._types.items()}
+        self._dtypes = {type: getattr(torch, name) for name, type in _NUMBERS.items() if hasattr(torch, name)}
         self._devices = [torch.device("cuda", index) for index in range(torch.cuda.device_count())]
 
     def device(self, array: Any) -> int:
@@ -292,5 +293,5 @@ def _interfaced(array: Any, stream: int) -> TensorMemory:
 
 def _element(name: str, type: ScalarType | None, given: Any) -> ScalarType:
     if type is None:
-        raise InvalidArgument(f"{name}: elements of {given}; DirectML has {', '.join(_TYPES)}")
+        raise InvalidArgument(f"{name}: elements of {given}; DirectML has {', '.join(_NUMBERS)}")
     return type

@@ -61,6 +61,7 @@ _TYPES: dict[tuple[int, int], ScalarType] = {
     if type is not ScalarType.BOOLEAN
 }
 _CODES = {type: code for code, type in _TYPES.items()}
+_TYPES[6, 8] = ScalarType.UINT8  # truth values
 
 
 def read(capsule: Any) -> TensorMemory:
