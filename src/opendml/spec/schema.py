@@ -276,7 +276,7 @@ def _operator(name: str, facts: Mapping[str, Any]) -> Operator:
         one_element=tuple(facts.get("one_element", ())),
         support=tuple(_support(table) for table in facts["support"]),
         examples=tuple(facts.get("examples", ())),
-        notes=facts["notes"],
+        notes=facts.get("notes", ""),
         corrections=tuple(facts.get("corrections", ())),
     )
 

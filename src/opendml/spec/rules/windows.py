@@ -20,8 +20,8 @@ class Window(NamedTuple):
     def span(self) -> int:
         """The elements from the window's first to its last.
 
-        The pages of the dilated poolings leave the dilation out of their formula; ONNX Runtime's DirectML
-        provider does not.
+        DirectML's pages of the dilated poolings leave the dilation out of their formula; ONNX Runtime's
+        DirectML provider does not.
         """
         return (self.extent - 1) * self.dilation + 1
 
