@@ -15,7 +15,6 @@ from opendml.reference import lists
 from opendml.reference.content import Code
 from opendml.reference.operator_page import operator_page
 from opendml.spec.schema import operators
-from tools.docs.examples import with_result
 from tools.docs.markdown import block, document, page, path_of, table
 
 _HELP: dict[str, Any] = {**main.context_settings, "terminal_width": 100}
@@ -23,7 +22,7 @@ _HELP: dict[str, Any] = {**main.context_settings, "terminal_width": 100}
 
 def generated_pages() -> dict[str, str]:
     """Every page that is generated as a whole, by its path from the top of the documentation."""
-    pages = {path_of(name): page(with_result(operator_page(each))) for name, each in operators().items()}
+    pages = {path_of(name): page(operator_page(each)) for name, each in operators().items()}
     for family, members in lists.families().items():
         title = f"# {family.capitalize()} operators"
         pages[f"operators/{family}/index.md"] = document([title, table(lists.coverage_table(members))])
