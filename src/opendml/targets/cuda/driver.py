@@ -38,7 +38,7 @@ def driver_module() -> ModuleType:
     try:
         from cuda.bindings import driver
     except ImportError as error:
-        raise Unsupported(f"cuda: {error}; `pip install opendml[cuda]` installs what is needed") from error
+        raise Unsupported(f"cuda: {error}; the extra `cuda` of opendml installs what is needed") from error
     try:
         result = driver.cuInit(0)[0]
     except RuntimeError as error:
