@@ -1,4 +1,4 @@
-"""`python -m tools.picture` draws docs/operators.png: a photograph, before and after operators of the demo."""
+"""`python -m tools.picture` draws docs/operators.png: a photograph before and after operators of the demo."""
 
 from __future__ import annotations
 
