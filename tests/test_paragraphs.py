@@ -17,7 +17,7 @@ TORN = {
     "docstring": ('"""First\n\nIt goes\non.\n"""\n', '"""First\n\nIt goes on.\n"""\n'),
     "first line of a docstring": (
         f'def f() -> None:\n    """{LONG}\n    a\n    b."""\n',
-        f'def f() -> None:\n    """{LONG}\n    a b."""\n',
+        f'def f() -> None:\n    """{LONG} a b."""\n',
     ),
     "docstring of a constant": (
         'X = 1\n"""Bytes that\none thread loads."""\n',
