@@ -47,7 +47,7 @@ def pictures() -> dict[str, Picture]:
 
 
 def computed(picture: Picture, desc: object) -> Picture:
-    """What an operator makes of the picture."""
+    """The output of an operator for the picture."""
     return run(desc, picture, "cpu", 1).output
 
 

@@ -1,4 +1,4 @@
-"""What is made from data: a page for each operator and each family, and parts of pages that are written."""
+"""The pages that are made from data: one for each operator and family, and parts of written pages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def generated_pages() -> dict[str, str]:
 
 
 def generated_parts() -> dict[str, str]:
-    """What stands in written pages in place of `<!-- generated: NAME -->`, by that name."""
+    """The texts that stand in written pages in place of `<!-- generated: NAME -->`, by that name."""
     return {
         "families": table(lists.family_table()),
         "levels": table(lists.level_table()),
@@ -61,7 +61,7 @@ def _python() -> str:
 
 
 def _commands() -> str:
-    """What `--help` prints, for the command and for each of its commands."""
+    """The output of `--help`, for the command and for each of its commands."""
     context = click.Context(main, info_name="opendml", **_HELP)
     parts = [block(Code(context.get_help()))]
     for name, command in main.commands.items():

@@ -10,7 +10,7 @@ from opendml.program.scalar_type import ScalarType
 
 
 def simplify(roots: Sequence[Node]) -> tuple[Node, ...]:
-    """The same program, simpler."""
+    """A program with the results of the given one, of fewer nodes."""
     return rebuild(roots, _simpler)
 
 

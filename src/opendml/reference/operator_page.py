@@ -185,7 +185,7 @@ def _in_place(operator: Operator) -> str:
 
 
 def _fusion(operator: Operator) -> tuple[Block, ...]:
-    """What it fuses, or that others may fuse it."""
+    """The activations that the operator fuses, or that others may fuse it."""
     if any(field.name == "FusedActivation" for field in operator.fields):
         since = {name: fusable_since(operator.name, name) for name in fused_activations()}
         allowed = [_since(name, level, operator) for name, level in since.items() if level is not None]

@@ -15,7 +15,7 @@ from opendml.spec.naming import camel_case, snake_case
 
 @dataclass(frozen=True)
 class Range:
-    """What a number, or each of an array, must be; with `below`, only below that level.
+    """The values that a number, or each of an array, may have; with `below`, only below that level.
 
     Attributes:
         minimum: the least value.
@@ -108,7 +108,7 @@ class Field:
 
 @dataclass(frozen=True)
 class TensorSupport:
-    """What one tensor may be: dimension counts (smallest, largest) and data types by name."""
+    """The allowance of one tensor: dimension counts (smallest, largest) and data types by name."""
 
     dims: tuple[int, int]
     types: tuple[str, ...]
@@ -196,7 +196,7 @@ class Operator:
 
     @cached_property
     def output_arguments(self) -> tuple[str, ...]:
-        """What an immediate function must be told of its output: "output_type" and "sizes", or neither."""
+        """The arguments of an immediate function about its output: "output_type" and "sizes", or neither."""
         outputs = [field for field in self.tensors if field.kind == "OUTPUT_TENSOR"]
         has_type = len(outputs) == 1 and outputs[0].has_call_type
         has_sizes = len(outputs) == len(self.tensors) == 1

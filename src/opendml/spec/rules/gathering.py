@@ -130,7 +130,7 @@ def coordinate_sizes(input_tensor: TensorDesc, output_coordinates_tensor: Tensor
 
 
 def _meaningful(name: str, tensor: TensorDesc, count_name: str, count: int, least: int) -> Broken:
-    """How many of the tensor's last dimensions count; those before them are 1."""
+    """The tensor has so many last dimensions that count; those before them are 1."""
     rank = len(tensor.sizes)
     if not least <= count <= rank:
         yield count_name, f": {count}; must be {least} to {rank}, the tensor's number of dimensions"

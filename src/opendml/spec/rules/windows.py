@@ -27,7 +27,7 @@ class Window(NamedTuple):
 
     @property
     def positions(self) -> range:
-        """How many there are in the padded dimension: rounded down, and rounded up where that is more."""
+        """The numbers of windows in the padded dimension: rounded down, and rounded up where that is more."""
         room = self.size + self.start + self.end - self.span
         return range(room // self.stride + 1, -(-room // self.stride) + 2) if room >= 0 else range(1)
 

@@ -27,7 +27,7 @@ _TYPES = {type.name.lower(): type for type in ScalarType if type.name in TensorD
 
 
 class Library(Protocol):
-    """How the arrays of a library are read and made."""
+    """A library's way to read and make arrays."""
 
     is_ordered: bool
     """Whether the library has a current stream, in whose order its arrays are used and freed."""
@@ -57,7 +57,7 @@ class Library(Protocol):
         """A new packed array that `finished` completes, and its address."""
 
     def finished(self, array: Any) -> Any:
-        """What `empty` made, once the work that writes it is on the stream, as an array of the library."""
+        """The array that `empty` made, as one of the library; the work that writes it is on the stream."""
 
 
 class TorchArrays:
@@ -211,7 +211,7 @@ class ExchangedArrays:
 
 
 def library_of(array: Any) -> Library:
-    """How an array is read."""
+    """A way to read an array."""
     kind = type(array)
     library = _libraries.get(kind)
     if library is None:
@@ -220,7 +220,7 @@ def library_of(array: Any) -> Library:
 
 
 def exchanged(array: Any) -> Library:
-    """How an array of any library is read through the protocols alone."""
+    """A way to read an array of any library through the protocols alone."""
     return _exchange(_package(type(array)))
 
 

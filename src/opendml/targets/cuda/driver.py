@@ -55,7 +55,7 @@ def driver_module() -> ModuleType:
 
 
 def check(results: tuple[Any, ...], task: str) -> Any:
-    """What a function of the driver returned beside its success.
+    """The value that a function of the driver returned beside its success.
 
     Raises:
         Unsupported: no memory, or code that the driver is too old for.

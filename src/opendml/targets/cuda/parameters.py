@@ -77,8 +77,8 @@ class Parameters:
 
 
 def magic(count: int) -> int:
-    """What makes a division by `count` a multiplication, for dividends below 2^31: ceil(2^s / count) and s,
-    32 bits each.
+    """The numbers that make a division by `count` a multiplication, for dividends below 2^31: ceil(2^s /
+    count) and s, 32 bits each.
     """
     if count >= 2**31:
         return 0
