@@ -231,10 +231,25 @@ def test_the_texts_of_a_page_are_punctuated(name: str) -> None:
 def test_generated_docstrings_are_punctuated(module: ModuleType) -> None:
     for name, value in vars(module).items():
         if inspect.isroutine(value) or (inspect.isclass(value) and value.__module__ == module.__name__):
-            text = " ".join(value.__doc__.split())
+            text = " ".join((value.__doc__ or "").split())
             for formula in FORMULAS:
                 text = text.replace(formula, "")
             assert not (found := BROKEN.search(text)), (name, text[found.start() - 60 : found.end() + 20])
+
+
+def least_width(table: Table) -> int:
+    """The longest words of all columns but the last, whose words break where they must (opendml.css)."""
+    rows = (table.columns, *table.rows)
+    words = (
+        [len(word) for row in rows for word in row[column].split()] for column in range(len(rows[0]) - 1)
+    )
+    return sum(max(lengths) for lengths in words)
+
+
+@pytest.mark.parametrize("name", operators())
+def test_tables_fit_the_page(name: str) -> None:
+    blocks = [block for section in operator_page(operator(name)).sections for block in section.blocks]
+    assert [block for block in blocks if isinstance(block, Table) and least_width(block) > 70] == []
 
 
 # What is left of research: doubts, and where in Microsoft's repositories something was read.

@@ -38,7 +38,7 @@ def pictures() -> dict[str, Picture]:
     visible = computed(soft, dml.descs.ActivationHardSigmoid(tensor, tensor, alpha=0.25, beta=0.25))
     hard = dml.descs.ActivationHardSigmoid(alpha=0.25, beta=0.5)
     return {
-        "photograph": photograph / 255,
+        "photograph": photograph / np.float32(255),
         "MEAN_VARIANCE_NORMALIZATION1\n+ CELU, then HARD_SIGMOID": visible,
         "MEAN_VARIANCE_NORMALIZATION1\n+ HARD_SIGMOID, one kernel": computed(
             photograph, normalization(photograph, hard)
