@@ -6,7 +6,7 @@ import pytest
 
 from tools.paragraphs import WIDTH, mended, torn
 
-LONG = "word " * 18 + "end"
+LONG = "word " * 12 + "end"
 
 TORN = {
     "comment": (f"# {LONG} and\n# more.\nx = 1\n", f"# {LONG} and more.\nx = 1\n"),

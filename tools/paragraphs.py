@@ -1,6 +1,6 @@
 """`python -m tools.paragraphs` names torn paragraphs of comments and docstrings; `--write` fills them again.
 
-A paragraph is torn where a line ends although the next word would have fitted. Only prose is looked at:
+A paragraph is torn where a line ends early although the next word would have fitted. Only prose is looked at:
 lists, code, tables, formulas, and whatever else is indented or aligned, stay as they are.
 """
 
@@ -20,6 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("src", "tests", "tools", "benchmarks", "examples", "docs")
 WIDTH = 110
+EARLY = 24
+"""Columns that a line leaves empty, from which on it ends early. A break before a formula leaves fewer."""
 
 _SECTION = re.compile(r"(Args|Attributes|Raises|Returns|Yields|Note|Example|Examples):")
 _ENTRIES = ("Args:", "Attributes:", "Raises:")
@@ -39,6 +41,7 @@ class Paragraph:
         later: what stands in front of the text of the other lines.
         texts: the lines without that.
         end: what stands behind the last line: closing quotes, or nothing.
+        closed_below: the closing quotes of a docstring of this paragraph alone have a line of their own.
     """
 
     start: int
@@ -46,25 +49,30 @@ class Paragraph:
     later: str
     texts: list[str]
     end: str = ""
+    closed_below: bool = False
 
     @property
     def stop(self) -> int:
         """The line behind the last one."""
-        return self.start + len(self.texts)
+        return self.start + len(self.texts) + self.closed_below
 
     @property
     def is_torn(self) -> bool:
-        """Whether the first word of a line would have fitted behind the line before."""
+        """Whether a line ends early although the first word of the next one would have fitted."""
         last = len(self.texts) - 1
         for index, (text, following) in enumerate(pairwise(self.texts)):
             word, *others = following.split(" ", 1)
             closing = self.end if index + 1 == last and not others else ""
-            if len(self.later if index else self.first) + len(f"{text} {word}{closing}") <= WIDTH:
+            used = len(self.later if index else self.first) + len(text)
+            if used <= WIDTH - EARLY and used + len(f" {word}{closing}") <= WIDTH:
                 return True
         return False
 
     def filled(self) -> list[str] | None:
-        """The lines again, each as full as it can be; None where one of them would no longer be prose."""
+        """The lines again, each as full as it can be.
+
+        None where one would no longer be prose, or where a docstring's one line has no room for its quotes.
+        """
         lines = textwrap.wrap(
             " ".join(self.texts),
             WIDTH,
@@ -75,7 +83,10 @@ class Paragraph:
         )
         if not all(_is_prose(line.removeprefix(self.later)) for line in lines[1:]):
             return None
-        if len(lines[-1]) + len(self.end) > WIDTH:
+        fits = len(lines[-1]) + len(self.end) <= WIDTH
+        if len(lines) == 1 and not fits:
+            return None
+        if not fits or (self.closed_below and len(lines) > 1):
             return [*lines, f"{self.later}{self.end}"]
         return [*lines[:-1], lines[-1] + self.end]
 
@@ -174,6 +185,8 @@ def _in_docstring(lines: list[str], start: int, last: int, indent: str) -> Itera
             paragraph.first = opening[0]
         if closing.strip() and paragraph.stop == last + 1:
             paragraph.end = '"""'
+        elif paragraph.start == start and paragraph.stop == last:
+            paragraph.end, paragraph.closed_below = '"""', True
         yield paragraph
 
 
