@@ -34,6 +34,7 @@ WHOLE = {
     "numbers": "# 1. one\n# 2. two\n",
     "indented formula": '"""F:\n\n    x = 1\n    y = 2\n"""\n',
     "example": '"""F:\n\n>>> f()\n1\n"""\n',
+    "names": "# `a`: one\n# `b`: two\n",
     "table": "# a  b\n# 1  2\n",
     "lead to a list": "# These:\n# are the next.\n",
     "entries": '"""F.\n\nArgs:\n    a: one.\n    b: two.\n\nReturns:\n    A number.\n"""\n',

@@ -26,7 +26,9 @@ EARLY = 24
 _SECTION = re.compile(r"(Args|Attributes|Raises|Returns|Yields|Note|Example|Examples):")
 _ENTRIES = ("Args:", "Attributes:", "Raises:")
 _ENTRY = re.compile(r"\*{0,2}[\w.]+(, [\w.]+)*( \([^)]*\))?: ")
-_MARK = re.compile(r"(>>>|\.\.\.|[-+*•] |\d+[.)] |\||```|~~~|[:.@!]\w|(type|noqa|fmt|mypy|ruff|pragma)\b)")
+_MARK = re.compile(
+    r"(>>>|\.\.\.|`\w+`: |[-+*•] |\d+[.)] |\||```|~~~|[:.@!]\w|(type|noqa|fmt|mypy|ruff|pragma)\b)"
+)
 _ALIGNED = re.compile(r"\S  +\S")
 _DIRECTIVE = re.compile(r"#\s*(type|noqa|fmt|mypy|ruff|pragma|isort)\b|#!")
 
