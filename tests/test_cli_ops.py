@@ -52,7 +52,7 @@ def test_every_operator_is_described(name: str) -> None:
 
 def test_ranges_and_rules_that_the_page_does_not_say_are_shown() -> None:
     text = " ".join(_ops("AVERAGE_POOLING1").stdout.split())
-    assert "must be at least 1" in text
+    assert "Must be at least 1." in text
     assert "(size + paddings - span) / stride + 1, rounded down or up" in text
 
 

@@ -150,8 +150,7 @@ def element_wise_identity(
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; FLOAT64, INT64,
             UINT64 from 4_1; 1 to 8 dimensions (4 to 5 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -181,8 +180,7 @@ def element_wise_abs(
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8 from 2_1; INT64 from 4_1; 1 to 8 dimensions (4
             below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -211,8 +209,7 @@ def element_wise_acos(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -244,7 +241,7 @@ def element_wise_add(
             from 5_1; 1 to 8 dimensions (4 to 5 below 3_0). left-hand operand.
         b: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8, UINT16, UINT8
             from 5_1; 1 to 8 dimensions (4 to 5 below 3_0). right-hand operand; same DataType, DimensionCount
-            and Sizes as ATensor (the page offers no size-1 broadcasting).
+            and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -273,8 +270,7 @@ def element_wise_asin(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -303,8 +299,7 @@ def element_wise_atan(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -333,8 +328,7 @@ def element_wise_ceil(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -366,8 +360,7 @@ def element_wise_clip(
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
             5_0; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         min: Lower bound; smaller values become Min.
         max: Upper bound; larger values become Max.
         out: Where to write; a new array (of the inputs' kind) when None.
@@ -400,8 +393,7 @@ def element_wise_clip1(
     Args:
         input: input, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8; 1 to 8
             dimensions. Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         min_max_data_type: DML_TENSOR_DATA_TYPE of Min and Max; must equal OutputTensor.DataType.
         min: Lower bound, read as MinMaxDataType; smaller values become Min.
         max: Upper bound, read as MinMaxDataType; larger values become Max.
@@ -474,8 +466,7 @@ def element_wise_clip_grad1(
             dimensions. X, normally the InputTensor of the forward CLIP1.
         input_gradient: input, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8; 1
             to 8 dimensions. Incoming gradient, normally with the sizes of the forward output.
-        min_max_data_type: DML_TENSOR_DATA_TYPE of Min and Max; must equal OutputTensor.DataType (so written;
-            the field is OutputGradientTensor).
+        min_max_data_type: DML_TENSOR_DATA_TYPE of Min and Max; must equal OutputTensor.DataType.
         min: Read as MinMaxDataType; x at or below it gives gradient 0.
         max: Read as MinMaxDataType; x at or above it gives gradient 0.
         out: Where to write; a new array (of the inputs' kind) when None.
@@ -512,8 +503,7 @@ def element_wise_cos(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -545,7 +535,7 @@ def element_wise_divide(
             from 6_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT16, INT8, UINT16, UINT8 from 5_1; INT64, UINT64
             from 6_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and
-            Sizes as ATensor (the page offers no size-1 broadcasting).
+            Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -574,8 +564,7 @@ def element_wise_exp(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -604,8 +593,7 @@ def element_wise_floor(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -634,8 +622,7 @@ def element_wise_log(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -663,7 +650,7 @@ def element_wise_logical_and(
     Args:
         a: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType,
-            DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+            DimensionCount and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -715,7 +702,7 @@ def element_wise_logical_equals(
             4_1; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
             4_1; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and Sizes
-            as ATensor (the page offers no size-1 broadcasting).
+            as ATensor.
         output_type: The type of the output; that of `out` when None, or UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
@@ -768,7 +755,7 @@ def element_wise_logical_greater_than(
             4_1; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
             4_1; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and Sizes
-            as ATensor (the page offers no size-1 broadcasting).
+            as ATensor.
         output_type: The type of the output; that of `out` when None, or UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
@@ -821,7 +808,7 @@ def element_wise_logical_less_than(
             4_1; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
             4_1; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and Sizes
-            as ATensor (the page offers no size-1 broadcasting).
+            as ATensor.
         output_type: The type of the output; that of `out` when None, or UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
@@ -873,8 +860,7 @@ def element_wise_logical_greater_than_or_equal(
         a: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1; 1 to 8
             dimensions. left-hand operand.
         b: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1; 1 to 8
-            dimensions. right-hand operand; same DataType, DimensionCount and Sizes as ATensor (the page
-            offers no size-1 broadcasting).
+            dimensions. right-hand operand; same DataType, DimensionCount and Sizes as ATensor.
         output_type: The type of the output; that of `out` when None, or UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
@@ -933,8 +919,7 @@ def element_wise_logical_less_than_or_equal(
         a: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1; 1 to 8
             dimensions. left-hand operand.
         b: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1; 1 to 8
-            dimensions. right-hand operand; same DataType, DimensionCount and Sizes as ATensor (the page
-            offers no size-1 broadcasting).
+            dimensions. right-hand operand; same DataType, DimensionCount and Sizes as ATensor.
         output_type: The type of the output; that of `out` when None, or UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
@@ -995,7 +980,7 @@ def element_wise_logical_or(
     Args:
         a: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType,
-            DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+            DimensionCount and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -1023,7 +1008,7 @@ def element_wise_logical_xor(
     Args:
         a: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType,
-            DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+            DimensionCount and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -1055,7 +1040,7 @@ def element_wise_max(
             5_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
             5_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and Sizes
-            as ATensor (the page offers no size-1 broadcasting).
+            as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -1086,8 +1071,7 @@ def element_wise_mean(
         a: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; 1 to 8 dimensions (4 below 3_0). left-hand
             operand.
         b: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; 1 to 8 dimensions (4 below 3_0). right-hand
-            operand; same DataType, DimensionCount and Sizes as ATensor (the page offers no size-1
-            broadcasting).
+            operand; same DataType, DimensionCount and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -1119,7 +1103,7 @@ def element_wise_min(
             5_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
             5_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and Sizes
-            as ATensor (the page offers no size-1 broadcasting).
+            as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -1151,7 +1135,7 @@ def element_wise_multiply(
             from 5_1; 1 to 8 dimensions (4 to 5 below 3_0). left-hand operand.
         b: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8, UINT16, UINT8
             from 5_1; 1 to 8 dimensions (4 to 5 below 3_0). right-hand operand; same DataType, DimensionCount
-            and Sizes as ATensor (the page offers no size-1 broadcasting).
+            and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -1185,8 +1169,7 @@ def element_wise_pow(
         exponent: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 3_0; 1 to 8
             dimensions (4 below 3_0). Exponent; same DimensionCount and Sizes as InputTensor; from 3_0 its
             DataType may differ from InputTensor's.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform (applies to
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x (applies to
             InputTensor, not to ExponentTensor).
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
@@ -1217,8 +1200,7 @@ def element_wise_constant_pow(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         exponent: Exponent applied to every element.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
@@ -1248,8 +1230,7 @@ def element_wise_recip(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -1278,8 +1259,7 @@ def element_wise_sin(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -1308,8 +1288,7 @@ def element_wise_sqrt(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -1339,7 +1318,7 @@ def element_wise_difference_square(
     Args:
         a: input, FLOAT32, FLOAT16, INT32, UINT32; 1 to 8 dimensions. left-hand operand.
         b: input, FLOAT32, FLOAT16, INT32, UINT32; 1 to 8 dimensions. right-hand operand; same DataType,
-            DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+            DimensionCount and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -1883,7 +1862,7 @@ def mean_variance_normalization(
         cross_channel: TRUE takes statistics over {ChannelCount, Height, Width}, FALSE over {Height, Width}
             per channel.
         normalize_variance: FALSE leaves the variance out.
-        epsilon: Against division by zero; typical default 0.00001.
+        epsilon: Against division by zero; usually 0.00001.
         fused_activation: Activation applied last.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
@@ -1921,11 +1900,11 @@ def local_response_normalization(
     Args:
         input: input, FLOAT32, FLOAT16; 4 dimensions. {BatchCount, ChannelCount, Height, Width}.
         cross_channel: TRUE sums across channels.
-        local_size: >= 1; elements summed per dimension: Width, Height and, per the page, also Channel when
-            CrossChannel is set.
-        alpha: Scaling; typical default 0.0001.
-        beta: Exponent; typical default 0.75.
-        bias: Typical default 1.
+        local_size: >= 1; elements summed per dimension: Width and Height, or Channel when CrossChannel is
+            set.
+        alpha: Scaling; usually 0.0001.
+        beta: Exponent; usually 0.75.
+        bias: Usually 1.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -1953,14 +1932,13 @@ def lp_normalization(
 ) -> T:
     """Divides every element by the Lp norm (L1 or L2) taken along one axis.
 
-        INFERRED (page gives no formula): norm = (sum over Axis of |x|^P)^(1/P); Output = x / max(norm,
-            Epsilon) or x / (norm + Epsilon) - how Epsilon enters is not stated
+        norm = (sum over Axis of |x|^P)^(1/P); Output = x / max(norm, Epsilon)
 
     DML_LP_NORMALIZATION_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). Data, any sizes.
-        axis: Axis along which the norm is taken (range not stated, must be a valid dimension index).
+        axis: Axis along which the norm is taken.
         epsilon: Guards against division by zero; recommended default 0.00001.
         p: Norm order, 1 or 2 only.
         out: Where to write; a new array (of the inputs' kind) when None.
@@ -3092,11 +3070,8 @@ def mean_variance_normalization2(
     """Normalizes the input by mean and/or variance computed over chosen axes, then applies optional scale,
     bias and fused activation; mean and variance can be switched on separately.
 
-        INFERRED (this page gives none): m = UseMean ? mean(Input over Axes) : 0; v = mean((Input - m)^2 over
-            Axes); y = UseVariance ? (Input - m) / sqrt(v + Epsilon) : (Input - m); Output =
-            FusedActivation(Scale * y + Bias). The MEAN_VARIANCE_NORMALIZATION1 page gives: Output =
-            FusedActivation(Scale * ((Input - Mean) / sqrt(Variance + Epsilon)) + Bias), and with
-            NormalizeVariance FALSE: Output = FusedActivation(Scale * (Input - Mean) + Bias)
+        m = UseMean ? mean(Input over Axes) : 0; v = mean((Input - m)^2 over Axes); y = UseVariance ? (Input -
+            m) / sqrt(v + Epsilon) : (Input - m); Output = FusedActivation(Scale * y + Bias)
 
     DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_3. Not in place.
 
@@ -3112,8 +3087,8 @@ def mean_variance_normalization2(
             ({BiasBatchCount, ChannelCount, BiasHeight, BiasWidth} below 4_0); level < 5_2: required if
             ScaleTensor present; >= 5_2 independent.
         axes: Axes over which mean and variance are computed.
-        use_mean: Page says only TBD. Inferred: subtract the mean when TRUE.
-        use_variance: Page says only TBD. Inferred: divide by sqrt(Variance + Epsilon) when TRUE.
+        use_mean: Subtracts the mean when TRUE.
+        use_variance: Divides by sqrt(Variance + Epsilon) when TRUE.
         epsilon: Added to the variance against division by zero; recommended default 0.00001.
         fused_activation: Activation desc applied after the normalization.
         out: Where to write; a new array (of the inputs' kind) when None.
@@ -3151,7 +3126,7 @@ def activation_elu(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
-        alpha: Coefficient; typical default 1.0.
+        alpha: Coefficient; usually 1.0.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -3180,7 +3155,7 @@ def activation_celu(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.
-        alpha: Coefficient; typical default 1.0 (page gives no range; Alpha 0 would divide by zero).
+        alpha: Coefficient; usually 1.0.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -3264,8 +3239,8 @@ def activation_hard_sigmoid(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
-        alpha: Coefficient; typical default 0.2.
-        beta: Coefficient; typical default 0.5.
+        alpha: Coefficient; usually 0.2.
+        beta: Coefficient; usually 0.5.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -3323,7 +3298,7 @@ def activation_leaky_relu(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
-        alpha: Slope for x < 0; typical default 0.01.
+        alpha: Slope for x < 0; usually 0.01.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -3354,8 +3329,8 @@ def activation_linear(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
-        alpha: Scale; no default given.
-        beta: Offset; no default given.
+        alpha: Scale.
+        beta: Offset.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -3471,8 +3446,8 @@ def activation_parametric_softplus(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
-        alpha: Output coefficient; no default given.
-        beta: Input coefficient; no default given.
+        alpha: Output coefficient.
+        beta: Input coefficient.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -3531,8 +3506,8 @@ def activation_scaled_elu(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
-        alpha: Typical default 1.6732.
-        gamma: Typical default 1.0507.
+        alpha: Usually 1.6732.
+        gamma: Usually 1.0507.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -3563,8 +3538,8 @@ def activation_scaled_tanh(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
-        alpha: Typical default 1.0.
-        beta: Typical default 0.5.
+        alpha: Usually 1.0.
+        beta: Usually 0.5.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -3676,8 +3651,7 @@ def activation_softplus(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
-        steepness: Typical default 1.0; must be >= 1 below level 6_4 (page: cannot be less than 1); from 6_4
-            values below 1 are allowed (level history).
+        steepness: Usually 1.0; at least 1 below level 6_4; from 6_4 smaller values are allowed.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -3763,7 +3737,7 @@ def activation_thresholded_relu(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
-        alpha: Threshold; typical default 1.0.
+        alpha: Threshold; usually 1.0.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -3794,8 +3768,8 @@ def activation_shrink(
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 5_1; 1 to 8 dimensions
             (4 to 5 below 3_0). Any sizes (element-wise); source.
-        bias: Typical default 0.0.
-        threshold: Typical default 0.5.
+        bias: Usually 0.0.
+        threshold: Usually 0.5.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -3851,7 +3825,7 @@ def activation_swish(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.
-        sigmoid_input_scale: Coefficient; typical default 1.0.
+        sigmoid_input_scale: Coefficient; usually 1.0.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
@@ -3881,8 +3855,8 @@ def activation_hard_swish(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.
-        alpha: Scale; typical default 0.166667 (1/6).
-        beta: Bias; typical default 0.5.
+        alpha: Scale; usually 0.166667 (1/6).
+        beta: Bias; usually 0.5.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """

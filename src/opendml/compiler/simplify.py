@@ -11,7 +11,7 @@ from opendml.program.vector_math import KNOWN_ERRORS
 
 
 def simplify(roots: Sequence[Node]) -> tuple[Node, ...]:
-    """The same program, simpler, with what may be cheap marked."""
+    """A program with the results of the given one, of fewer nodes, with what may be cheap marked."""
     return rebuild(narrowed(roots), _simpler)
 
 

@@ -1,4 +1,4 @@
-"""What the generated desc classes share: immutable values with DirectML's fields."""
+"""The base of the generated desc classes: immutable values with DirectML's fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How messages name what was given and what the levels allow."""
+"""The words with which messages name what was given and what the levels allow."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def allowance(
     part: Callable[[Support], T],
     says: Callable[[T], str],
 ) -> str:
-    """What the table that holds at a level allows: "DML_FEATURE_LEVEL_2_0 allows 4 to 5".
+    """The allowance of the table that holds at a level: "DML_FEATURE_LEVEL_2_0 allows 4 to 5".
 
     Where no newer table changes that part: "DML_FEATURE_LEVEL_3_0 and above allow 1 to 8", with the first
     level that said so.

@@ -87,5 +87,5 @@ def pillow() -> ModuleType:
     try:
         from PIL import Image
     except ImportError as error:
-        raise Unsupported("reading and writing pictures needs pillow: pip install opendml[image]") from error
+        raise Unsupported("reading and writing pictures needs pillow: `pip install pillow`") from error
     return Image

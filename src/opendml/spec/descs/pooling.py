@@ -273,7 +273,7 @@ class LpPooling1(OperatorDesc):
 class MaxPooling(OperatorDesc):
     """Maximum over a window sliding across the spatial dimensions.
 
-        out = max(x in window), padding never wins (page does not state the padding value)
+        out = max(x in window), padding never wins
 
     DML_MAX_POOLING_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
 
@@ -479,7 +479,7 @@ class MaxPooling2(OperatorDesc):
     """Max pooling over sliding windows with dilation, optionally returning the index of each maximum.
 
         Output[n, c, o...] = max over window offsets w of Input[n, c, o*Strides - StartPadding + w*Dilations]
-            (padding positions excluded; reading of the page, see notes)
+            (padding excluded)
 
     DML_MAX_POOLING2_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
 
@@ -489,7 +489,8 @@ class MaxPooling2(OperatorDesc):
             {BatchCount, ChannelCount, Depth, Height, Width} (5-D).
         output_tensor: output, FLOAT32, FLOAT16; INT8, UINT8 from 3_0; INT64, INT32, INT16, UINT64, UINT32,
             UINT16 from 5_0; 4 to 5 dimensions. Sizes[0..1] of input; Sizes[i+2] = (Input.Sizes[i+2] +
-            StartPadding[i] + EndPadding[i] - WindowSize[i]) / Strides[i] + 1 as printed (integer division).
+            StartPadding[i] + EndPadding[i] - ((WindowSize[i] - 1) * Dilations[i] + 1)) / Strides[i] + 1
+            (integer division).
         output_indices_tensor: output, optional; UINT32; UINT64 from 5_0; 4 to 5 dimensions. Same sizes as
             OutputTensor; zero-based index of each maximum in the input taken as one contiguous 1-D array.
 

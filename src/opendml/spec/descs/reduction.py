@@ -165,7 +165,7 @@ class TopK(OperatorDesc):
 
     Attributes:
         axis: int. Dimension; < InputTensor.DimensionCount.
-        k: int. Number of elements; > 0 and, per the page, less than InputTensor.Sizes[Axis] (see notes).
+        k: int. Number of elements; > 0 and at most InputTensor.Sizes[Axis].
     """
 
     operator = "TOP_K"
@@ -315,7 +315,7 @@ class TopK1(OperatorDesc):
 
     Attributes:
         axis: int. Axis of the sequences; Axis < InputTensor.DimensionCount.
-        k: int. Number of elements kept; > 0 and (page's word) less than InputTensor.Sizes[Axis]; see notes.
+        k: int. Number of elements kept; > 0 and at most InputTensor.Sizes[Axis].
         axis_direction: AxisDirection. DML_AXIS_DIRECTION_INCREASING: K smallest, ascending;
             DML_AXIS_DIRECTION_DECREASING: K largest, descending (then identical to TOP_K).
     """

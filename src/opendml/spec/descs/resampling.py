@@ -64,9 +64,9 @@ class Resample(OperatorDesc):
     """Resamples the input to the output's size by per-dimension scales, nearest neighbour or linear.
 
         per dimension: InputX = (OutputX + 0.5) / Scale - 0.5 (= RESAMPLE1 with InputPixelOffset 0.5 and
-            OutputPixelOffset -0.5, an equivalence stated on the RESAMPLE1 page); NEAREST_NEIGHBOR: input
-            element nearest to InputX, index clamped to [0, size-1]; LINEAR: weights of floor(InputX) and
-            floor(InputX)+1, both indices clamped, product over dimensions
+            OutputPixelOffset -0.5); NEAREST_NEIGHBOR: input element nearest to InputX, index clamped to [0,
+            size-1]; LINEAR: weights of floor(InputX) and floor(InputX)+1, both indices clamped, product over
+            dimensions
 
     DML_RESAMPLE_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. Not in place.
 

@@ -153,7 +153,7 @@ def _docstring(operator: Operator, inputs: list[Field]) -> Iterator[str]:
 
 
 def _output_text(operator: Operator, name: str) -> str:
-    """What an argument says of the output."""
+    """The meaning of an argument that is about the output."""
     if name == "sizes":
         return "The sizes of the output; those of `out` when None."
     (output,) = (field for field in operator.tensors if field.kind == "OUTPUT_TENSOR")

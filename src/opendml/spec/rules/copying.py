@@ -18,7 +18,7 @@ def sliced_sizes(
 ) -> Broken:
     """The output has the slice's sizes, and the slice lies within the input.
 
-    A stride of 0 is refused, as SLICE1's page does; SLICE's says nothing.
+    A stride of 0 is refused, as DirectML's page of SLICE1 has it; that of SLICE says nothing.
     """
     yield from expect("output_tensor", output_tensor, sizes, "the Sizes given")
     slices = zip(input_tensor.sizes, offsets, sizes, strides, strict=True)
@@ -102,7 +102,7 @@ def upsampled_sizes(input_tensor: TensorDesc, output_tensor: TensorDesc, scale_s
 def block_sizes(depth_tensor: TensorDesc, space_tensor: TensorDesc, block_size: int) -> Broken:
     """(N, C * B * B, H, W) in depth is (N, C, H * B, W * B) in space, which B must divide.
 
-    SPACE_TO_DEPTH's page prints the sizes of its inverse; its example shows these.
+    DirectML's page of SPACE_TO_DEPTH prints the sizes of its inverse; its example shows these.
     """
     batch, channels, height, width = depth_tensor.sizes
     space: tuple[Size, ...] = (batch, None, height * block_size, width * block_size)

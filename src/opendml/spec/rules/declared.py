@@ -19,7 +19,7 @@ from opendml.spec.rules.rule import Rule
 from opendml.spec.schema import Field, Operator
 
 Broken = Iterator[tuple[str, str]]
-"""What breaks a rule: the parameter to blame, and a message that continues the field's name."""
+"""The breaches of a rule: the parameter to blame, and a message that continues the field's name."""
 
 Function = TypeVar("Function", bound=Callable[..., Broken])
 

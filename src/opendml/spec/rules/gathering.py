@@ -19,7 +19,7 @@ def gathered_sizes(
 ) -> Broken:
     """The last IndexDimensions sizes of the indices stand in the output for the input's size at the axis.
 
-    The page's range excludes the indices' number of dimensions; its first example has it.
+    The range of DirectML's page excludes the indices' number of dimensions; its first example has it.
     """
     rank = len(input_tensor.sizes)
     wrong = list(_meaningful("indices_tensor", indices_tensor, "index_dimensions", index_dimensions, 0))
@@ -52,9 +52,9 @@ def indexed_by_tuples(
 ) -> Broken:
     """The elements have the indices' sizes but for the last, then the input's after batch and index tuple.
 
-    The pages print the input's last sizes, as many as the tuple is long, and SCATTER_ND's excludes the
-    tensors' number of dimensions from the counts; their own examples do neither. Batch and tuple together
-    have at most as many dimensions as the input.
+    DirectML's pages print the input's last sizes, as many as the tuple is long, and that of SCATTER_ND
+    excludes the tensors' number of dimensions from the counts; their own examples do neither. Batch and tuple
+    together have at most as many dimensions as the input.
     """
     rank, reads, tuples = len(input_tensor.sizes), input_dimension_count, indices_dimension_count
     wrong = [
@@ -97,7 +97,10 @@ def off_and_on(values_tensor: TensorDesc) -> Broken:
 
 @rule("TOP_K", "TOP_K1", basic=True)
 def enough_elements(input_tensor: TensorDesc, axis: int, k: int) -> Broken:
-    """K is at most the size of the axis. The page says "less than"; all of them are a sort, as in ONNX."""
+    """K is at most the size of the axis.
+
+    DirectML's page says "less than"; all elements are a sort, as in ONNX.
+    """
     if k > input_tensor.sizes[axis]:
         yield "k", f": {k}; must be at most {input_tensor.sizes[axis]}, InputTensor's size at axis {axis}"
 
@@ -127,7 +130,7 @@ def coordinate_sizes(input_tensor: TensorDesc, output_coordinates_tensor: Tensor
 
 
 def _meaningful(name: str, tensor: TensorDesc, count_name: str, count: int, least: int) -> Broken:
-    """How many of the tensor's last dimensions count; those before them are 1."""
+    """The tensor has so many last dimensions that count; those before them are 1."""
     rank = len(tensor.sizes)
     if not least <= count <= rank:
         yield count_name, f": {count}; must be {least} to {rank}, the tensor's number of dimensions"

@@ -23,11 +23,12 @@ def pooled_sizes(
     end_padding: tuple[int, ...],
     dilations: tuple[int, ...] | None = None,
 ) -> Broken:
-    """(size + paddings - span) / stride + 1, rounded down or up, with span (window - 1) * dilation + 1.
+    """An output size is (size + paddings - span) / stride + 1, rounded down or up.
 
-    The pages round down, and leave the dilation out. DirectML's authors say (DirectML issue 205) that the
-    output's sizes tell how to round, and ONNX Runtime rounds up for its ceil_mode. Gradients have "typically"
-    the sizes of the forward tensors, say the pages; with others a position would have no window: they must.
+    The span is (window - 1) * dilation + 1. DirectML's pages round down, and leave the dilation out.
+    DirectML's authors say (DirectML issue 205) that the output's sizes tell how to round, and ONNX Runtime
+    rounds up for its ceil_mode. Gradients must have the sizes of the forward tensors, which DirectML's pages
+    only call typical: with others a position would have no window.
     """
     batch, channels, *image = input_tensor.sizes
     spatial = windows(image, window_size, strides, dilations, start_padding, end_padding)
@@ -49,8 +50,8 @@ def unfolded_sizes(
 ) -> Broken:
     """The columns are (N, C * window elements, window positions), after leading ones.
 
-    The pages say that both tensors have the same number of dimensions, and show columns of 3 dimensions for
-    images of 4, as ONNX Runtime gives them: both are accepted.
+    DirectML's pages say that both tensors have the same number of dimensions, and show columns of 3
+    dimensions for images of 4, as ONNX Runtime gives them: both are accepted.
     """
     batch, channels, *image = image_tensor.sizes
     spatial = windows(image, window_sizes, strides, dilations, start_padding, end_padding)

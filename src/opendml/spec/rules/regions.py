@@ -30,8 +30,8 @@ def aligned_regions(
 ) -> Broken:
     """Regions are (N, 4) and batch indices (N), after leading ones; the aligned sizes are free.
 
-    The gradient's page says that it has "typically" the sizes of the forward input; it must where both are
-    given, because the batches and pixels would not be the same.
+    The gradient must have the sizes of the forward input where both are given, which it has "typically" in
+    DirectML's page: otherwise the batches and pixels would not be the same.
     """
     regions = right_aligned((None, 4), len(roi_tensor.sizes))
     yield from expect("roi_tensor", roi_tensor, regions, "regions of two corners")

@@ -8,7 +8,7 @@ from opendml.spec.rules.declared import Broken
 from opendml.spec.tensor_desc import TensorDesc
 
 Size = int | tuple[int, ...] | range | None
-"""What one size must be: that number, one of several, or (None) anything."""
+"""The demand on one size: that number, one of several, or (None) anything."""
 
 
 def expect(parameter: str, tensor: TensorDesc | None, expected: Sequence[Size], reason: str) -> Broken:

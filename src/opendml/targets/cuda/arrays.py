@@ -28,7 +28,7 @@ _TYPES = _NUMBERS | {"bool": ScalarType.UINT8}
 
 
 class Library(Protocol):
-    """How the arrays of a library are read and made."""
+    """A library's way to read and make arrays."""
 
     is_ordered: bool
     """Whether the library has a current stream, in whose order its arrays are used and freed."""
@@ -58,7 +58,7 @@ class Library(Protocol):
         """A new packed array that `finished` completes, and its address."""
 
     def finished(self, array: Any) -> Any:
-        """What `empty` made, once the work that writes it is on the stream, as an array of the library."""
+        """The array that `empty` made, as one of the library; the work that writes it is on the stream."""
 
 
 class TorchArrays:
@@ -212,7 +212,7 @@ class ExchangedArrays:
 
 
 def library_of(array: Any) -> Library:
-    """How an array is read."""
+    """A way to read an array."""
     kind = type(array)
     library = _libraries.get(kind)
     if library is None:
@@ -221,7 +221,7 @@ def library_of(array: Any) -> Library:
 
 
 def exchanged(array: Any) -> Library:
-    """How an array of any library is read through the protocols alone."""
+    """A way to read an array of any library through the protocols alone."""
     return _exchange(_package(type(array)))
 
 

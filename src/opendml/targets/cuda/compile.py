@@ -35,7 +35,7 @@ def compile_source(source: str, architecture: str) -> bytes:
     try:
         from cuda.core import Program, ProgramOptions
     except ImportError as error:
-        raise Unsupported(f"cuda: {error}; `pip install opendml[cuda]` installs what is needed") from error
+        raise Unsupported(f"cuda: {error}; the extra `cuda` of opendml installs what is needed") from error
     options = ProgramOptions(
         std="c++17",
         arch=architecture,

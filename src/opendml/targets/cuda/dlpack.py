@@ -132,7 +132,7 @@ def _packed_steps(sizes: tuple[int, ...]) -> list[int]:
 
 
 _alive: dict[int, tuple[Any, ...]] = {}
-"""What exported tensors point to, by their addresses, until their consumers delete them."""
+"""The objects that exported tensors point to, by their addresses, until their consumers delete them."""
 
 
 def _delete(address: int) -> None:

@@ -38,7 +38,7 @@ def driver_module() -> ModuleType:
     try:
         from cuda.bindings import driver
     except ImportError as error:
-        raise Unsupported(f"cuda: {error}; `pip install opendml[cuda]` installs what is needed") from error
+        raise Unsupported(f"cuda: {error}; the extra `cuda` of opendml installs what is needed") from error
     try:
         result = driver.cuInit(0)[0]
     except RuntimeError as error:
@@ -55,7 +55,7 @@ def driver_module() -> ModuleType:
 
 
 def check(results: tuple[Any, ...], task: str) -> Any:
-    """What a function of the driver returned beside its success.
+    """The value that a function of the driver returned beside its success.
 
     Raises:
         Unsupported: no memory, or code that the driver is too old for.

@@ -62,7 +62,7 @@ _FUNCTIONS = {
     Operation.FLOOR: "round_down",
     Operation.TRUNCATE: "cut_off",
 }
-"""Of floats; kernels/common.cuh and quotients.cuh have them."""
+"""Functions of floats by operation; kernels/common.cuh and quotients.cuh have them."""
 
 _INTEGER_FUNCTIONS = {
     Operation.DIVIDE: "quotient",

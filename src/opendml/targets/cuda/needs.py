@@ -1,4 +1,4 @@
-"""What of a kernel is needed where: its values expanded, and told apart by how often they change."""
+"""The values that a kernel needs at each level: expanded, and told apart by how often they change."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Needs:
         return [store for store in self.stores if self.pattern.level(store[1]) is Level.ELEMENT]
 
     def group_stores(self) -> list[tuple[int, AccessPattern, Node]]:
-        """The same for the stores of groups."""
+        """Numbers, accesses and values of the stores of groups."""
         return [store for store in self.stores if self.pattern.level(store[1]) is not Level.ELEMENT]
 
     def needed(self, roots: Iterable[Node]) -> list[Node]:
