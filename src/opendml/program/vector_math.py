@@ -65,7 +65,7 @@ def exponential(x: Node) -> Node:
 
 
 def scaled_exponential(x: Node, factor: Node) -> Node:
-    """factor exp(x) within 1.6 ULP, where exp(x) may be beyond the range of the type; the error of x takes
+    """factor exp(x) within 1.9 ULP, where exp(x) may be beyond the range of the type; the error of x takes
     part."""
     within = at_most(at_least(x, -SCALED_HIGHEST), SCALED_HIGHEST)
     bits, n, high = reduced(within, FOUR_QUARTER_POWERS)
