@@ -312,7 +312,7 @@ def test_types_of_pytorch_name_types() -> None:
     assert dml.cast(torch.tensor([True, False]), output_type=torch.float16).tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("type", ["float33", "", np.dtype(">f4"), np.complex64, object(), [], {}, 1], ids=str)
+@pytest.mark.parametrize("type", ["float33", "", np.dtype(">f4"), np.complex64, [], {}, 1], ids=str)
 def test_what_names_no_type_is_refused(type: Any) -> None:
     with pytest.raises(InvalidArgument, match=r"cast\.output_type"):
         dml.cast(ramp(3), output_type=type)
