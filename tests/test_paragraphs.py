@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools.paragraphs import WIDTH, mended, torn
+from tools.paragraphs import WIDTH, mended, torn, written_files
 
 LONG = "word " * 12 + "end"
 
@@ -57,3 +57,10 @@ def test_a_torn_paragraph_is_found_and_filled(case: str) -> None:
 def test_all_else_stays(case: str) -> None:
     assert torn(WHOLE[case]) == []
     assert mended(WHOLE[case]) == WHOLE[case]
+
+
+def test_no_paragraph_of_the_project_is_torn() -> None:
+    """`python -m tools.paragraphs --write` fills those that are."""
+    files = written_files()
+    assert files
+    assert {str(path): found for path in files if (found := torn(path.read_text("utf-8")))} == {}

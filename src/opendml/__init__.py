@@ -1,8 +1,7 @@
 """opendml: DirectML's operators, object model and graphs on any machine.
 
 Immediate functions (`dml.activation_celu(x, alpha=1.0)`), graphs (`dml.Graph`), and DirectML's objects
-(`dml.Device`, `dml.TensorDesc`,
-`dml.descs`, `dml.validate`). See `opendml ops` for every operator.
+(`dml.Device`, `dml.TensorDesc`, `dml.descs`, `dml.validate`). See `opendml ops` for every operator.
 """
 
 from typing import TYPE_CHECKING, NoReturn

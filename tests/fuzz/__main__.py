@@ -1,8 +1,6 @@
 """`make fuzz`, or `python -m tests.fuzz`: all fuzzers for some time; one case again; or the case of a report.
 
-python -m tests.fuzz --minutes 60
-python -m tests.fuzz descs --minutes 5
-python -m tests.fuzz descs 12345
+python -m tests.fuzz --minutes 60 python -m tests.fuzz descs --minutes 5 python -m tests.fuzz descs 12345
 python -m tests.fuzz "OnDesc(desc=ActivationRelu(...))"
 """
 

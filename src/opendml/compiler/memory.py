@@ -12,8 +12,7 @@ def place(sizes: Sequence[int], lifetimes: Sequence[tuple[int, int]]) -> tuple[l
     """Offsets of temporaries of `sizes` bytes, and the bytes of the arena.
 
     A lifetime is the first and the last step at which a temporary holds data, both included. The largest are
-    placed first, each
-    at the lowest offset where nothing alive at the same time lies.
+    placed first, each at the lowest offset where nothing alive at the same time lies.
     """
     offsets = [0] * len(sizes)
     placed: list[int] = []

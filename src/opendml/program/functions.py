@@ -346,8 +346,7 @@ def deviation(x: Node, center: Node) -> Node:
     """x - center in the type of x, as if the FLOAT64 center were not rounded to it first.
 
     The mean of a group may be thousands of times its deviation: rounded to FLOAT32 it would shift every
-    result. So it is
-    subtracted in two parts. An infinite center has no second part.
+    result. So it is subtracted in two parts. An infinite center has no second part.
     """
     if center.operation is Operation.CONVERT and center.operands[0] is x:
         return x - x

@@ -1,10 +1,8 @@
 """Nodes of a tensor program: sources, constants, element-wise operations and reductions.
 
 A program is a directed acyclic graph of immutable nodes. A node has an element type and sizes; scalar
-expressions are nodes
-without dimensions. Operands of element-wise nodes broadcast as in NumPy, with equal numbers of dimensions or
-none. What the nodes
-compute on a machine is the targets' business.
+expressions are nodes without dimensions. Operands of element-wise nodes broadcast as in NumPy, with equal
+numbers of dimensions or none. What the nodes compute on a machine is the targets' business.
 """
 
 from __future__ import annotations

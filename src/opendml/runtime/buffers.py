@@ -192,8 +192,7 @@ def check_overlap(
     """Rejects bindings of `owner` that overlap where DirectML does not allow it.
 
     An output may lie exactly on an input named in `in_place` that has the same layout; no other output may
-    share memory with an
-    input or with another output, as `shares` tells.
+    share memory with an input or with another output, as `shares` tells.
 
     Raises:
         InvalidArgument: two bindings overlap.

@@ -164,8 +164,7 @@ def _address_reader() -> Callable[[Array], int]:
     """How to read an array's address fast.
 
     NumPy's own ways take microseconds. The data pointer is the first field of an array object, and has been
-    in every version;
-    where that is not so, the slow way remains.
+    in every version; where that is not so, the slow way remains.
     """
     probe = np.zeros(3)
     offset = object.__basicsize__

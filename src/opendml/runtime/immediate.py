@@ -66,8 +66,7 @@ def call(
         out: an array for the output, or None for a new one. It may be an input where DirectML allows in-place
         execution.
         device: a device, its kind, or None for the device that the arrays are on. Arrays in host memory may
-            be
-            given with any device: "cuda" copies them there and the result back.
+            be given with any device: "cuda" copies them there and the result back.
         output_type: the type of the output, where the inputs do not say it.
         sizes: the sizes of the output of an operator without inputs.
 

@@ -2,11 +2,9 @@
 and stores.
 
 A function has the form kernel(begin, end, parameters, buffers, room) and works off the items begin..end.
-Values are computed at the
-level of the loops where they change: scalars above the innermost loop, vectors in it (and, where lanes run
-over groups, vectors
-for what belongs to a group). Element-wise kernels are here; `row_code` and `column_code` have those that
-reduce.
+Values are computed at the level of the loops where they change: scalars above the innermost loop, vectors in
+it (and, where lanes run over groups, vectors for what belongs to a group). Element-wise kernels are here;
+`row_code` and `column_code` have those that reduce.
 """
 
 from __future__ import annotations

@@ -142,9 +142,8 @@ class Pattern:
 
 class Parameters:
     """Positions in a kernel's parameters: 64-bit integers, first those below, then the counts of the group
-    and row loops, then
-    for each access (loads, then stores) its buffer, offset, inner stride, group strides and row strides, all
-    in bytes."""
+    and row loops, then for each access (loads, then stores) its buffer, offset, inner stride, group strides
+    and row strides, all in bytes."""
 
     INNER = 0
     """Steps of the innermost loop."""

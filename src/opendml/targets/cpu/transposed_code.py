@@ -2,8 +2,8 @@
 to NHWC, say.
 
 An item is a block of both loops. It is worked off in square tiles of vectors: operands that lie across are
-loaded along their own
-loop, transposed in registers and put down, then the rows of the tile are computed like any others.
+loaded along their own loop, transposed in registers and put down, then the rows of the tile are computed like
+any others.
 """
 
 from __future__ import annotations

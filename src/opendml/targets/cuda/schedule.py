@@ -32,8 +32,7 @@ def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Lau
         kernel: what to compute.
         machine: for which device.
         alignments: of the address of each access's first element (loads, then stores), in bytes; only whether
-        they are
-            multiples of 2, 4, 8, 16 counts.
+            they are multiples of 2, 4, 8, 16 counts.
     """
     nest = nest_of(kernel, loop_nest(kernel))
     if kernel.axes:

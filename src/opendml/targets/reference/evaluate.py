@@ -1,8 +1,7 @@
 """Evaluates a tensor program with NumPy: every float in float64, integers exactly, one rounding at the end.
 
 FLOAT32 and FLOAT16 intermediates are not rounded: the program's conversions between float types say how a
-machine computes, not
-what the operator means.
+machine computes, not what the operator means.
 """
 
 from __future__ import annotations
