@@ -342,3 +342,28 @@ def test_the_guide_is_true_on_a_gpu(torch: Any) -> None:
     exec(compile("\n".join(examples), "nvidia.md", "exec"), names)
     torch.cuda.synchronize()
     assert torch.allclose(names["y"], torch.nn.functional.celu(names["x"]))
+
+
+def test_calls_with_temporaries_hold_no_memory(torch: Any) -> None:
+    """A call takes its temporaries from the stream and gives them back, also where it is recorded."""
+    shapes = [(1, 16, 512 + 16 * number, 1024) for number in range(8)]
+    arrays = [torch.rand(shape, device="cuda") for shape in shapes]
+    results = [dml.local_response_normalization(x, cross_channel=True, local_size=5) for x in arrays]
+    torch.cuda.synchronize()
+    before, _ = torch.cuda.mem_get_info()
+    for x, result in zip(arrays, results, strict=True):
+        dml.local_response_normalization(x, cross_channel=True, local_size=5, alpha=0.5, out=result)
+    torch.cuda.synchronize()
+    after, _ = torch.cuda.mem_get_info()
+    assert before - after < 2**24
+    graph = torch.cuda.CUDAGraph()
+    out = torch.empty_like(arrays[0])
+    with torch.cuda.graph(graph):
+        dml.local_response_normalization(arrays[0], cross_channel=True, local_size=5, alpha=0.5, out=out)
+    arrays[0].mul_(2)
+    graph.replay()
+    torch.cuda.synchronize()
+    expected = dml.local_response_normalization(
+        arrays[0].cpu().numpy(), cross_channel=True, local_size=5, alpha=0.5
+    )
+    np.testing.assert_allclose(out.cpu().numpy(), expected, rtol=1e-5)

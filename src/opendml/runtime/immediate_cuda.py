@@ -72,7 +72,7 @@ class _Plan:
         (output,) = program.outputs
         self.sizes, self.type = output.sizes, output.type
         self.placing = Placing(name, program, tensors)
-        self.instances = StreamInstances(CudaExecutable(program, index).instantiate)
+        self.instances = StreamInstances(CudaExecutable(program, index).instantiate_without_arena)
 
     def run(self, call: CudaCall, tensors: tuple[Any, ...], out: Any, addresses: list[int]) -> Any:
         """Binds the arrays and adds the work to the stream."""

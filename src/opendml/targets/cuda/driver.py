@@ -142,6 +142,7 @@ class CudaDevice:
         self._lock = threading.Lock()
         self._retired: deque[tuple[Any, int]] = deque()
         self._retired_bytes = 0
+        self._scratch_pool: Any = None
         with self.current():
             self.stream = check(driver.cuStreamCreate(1), "creating a stream")
             """For work that belongs to no stream of the caller; does not wait for the default stream."""
@@ -189,6 +190,24 @@ class CudaDevice:
                     check(driver.cuFuncSetAttribute(function, most, shared_bytes), "allowing shared memory")
                 self._functions[cubin, shared_bytes] = function
             return function
+
+    @property
+    def scratch_pool(self) -> Any:
+        """The pool for what dispatches need while they run; it keeps its memory for the next ones."""
+        with self._lock:
+            self._scratch_pool = self._scratch_pool or self._new_pool()
+            return self._scratch_pool
+
+    def _new_pool(self) -> Any:
+        driver = driver_module()
+        properties = driver.CUmemPoolProps()
+        properties.allocType = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+        properties.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+        properties.location.id = self.index
+        pool = check(driver.cuMemPoolCreate(properties), "creating a pool of memory")
+        threshold = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+        check(driver.cuMemPoolSetAttribute(pool, threshold, driver.cuuint64_t(2**64 - 1)), "keeping memory")
+        return pool
 
     def allocate(self, size: int, *, cleared: bool = True) -> Memory:
         """Fresh device memory: `cleared`, it is zero and ready for all streams; else it may only be used in
