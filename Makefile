@@ -5,13 +5,18 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint format docs bench generate lock clean
+.PHONY: demo test fuzz lint format docs bench generate lock clean
 
 demo: $(VENV)/ready
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/ready
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+# Random cases on all processors, other ones every time; each failure is printed with the line that shows it again.
+MINUTES ?= 1
+fuzz: $(VENV)/ready
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

@@ -16,7 +16,7 @@ import numpy as np
 
 
 class Layout(StrEnum):
-    """How a tensor's elements lie in memory; its sizes are always those of the NCHW order."""
+    """The order of a tensor's elements in memory; its sizes are always those of the NCHW order."""
 
     PACKED = "packed"
     PADDED = "padded rows"

@@ -1,4 +1,4 @@
-"""What every library is asked for: one or more ways to run a case, ready to be timed."""
+"""A contender: one or more ways in which a library runs a case, ready to be timed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.data import Data
 
 
 class Mode(StrEnum):
-    """Where a result goes; it decides how much of the time is fresh memory's page faults."""
+    """The destination of a result, which decides how much of the time is fresh memory's page faults."""
 
     BOUND = "bound"  # into an output that exists
     NEW = "new"  # into a new array

@@ -68,7 +68,7 @@ ACTIVATIONS: dict[str, tuple[dict[str, float], Callable[[Any], Any]]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """What is timed: a program on one input (and scale and bias), PyTorch's and JAX's words for it, and the
+    """A timed case: a program on one input (and scale and bias), PyTorch's and JAX's words for it, and the
     goal.
     """
 

@@ -87,7 +87,7 @@ def _distinct_bytes(array: Array) -> int:
 
 
 def verdict(row: dict[str, Any]) -> str:
-    """What a row misses, in a few words."""
+    """The goals that a row misses, in a few words."""
     missed = [] if row["of_floor"] >= row["goal"] else [f"below {row['goal']} of the floor"]
     times = row["milliseconds"]
     missed += [

@@ -1,4 +1,4 @@
-"""Which goals a result misses."""
+"""The goals of speed, and those that a result misses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What surrounds the arithmetic: the cost of a call on 1,000 elements, of importing, and of compiling."""
+"""The cost around the arithmetic: that of a call on 1,000 elements, of importing, and of compiling."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ LONG_RUN_SECONDS = 0.05  # from here on a turn needs no untimed run
 
 @dataclass
 class Outcome:
-    """What one contender did in one case. Times in milliseconds; `problem` says why there are none."""
+    """The times of one contender in one case, in milliseconds; `problem` says why there are none."""
 
     peer: str
     mode: Mode | None

@@ -20,6 +20,15 @@ def device(request: pytest.FixtureRequest) -> Device:
         pytest.skip(str(error))
 
 
+@pytest.fixture(params=["reference", "cpu", "cuda"])
+def any_device(request: pytest.FixtureRequest) -> Device:
+    """A device of each kind that is here."""
+    try:
+        return Device(request.param)
+    except Unsupported as error:
+        pytest.skip(str(error))
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """Test data that the repository must not contain, in a folder beside it; without it tests are skipped."""

@@ -7,7 +7,9 @@ from click.testing import CliRunner, Result
 
 from opendml.cli import main
 from opendml.operators.registry import implemented
+from opendml.reference.names import find_operators
 from opendml.spec.enums import FeatureLevel
+from opendml.spec.facts import alias_facts
 from opendml.spec.schema import operators
 
 
@@ -50,7 +52,7 @@ def test_every_operator_is_described(name: str) -> None:
 
 def test_ranges_and_rules_that_the_page_does_not_say_are_shown() -> None:
     text = " ".join(_ops("AVERAGE_POOLING1").stdout.split())
-    assert "must be at least 1" in text
+    assert "Must be at least 1." in text
     assert "(size + paddings - span) / stride + 1, rounded down or up" in text
 
 
@@ -77,7 +79,9 @@ def test_operators_are_found_in_every_spelling(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("celu", "did you mean ACTIVATION_CELU?"),
+        ("matmull", "did you mean GEMM or "),
+        ("normalization", "did you mean BATCH_NORMALIZATION or "),
+        ("avg_pool", "did you mean AVERAGE_POOLING or "),
         ("ACTIVATION_HARDSIGMOD", "did you mean ACTIVATION_HARD_SIGMOID or "),
         ("xyzzy", "`opendml ops` lists them all"),
         ("", "`opendml ops` lists them all"),
@@ -88,6 +92,73 @@ def test_unknown_operators_bring_suggestions(name: str, hint: str) -> None:
     assert result.exit_code == 2
     assert result.stdout == ""
     assert f"no operator is named {name}; {hint}" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "operator"),
+    [
+        ("celu", "ACTIVATION_CELU"),
+        ("Celu", "ACTIVATION_CELU"),
+        ("hard_sigmoid", "ACTIVATION_HARD_SIGMOID"),
+        ("HardSigmoid", "ACTIVATION_HARD_SIGMOID"),
+        ("hard-sigmoid", "ACTIVATION_HARD_SIGMOID"),
+        ("add", "ELEMENT_WISE_ADD"),
+        ("logical_and", "ELEMENT_WISE_LOGICAL_AND"),
+        ("MatMul", "GEMM"),
+        ("matmul", "GEMM"),
+        ("ReduceLogSumExp", "REDUCE"),
+        ("where", "ELEMENT_WISE_IF"),
+        ("cat", "JOIN"),
+        ("conv2d", "CONVOLUTION"),
+        ("conv_transpose2d", "CONVOLUTION"),
+        ("convTranspose2d", "CONVOLUTION"),
+        ("silu", "ACTIVATION_SWISH"),
+        ("reduce", "REDUCE"),
+        ("slice", "SLICE"),
+    ],
+)
+def test_operators_are_found_by_the_names_that_others_give_them(name: str, operator: str) -> None:
+    result = _ops(name)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"{operator} (")
+
+
+@pytest.mark.parametrize(
+    ("name", "candidates"),
+    [
+        ("tanh", ["ELEMENT_WISE_TANH", "ACTIVATION_TANH"]),
+        ("LayerNormalization", ["MEAN_VARIANCE_NORMALIZATION1", "MEAN_VARIANCE_NORMALIZATION2"]),
+        ("layer_norm", ["MEAN_VARIANCE_NORMALIZATION1", "MEAN_VARIANCE_NORMALIZATION2"]),
+        ("Softmax", ["ACTIVATION_SOFTMAX", "ACTIVATION_SOFTMAX1"]),
+        ("linear", ["GEMM", "ACTIVATION_LINEAR"]),
+    ],
+)
+def test_of_several_operators_with_a_name_each_has_a_line(name: str, candidates: list[str]) -> None:
+    result = _ops(name)
+    assert result.exit_code == 0
+    title, *lines = result.stdout.splitlines()
+    assert title == f"{name} may be one of {len(candidates)} operators:"
+    assert lines == [f"  {candidate}: {operators()[candidate].summary}" for candidate in candidates]
+
+
+def test_aliases_name_operators_that_exist_and_lead_to_them() -> None:
+    for system, names in alias_facts().items():
+        for name, meant in names.items():
+            assert set(meant) <= operators().keys(), (system, name)
+            found = {operator.name for operator in find_operators(name)}
+            # A name that DirectML has too means DirectML's operator.
+            own = {each for each in found if each.replace("_", "") == name.replace("_", "").upper()}
+            assert found == own or set(meant) <= found, (system, name)
+
+
+def test_operators_without_another_name_are_few() -> None:
+    """Gradients, and what no other system has as an operator."""
+    named = {operator for names in alias_facts().values() for meant in names.values() for operator in meant}
+    unnamed = {name for name in operators() if name not in named and "_GRAD" not in name}
+    assert unnamed == {
+        "ELEMENT_WISE_BIT_COUNT",
+        "ELEMENT_WISE_DIFFERENCE_SQUARE",
+    }
 
 
 def test_description_at_a_level_shows_the_table_of_that_level() -> None:

@@ -45,18 +45,18 @@ def model() -> dict[str, Any]:
 
 
 @pytest.fixture
-def path(model: dict[str, Any], tmp_path: Path) -> Path:
+def path(model: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "model.json"
     path.write_text(json.dumps(model))
+    monkeypatch.chdir(tmp_path)
     return path
 
 
 def test_prints_and_files(path: Path) -> None:
-    target = path.parent / "y.npy"
     result = _run(path)
     assert result.exit_code == 0
-    assert result.stdout == f"Resource 'x': 0, 2, 0, 4\nResource 'x' written to '{target}'\n"
-    assert np.load(target).tolist() == [[0, 2], [0, 4]]
+    assert result.stdout == "Resource 'x': 0, 2, 0, 4\nResource 'x' written to 'y.npy'\n"
+    assert np.load("y.npy").tolist() == [[0, 2], [0, 4]]
 
 
 def test_every_device_prints_the_same(path: Path, device: Device) -> None:
@@ -65,8 +65,19 @@ def test_every_device_prints_the_same(path: Path, device: Device) -> None:
     assert result.stdout == _run(path).stdout
 
 
-def test_output_directory(path: Path, tmp_path: Path) -> None:
-    assert _run(path, "--output-directory", tmp_path / "a" / "b").exit_code == 0
+def test_files_go_to_the_current_directory(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert _run(path).exit_code == 0
+    assert (tmp_path / "elsewhere" / "y.npy").is_file()
+    assert not (tmp_path / "y.npy").exists()
+
+
+@pytest.mark.parametrize("option", ["--output-directory", "--output_path"])
+def test_output_directory(option: str, path: Path, tmp_path: Path) -> None:
+    assert _run(path, option, tmp_path / "a" / "b").exit_code == 0
     assert (tmp_path / "a" / "b" / "y.npy").is_file()
     assert not (tmp_path / "y.npy").exists()
 
@@ -112,21 +123,103 @@ def test_iterations_go_on_for_the_time_asked_for(path: Path) -> None:
     assert 2 <= int(found[1]) <= 5
 
 
+@pytest.mark.parametrize(
+    ("spelling", "options"),
+    [
+        ("-i 3", "--iterations 3"),
+        ("--dispatch_iterations 3", "--iterations 3"),
+        ("-i 3 -r 2", "--iterations 3 --repeat 2"),
+        ("--dispatch_iterations 3 --dispatch_repeat 2", "--iterations 3 --repeat 2"),
+        ("-i 3 -I 1", "--iterations 3 --interval 1"),
+        ("-i 3 --dispatch_interval 1", "--iterations 3 --interval 1"),
+        ("-i 3 -w 2 -v 1", "--iterations 3 --warmup 2 --timing"),
+        ("-i 3 --warmup_samples 2 --timing_verbosity 1", "--iterations 3 --warmup 2 --timing"),
+        ("-i 3 -v 2", "--iterations 3 --timing --samples"),
+        ("-i 3 -v 0", "--iterations 3"),
+        ("-d", ""),
+        ("--debug", ""),
+    ],
+)
+def test_options_of_dxdispatch_mean_the_same(spelling: str, options: str, path: Path) -> None:
+    given, meant = (
+        re.sub(r"\d+\.\d{4}", "T", _run(path, *each.split()).stdout) for each in (spelling, options)
+    )
+    assert given == meant
+    assert meant.endswith("Resource 'x' written to 'y.npy'\n")
+
+
+@pytest.mark.parametrize("option", ["-t", "--milliseconds_to_run"])
+def test_times_of_dxdispatch_mean_the_same(option: str, path: Path) -> None:
+    assert re.match(r"Dispatch 'relu': \d+ iterations, ", _run(path, option, "20").stdout)
+
+
+@pytest.mark.parametrize("option", ["-a", "--adapter"])
+def test_adapter_is_the_device(option: str, path: Path) -> None:
+    assert CliRunner().invoke(main, ["run", option, "reference", str(path)]).exit_code == 0
+    result = CliRunner().invoke(main, ["run", option, "GeForce", str(path)])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "'GeForce'" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["-m", "--model"])
+def test_model_may_be_an_option(option: str, path: Path) -> None:
+    assert _run(option, path).stdout.startswith("Resource 'x': 0, 2, 0, 4\n")
+    for wrong in ([option, path, path], []):
+        result = _run(*wrong)
+        assert result.exit_code == 2
+        assert "one MODEL is needed, as an argument or after --model" in result.stderr
+
+
+def test_model_may_come_from_standard_input(path: Path) -> None:
+    command = ["run", "--device", "reference", "-"]
+    result = CliRunner().invoke(main, command, input=path.read_bytes())
+    assert result.stdout.startswith("Resource 'x': 0, 2, 0, 4\n")
+
+
+@pytest.mark.parametrize("option", ["--input-directory", "--input_path"])
+def test_input_directory(option: str, path: Path, model: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "inputs").mkdir()
+    np.save(tmp_path / "inputs" / "x.npy", np.float32([5, -5, 6, -6]))
+    model["resources"]["x"] = {"initialValues": {"sourcePath": "x.npy"}}
+    path.write_text(json.dumps(model))
+    assert _run(path, option, tmp_path / "inputs").stdout.startswith("Resource 'x': 5, 0, 6, 0\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["-q", "compute"], "-q or --queue_type of DxDispatch has no meaning here: it concerns Direct3D"),
+        (["--queue_type=compute"], "it concerns Direct3D"),
+        (["--clear_shader_caches"], "--clear_shader_caches of DxDispatch has no meaning here"),
+        (["-o", "capture"], "the folder for outputs is --output-directory"),
+        (["-f", "a:1", "-f", "b:2"], "it concerns ONNX models, which cannot be run yet"),
+        (["-s"], "--device has cpu, cuda"),
+    ],
+)
+def test_options_of_dxdispatch_without_meaning_say_why(options: list[str], reason: str, path: Path) -> None:
+    for arguments in ([*options, path], [path, *options]):
+        result = _run(*arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert reason in " ".join(result.stderr.split())
+
+
 def test_verbose_print_starts_on_its_own_line(path: Path, model: dict[str, Any]) -> None:
     model["commands"][1]["verbose"] = True
     path.write_text(json.dumps(model))
     assert _run(path).stdout.startswith("Resource 'x':\n[0] 0.0 (0x00000000)\n[1] 2.0 (0x40000000)\n")
 
 
+_NO_TIMES = ["nan", "NaN", "-nan", "inf", "-inf", "-1", "1e999", "1e12", "soon", ""]
+_NO_COUNTS = ["0", "-1", "nan", "inf", "1e3", "0.5", "9" * 12, "9" * 5000, "x", ""]
+
+
 @pytest.mark.parametrize(
     "option",
     [
-        ["--iterations", "0"],
-        ["--repeat", "0"],
-        ["--warmup", "-1"],
-        ["--milliseconds", "-1"],
-        ["--interval", "soon"],
-        ["--threads", "0"],
+        *([option, value] for option in ("--milliseconds", "--interval") for value in _NO_TIMES),
+        *([option, value] for option in ("--iterations", "--repeat", "--threads") for value in _NO_COUNTS),
+        *(["--warmup", value] for value in _NO_COUNTS if value != "0"),
+        *(["--timing_verbosity", value] for value in ("3", "-1", "x")),
         ["--feature-level", "9_9"],
     ],
 )

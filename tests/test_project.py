@@ -86,6 +86,13 @@ def test_every_make_target_of_the_readme_exists(target: str) -> None:
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 
 
+def test_the_readme_is_short_and_shows_a_small_picture() -> None:
+    text = README.read_text(encoding="utf-8")
+    (picture,) = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text)
+    assert len(text) <= 6000
+    assert 0 < (ROOT / picture).stat().st_size <= 200_000
+
+
 def test_the_links_of_the_readme_lead_somewhere() -> None:
     links = re.findall(r"\]\(([^)#]+)", README.read_text(encoding="utf-8"))
     assert links

@@ -181,7 +181,7 @@ UNALIGNED = (
     ((2100, 8, 3, 5), ((0, 2, 3),)),
     ((2, 64, 3, 37), ((1,), (1, 2, 3))),
 )
-"""The same, with rows that are no multiples of 16 bytes though all of them together are."""
+"""Cases with rows that are no multiples of 16 bytes though all of them together are."""
 
 BROADCAST = (
     ((3, 600, 7, 7), (1, 2, 3), ((0,), (0, 1), (2, 3), (3,), (0, 1, 2, 3), None)),

@@ -27,7 +27,7 @@ Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 
 def results(case: Case) -> tuple[list[Bytes], list[Bytes], list[str]]:
-    """What the device and the reference write to the outputs, and the modes of the kernels that ran."""
+    """The outputs of the device and of the reference, and the modes of the kernels that ran."""
     generator = np.random.default_rng(crc32(case.name.encode()))
     layouts = (*case.program.inputs, *case.program.outputs)
     inputs = [random_input(layout, generator, case) for layout in case.program.inputs]

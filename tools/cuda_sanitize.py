@@ -23,7 +23,7 @@ _FOUND = 9
 
 
 def sanitizer() -> str | None:
-    """Where compute-sanitizer is: on the path, in the toolkit, or in its Python package."""
+    """The path of compute-sanitizer: on the path, in the toolkit, or in its Python package."""
     toolkit = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin")
     package = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin")
     return shutil.which("compute-sanitizer") or shutil.which(

@@ -72,7 +72,7 @@ def inverse_cosine_rest(t: mpf) -> mpf:
 
 
 def inverse_cosine_weight(t: mpf) -> mpf:
-    """What an error of inverse_cosine_rest is relative to acosh(1 + t)."""
+    """The relative error of acosh(1 + t) for an error of 1 in inverse_cosine_rest."""
     return t * mp.sqrt(2 * t) / mp.acosh(1 + t)
 
 
@@ -88,7 +88,7 @@ def log2_remainder(square: mpf) -> mpf:
 
 
 def log2_weight(square: mpf) -> mpf:
-    """What an error of log2_remainder is relative to the logarithm."""
+    """The relative error of the logarithm for an error of 1 in log2_remainder."""
     q = mp.sqrt(square)
     return q**3 * mp.log(2) / (2 * mp.atanh(q))
 
@@ -105,7 +105,7 @@ def tanh_remainder(square: mpf) -> mpf:
 
 
 def tanh_weight(square: mpf) -> mpf:
-    """What an error of tanh_remainder is relative to tanh(x)."""
+    """The relative error of tanh(x) for an error of 1 in tanh_remainder."""
     x = mp.sqrt(square)
     return x**3 / mp.tanh(x)
 
@@ -117,7 +117,7 @@ def erf_remainder(square: mpf) -> mpf:
 
 
 def erf_weight(square: mpf) -> mpf:
-    """What an error of erf_remainder is relative to erf(x)."""
+    """The relative error of erf(x) for an error of 1 in erf_remainder."""
     x = mp.sqrt(square)
     return x / mp.erf(x)
 
@@ -128,7 +128,7 @@ def erf_exponent(x: mpf) -> mpf:
 
 
 def erf_exponent_weight(x: mpf) -> mpf:
-    """What an error of erf_exponent is relative to erf(x)."""
+    """The relative error of erf(x) for an error of 1 in erf_exponent."""
     return x * mp.erfc(x) / mp.erf(x)
 
 
@@ -149,7 +149,7 @@ def tail_remainder(u: mpf) -> mpf:
 
 
 def tail_weight(u: mpf) -> mpf:
-    """What an error of tail_remainder is relative to the tail."""
+    """The relative error of the tail for an error of 1 in tail_remainder."""
     return u * TAIL_NUMERATOR / scaled_tail(u)
 
 

@@ -1,9 +1,10 @@
 """opendml: DirectML's operators, object model and graphs on any machine.
 
 Immediate functions (`dml.activation_celu(x, alpha=1.0)`), graphs (`dml.Graph`), and DirectML's objects
-(`dml.Device`, `dml.TensorDesc`,
-`dml.descs`, `dml.validate`). See `opendml ops` for every operator.
+(`dml.Device`, `dml.TensorDesc`, `dml.descs`, `dml.validate`). See `opendml ops` for every operator.
 """
+
+from typing import TYPE_CHECKING, NoReturn
 
 from opendml.errors import DeviceRemoved, Error, InvalidArgument, Unsupported
 from opendml.functions import *  # noqa: F403
@@ -138,3 +139,16 @@ __all__ = [
     "validate",
     *_functions,
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names: the modules behind them are not."""
+    return sorted([*__all__, "__all__", "__doc__", "__version__"])
+
+
+if not TYPE_CHECKING:  # to type checkers a missing name stays missing
+
+    def __getattr__(name: str) -> NoReturn:
+        from opendml.runtime.arguments import missing
+
+        raise missing(__name__, name, __all__)

@@ -2,4 +2,4 @@
 
 from opendml.cli import main
 
-main()
+main(prog_name="opendml")

@@ -6,14 +6,17 @@ Generated from opendml/spec/data by `python -m opendml.spec.generate`: change th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Never, TypeVar, overload
 
+from opendml.runtime.arguments import unexpected
 from opendml.runtime.immediate import call
-from opendml.spec.enums import AxisDirection, IsInfinityMode, ReduceFunction, RoundingMode, TensorDataType
+from opendml.spec.enums import AxisDirection, IsInfinityMode, ReduceFunction, RoundingMode
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias
+from opendml.spec.plain import DataTypeLike
 
 if TYPE_CHECKING:
     from opendml.runtime.device import Device
+    from opendml.runtime.host_array import Array
 
 T = TypeVar("T")
 
@@ -133,6 +136,7 @@ def element_wise_identity(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Copies each input element to the output, optionally after a scale and bias.
 
@@ -146,11 +150,12 @@ def element_wise_identity(
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; FLOAT64, INT64,
             UINT64 from 4_1; 1 to 8 dimensions (4 to 5 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_identity, unknown)
     results: T = call("ELEMENT_WISE_IDENTITY", (input,), (scale_bias,), out, device)
     return results
 
@@ -161,6 +166,7 @@ def element_wise_abs(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise absolute value.
 
@@ -174,11 +180,12 @@ def element_wise_abs(
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8 from 2_1; INT64 from 4_1; 1 to 8 dimensions (4
             below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_abs, unknown)
     results: T = call("ELEMENT_WISE_ABS", (input,), (scale_bias,), out, device)
     return results
 
@@ -189,6 +196,7 @@ def element_wise_acos(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise arccosine.
 
@@ -201,11 +209,12 @@ def element_wise_acos(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_acos, unknown)
     results: T = call("ELEMENT_WISE_ACOS", (input,), (scale_bias,), out, device)
     return results
 
@@ -216,6 +225,7 @@ def element_wise_add(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise sum of two tensors.
 
@@ -231,10 +241,12 @@ def element_wise_add(
             from 5_1; 1 to 8 dimensions (4 to 5 below 3_0). left-hand operand.
         b: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8, UINT16, UINT8
             from 5_1; 1 to 8 dimensions (4 to 5 below 3_0). right-hand operand; same DataType, DimensionCount
-            and Sizes as ATensor (the page offers no size-1 broadcasting).
+            and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_add, unknown)
     results: T = call("ELEMENT_WISE_ADD", (a, b), (), out, device)
     return results
 
@@ -245,6 +257,7 @@ def element_wise_asin(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise arcsine.
 
@@ -257,11 +270,12 @@ def element_wise_asin(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_asin, unknown)
     results: T = call("ELEMENT_WISE_ASIN", (input,), (scale_bias,), out, device)
     return results
 
@@ -272,6 +286,7 @@ def element_wise_atan(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise arctangent.
 
@@ -284,11 +299,12 @@ def element_wise_atan(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_atan, unknown)
     results: T = call("ELEMENT_WISE_ATAN", (input,), (scale_bias,), out, device)
     return results
 
@@ -299,6 +315,7 @@ def element_wise_ceil(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Rounds each element up to the nearest integer value.
 
@@ -311,11 +328,12 @@ def element_wise_ceil(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_ceil, unknown)
     results: T = call("ELEMENT_WISE_CEIL", (input,), (scale_bias,), out, device)
     return results
 
@@ -328,6 +346,7 @@ def element_wise_clip(
     max: float,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Clamps each element to the closed interval [Min, Max].
 
@@ -341,13 +360,14 @@ def element_wise_clip(
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
             5_0; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         min: Lower bound; smaller values become Min.
         max: Upper bound; larger values become Max.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_clip, unknown)
     results: T = call("ELEMENT_WISE_CLIP", (input,), (scale_bias, min, max), out, device)
     return results
 
@@ -356,11 +376,12 @@ def element_wise_clip1(
     input: T,
     *,
     scale_bias: ScaleBias | None = None,
-    min_max_data_type: TensorDataType,
+    min_max_data_type: DataTypeLike,
     min: int | float,
     max: int | float,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Clamps each element to [Min, Max], with bounds given in a typed scalar union.
 
@@ -372,14 +393,15 @@ def element_wise_clip1(
     Args:
         input: input, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8; 1 to 8
             dimensions. Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         min_max_data_type: DML_TENSOR_DATA_TYPE of Min and Max; must equal OutputTensor.DataType.
         min: Lower bound, read as MinMaxDataType; smaller values become Min.
         max: Upper bound, read as MinMaxDataType; larger values become Max.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_clip1, unknown)
     results: T = call("ELEMENT_WISE_CLIP1", (input,), (scale_bias, min_max_data_type, min, max), out, device)
     return results
 
@@ -392,6 +414,7 @@ def element_wise_clip_grad(
     max: float,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Backpropagation gradient of element-wise CLIP: passes the gradient through strictly inside (Min, Max),
     zero elsewhere.
@@ -413,6 +436,8 @@ def element_wise_clip_grad(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_clip_grad, unknown)
     results: T = call("ELEMENT_WISE_CLIP_GRAD", (input, input_gradient), (min, max), out, device)
     return results
 
@@ -421,11 +446,12 @@ def element_wise_clip_grad1(
     input: T | float,
     input_gradient: T | float,
     *,
-    min_max_data_type: TensorDataType,
+    min_max_data_type: DataTypeLike,
     min: int | float,
     max: int | float,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Backpropagation gradient of element-wise CLIP1: passes the gradient through strictly inside (Min, Max),
     zero elsewhere.
@@ -440,13 +466,14 @@ def element_wise_clip_grad1(
             dimensions. X, normally the InputTensor of the forward CLIP1.
         input_gradient: input, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8; 1
             to 8 dimensions. Incoming gradient, normally with the sizes of the forward output.
-        min_max_data_type: DML_TENSOR_DATA_TYPE of Min and Max; must equal OutputTensor.DataType (so written;
-            the field is OutputGradientTensor).
+        min_max_data_type: DML_TENSOR_DATA_TYPE of Min and Max; must equal OutputTensor.DataType.
         min: Read as MinMaxDataType; x at or below it gives gradient 0.
         max: Read as MinMaxDataType; x at or above it gives gradient 0.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_clip_grad1, unknown)
     results: T = call(
         "ELEMENT_WISE_CLIP_GRAD1",
         (input, input_gradient),
@@ -463,6 +490,7 @@ def element_wise_cos(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise trigonometric cosine.
 
@@ -475,11 +503,12 @@ def element_wise_cos(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_cos, unknown)
     results: T = call("ELEMENT_WISE_COS", (input,), (scale_bias,), out, device)
     return results
 
@@ -490,6 +519,7 @@ def element_wise_divide(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise quotient of ATensor over BTensor.
 
@@ -505,10 +535,12 @@ def element_wise_divide(
             from 6_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT16, INT8, UINT16, UINT8 from 5_1; INT64, UINT64
             from 6_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and
-            Sizes as ATensor (the page offers no size-1 broadcasting).
+            Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_divide, unknown)
     results: T = call("ELEMENT_WISE_DIVIDE", (a, b), (), out, device)
     return results
 
@@ -519,6 +551,7 @@ def element_wise_exp(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise natural exponential.
 
@@ -531,11 +564,12 @@ def element_wise_exp(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_exp, unknown)
     results: T = call("ELEMENT_WISE_EXP", (input,), (scale_bias,), out, device)
     return results
 
@@ -546,6 +580,7 @@ def element_wise_floor(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Rounds each element down to the nearest integer value.
 
@@ -558,11 +593,12 @@ def element_wise_floor(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_floor, unknown)
     results: T = call("ELEMENT_WISE_FLOOR", (input,), (scale_bias,), out, device)
     return results
 
@@ -573,6 +609,7 @@ def element_wise_log(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise natural (base e) logarithm.
 
@@ -585,11 +622,12 @@ def element_wise_log(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_log, unknown)
     results: T = call("ELEMENT_WISE_LOG", (input,), (scale_bias,), out, device)
     return results
 
@@ -600,6 +638,7 @@ def element_wise_logical_and(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise logical AND of two tensors.
 
@@ -611,21 +650,46 @@ def element_wise_logical_and(
     Args:
         a: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType,
-            DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+            DimensionCount and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_logical_and, unknown)
     results: T = call("ELEMENT_WISE_LOGICAL_AND", (a, b), (), out, device)
     return results
+
+
+@overload
+def element_wise_logical_equals(
+    a: Array | float,
+    b: Array | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_logical_equals(
+    a: T | float,
+    b: T | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_logical_equals(
     a: T | float,
     b: T | float,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise comparison: equal.
 
@@ -638,22 +702,47 @@ def element_wise_logical_equals(
             4_1; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
             4_1; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and Sizes
-            as ATensor (the page offers no size-1 broadcasting).
+            as ATensor.
         output_type: The type of the output; that of `out` when None, or UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_logical_equals, unknown)
     results: T = call("ELEMENT_WISE_LOGICAL_EQUALS", (a, b), (), out, device, output_type=output_type)
     return results
+
+
+@overload
+def element_wise_logical_greater_than(
+    a: Array | float,
+    b: Array | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_logical_greater_than(
+    a: T | float,
+    b: T | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_logical_greater_than(
     a: T | float,
     b: T | float,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise comparison: greater than.
 
@@ -666,22 +755,47 @@ def element_wise_logical_greater_than(
             4_1; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
             4_1; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and Sizes
-            as ATensor (the page offers no size-1 broadcasting).
+            as ATensor.
         output_type: The type of the output; that of `out` when None, or UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_logical_greater_than, unknown)
     results: T = call("ELEMENT_WISE_LOGICAL_GREATER_THAN", (a, b), (), out, device, output_type=output_type)
     return results
+
+
+@overload
+def element_wise_logical_less_than(
+    a: Array | float,
+    b: Array | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_logical_less_than(
+    a: T | float,
+    b: T | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_logical_less_than(
     a: T | float,
     b: T | float,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise comparison: less than.
 
@@ -694,22 +808,47 @@ def element_wise_logical_less_than(
             4_1; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
             4_1; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and Sizes
-            as ATensor (the page offers no size-1 broadcasting).
+            as ATensor.
         output_type: The type of the output; that of `out` when None, or UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_logical_less_than, unknown)
     results: T = call("ELEMENT_WISE_LOGICAL_LESS_THAN", (a, b), (), out, device, output_type=output_type)
     return results
+
+
+@overload
+def element_wise_logical_greater_than_or_equal(
+    a: Array | float,
+    b: Array | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_logical_greater_than_or_equal(
+    a: T | float,
+    b: T | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_logical_greater_than_or_equal(
     a: T | float,
     b: T | float,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise comparison: greater than or equal.
 
@@ -721,12 +860,13 @@ def element_wise_logical_greater_than_or_equal(
         a: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1; 1 to 8
             dimensions. left-hand operand.
         b: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1; 1 to 8
-            dimensions. right-hand operand; same DataType, DimensionCount and Sizes as ATensor (the page
-            offers no size-1 broadcasting).
+            dimensions. right-hand operand; same DataType, DimensionCount and Sizes as ATensor.
         output_type: The type of the output; that of `out` when None, or UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_logical_greater_than_or_equal, unknown)
     results: T = call(
         "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL",
         (a, b),
@@ -738,13 +878,36 @@ def element_wise_logical_greater_than_or_equal(
     return results
 
 
+@overload
+def element_wise_logical_less_than_or_equal(
+    a: Array | float,
+    b: Array | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
 def element_wise_logical_less_than_or_equal(
     a: T | float,
     b: T | float,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+) -> T: ...
+
+
+def element_wise_logical_less_than_or_equal(
+    a: T | float,
+    b: T | float,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise comparison: less than or equal.
 
@@ -756,12 +919,13 @@ def element_wise_logical_less_than_or_equal(
         a: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1; 1 to 8
             dimensions. left-hand operand.
         b: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1; 1 to 8
-            dimensions. right-hand operand; same DataType, DimensionCount and Sizes as ATensor (the page
-            offers no size-1 broadcasting).
+            dimensions. right-hand operand; same DataType, DimensionCount and Sizes as ATensor.
         output_type: The type of the output; that of `out` when None, or UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_logical_less_than_or_equal, unknown)
     results: T = call(
         "ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL",
         (a, b),
@@ -778,6 +942,7 @@ def element_wise_logical_not(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise logical NOT.
 
@@ -791,6 +956,8 @@ def element_wise_logical_not(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_logical_not, unknown)
     results: T = call("ELEMENT_WISE_LOGICAL_NOT", (input,), (), out, device)
     return results
 
@@ -801,6 +968,7 @@ def element_wise_logical_or(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise logical OR of two tensors.
 
@@ -812,10 +980,12 @@ def element_wise_logical_or(
     Args:
         a: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType,
-            DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+            DimensionCount and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_logical_or, unknown)
     results: T = call("ELEMENT_WISE_LOGICAL_OR", (a, b), (), out, device)
     return results
 
@@ -826,6 +996,7 @@ def element_wise_logical_xor(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise logical exclusive OR of two tensors.
 
@@ -837,10 +1008,12 @@ def element_wise_logical_xor(
     Args:
         a: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType,
-            DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+            DimensionCount and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_logical_xor, unknown)
     results: T = call("ELEMENT_WISE_LOGICAL_XOR", (a, b), (), out, device)
     return results
 
@@ -851,6 +1024,7 @@ def element_wise_max(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise larger of two tensors.
 
@@ -866,10 +1040,12 @@ def element_wise_max(
             5_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
             5_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and Sizes
-            as ATensor (the page offers no size-1 broadcasting).
+            as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_max, unknown)
     results: T = call("ELEMENT_WISE_MAX", (a, b), (), out, device)
     return results
 
@@ -880,6 +1056,7 @@ def element_wise_mean(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise average of two tensors.
 
@@ -894,11 +1071,12 @@ def element_wise_mean(
         a: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; 1 to 8 dimensions (4 below 3_0). left-hand
             operand.
         b: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; 1 to 8 dimensions (4 below 3_0). right-hand
-            operand; same DataType, DimensionCount and Sizes as ATensor (the page offers no size-1
-            broadcasting).
+            operand; same DataType, DimensionCount and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_mean, unknown)
     results: T = call("ELEMENT_WISE_MEAN", (a, b), (), out, device)
     return results
 
@@ -909,6 +1087,7 @@ def element_wise_min(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise smaller of two tensors.
 
@@ -924,10 +1103,12 @@ def element_wise_min(
             5_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
             5_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and Sizes
-            as ATensor (the page offers no size-1 broadcasting).
+            as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_min, unknown)
     results: T = call("ELEMENT_WISE_MIN", (a, b), (), out, device)
     return results
 
@@ -938,6 +1119,7 @@ def element_wise_multiply(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise product of two tensors.
 
@@ -953,10 +1135,12 @@ def element_wise_multiply(
             from 5_1; 1 to 8 dimensions (4 to 5 below 3_0). left-hand operand.
         b: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8, UINT16, UINT8
             from 5_1; 1 to 8 dimensions (4 to 5 below 3_0). right-hand operand; same DataType, DimensionCount
-            and Sizes as ATensor (the page offers no size-1 broadcasting).
+            and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_multiply, unknown)
     results: T = call("ELEMENT_WISE_MULTIPLY", (a, b), (), out, device)
     return results
 
@@ -968,6 +1152,7 @@ def element_wise_pow(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Raises each input element to the power of the matching exponent element.
 
@@ -984,12 +1169,13 @@ def element_wise_pow(
         exponent: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 3_0; 1 to 8
             dimensions (4 below 3_0). Exponent; same DimensionCount and Sizes as InputTensor; from 3_0 its
             DataType may differ from InputTensor's.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform (applies to
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x (applies to
             InputTensor, not to ExponentTensor).
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_pow, unknown)
     results: T = call("ELEMENT_WISE_POW", (input, exponent), (scale_bias,), out, device)
     return results
 
@@ -1001,6 +1187,7 @@ def element_wise_constant_pow(
     exponent: float,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Raises each element to a constant exponent.
 
@@ -1013,12 +1200,13 @@ def element_wise_constant_pow(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         exponent: Exponent applied to every element.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_constant_pow, unknown)
     results: T = call("ELEMENT_WISE_CONSTANT_POW", (input,), (scale_bias, exponent), out, device)
     return results
 
@@ -1029,6 +1217,7 @@ def element_wise_recip(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise reciprocal.
 
@@ -1041,11 +1230,12 @@ def element_wise_recip(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_recip, unknown)
     results: T = call("ELEMENT_WISE_RECIP", (input,), (scale_bias,), out, device)
     return results
 
@@ -1056,6 +1246,7 @@ def element_wise_sin(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise trigonometric sine.
 
@@ -1068,11 +1259,12 @@ def element_wise_sin(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_sin, unknown)
     results: T = call("ELEMENT_WISE_SIN", (input,), (scale_bias,), out, device)
     return results
 
@@ -1083,6 +1275,7 @@ def element_wise_sqrt(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise square root.
 
@@ -1095,11 +1288,12 @@ def element_wise_sqrt(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
-        scale_bias: DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input element is first mapped
-            by g(x) = x * scale + bias, then the operator is applied; absent = no pre-transform.
+        scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_sqrt, unknown)
     results: T = call("ELEMENT_WISE_SQRT", (input,), (scale_bias,), out, device)
     return results
 
@@ -1110,6 +1304,7 @@ def element_wise_difference_square(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Square of the element-wise difference.
 
@@ -1123,10 +1318,12 @@ def element_wise_difference_square(
     Args:
         a: input, FLOAT32, FLOAT16, INT32, UINT32; 1 to 8 dimensions. left-hand operand.
         b: input, FLOAT32, FLOAT16, INT32, UINT32; 1 to 8 dimensions. right-hand operand; same DataType,
-            DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+            DimensionCount and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_difference_square, unknown)
     results: T = call("ELEMENT_WISE_DIFFERENCE_SQUARE", (a, b), (), out, device)
     return results
 
@@ -1137,6 +1334,7 @@ def element_wise_atan_yx(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Two-argument arctangent with ATensor as the y axis and BTensor as the x axis.
 
@@ -1154,6 +1352,8 @@ def element_wise_atan_yx(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_atan_yx, unknown)
     results: T = call("ELEMENT_WISE_ATAN_YX", (a, b), (), out, device)
     return results
 
@@ -1164,6 +1364,7 @@ def element_wise_subtract(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise difference: B is taken away from A.
 
@@ -1182,6 +1383,8 @@ def element_wise_subtract(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_subtract, unknown)
     results: T = call("ELEMENT_WISE_SUBTRACT", (a, b), (), out, device)
     return results
 
@@ -1192,6 +1395,7 @@ def element_wise_tan(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Tangent of each element (trigonometric).
 
@@ -1208,6 +1412,8 @@ def element_wise_tan(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_tan, unknown)
     results: T = call("ELEMENT_WISE_TAN", (input,), (scale_bias,), out, device)
     return results
 
@@ -1219,6 +1425,7 @@ def element_wise_threshold(
     min: float,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Clamps every element from below at Min.
 
@@ -1238,8 +1445,34 @@ def element_wise_threshold(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_threshold, unknown)
     results: T = call("ELEMENT_WISE_THRESHOLD", (input,), (scale_bias, min), out, device)
     return results
+
+
+@overload
+def element_wise_quantize_linear(
+    input: Array | float,
+    scale: Array | float,
+    zero_point: Array | float | None = None,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_quantize_linear(
+    input: T | float,
+    scale: T | float,
+    zero_point: T | float | None = None,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_quantize_linear(
@@ -1247,9 +1480,10 @@ def element_wise_quantize_linear(
     scale: T | float,
     zero_point: T | float | None = None,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Linear quantization of each element with an element-wise scale and zero point into 8-bit integers,
     saturating.
@@ -1270,6 +1504,8 @@ def element_wise_quantize_linear(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_quantize_linear, unknown)
     results: T = call(
         "ELEMENT_WISE_QUANTIZE_LINEAR",
         (input, scale, zero_point),
@@ -1281,6 +1517,18 @@ def element_wise_quantize_linear(
     return results
 
 
+@overload
+def element_wise_dequantize_linear(
+    input: Array | float,
+    scale: Array | float,
+    zero_point: Array | float | None = None,
+    *,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
 def element_wise_dequantize_linear(
     input: T | float,
     scale: T | float,
@@ -1288,6 +1536,17 @@ def element_wise_dequantize_linear(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+) -> T: ...
+
+
+def element_wise_dequantize_linear(
+    input: T | float,
+    scale: T | float,
+    zero_point: T | float | None = None,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Linear dequantization of each integer element with an element-wise scale and zero point.
 
@@ -1306,17 +1565,42 @@ def element_wise_dequantize_linear(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_dequantize_linear, unknown)
     results: T = call("ELEMENT_WISE_DEQUANTIZE_LINEAR", (input, scale, zero_point), (), out, device)
     return results
+
+
+@overload
+def reduce(
+    input: Array,
+    *,
+    function: ReduceFunction | str,
+    axes: Sequence[int],
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def reduce(
+    input: T,
+    *,
+    function: ReduceFunction | str,
+    axes: Sequence[int],
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def reduce(
     input: T,
     *,
-    function: ReduceFunction,
+    function: ReduceFunction | str,
     axes: Sequence[int],
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Reduces one or more dimensions of the input with a chosen reduction function.
 
@@ -1335,18 +1619,45 @@ def reduce(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(reduce, unknown)
     results: T = call("REDUCE", (input,), (function, axes), out, device)
     return results
+
+
+@overload
+def argmin(
+    input: Array,
+    *,
+    axes: Sequence[int],
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def argmin(
+    input: T,
+    *,
+    axes: Sequence[int],
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def argmin(
     input: T,
     *,
     axes: Sequence[int],
-    axis_direction: AxisDirection = AxisDirection.INCREASING,
-    output_type: TensorDataType | None = None,
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Index of the minimum element within the reduced axes.
 
@@ -1365,18 +1676,45 @@ def argmin(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(argmin, unknown)
     results: T = call("ARGMIN", (input,), (axes, axis_direction), out, device, output_type=output_type)
     return results
+
+
+@overload
+def argmax(
+    input: Array,
+    *,
+    axes: Sequence[int],
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def argmax(
+    input: T,
+    *,
+    axes: Sequence[int],
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def argmax(
     input: T,
     *,
     axes: Sequence[int],
-    axis_direction: AxisDirection = AxisDirection.INCREASING,
-    output_type: TensorDataType | None = None,
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Index of the maximum element within the reduced axes.
 
@@ -1395,16 +1733,39 @@ def argmax(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(argmax, unknown)
     results: T = call("ARGMAX", (input,), (axes, axis_direction), out, device, output_type=output_type)
     return results
+
+
+@overload
+def cast(
+    input: Array,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def cast(
+    input: T,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def cast(
     input: T,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Converts each element to the data type of the output tensor.
 
@@ -1419,6 +1780,8 @@ def cast(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(cast, unknown)
     results: T = call("CAST", (input,), (), out, device, output_type=output_type)
     return results
 
@@ -1435,6 +1798,7 @@ def batch_normalization(
     fused_activation: OperatorDesc | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Normalizes the input with given mean and variance, then scales, shifts and optionally activates.
 
@@ -1456,6 +1820,8 @@ def batch_normalization(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(batch_normalization, unknown)
     results: T = call(
         "BATCH_NORMALIZATION",
         (input, mean, variance, scale, bias),
@@ -1477,6 +1843,7 @@ def mean_variance_normalization(
     fused_activation: OperatorDesc | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Normalizes with the mean and variance of the input itself, then scales, shifts and optionally
     activates.
@@ -1495,11 +1862,13 @@ def mean_variance_normalization(
         cross_channel: TRUE takes statistics over {ChannelCount, Height, Width}, FALSE over {Height, Width}
             per channel.
         normalize_variance: FALSE leaves the variance out.
-        epsilon: Against division by zero; typical default 0.00001.
+        epsilon: Against division by zero; usually 0.00001.
         fused_activation: Activation applied last.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(mean_variance_normalization, unknown)
     results: T = call(
         "MEAN_VARIANCE_NORMALIZATION",
         (input, scale, bias),
@@ -1520,6 +1889,7 @@ def local_response_normalization(
     bias: float = 1.0,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Divides each element by a power of the local sum of squares.
 
@@ -1530,14 +1900,16 @@ def local_response_normalization(
     Args:
         input: input, FLOAT32, FLOAT16; 4 dimensions. {BatchCount, ChannelCount, Height, Width}.
         cross_channel: TRUE sums across channels.
-        local_size: >= 1; elements summed per dimension: Width, Height and, per the page, also Channel when
-            CrossChannel is set.
-        alpha: Scaling; typical default 0.0001.
-        beta: Exponent; typical default 0.75.
-        bias: Typical default 1.
+        local_size: >= 1; elements summed per dimension: Width and Height, or Channel when CrossChannel is
+            set.
+        alpha: Scaling; usually 0.0001.
+        beta: Exponent; usually 0.75.
+        bias: Usually 1.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(local_response_normalization, unknown)
     results: T = call(
         "LOCAL_RESPONSE_NORMALIZATION",
         (input,),
@@ -1556,22 +1928,24 @@ def lp_normalization(
     p: int,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Divides every element by the Lp norm (L1 or L2) taken along one axis.
 
-        INFERRED (page gives no formula): norm = (sum over Axis of |x|^P)^(1/P); Output = x / max(norm,
-            Epsilon) or x / (norm + Epsilon) - how Epsilon enters is not stated
+        norm = (sum over Axis of |x|^P)^(1/P); Output = x / max(norm, Epsilon)
 
     DML_LP_NORMALIZATION_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). Data, any sizes.
-        axis: Axis along which the norm is taken (range not stated, must be a valid dimension index).
+        axis: Axis along which the norm is taken.
         epsilon: Guards against division by zero; recommended default 0.00001.
         p: Norm order, 1 or 2 only.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(lp_normalization, unknown)
     results: T = call("LP_NORMALIZATION", (input,), (axis, epsilon, p), out, device)
     return results
 
@@ -1581,6 +1955,7 @@ def element_wise_sign(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Sign of each element: -1, 0 or 1.
 
@@ -1597,16 +1972,39 @@ def element_wise_sign(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_sign, unknown)
     results: T = call("ELEMENT_WISE_SIGN", (input,), (), out, device)
     return results
+
+
+@overload
+def element_wise_is_nan(
+    input: Array,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_is_nan(
+    input: T,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_is_nan(
     input: T,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Writes 1 where the input element is an IEEE-754 NaN, 0 elsewhere.
 
@@ -1620,6 +2018,8 @@ def element_wise_is_nan(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_is_nan, unknown)
     results: T = call("ELEMENT_WISE_IS_NAN", (input,), (), out, device, output_type=output_type)
     return results
 
@@ -1629,6 +2029,7 @@ def element_wise_negate(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Changes the sign of each element.
 
@@ -1644,6 +2045,8 @@ def element_wise_negate(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_negate, unknown)
     results: T = call("ELEMENT_WISE_NEGATE", (input,), (), out, device)
     return results
 
@@ -1654,6 +2057,7 @@ def element_wise_erf(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Gaussian error function of each element.
 
@@ -1671,6 +2075,8 @@ def element_wise_erf(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_erf, unknown)
     results: T = call("ELEMENT_WISE_ERF", (input,), (scale_bias,), out, device)
     return results
 
@@ -1681,6 +2087,7 @@ def element_wise_sinh(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Hyperbolic sine of each element.
 
@@ -1698,6 +2105,8 @@ def element_wise_sinh(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_sinh, unknown)
     results: T = call("ELEMENT_WISE_SINH", (input,), (scale_bias,), out, device)
     return results
 
@@ -1708,6 +2117,7 @@ def element_wise_cosh(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Hyperbolic cosine of each element.
 
@@ -1725,6 +2135,8 @@ def element_wise_cosh(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_cosh, unknown)
     results: T = call("ELEMENT_WISE_COSH", (input,), (scale_bias,), out, device)
     return results
 
@@ -1735,6 +2147,7 @@ def element_wise_tanh(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Hyperbolic tangent of each element.
 
@@ -1752,6 +2165,8 @@ def element_wise_tanh(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_tanh, unknown)
     results: T = call("ELEMENT_WISE_TANH", (input,), (scale_bias,), out, device)
     return results
 
@@ -1762,6 +2177,7 @@ def element_wise_asinh(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Inverse hyperbolic sine of each element.
 
@@ -1779,6 +2195,8 @@ def element_wise_asinh(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_asinh, unknown)
     results: T = call("ELEMENT_WISE_ASINH", (input,), (scale_bias,), out, device)
     return results
 
@@ -1789,6 +2207,7 @@ def element_wise_acosh(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Inverse hyperbolic cosine of each element.
 
@@ -1806,6 +2225,8 @@ def element_wise_acosh(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_acosh, unknown)
     results: T = call("ELEMENT_WISE_ACOSH", (input,), (scale_bias,), out, device)
     return results
 
@@ -1816,6 +2237,7 @@ def element_wise_atanh(
     scale_bias: ScaleBias | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Inverse hyperbolic tangent of each element.
 
@@ -1833,8 +2255,32 @@ def element_wise_atanh(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_atanh, unknown)
     results: T = call("ELEMENT_WISE_ATANH", (input,), (scale_bias,), out, device)
     return results
+
+
+@overload
+def element_wise_if(
+    condition: Array | float,
+    a: Array | float,
+    b: Array | float,
+    *,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_if(
+    condition: T | float,
+    a: T | float,
+    b: T | float,
+    *,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_if(
@@ -1844,6 +2290,7 @@ def element_wise_if(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Picks each output element from A where the condition is non-zero, from B where it is zero.
 
@@ -1860,6 +2307,8 @@ def element_wise_if(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_if, unknown)
     results: T = call("ELEMENT_WISE_IF", (condition, a, b), (), out, device)
     return results
 
@@ -1871,6 +2320,7 @@ def element_wise_add1(
     fused_activation: OperatorDesc | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise sum with an optional fused activation.
 
@@ -1889,6 +2339,8 @@ def element_wise_add1(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_add1, unknown)
     results: T = call("ELEMENT_WISE_ADD1", (a, b), (fused_activation,), out, device)
     return results
 
@@ -1899,6 +2351,7 @@ def element_wise_bit_shift_left(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Logical left shift of each A element by the number of bits in the matching B element.
 
@@ -1913,6 +2366,8 @@ def element_wise_bit_shift_left(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_bit_shift_left, unknown)
     results: T = call("ELEMENT_WISE_BIT_SHIFT_LEFT", (a, b), (), out, device)
     return results
 
@@ -1923,6 +2378,7 @@ def element_wise_bit_shift_right(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Logical right shift of each A element by the number of bits in the matching B element.
 
@@ -1937,6 +2393,8 @@ def element_wise_bit_shift_right(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_bit_shift_right, unknown)
     results: T = call("ELEMENT_WISE_BIT_SHIFT_RIGHT", (a, b), (), out, device)
     return results
 
@@ -1944,9 +2402,10 @@ def element_wise_bit_shift_right(
 def element_wise_round(
     input: T,
     *,
-    rounding_mode: RoundingMode = RoundingMode.HALVES_TO_NEAREST_EVEN,
+    rounding_mode: RoundingMode | str = RoundingMode.HALVES_TO_NEAREST_EVEN,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Rounds each element to an integral value in the chosen mode.
 
@@ -1964,16 +2423,39 @@ def element_wise_round(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_round, unknown)
     results: T = call("ELEMENT_WISE_ROUND", (input,), (rounding_mode,), out, device)
     return results
+
+
+@overload
+def element_wise_is_infinity(
+    input: Array,
+    *,
+    infinity_mode: IsInfinityMode | str = IsInfinityMode.EITHER,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_is_infinity(
+    input: T,
+    *,
+    infinity_mode: IsInfinityMode | str = IsInfinityMode.EITHER,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_is_infinity(
     input: T,
     *,
-    infinity_mode: IsInfinityMode = IsInfinityMode.EITHER,
+    infinity_mode: IsInfinityMode | str = IsInfinityMode.EITHER,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Writes 1 where the element is an infinity of the chosen sign, 0 elsewhere.
 
@@ -1988,6 +2470,8 @@ def element_wise_is_infinity(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_is_infinity, unknown)
     results: T = call("ELEMENT_WISE_IS_INFINITY", (input,), (infinity_mode,), out, device)
     return results
 
@@ -1998,6 +2482,7 @@ def element_wise_modulus_truncate(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """C-style remainder of each pair of elements.
 
@@ -2016,6 +2501,8 @@ def element_wise_modulus_truncate(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_modulus_truncate, unknown)
     results: T = call("ELEMENT_WISE_MODULUS_TRUNCATE", (a, b), (), out, device)
     return results
 
@@ -2026,6 +2513,7 @@ def element_wise_modulus_floor(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Python-style modulus of each pair of elements.
 
@@ -2044,17 +2532,42 @@ def element_wise_modulus_floor(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_modulus_floor, unknown)
     results: T = call("ELEMENT_WISE_MODULUS_FLOOR", (a, b), (), out, device)
     return results
 
 
+@overload
 def fill_value_constant(
     *,
-    value_data_type: TensorDataType,
+    value_data_type: DataTypeLike,
+    value: int | float,
+    sizes: Sequence[int] | None = None,
+    out: None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def fill_value_constant(
+    *,
+    value_data_type: DataTypeLike,
+    value: int | float,
+    sizes: Sequence[int] | None = None,
+    out: T,
+    device: str | Device | None = None,
+) -> T: ...
+
+
+def fill_value_constant(
+    *,
+    value_data_type: DataTypeLike,
     value: int | float,
     sizes: Sequence[int] | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Fills the output with one constant.
 
@@ -2069,18 +2582,45 @@ def fill_value_constant(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(fill_value_constant, unknown)
     results: T = call("FILL_VALUE_CONSTANT", (), (value_data_type, value), out, device, sizes=sizes)
     return results
 
 
+@overload
 def fill_value_sequence(
     *,
-    value_data_type: TensorDataType,
+    value_data_type: DataTypeLike,
+    value_start: int | float,
+    value_delta: int | float,
+    sizes: Sequence[int] | None = None,
+    out: None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def fill_value_sequence(
+    *,
+    value_data_type: DataTypeLike,
+    value_start: int | float,
+    value_delta: int | float,
+    sizes: Sequence[int] | None = None,
+    out: T,
+    device: str | Device | None = None,
+) -> T: ...
+
+
+def fill_value_sequence(
+    *,
+    value_data_type: DataTypeLike,
     value_start: int | float,
     value_delta: int | float,
     sizes: Sequence[int] | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Fills the output with an arithmetic sequence in element order.
 
@@ -2096,6 +2636,8 @@ def fill_value_sequence(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(fill_value_sequence, unknown)
     results: T = call(
         "FILL_VALUE_SEQUENCE",
         (),
@@ -2111,10 +2653,11 @@ def cumulative_summation(
     input: T,
     *,
     axis: int,
-    axis_direction: AxisDirection = AxisDirection.INCREASING,
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
     has_exclusive_sum: bool = False,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Running sum along an axis, inclusive or exclusive, in either direction.
 
@@ -2134,6 +2677,8 @@ def cumulative_summation(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(cumulative_summation, unknown)
     results: T = call(
         "CUMULATIVE_SUMMATION",
         (input,),
@@ -2148,10 +2693,11 @@ def cumulative_product(
     input: T,
     *,
     axis: int,
-    axis_direction: AxisDirection = AxisDirection.INCREASING,
+    axis_direction: AxisDirection | str = AxisDirection.INCREASING,
     has_exclusive_product: bool = False,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Running product along an axis, inclusive or exclusive, in either direction.
 
@@ -2171,6 +2717,8 @@ def cumulative_product(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(cumulative_product, unknown)
     results: T = call(
         "CUMULATIVE_PRODUCT",
         (input,),
@@ -2192,6 +2740,7 @@ def mean_variance_normalization1(
     fused_activation: OperatorDesc | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Normalizes the input by mean and (optionally) variance computed over the listed axes, then applies
     optional scale, bias and fused activation.
@@ -2219,6 +2768,8 @@ def mean_variance_normalization1(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(mean_variance_normalization1, unknown)
     results: T = call(
         "MEAN_VARIANCE_NORMALIZATION1",
         (input, scale, bias),
@@ -2235,6 +2786,7 @@ def element_wise_bit_and(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise bitwise AND of two tensors on their raw bit patterns.
 
@@ -2251,6 +2803,8 @@ def element_wise_bit_and(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_bit_and, unknown)
     results: T = call("ELEMENT_WISE_BIT_AND", (a, b), (), out, device)
     return results
 
@@ -2261,6 +2815,7 @@ def element_wise_bit_or(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise bitwise OR of two tensors on their raw bit patterns.
 
@@ -2277,6 +2832,8 @@ def element_wise_bit_or(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_bit_or, unknown)
     results: T = call("ELEMENT_WISE_BIT_OR", (a, b), (), out, device)
     return results
 
@@ -2287,6 +2844,7 @@ def element_wise_bit_xor(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise bitwise XOR of two tensors on their raw bit patterns.
 
@@ -2303,6 +2861,8 @@ def element_wise_bit_xor(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_bit_xor, unknown)
     results: T = call("ELEMENT_WISE_BIT_XOR", (a, b), (), out, device)
     return results
 
@@ -2312,6 +2872,7 @@ def element_wise_bit_not(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Element-wise bitwise complement on the raw bit pattern.
 
@@ -2326,16 +2887,39 @@ def element_wise_bit_not(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_bit_not, unknown)
     results: T = call("ELEMENT_WISE_BIT_NOT", (input,), (), out, device)
     return results
+
+
+@overload
+def element_wise_bit_count(
+    input: Array,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_bit_count(
+    input: T,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_bit_count(
     input: T,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Counts the bits set to 1 in the raw pattern of each element.
 
@@ -2350,6 +2934,8 @@ def element_wise_bit_count(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_bit_count, unknown)
     results: T = call("ELEMENT_WISE_BIT_COUNT", (input,), (), out, device, output_type=output_type)
     return results
 
@@ -2360,6 +2946,7 @@ def activation_relu_grad(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Backpropagates a gradient through ReLU: passes it where the forward input was positive, zero elsewhere.
 
@@ -2377,8 +2964,44 @@ def activation_relu_grad(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_relu_grad, unknown)
     results: T = call("ACTIVATION_RELU_GRAD", (input, input_gradient), (), out, device)
     return results
+
+
+@overload
+def element_wise_quantized_linear_add(
+    a: Array | float,
+    a_scale: Array | float,
+    a_zero_point: Array | float | None,
+    b: Array | float,
+    b_scale: Array | float,
+    b_zero_point: Array | float | None,
+    output_scale: Array | float,
+    output_zero_point: Array | float | None = None,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: Array | None = None,
+    device: str | Device | None = None,
+) -> Array: ...
+
+
+@overload
+def element_wise_quantized_linear_add(
+    a: T | float,
+    a_scale: T | float,
+    a_zero_point: T | float | None,
+    b: T | float,
+    b_scale: T | float,
+    b_zero_point: T | float | None,
+    output_scale: T | float,
+    output_zero_point: T | float | None = None,
+    *,
+    output_type: DataTypeLike | None = None,
+    out: T | None = None,
+    device: str | Device | None = None,
+) -> T: ...
 
 
 def element_wise_quantized_linear_add(
@@ -2391,9 +3014,10 @@ def element_wise_quantized_linear_add(
     output_scale: T | float,
     output_zero_point: T | float | None = None,
     *,
-    output_type: TensorDataType | None = None,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Adds two linearly quantized tensors element by element and requantizes the sum.
 
@@ -2416,6 +3040,8 @@ def element_wise_quantized_linear_add(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(element_wise_quantized_linear_add, unknown)
     results: T = call(
         "ELEMENT_WISE_QUANTIZED_LINEAR_ADD",
         (a, a_scale, a_zero_point, b, b_scale, b_zero_point, output_scale, output_zero_point),
@@ -2439,15 +3065,13 @@ def mean_variance_normalization2(
     fused_activation: OperatorDesc | None = None,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Normalizes the input by mean and/or variance computed over chosen axes, then applies optional scale,
     bias and fused activation; mean and variance can be switched on separately.
 
-        INFERRED (this page gives none): m = UseMean ? mean(Input over Axes) : 0; v = mean((Input - m)^2 over
-            Axes); y = UseVariance ? (Input - m) / sqrt(v + Epsilon) : (Input - m); Output =
-            FusedActivation(Scale * y + Bias). The MEAN_VARIANCE_NORMALIZATION1 page gives: Output =
-            FusedActivation(Scale * ((Input - Mean) / sqrt(Variance + Epsilon)) + Bias), and with
-            NormalizeVariance FALSE: Output = FusedActivation(Scale * (Input - Mean) + Bias)
+        m = UseMean ? mean(Input over Axes) : 0; v = mean((Input - m)^2 over Axes); y = UseVariance ? (Input -
+            m) / sqrt(v + Epsilon) : (Input - m); Output = FusedActivation(Scale * y + Bias)
 
     DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_3. Not in place.
 
@@ -2463,13 +3087,15 @@ def mean_variance_normalization2(
             ({BiasBatchCount, ChannelCount, BiasHeight, BiasWidth} below 4_0); level < 5_2: required if
             ScaleTensor present; >= 5_2 independent.
         axes: Axes over which mean and variance are computed.
-        use_mean: Page says only TBD. Inferred: subtract the mean when TRUE.
-        use_variance: Page says only TBD. Inferred: divide by sqrt(Variance + Epsilon) when TRUE.
+        use_mean: Subtracts the mean when TRUE.
+        use_variance: Divides by sqrt(Variance + Epsilon) when TRUE.
         epsilon: Added to the variance against division by zero; recommended default 0.00001.
         fused_activation: Activation desc applied after the normalization.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(mean_variance_normalization2, unknown)
     results: T = call(
         "MEAN_VARIANCE_NORMALIZATION2",
         (input, scale, bias),
@@ -2486,6 +3112,7 @@ def activation_elu(
     alpha: float = 1.0,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Exponential linear unit on every element.
 
@@ -2499,10 +3126,12 @@ def activation_elu(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
-        alpha: Coefficient; typical default 1.0.
+        alpha: Coefficient; usually 1.0.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_elu, unknown)
     results: T = call("ACTIVATION_ELU", (input,), (alpha,), out, device)
     return results
 
@@ -2513,6 +3142,7 @@ def activation_celu(
     alpha: float = 1.0,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Continuously differentiable exponential linear unit on every element.
 
@@ -2525,10 +3155,12 @@ def activation_celu(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.
-        alpha: Coefficient; typical default 1.0 (page gives no range; Alpha 0 would divide by zero).
+        alpha: Coefficient; usually 1.0.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_celu, unknown)
     results: T = call("ACTIVATION_CELU", (input,), (alpha,), out, device)
     return results
 
@@ -2538,6 +3170,7 @@ def activation_hardmax(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """For each row writes 1 at the first occurrence of the row's largest value and 0 elsewhere.
 
@@ -2552,6 +3185,8 @@ def activation_hardmax(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_hardmax, unknown)
     results: T = call("ACTIVATION_HARDMAX", (input,), (), out, device)
     return results
 
@@ -2562,6 +3197,7 @@ def activation_hardmax1(
     axes: Sequence[int],
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Writes 1 at the first maximum found over the given axes and 0 elsewhere.
 
@@ -2576,6 +3212,8 @@ def activation_hardmax1(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_hardmax1, unknown)
     results: T = call("ACTIVATION_HARDMAX1", (input,), (axes,), out, device)
     return results
 
@@ -2587,6 +3225,7 @@ def activation_hard_sigmoid(
     beta: float = 0.5,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Piecewise-linear sigmoid on every element.
 
@@ -2600,11 +3239,13 @@ def activation_hard_sigmoid(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
-        alpha: Coefficient; typical default 0.2.
-        beta: Coefficient; typical default 0.5.
+        alpha: Coefficient; usually 0.2.
+        beta: Coefficient; usually 0.5.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_hard_sigmoid, unknown)
     results: T = call("ACTIVATION_HARD_SIGMOID", (input,), (alpha, beta), out, device)
     return results
 
@@ -2614,6 +3255,7 @@ def activation_identity(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Copies every input element to the output.
 
@@ -2630,6 +3272,8 @@ def activation_identity(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_identity, unknown)
     results: T = call("ACTIVATION_IDENTITY", (input,), (), out, device)
     return results
 
@@ -2640,6 +3284,7 @@ def activation_leaky_relu(
     alpha: float = 0.01,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Rectified linear unit with a constant slope for negative elements.
 
@@ -2653,10 +3298,12 @@ def activation_leaky_relu(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
-        alpha: Slope for x < 0; typical default 0.01.
+        alpha: Slope for x < 0; usually 0.01.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_leaky_relu, unknown)
     results: T = call("ACTIVATION_LEAKY_RELU", (input,), (alpha,), out, device)
     return results
 
@@ -2668,6 +3315,7 @@ def activation_linear(
     beta: float,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Scales and shifts every element.
 
@@ -2681,11 +3329,13 @@ def activation_linear(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
-        alpha: Scale; no default given.
-        beta: Offset; no default given.
+        alpha: Scale.
+        beta: Offset.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_linear, unknown)
     results: T = call("ACTIVATION_LINEAR", (input,), (alpha, beta), out, device)
     return results
 
@@ -2695,6 +3345,7 @@ def activation_log_softmax(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Natural logarithm of softmax over each row.
 
@@ -2709,6 +3360,8 @@ def activation_log_softmax(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_log_softmax, unknown)
     results: T = call("ACTIVATION_LOG_SOFTMAX", (input,), (), out, device)
     return results
 
@@ -2719,6 +3372,7 @@ def activation_log_softmax1(
     axes: Sequence[int],
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Natural logarithm of softmax over the given axes.
 
@@ -2733,6 +3387,8 @@ def activation_log_softmax1(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_log_softmax1, unknown)
     results: T = call("ACTIVATION_LOG_SOFTMAX1", (input,), (axes,), out, device)
     return results
 
@@ -2743,6 +3399,7 @@ def activation_parameterized_relu(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Rectified linear unit whose negative slope is read per element from a tensor.
 
@@ -2762,6 +3419,8 @@ def activation_parameterized_relu(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_parameterized_relu, unknown)
     results: T = call("ACTIVATION_PARAMETERIZED_RELU", (input, slope), (), out, device)
     return results
 
@@ -2773,6 +3432,7 @@ def activation_parametric_softplus(
     beta: float,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Softplus with output and input coefficients.
 
@@ -2786,11 +3446,13 @@ def activation_parametric_softplus(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
-        alpha: Output coefficient; no default given.
-        beta: Input coefficient; no default given.
+        alpha: Output coefficient.
+        beta: Input coefficient.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_parametric_softplus, unknown)
     results: T = call("ACTIVATION_PARAMETRIC_SOFTPLUS", (input,), (alpha, beta), out, device)
     return results
 
@@ -2800,6 +3462,7 @@ def activation_relu(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Rectified linear unit on every element.
 
@@ -2816,6 +3479,8 @@ def activation_relu(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_relu, unknown)
     results: T = call("ACTIVATION_RELU", (input,), (), out, device)
     return results
 
@@ -2827,6 +3492,7 @@ def activation_scaled_elu(
     gamma: float = 1.0507,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Scaled exponential linear unit on every element.
 
@@ -2840,11 +3506,13 @@ def activation_scaled_elu(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
-        alpha: Typical default 1.6732.
-        gamma: Typical default 1.0507.
+        alpha: Usually 1.6732.
+        gamma: Usually 1.0507.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_scaled_elu, unknown)
     results: T = call("ACTIVATION_SCALED_ELU", (input,), (alpha, gamma), out, device)
     return results
 
@@ -2856,6 +3524,7 @@ def activation_scaled_tanh(
     beta: float = 0.5,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Scaled hyperbolic tangent on every element.
 
@@ -2869,11 +3538,13 @@ def activation_scaled_tanh(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
-        alpha: Typical default 1.0.
-        beta: Typical default 0.5.
+        alpha: Usually 1.0.
+        beta: Usually 0.5.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_scaled_tanh, unknown)
     results: T = call("ACTIVATION_SCALED_TANH", (input,), (alpha, beta), out, device)
     return results
 
@@ -2883,6 +3554,7 @@ def activation_sigmoid(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Logistic sigmoid on every element.
 
@@ -2899,6 +3571,8 @@ def activation_sigmoid(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_sigmoid, unknown)
     results: T = call("ACTIVATION_SIGMOID", (input,), (), out, device)
     return results
 
@@ -2908,6 +3582,7 @@ def activation_softmax(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Softmax over each row.
 
@@ -2923,6 +3598,8 @@ def activation_softmax(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_softmax, unknown)
     results: T = call("ACTIVATION_SOFTMAX", (input,), (), out, device)
     return results
 
@@ -2933,6 +3610,7 @@ def activation_softmax1(
     axes: Sequence[int],
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Softmax over the given axes.
 
@@ -2947,6 +3625,8 @@ def activation_softmax1(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_softmax1, unknown)
     results: T = call("ACTIVATION_SOFTMAX1", (input,), (axes,), out, device)
     return results
 
@@ -2957,6 +3637,7 @@ def activation_softplus(
     steepness: float = 1.0,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Softplus with a steepness coefficient.
 
@@ -2970,11 +3651,12 @@ def activation_softplus(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
-        steepness: Typical default 1.0; must be >= 1 below level 6_4 (page: cannot be less than 1); from 6_4
-            values below 1 are allowed (level history).
+        steepness: Usually 1.0; at least 1 below level 6_4; from 6_4 smaller values are allowed.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_softplus, unknown)
     results: T = call("ACTIVATION_SOFTPLUS", (input,), (steepness,), out, device)
     return results
 
@@ -2984,6 +3666,7 @@ def activation_softsign(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Softsign on every element.
 
@@ -3000,6 +3683,8 @@ def activation_softsign(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_softsign, unknown)
     results: T = call("ACTIVATION_SOFTSIGN", (input,), (), out, device)
     return results
 
@@ -3009,6 +3694,7 @@ def activation_tanh(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Hyperbolic tangent on every element.
 
@@ -3025,6 +3711,8 @@ def activation_tanh(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_tanh, unknown)
     results: T = call("ACTIVATION_TANH", (input,), (), out, device)
     return results
 
@@ -3035,6 +3723,7 @@ def activation_thresholded_relu(
     alpha: float = 1.0,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Passes elements above a threshold and zeroes the rest.
 
@@ -3048,10 +3737,12 @@ def activation_thresholded_relu(
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Any sizes
             (element-wise); source.
-        alpha: Threshold; typical default 1.0.
+        alpha: Threshold; usually 1.0.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_thresholded_relu, unknown)
     results: T = call("ACTIVATION_THRESHOLDED_RELU", (input,), (alpha,), out, device)
     return results
 
@@ -3063,6 +3754,7 @@ def activation_shrink(
     threshold: float = 0.5,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Shrinks elements beyond a threshold toward zero by a bias and zeroes the rest.
 
@@ -3076,11 +3768,13 @@ def activation_shrink(
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 5_1; 1 to 8 dimensions
             (4 to 5 below 3_0). Any sizes (element-wise); source.
-        bias: Typical default 0.0.
-        threshold: Typical default 0.5.
+        bias: Usually 0.0.
+        threshold: Usually 0.5.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_shrink, unknown)
     results: T = call("ACTIVATION_SHRINK", (input,), (bias, threshold), out, device)
     return results
 
@@ -3090,6 +3784,7 @@ def activation_gelu(
     *,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Gaussian error linear unit (erf form) on every element.
 
@@ -3105,6 +3800,8 @@ def activation_gelu(
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_gelu, unknown)
     results: T = call("ACTIVATION_GELU", (input,), (), out, device)
     return results
 
@@ -3115,6 +3812,7 @@ def activation_swish(
     sigmoid_input_scale: float = 1.0,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Swish: the element times the sigmoid of the scaled element.
 
@@ -3123,14 +3821,16 @@ def activation_swish(
     DML_ACTIVATION_SWISH_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_2. OutputTensor may be the same memory as
     InputTensor.
 
-    Greatest distance from the exact result, in ULP: FLOAT32 4.36, FLOAT16 0.518.
+    Greatest distance from the exact result, in ULP: FLOAT32 3.096, FLOAT16 0.518.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.
-        sigmoid_input_scale: Coefficient; typical default 1.0.
+        sigmoid_input_scale: Coefficient; usually 1.0.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_swish, unknown)
     results: T = call("ACTIVATION_SWISH", (input,), (sigmoid_input_scale,), out, device)
     return results
 
@@ -3142,6 +3842,7 @@ def activation_hard_swish(
     beta: float = 0.5,
     out: T | None = None,
     device: str | Device | None = None,
+    **unknown: Never,
 ) -> T:
     """Hard swish: the element times its hard sigmoid.
 
@@ -3154,10 +3855,12 @@ def activation_hard_swish(
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.
-        alpha: Scale; typical default 0.166667 (1/6).
-        beta: Bias; typical default 0.5.
+        alpha: Scale; usually 0.166667 (1/6).
+        beta: Bias; usually 0.5.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
     """
+    if unknown:
+        raise unexpected(activation_hard_swish, unknown)
     results: T = call("ACTIVATION_HARD_SWISH", (input,), (alpha, beta), out, device)
     return results

@@ -6,7 +6,17 @@ import math
 
 from opendml.compiler.kernel import fingerprint
 from opendml.compiler.simplify import simplify
-from opendml.program.functions import deviation, mean, square_root, variance
+from opendml.program.functions import (
+    deviation,
+    exp,
+    log,
+    mean,
+    reduce_sum,
+    rounded,
+    square_root,
+    variance,
+)
+from opendml.program.narrow import is_narrow
 from opendml.program.node import Node, Operation, convert, ordered, source
 from opendml.program.scalar_type import ScalarType
 
@@ -56,9 +66,31 @@ def test_widening_and_narrowing_again_is_left_out() -> None:
     ]
 
 
-def test_rounding_to_float16_between_fused_operators_is_left_out() -> None:
-    rounded = convert(convert(X + 1.0, ScalarType.FLOAT16), ScalarType.FLOAT32)
-    assert operations(simple(rounded)) == [Operation.SOURCE, Operation.ADD]
+def test_rounding_to_float16_between_fused_operators_is_kept() -> None:
+    half = convert(convert(X + 1.0, ScalarType.FLOAT16), ScalarType.FLOAT32)
+    assert operations(simple(half)).count(Operation.CONVERT) == 2
+
+
+def test_reading_bits_and_back_is_left_out_unless_a_function_would_look_behind_it() -> None:
+    assert operations(simple(rounded(X + 1.0))) == [Operation.SOURCE, Operation.ADD]
+    assert operations(simple(exp(rounded(X * X)))).count(Operation.BITCAST) == 2
+
+
+def cheap(root: Node) -> list[Operation]:
+    return [node.operation for node in ordered([simple(root)]) if is_narrow(node)]
+
+
+def test_functions_are_cheap_where_only_float16_is_made_of_them() -> None:
+    of_half, of_full = convert(exp(X) / X, ScalarType.FLOAT16), exp(X)
+    assert cheap(of_half) == [Operation.EXPONENTIAL, Operation.DIVIDE]
+    assert cheap(of_full) == []
+    assert cheap(convert(rounded(exp(X)), ScalarType.FLOAT16)) == []
+    assert cheap(log(convert(of_half, ScalarType.FLOAT32))) == [Operation.EXPONENTIAL, Operation.DIVIDE]
+
+
+def test_functions_of_reductions_are_not_cheap() -> None:
+    total = convert(reduce_sum(exp(X), [1]), ScalarType.FLOAT32)
+    assert cheap(convert(log(total) + X, ScalarType.FLOAT16)) == [Operation.EXPONENTIAL]
 
 
 def test_rounding_to_float32_on_the_way_from_float64_is_kept() -> None:

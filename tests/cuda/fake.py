@@ -89,6 +89,9 @@ class FakeExecutable:
     def allocate(self, size: int) -> Any:
         return self.device.allocate(size)
 
+    def instantiate_without_arena(self) -> FakeInstance:
+        return self.instantiate()
+
     def instantiate(self, arena: int | None = None) -> FakeInstance:
         return FakeInstance(self._program, self.device)
 

@@ -105,9 +105,24 @@ def test_arrays_of_jax_are_never_written(
     if not versioned:
         monkeypatch.setattr(UnversionedArray, "__module__", "jaxlib._jax")
     before = out.values.copy()
-    with pytest.raises(dml.InvalidArgument, match=r"ACTIVATION_RELU.OutputTensor: a read-only array"):
+    with pytest.raises(dml.InvalidArgument, match=r"activation_relu.out: a read-only array"):
         dml.activation_relu(FakeArray(values(4)), out=out)
     np.testing.assert_array_equal(out.values, before)
+
+
+@pytest.mark.parametrize("view", [(slice(5, 25),), (slice(19, None, -1),)], ids=["shifted", "reversed"])
+def test_in_place_holds_for_every_input_that_shares_memory(
+    devices: list[FakeDevice], view: tuple[slice, ...]
+) -> None:
+    memory = values(40)
+    x, y, before = FakeArray(memory[:20]), FakeArray(memory[view]), memory.copy()
+    dml.element_wise_add(x, FakeArray(values(40)[view]), out=FakeArray(values(20)))
+    for first, second, name in ((x, y, "b"), (y, x, "a")):
+        with pytest.raises(dml.InvalidArgument, match=f"element_wise_add.out: overlaps {name} in part"):
+            dml.element_wise_add(first, second, out=x)
+    np.testing.assert_array_equal(memory, before)
+    assert dml.element_wise_add(x, x, out=x) is x
+    np.testing.assert_array_equal(memory[:20], 2 * before[:20])
 
 
 def misfit(problem: str) -> tuple[list[Any], dict[str, Any]]:
@@ -142,22 +157,22 @@ def misfit(problem: str) -> tuple[list[Any], dict[str, Any]]:
 @pytest.mark.parametrize(
     ("problem", "text"),
     [
-        ("two devices", "ScaleTensor: on cuda:1, but InputTensor is on cuda:0"),
-        ("host scale", "ScaleTensor: in host memory, but InputTensor is on cuda:0"),
-        ("host input", "ScaleTensor: on cuda:0, but InputTensor is in host memory"),
-        ("host out", "OutputTensor: in host memory, but InputTensor is on cuda:0"),
-        ("no array", "ScaleTensor: list; an array is needed"),
-        ("asked for cpu", "InputTensor: on cuda:0, but the device is 'cpu'"),
-        ("asked for another", "InputTensor: on cuda:0, but the device is 'cuda:1'"),
-        ("elements", "InputTensor: INT32"),
-        ("sizes of out", r"OutputTensor: sizes \[2, 5\]; \[2, 4\] are needed"),
-        ("overlap in part", "OutputTensor: shares memory with InputTensor"),
-        ("overlap of out", "OutputTensor: strides"),
+        ("two devices", "scale: on cuda:1, but input is on cuda:0"),
+        ("host scale", "scale: in host memory, but input is on cuda:0"),
+        ("host input", "scale: on cuda:0, but input is in host memory"),
+        ("host out", "out: in host memory, but input is on cuda:0"),
+        ("no array", "scale: list; an array is needed"),
+        ("asked for cpu", "input: on cuda:0, but the device is 'cpu'"),
+        ("asked for another", "input: on cuda:0, but the device is 'cuda:1'"),
+        ("elements", "input: INT32"),
+        ("sizes of out", r"out: sizes \[2, 5\]; \[2, 4\] are needed"),
+        ("overlap in part", "out: shares memory with input"),
+        ("overlap of out", "out: strides"),
     ],
 )
 def test_misfits_are_named_and_nothing_runs(devices: list[FakeDevice], problem: str, text: str) -> None:
     tensors, arguments = misfit(problem)
-    with pytest.raises(dml.InvalidArgument, match="MEAN_VARIANCE_NORMALIZATION1." + text):
+    with pytest.raises(dml.InvalidArgument, match="mean_variance_normalization1." + text):
         dml.mean_variance_normalization1(*tensors, axes=[1], **arguments)
     assert not any(entry[0] == "run" for device in devices for entry in device.log)
 
@@ -166,7 +181,7 @@ def test_array_elsewhere_is_not_taken_for_an_absent_one(devices: list[FakeDevice
     x, bias = FakeArray(values(2, 4)), FakeArray(values(1, 4))
     dml.mean_variance_normalization1(x, None, bias, axes=[1])
     for scale in (values(1, 4), FakeArray(values(1, 4), device=1)):
-        with pytest.raises(dml.InvalidArgument, match=r"ScaleTensor: .*, but InputTensor is on cuda:0"):
+        with pytest.raises(dml.InvalidArgument, match=r"scale: .*, but input is on cuda:0"):
             dml.mean_variance_normalization1(x, scale, bias, axes=[1])
 
 
@@ -177,7 +192,7 @@ def test_array_that_cannot_be_exported_is_named(
         raise BufferError("sharded")
 
     monkeypatch.setattr(FakeArray, "__dlpack__", refuse)
-    with pytest.raises(dml.InvalidArgument, match=r"^ACTIVATION_RELU.InputTensor: FakeArray .*sharded"):
+    with pytest.raises(dml.InvalidArgument, match=r"^activation_relu.input: FakeArray .*sharded"):
         dml.activation_relu(FakeArray(values(4)))
 
 
@@ -258,6 +273,10 @@ def test_buffers_of_a_device_are_only_for_it(devices: list[FakeDevice]) -> None:
     [
         (FakeArray(values(3, 3)), "36 bytes; the tensor needs 48"),
         (FakeArray(values(3, 8)[:, ::2]), "not contiguous"),
+        (FakeArray(values(4, 3).T), "not contiguous in row-major order"),
+        (FakeArray(values(3, 4).astype(np.int32)), "elements of int32; the tensor is FLOAT32"),
+        (dml.BufferBinding(FakeArray(values(4, 3).T)), "not contiguous in row-major order"),
+        (dml.BufferBinding(FakeArray(values(3, 4).astype(np.float64))), "elements of float64"),
         (FakeArray(values(3, 4), writable=False), "a read-only buffer"),
     ],
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from opendml.compiler.fuse import fuse
@@ -17,6 +18,7 @@ from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import magic
 from opendml.targets.cuda.pattern import Form, Mode
 from opendml.targets.cuda.schedule import schedule
+from tests.targets.test_levels import random_program
 from tools.cuda_cases import Case, all_cases
 
 # What a block may ask for at most, in dynamic shared memory.
@@ -90,6 +92,13 @@ def machine_code(launch: Launch, capability: int) -> bytes:
 )
 def test_kernel_compiles(capability: int, launch: Launch) -> None:
     assert machine_code(launch, capability).startswith(b"\x7fELF")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_programs_over_repeated_values_compile(seed: int) -> None:
+    case = Case(str(seed), random_program(np.random.default_rng(seed)))
+    for launch in launches(case, MACHINES[90]):
+        assert machine_code(launch, 90).startswith(b"\x7fELF")
 
 
 @pytest.mark.parametrize("capability", MACHINES)

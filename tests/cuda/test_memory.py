@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from opendml.errors import DeviceRemoved, Unsupported
 from opendml.targets.cuda import driver
+from opendml.targets.cuda.memory import scratch
 from tests.cuda.fake_driver import FakeDriver, Result, use
 
 pytest.importorskip("cuda.bindings.nvrtc")
@@ -22,6 +24,9 @@ class CountingDriver(FakeDriver):
     CUfunction_attribute = SimpleNamespace(
         CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES="shared",
     )
+    CUmemAllocationType = SimpleNamespace(CU_MEM_ALLOCATION_TYPE_PINNED="pinned")
+    CUmemLocationType = SimpleNamespace(CU_MEM_LOCATION_TYPE_DEVICE="device")
+    CUmemPool_attribute = SimpleNamespace(CU_MEMPOOL_ATTR_RELEASE_THRESHOLD="threshold")
     CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_RELAXED="relaxed")
 
     def __init__(self, devices: int = 1) -> None:
@@ -67,6 +72,12 @@ class CountingDriver(FakeDriver):
         pointer = 4096 * (len(self.modes_of_allocations))
         self.taken[pointer] = size
         return Result(0), pointer
+
+    def CUmemPoolProps(self) -> SimpleNamespace:  # noqa: N802
+        return SimpleNamespace(location=SimpleNamespace())
+
+    def cuMemAllocFromPoolAsync(self, size: int, pool: Any, stream: Any) -> tuple[Result, int]:  # noqa: N802
+        return self.cuMemAllocAsync(size, stream)
 
     def cuFuncSetAttribute(self, function: Any, attribute: str, value: int) -> tuple[Result]:  # noqa: N802
         self.attributes[attribute] = value
@@ -120,6 +131,18 @@ def test_allocations_are_no_part_of_what_the_caller_records(counting: CountingDr
     assert memory.address
     assert set(counting.modes_of_allocations) == {"relaxed"}
     assert counting.capture_mode == "global"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_scratch_memory_is_given_back_to_its_stream(counting: CountingDriver, fails: bool) -> None:
+    device = driver.device()
+    with suppress(DeviceRemoved), scratch(device, 600, 5) as address:
+        assert counting.taken == {address: 600}
+        if fails:
+            raise DeviceRemoved("a launch failed")
+    assert not counting.taken
+    with pytest.raises(Unsupported, match=r"^cuda: out of memory: 1,001 bytes"), scratch(device, 1001, 5):
+        pass
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -65,7 +65,7 @@ def load(tmp_path: Path) -> Load:
     def load(model: Any) -> Model:
         path = tmp_path / "model.json"
         path.write_text(model if isinstance(model, str) else json.dumps(model), encoding="utf-8")
-        return dxdispatch.load(path)
+        return dxdispatch.load(path, tmp_path)
 
     return load
 

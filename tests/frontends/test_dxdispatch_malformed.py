@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from opendml import Device
 from opendml.errors import InvalidArgument, Unsupported
-from opendml.frontends.dxdispatch import Model
+from opendml.frontends.dxdispatch import Model, prepare
 
 ABSENT = object()
 
@@ -334,8 +335,29 @@ def test_text_that_is_no_model_is_reported_with_its_position(
 
 
 def test_deep_nesting_is_an_error_and_no_crash(load: Callable[[Any], Model]) -> None:
-    with pytest.raises(InvalidArgument, match="not valid JSON"):
+    with pytest.raises(InvalidArgument, match="more than 32 arrays and objects within each other"):
         load("[" * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("depth", "message"),
+    [
+        (10, r"^\$\.dispatchables\.celu: ELEMENT_WISE_ADD1\.FusedActivation: "),
+        (300, "more than 32 arrays and objects within each other"),
+    ],
+)
+def test_nested_fused_activations_are_an_error_and_no_crash(
+    depth: int, message: str, model: dict[str, Any], load: Callable[[Any], Model]
+) -> None:
+    tensor = model["dispatchables"]["celu"]["desc"]["InputTensor"]
+    desc: dict[str, Any] = {"ATensor": tensor, "BTensor": tensor, "OutputTensor": tensor}
+    model["dispatchables"]["celu"] = {"type": "ELEMENT_WISE_ADD1", "desc": desc}
+    model["commands"] = []
+    for _ in range(depth):
+        desc["FusedActivation"] = {"Type": "ELEMENT_WISE_ADD1", "Desc": {}}
+        desc = desc["FusedActivation"]["Desc"]
+    with pytest.raises(InvalidArgument, match=message):
+        prepare(load(model), Device("reference"))
 
 
 def test_bytes_that_are_no_text_are_an_error(tmp_path: Path) -> None:
@@ -371,7 +393,7 @@ def test_deferred_resources_are_unsupported(model: dict[str, Any], load: Callabl
 
 GARBAGE: list[Any] = [
     *[None, True, 0, -1, 2**64, 10**400, 0.5, -1e308],
-    *["", "x", "nan", "\0", "ü" * 300],
+    *["", "x", "nan", "\0", "\ud800", "ü" * 300],
     *[[], [[]], [None], {}, {"": {}}],
     *[{"type": "ACTIVATION_RELU"}, {"name": "x"}, {"sourcePath": "."}, {"valueCount": 2**32 - 1, "value": 0}],
 ]

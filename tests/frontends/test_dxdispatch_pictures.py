@@ -131,7 +131,7 @@ def test_pictures_without_pillow_are_refused_before_anything_runs(
 ) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
     resource = {"initialValuesDataType": "UINT8", "initialValues": [1, 2, 3, 4]}
-    with pytest.raises(Unsupported, match=r"pip install opendml\[image\]"):
+    with pytest.raises(Unsupported, match="pip install pillow"):
         load(
             {
                 "resources": {"r": resource},

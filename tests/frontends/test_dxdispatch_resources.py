@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 from opendml.errors import InvalidArgument
 from opendml.frontends import dxdispatch
 from opendml.frontends.dxdispatch import Model, values
+from opendml.frontends.dxdispatch.model import WriteFile
 from opendml.spec.enums import TensorDataType
 
 from .conftest import AddOneDevice
@@ -188,3 +191,81 @@ def test_source_beside_the_model_comes_before_the_current_directory(
     assert _buffer(load, resource).tobytes() == b"bbbb"
     (tmp_path / "a.dat").write_bytes(b"aaaa")
     assert _buffer(load, resource).tobytes() == b"aaaa"
+
+
+@pytest.fixture
+def model_with_files() -> dict[str, Any]:
+    """A model of which no file is there: what can only be known from them is left open."""
+    tensor = {"DataType": "FLOAT32", "Sizes": [4]}
+    desc = {"InputTensor": tensor, "OutputTensor": tensor}
+    bindings = {"InputTensor": "x", "OutputTensor": "y"}
+    return {
+        "resources": {
+            "x": {"initialValues": {"sourcePath": "no.npy"}},
+            "y": {"initialValuesDataType": "FLOAT32", "initialValues": {"sourcePath": "no.png"}},
+        },
+        "dispatchables": {"relu": {"type": "ACTIVATION_RELU", "desc": desc}},
+        "commands": [
+            {"type": "dispatch", "dispatchable": "relu", "bindings": bindings},
+            {"type": "print", "resource": "x"},
+            {
+                "type": "writeFile",
+                "resource": "y",
+                "targetPath": "/nowhere/y.png",
+                "dimensions": [1, 1, 2, 2],
+            },
+        ],
+    }
+
+
+def test_operators_are_read_without_files(
+    model_with_files: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(model_with_files))
+    (relu,) = dxdispatch.parse_operators(dxdispatch.read(path)).values()
+    assert (relu.name, relu.desc.operator) == ("relu", "ACTIVATION_RELU")
+    with pytest.raises(InvalidArgument, match=r"x\.initialValues\.sourcePath: expected a file in "):
+        dxdispatch.load(path)
+
+
+def test_without_files_all_else_is_still_checked(model_with_files: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    model_with_files["resources"]["x"]["size"] = 3
+    model_with_files["commands"][1]["resource"] = "z"
+    path.write_text(json.dumps(model_with_files))
+    with pytest.raises(InvalidArgument) as caught:
+        dxdispatch.parse_operators(dxdispatch.read(path))
+    assert caught.value.failures[0].startswith("$.resources.x.size: unknown field")
+    model_with_files["resources"]["x"].pop("size")
+    path.write_text(json.dumps(model_with_files))
+    with pytest.raises(InvalidArgument) as caught:
+        dxdispatch.parse_operators(dxdispatch.read(path))
+    assert caught.value.failures == (
+        '$.commands[1].resource: expected the name of a resource, got "z"; expected one of "x", "y"',
+    )
+
+
+def test_files_are_written_to_the_current_directory_unless_told(
+    model_with_files: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "models").mkdir()
+    path = tmp_path / "models" / "model.json"
+    resource = {"initialValuesDataType": "FLOAT32", "initialValues": [1]}
+    commands = [{"type": "writeFile", "resource": "x", "targetPath": "x.npy"}]
+    path.write_text(json.dumps({"resources": {"x": resource}, "dispatchables": {}, "commands": commands}))
+    monkeypatch.chdir(tmp_path)
+    (command,) = dxdispatch.load(path).commands
+    assert isinstance(command, WriteFile)
+    assert command.target.absolute() == tmp_path / "x.npy"
+
+
+def test_source_files_are_sought_in_the_input_directory(tmp_path: Path) -> None:
+    (tmp_path / "inputs").mkdir()
+    np.save(tmp_path / "inputs" / "a.npy", np.ones(3, np.float32))
+    path = tmp_path / "model.json"
+    resource = {"initialValues": {"sourcePath": "a.npy"}}
+    path.write_text(json.dumps({"resources": {"x": resource}, "dispatchables": {}, "commands": []}))
+    model = dxdispatch.load(path, input_directory=tmp_path / "inputs")
+    assert model.resources["x"].size_in_bytes == 12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import opendml as dml
 from opendml import FLOAT16, FLOAT32, Device, TensorDesc, descs
 from opendml.runtime.host_array import Array
-from tests.running import run, same_bits
+from tests.running import launches, run, same_bits
 
 RESOLUTION = {np.dtype(np.float32): 2e-6, np.dtype(np.float16): 2e-3}
 types = pytest.mark.parametrize("type", [np.float32, np.float16])
@@ -150,7 +151,8 @@ def responses(x: Array, axes: Sequence[int], size: int, alpha: float, beta: floa
         margins = [(before, size - 1 - before) if each == axis else (0, 0) for each in range(4)]
         windows = np.lib.stride_tricks.sliding_window_view(np.pad(squares, margins), size, axis)
         squares = windows.sum(-1)
-    return np.asarray(x / (bias + alpha / size * squares) ** beta)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(x / (bias + alpha / size * squares) ** beta)
 
 
 @types
@@ -167,6 +169,26 @@ def test_local_response_normalization(
             x, cross_channel=cross_channel, local_size=size, **settings, device=where
         )
         assert_close(result, wanted)
+
+
+@pytest.mark.parametrize("size", [33, 63, 1023, 1024, 1025, 1057, 2047, 5000])
+@pytest.mark.parametrize("special", [1.0, math.inf, math.nan])
+def test_local_response_normalization_over_large_regions(size: int, special: float, device: Device) -> None:
+    x = values(0, [1, 2100, 1, 2], np.float32)
+    x[0, 1500, 0, 1] = special
+    settings = {"alpha": 0.5, "beta": 0.75, "bias": 2.0}
+    wanted = responses(x, (1,), min(size, 4199), **settings | {"alpha": 0.5 * min(size, 4199) / size})
+    for where in (device, Device("reference")):
+        result = dml.local_response_normalization(
+            x, cross_channel=True, local_size=size, **settings, device=where
+        )
+        assert_close(result, wanted)
+
+
+def test_code_of_local_response_normalization_hardly_grows_with_its_regions() -> None:
+    image = TensorDesc(FLOAT32, [1, 262_144, 1, 3])
+    desc = descs.LocalResponseNormalization(image, image, cross_channel=True, local_size=262_144)
+    assert sum(len(each.pattern.loads) for each in launches(desc)) < 200
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])

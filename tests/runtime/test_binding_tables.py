@@ -88,6 +88,14 @@ REFUSED: dict[str, tuple[Callable[[], list[Any]], str]] = {
     "none for a tensor": (lambda: [None], "ACTIVATION_CELU.InputTensor: nothing is bound"),
     "no buffer": (lambda: [BufferBinding(None)], "ACTIVATION_CELU.InputTensor: nothing is bound"),
     "no array": (lambda: ["text"], "ACTIVATION_CELU.InputTensor: str; a contiguous buffer is needed"),
+    "another type": (
+        lambda: [BufferBinding(array(24).astype(np.float64))],
+        "ACTIVATION_CELU.InputTensor: elements of float64; the tensor is FLOAT32: bind an array of float32",
+    ),
+    "another order": (
+        lambda: [np.asfortranarray(array(24).reshape(2, 3, 4))],
+        "ACTIVATION_CELU.InputTensor: an array that is not contiguous in row-major order",
+    ),
     "too small": (
         lambda: [BufferBinding(array(23))],
         "ACTIVATION_CELU.InputTensor: 92 bytes; DirectML asks for 96 for the tensor",
@@ -126,7 +134,7 @@ REFUSED: dict[str, tuple[Callable[[], list[Any]], str]] = {
     ),
     "an array of bindings": (
         lambda: [BufferArrayBinding([array()])],
-        "ACTIVATION_CELU: inputs[0]: a BufferArrayBinding of 1; it must be for all tensors of a field",
+        "ACTIVATION_CELU: inputs[0]: a BufferArrayBinding of 1; it must be a list, for all tensors of a",
     ),
     "no list": (lambda: array(), "ACTIVATION_CELU: inputs: array("),
 }
@@ -138,11 +146,11 @@ def test_bindings_that_do_not_fit_are_refused_and_the_table_stays(case: str) -> 
     device = Device("cpu")
     table = device.create_binding_table(celu(device))
     table.bind_inputs([VALUES])
-    before = table.descriptors.bindings
+    before = table._descriptors.bindings
     with pytest.raises(InvalidArgument) as error:
         table.bind_inputs(make())
     assert message in str(error.value)
-    assert table.descriptors.bindings is before
+    assert table._descriptors.bindings is before
 
 
 def test_outputs_must_be_writable() -> None:
@@ -331,7 +339,7 @@ def test_an_array_of_tensors_is_bound_one_by_one_or_as_one() -> None:
         memory = slot_ranges("JOIN", "inputs", slots, bindings)
         assert [each.address for each in memory if each] == [x.ctypes.data, y.ctypes.data]
     for wrong in ([BufferArrayBinding([x])], [BufferArrayBinding([x, y, x])], [x, BufferArrayBinding([y])]):
-        with pytest.raises(InvalidArgument, match="it must be for all tensors of a field"):
+        with pytest.raises(InvalidArgument, match="it must be a list, for all tensors of a field"):
             slot_ranges("JOIN", "inputs", slots, wrong)
     with pytest.raises(InvalidArgument, match=r"JOIN.InputTensors\[1\]: nothing is bound"):
         slot_ranges("JOIN", "inputs", slots, [BufferArrayBinding([x, None])])

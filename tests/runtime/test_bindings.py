@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array as array_module
 from collections.abc import Callable
 from typing import Any
 
@@ -116,7 +117,7 @@ REFUSED: list[tuple[Callable[[], tuple[list[Any], list[Any]]], str]] = [
     (lambda: ([array(23)], [array()]), "ACTIVATION_CELU.InputTensor: 92 bytes; the tensor needs 96"),
     (lambda: ([array()], [array(23)]), "ACTIVATION_CELU.OutputTensor: 92 bytes; the tensor needs 96"),
     (
-        lambda: ([array()], [array(24, np.float16)]),
+        lambda: ([array()], [array(48, np.uint8)]),
         "ACTIVATION_CELU.OutputTensor: 48 bytes; the tensor needs 96",
     ),
     (lambda: ([misaligned()], [array()]), "FLOAT32 needs a multiple of 4"),
@@ -140,12 +141,77 @@ def test_bindings_that_do_not_fit_are_refused(
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize("type", [np.float64, np.float16, np.int32, np.uint32, np.complex64, np.bool_, ">f4"])
+@pytest.mark.parametrize("kind", ["cpu", "reference"])
+def test_arrays_of_other_types_are_refused(kind: str, type: Any) -> None:
+    compiled, other = compiled_celu(kind=kind), np.zeros(96, type)
+    for wrong in (other, memoryview(other) if other.dtype.isnative else other, dml.BufferBinding(other)):
+        with pytest.raises(
+            InvalidArgument, match=r"InputTensor: elements of .*; the tensor is FLOAT32: bind"
+        ):
+            compiled.bind([wrong], [array()])
+        with pytest.raises(
+            InvalidArgument, match=r"OutputTensor: elements of .*; the tensor is FLOAT32: bind"
+        ):
+            compiled.bind([array()], [wrong])
+
+
+def in_fortran_order() -> Any:
+    return np.asfortranarray(array().reshape(SIZES))
+
+
+def transposed() -> Any:
+    return array().reshape(4, 3, 2).T
+
+
+def reversed_rows() -> Any:
+    return array().reshape(SIZES)[::-1]
+
+
+@pytest.mark.parametrize("make", [in_fortran_order, transposed, reversed_rows])
+@pytest.mark.parametrize("wrap", [lambda array: array, memoryview, dml.BufferBinding])
+def test_arrays_in_another_order_are_refused(make: Callable[[], Any], wrap: Callable[[Any], Any]) -> None:
+    compiled = compiled_celu()
+    message = "an array that is not contiguous in row-major order, but has strides"
+    with pytest.raises(InvalidArgument, match=f"InputTensor: {message}"):
+        compiled.bind([wrap(make())], [array()])
+    with pytest.raises(InvalidArgument, match=f"OutputTensor: {message}"):
+        compiled.bind([array()], [wrap(make())])
+
+
+def test_an_array_that_is_laid_out_as_the_desc_is_bound_as_it_is() -> None:
+    memory = np.linspace(-2, 2, 96, dtype=np.float32)
+    for view in (
+        memory[:24].reshape(4, 3, 2).T,
+        memory.reshape(2, 3, 16)[:, :, ::4],
+        memory.reshape(16, 3, 2).T[:, :, 3:7],
+    ):
+        strides = [stride // 4 for stride in view.strides]
+        out = np.zeros(96, np.float32).reshape(16, 3, 2).T[:, :, 3:7]
+        output = TensorDesc(FLOAT32, SIZES, [stride // 4 for stride in out.strides])
+        compiled_celu(TensorDesc(FLOAT32, SIZES, strides), output).bind([view], [out]).dispatch()
+        assert same_bits(out.copy(), dml.activation_celu(view.copy()))
+        with pytest.raises(InvalidArgument, match="not contiguous in row-major order"):
+            compiled_celu().bind([view], [array()])
+
+
+def test_truth_values_are_bound_as_uint8_inputs() -> None:
+    device, tensor = Device("cpu"), TensorDesc(dml.UINT8, [4])
+    compiled = device.compile_operator(device.create_operator(descs.ElementWiseLogicalNot(tensor, tensor)))
+    truth, out = np.array([True, False, True, True]), np.zeros(4, np.uint8)
+    compiled.bind([truth], [out]).dispatch()
+    assert out.tolist() == [0, 1, 0, 0]
+    with pytest.raises(InvalidArgument, match="OutputTensor: elements of bool"):
+        compiled.bind([out], [truth])
+
+
 def test_any_object_with_the_buffer_protocol_can_be_bound() -> None:
     x = np.linspace(-1, 1, 24, dtype=np.float32)
     expected = dml.activation_celu(x)
     for inputs, output in [
         (x.tobytes(), bytearray(96)),
         (memoryview(x), np.zeros((2, 3, 4), np.float32)),
+        (x.reshape(6, 4), array_module.array("f", bytes(96))),
         (x.view(np.uint8), np.zeros(96, np.uint8)),
         (x.reshape(2, 3, 4), memoryview(bytearray(100))),
     ]:

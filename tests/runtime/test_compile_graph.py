@@ -250,11 +250,11 @@ def more_nodes(desc: GraphDesc, *nodes: Any) -> list[Any]:
 BROKEN: dict[str, tuple[Any, str]] = {
     "no input count": (
         lambda g, d: changed(g, input_count=-1),
-        "graph.input_count: -1; an integer of at least 0",
+        "graph.input_count: -1; an integer from 0 to 65536",
     ),
     "no outputs": (
         lambda g, d: changed(g, output_count=0),
-        "graph.output_count: 0; an integer of at least 1",
+        "graph.output_count: 0; an integer from 1 to 65536",
     ),
     "no nodes": (lambda g, d: changed(g, nodes=[]), "graph.nodes: []; a list of one or more nodes"),
     "no node": (lambda g, d: changed(g, nodes=more_nodes(g, celu())), "graph.nodes[2]: ActivationCelu("),
@@ -351,6 +351,19 @@ BROKEN: dict[str, tuple[Any, str]] = {
             intermediate_edges=[*g.intermediate_edges, IntermediateEdge(2, 0, 0, 0)],
         ),
         "graph.nodes[0].ACTIVATION_CELU.InputTensor: 96 bytes, but nodes[2], which leads to it, has 48",
+    ),
+    "other type of a constant": (
+        lambda g, d: changed(
+            g,
+            nodes=more_nodes(g, ConstantNode(VALUES.astype(np.int32))),
+            input_edges=[],
+            intermediate_edges=[*g.intermediate_edges, IntermediateEdge(2, 0, 0, 0)],
+        ),
+        "graph.nodes[2].data: elements of int32; the tensor is FLOAT32",
+    ),
+    "other order of a constant": (
+        lambda g, d: changed(g, nodes=more_nodes(g, ConstantNode(np.asfortranarray(VALUES)))),
+        "nodes[2].data: an array that is not contiguous in row-major order",
     ),
     "cycle": (
         lambda g, d: changed(

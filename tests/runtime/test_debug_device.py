@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +28,8 @@ from opendml import (
     descs,
 )
 from tests.running import same_bits
-from tests.runtime.object_model import PACKED, SIZES, VALUES, celu, elu
+from tests.runtime.object_model import PACKED, SIZES, VALUES, celu, elu, initialized
+from tests.runtime.test_recorder import recorded, table_for
 
 FLAT = TensorDesc(FLOAT32, [24])
 
@@ -143,3 +147,105 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "gone").rmdir()
     with pytest.raises(dml.Error, match="debug: cannot write"):
         bound.dispatch()
+
+
+class Dispatched:
+    """All ways to run work on a device whose debug function is `receive`."""
+
+    def __init__(self, kind: str, receive: Callable[[Intermediate], object]) -> None:
+        self.device = device = Device(kind, debug=lambda each: receive(each))
+        self.x, self.y = VALUES.copy(), np.zeros_like(VALUES)
+        graph = dml.Graph()
+        outputs = {"y": dml.activation_tanh(dml.activation_celu(graph.input("x", FLOAT32, SIZES)))}
+        model = graph.compile(outputs, device=device)
+        operator = celu(device)
+        staged = device.compile_graph(graph_desc(device))
+        initialized(device, operator)
+        recorder = recorded((operator, table_for(operator, [self.x], [self.y])))
+        bound = operator.bind([self.x], [self.y])
+        self.ways: dict[str, Callable[[], object]] = {
+            "model": lambda: model(x=self.x),
+            "model.run": lambda: model.run({"x": self.x}, {"y": self.y}),
+            "bound model": model.bind({"x": self.x}, {"y": self.y}).dispatch,
+            "bound operator": bound.dispatch,
+            "graph": staged.bind([self.x], [self.y]).dispatch,
+            "recorder": lambda: device.execute(recorder),
+            "recording": device.record([bound]).dispatch if device.cuda_index is None else bound.dispatch,
+        }
+
+
+WAYS = ["model", "model.run", "bound model", "bound operator", "graph", "recorder", "recording"]
+
+
+@pytest.mark.parametrize("outer", WAYS)
+@pytest.mark.parametrize("inner", WAYS)
+def test_a_debug_function_must_not_run_work_of_its_own_device(kind: str, outer: str, inner: str) -> None:
+    messages: list[str] = []
+
+    def receive(_: Intermediate) -> None:
+        work.x.fill(9)
+        with pytest.raises(InvalidArgument) as error:
+            work.ways[inner]()
+        messages.append(str(error.value))
+        work.x[...] = VALUES
+
+    work = Dispatched(kind, receive)
+    plain = Dispatched(kind, lambda _: None)
+    work.ways[outer]()
+    plain.ways[outer]()
+    assert set(messages) == {
+        "debug: the debug function runs work of its own device; use another device there"
+    }
+    assert same_bits(work.y, plain.y)
+    work.ways[outer]()
+
+
+def test_a_debug_function_may_use_other_devices_and_immediate_functions(kind: str) -> None:
+    seen: list[Any] = []
+    other = Dispatched(kind, lambda _: None)
+
+    def receive(each: Intermediate) -> None:
+        other.ways["model"]()
+        seen.append(dml.activation_identity(each.values, device=kind))
+
+    work = Dispatched(kind, receive)
+    work.ways["bound operator"]()
+    assert same_bits(seen[0], work.y)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_a_debug_function_raises_ends_the_dispatch_and_only_that(kind: str, way: str) -> None:
+    problems = [ValueError("not again"), KeyboardInterrupt()]
+
+    def receive(_: Intermediate) -> None:
+        if problems:
+            raise problems[0]
+
+    work = Dispatched(kind, receive)
+    while problems:
+        with pytest.raises(type(problems[0])) as error:
+            work.ways[way]()
+        assert error.value is problems.pop(0)
+    work.ways[way]()
+    plain = Dispatched(kind, lambda _: None)
+    plain.ways[way]()
+    assert same_bits(work.y, plain.y)
+
+
+def test_threads_that_dispatch_on_a_debug_device_each_call_its_function() -> None:
+    shown: list[tuple[int, Intermediate]] = []
+    device = Device("cpu", debug=lambda each: shown.append((threading.get_ident(), each)))
+    graph = dml.Graph()
+    model = graph.compile({"y": dml.activation_celu(graph.input("x", FLOAT32, [1]))}, device=device)
+
+    def work(number: int) -> int:
+        for _ in range(50):
+            model(x=np.full(1, number, np.float32))
+        return threading.get_ident()
+
+    with ThreadPoolExecutor(4) as threads:
+        names = list(threads.map(work, range(1, 5)))
+    assert sorted(each.sequence for _, each in shown) == list(range(200))
+    for number, name in enumerate(names, 1):
+        mine = [float(each.values[0]) for ident, each in shown if ident == name]
+        assert mine.count(number) == 50

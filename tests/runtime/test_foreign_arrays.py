@@ -121,3 +121,11 @@ def test_views_of_other_libraries_keep_their_strides(torch: Any) -> None:
     assert np.allclose(y.numpy(), elu(VALUES).transpose(1, 0, 2), rtol=1e-6)
     with pytest.raises(InvalidArgument, match="an array that is not contiguous"):
         celu(Device("cpu")).bind([x], [torch.zeros(SIZES)])
+
+
+def test_bindings_of_another_order_or_type_are_refused(torch: Any) -> None:
+    turned, wide = torch.zeros(SIZES[::-1]).permute(2, 1, 0), torch.zeros(SIZES, dtype=torch.float64)
+    for wrong, message in ((turned, "not contiguous in row-major order"), (wide, "elements of float64")):
+        for binding in (wrong, BufferBinding(wrong)):
+            with pytest.raises(InvalidArgument, match=f"InputTensor: .*{message}"):
+                celu(Device("cpu")).bind([binding], [torch.zeros(SIZES)])

@@ -263,11 +263,11 @@ def test_a_graph_refuses_what_does_not_belong_to_it() -> None:
         (lambda: graph.compile({"y": foreign}), "outputs['y']: not a tensor of this graph"),
         (lambda: graph.compile({"y": array}), "outputs['y']: not a tensor of this graph"),  # type: ignore[dict-item]
         (lambda: graph.compile({"y": x}, "gpu"), "device: 'gpu'"),
-        (lambda: normalize(x, foreign, axes=[0]), "ScaleTensor: not a tensor of this graph"),
+        (lambda: normalize(x, foreign, axes=[0]), "scale: not a tensor of this graph"),
         (lambda: normalize(x, array, axes=[0]), "make arrays constants of the graph"),  # type: ignore[misc]
         (lambda: dml.activation_relu(x, out=x), "out and device belong to the compiled graph"),
         (lambda: dml.activation_relu(x, device="cpu"), "out and device belong to the compiled graph"),
-        (lambda: normalize(x, axes=[1]), "MEAN_VARIANCE_NORMALIZATION1.Axes"),
+        (lambda: normalize(x, axes=[1]), "mean_variance_normalization1.axes"),
     ]:
         with pytest.raises(InvalidArgument) as error:
             build()
@@ -277,7 +277,7 @@ def test_a_graph_refuses_what_does_not_belong_to_it() -> None:
 def test_operators_of_a_graph_are_checked_at_its_level() -> None:
     graph = Graph(feature_level="2_0")
     x = graph.input("x", FLOAT32, [1, 1, 2, 2])
-    with pytest.raises(InvalidArgument, match="ACTIVATION_CELU"):
+    with pytest.raises(InvalidArgument, match="activation_celu"):
         dml.activation_celu(x)
     assert dml.activation_relu(x).sizes == (1, 1, 2, 2)
 
@@ -300,7 +300,7 @@ def test_types_change_within_a_graph_and_numbers_become_constants(device: Device
 def test_sizes_that_a_graph_would_have_to_extend_are_refused() -> None:
     graph = Graph()
     x, row = graph.input("x", FLOAT32, [2, 3]), graph.input("row", FLOAT32, [3])
-    with pytest.raises(InvalidArgument, match=r"ELEMENT_WISE_ADD\.BTensor"):
+    with pytest.raises(InvalidArgument, match=r"element_wise_add\.b"):
         dml.element_wise_add(x, row)
 
 

@@ -114,9 +114,50 @@ def test_views_that_overlap_in_part_are_refused_and_nothing_written(
 ) -> None:
     memory, x, out = make()
     before = memory.copy()
-    with pytest.raises(InvalidArgument, match=r"ACTIVATION_RELU.OutputTensor: overlaps InputTensor in part"):
+    with pytest.raises(InvalidArgument, match=r"activation_relu\.out: overlaps input in part"):
         dml.activation_relu(x, out=out)
     assert same_bits(memory, before)
+
+
+def shifted_second() -> tuple[Array, Array, Array]:
+    memory = ramp(40)
+    return memory, memory[:20], memory[5:25]
+
+
+def reversed_second() -> tuple[Array, Array, Array]:
+    memory = ramp(20)
+    return memory, memory, memory[::-1]
+
+
+def transposed_second() -> tuple[Array, Array, Array]:
+    memory = ramp(5, 5)
+    return memory, memory, memory.T
+
+
+def repeated_second() -> tuple[Array, Array, Array]:
+    memory = ramp(5, 5)
+    return memory, memory, memory[0]
+
+
+@pytest.mark.parametrize("make", [shifted_second, reversed_second, transposed_second, repeated_second])
+@pytest.mark.parametrize("function", [dml.element_wise_add, dml.element_wise_multiply])
+def test_in_place_holds_for_every_input_that_shares_memory(
+    function: Callable[..., Array], make: Callable[[], tuple[Array, Array, Array]]
+) -> None:
+    memory, x, y = make()
+    before = memory.copy()
+    function(x, y.copy(), out=x.copy())
+    for _ in range(2):  # the second call finds what the first one left in the caches
+        for first, second, name in ((x, y, "b"), (y, x, "a")):
+            with pytest.raises(InvalidArgument, match=f"element_wise_.*out: overlaps {name} in part"):
+                function(first, second, out=x)
+    assert same_bits(memory, before)
+
+
+def test_an_array_may_be_both_inputs_and_the_output() -> None:
+    x = ramp(5, 5)
+    assert same_bits(dml.element_wise_add(x, x, out=x), 2 * ramp(5, 5))
+    assert same_bits(dml.element_wise_subtract(np.ones_like(x), x, out=x), 1 - 2 * ramp(5, 5))
 
 
 def test_normalization_into_one_of_its_inputs_is_refused() -> None:
@@ -145,15 +186,15 @@ def read_only(*sizes: int) -> Array:
 @pytest.mark.parametrize(
     ("out", "message"),
     [
-        (read_only(2, 3), "ACTIVATION_RELU.OutputTensor: a read-only array; an output must be writable"),
+        (read_only(2, 3), "activation_relu.out: a read-only array; an output must be writable"),
         (writable_broadcast(2, 3), "an output must not overlap itself"),
         (sliding(), "an output must not overlap itself"),
-        (sevens(3, 2), "ACTIVATION_RELU.OutputTensor: sizes [3, 2]; [2, 3] are needed"),
-        (sevens(6), "ACTIVATION_RELU.OutputTensor: sizes [6]; [2, 3] are needed"),
-        (sevens(2, 3, type=np.float16), "ACTIVATION_RELU.OutputTensor: FLOAT16; FLOAT32 is needed"),
-        (sevens(2, 3, type=">f4"), "ACTIVATION_RELU.OutputTensor: elements of dtype('>f4')"),
+        (sevens(3, 2), "activation_relu.out: sizes [3, 2]; [2, 3] are needed"),
+        (sevens(6), "activation_relu.out: sizes [6]; [2, 3] are needed"),
+        (sevens(2, 3, type=np.float16), "activation_relu.out: FLOAT16; FLOAT32 is needed"),
+        (sevens(2, 3, type=">f4"), "activation_relu.out: elements of dtype('>f4')"),
         (np.zeros(25, np.uint8)[1:].view(np.float32).reshape(2, 3), "not aligned"),
-        ([[0.0] * 3] * 2, "ACTIVATION_RELU.OutputTensor: list; an array is needed"),
+        ([[0.0] * 3] * 2, "activation_relu.out: list; an array is needed"),
     ],
     ids=["read-only", "broadcast", "sliding", "sizes", "rank", "type", "byte-order", "misaligned", "list"],
 )
@@ -193,16 +234,16 @@ def test_what_was_accepted_once_is_checked_again_for_other_arrays_of_the_same_fo
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (None, "ACTIVATION_RELU.InputTensor: None; a tensor is needed"),
-        (3.0, "ACTIVATION_RELU.InputTensor: float; an array is needed"),
-        ([1.0, 2.0], "ACTIVATION_RELU.InputTensor: list; an array is needed"),
-        (np.array(["a"]), "ACTIVATION_RELU.InputTensor: elements of"),
-        (ramp(3).astype(">f4"), "ACTIVATION_RELU.InputTensor: elements of dtype('>f4')"),
-        (ramp(3).astype(np.complex64), "ACTIVATION_RELU.InputTensor: elements of dtype('complex64')"),
-        (ramp(3).astype(np.float64), "ACTIVATION_RELU.InputTensor"),
-        (np.zeros((), np.float32), "ACTIVATION_RELU.InputTensor"),
-        (np.zeros((2, 0, 3), np.float32), "ACTIVATION_RELU.InputTensor"),
-        (np.zeros((1,) * 9, np.float32), "ACTIVATION_RELU.InputTensor: 9 dimensions"),
+        (None, "activation_relu.input: None; a tensor is needed"),
+        (3.0, "activation_relu.input: float; an array is needed"),
+        ([1.0, 2.0], "activation_relu.input: list; an array is needed"),
+        (np.array(["a"]), "activation_relu.input: elements of"),
+        (ramp(3).astype(">f4"), "activation_relu.input: elements of dtype('>f4')"),
+        (ramp(3).astype(np.complex64), "activation_relu.input: elements of dtype('complex64')"),
+        (ramp(3).astype(np.float64), "activation_relu.input"),
+        (np.zeros((), np.float32), "activation_relu.input"),
+        (np.zeros((2, 0, 3), np.float32), "activation_relu.input"),
+        (np.zeros((1,) * 9, np.float32), "activation_relu.input: 9 dimensions"),
         (np.zeros(13, np.uint8)[1:].view(np.float32), "not aligned"),
     ],
     ids=lambda value: None if isinstance(value, str) else type(value).__name__,
@@ -211,6 +252,84 @@ def test_inputs_that_are_no_tensors_are_refused(x: Any, message: str) -> None:
     with pytest.raises(InvalidArgument) as error:
         dml.activation_relu(x)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: dml.activation_celu(ramp(3).astype(np.float64)),
+            "activation_celu.input: FLOAT64; DML_FEATURE_LEVEL_3_0 and above allow FLOAT32, FLOAT16; "
+            "use input.astype(np.float32)",
+        ),
+        (
+            lambda: dml.element_wise_add(ramp(3), ramp(3, type=np.float16)),
+            "element_wise_add.b: FLOAT16; must have the data type of a, FLOAT32; use b.astype(np.float32)",
+        ),
+        (
+            lambda: dml.element_wise_add(ramp(2, 3), ramp(2, 2)),
+            "element_wise_add.b: sizes [2, 2]; must be those of a, [2, 3]",
+        ),
+        (lambda: dml.activation_celu(ramp(3), alpha="x"), "activation_celu.alpha: 'x'; must be a number"),
+    ],
+    ids=["type", "other type", "sizes", "attribute"],
+)
+def test_a_message_names_the_argument_and_the_fix_once(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(InvalidArgument) as error:
+        call()
+    assert error.value.failures == (message,)
+
+
+def test_truth_values_are_uint8_inputs() -> None:
+    truth = np.array([True, False, True])
+    assert dml.element_wise_if(truth, ramp(3), 9.0).tolist() == [-2, 9, 2]
+    assert same_bits(dml.element_wise_logical_not(truth), np.array([0, 1, 0], np.uint8))
+    assert dml.cast(truth, output_type=np.float32).tolist() == [1, 0, 1]
+    with pytest.raises(InvalidArgument, match=r"element_wise_logical_not\.out: an array of truth values"):
+        dml.element_wise_logical_not(truth, out=np.empty(3, np.bool_))
+
+
+@pytest.mark.parametrize(
+    "type",
+    [dml.FLOAT16, "FLOAT16", "float16", np.float16, np.dtype(np.float16), np.dtype("float16")],
+    ids=repr,
+)
+def test_a_type_may_be_named_in_every_way(type: Any) -> None:
+    x = ramp(3)
+    assert dml.cast(x, output_type=type).dtype == np.float16
+    assert dml.fill_value_constant(value_data_type=type, value=1, sizes=[2]).dtype == np.float16
+    assert dml.TensorDesc(type, [2]) == dml.TensorDesc(dml.FLOAT16, [2])
+    assert dml.Graph().input("x", type, [2]).data_type is dml.FLOAT16
+    desc = dml.descs.FillValueConstant(value_data_type=type, value=1)
+    assert desc.value_data_type is dml.FLOAT16
+    assert dml.calc_buffer_tensor_size(type, [2]) == 4
+
+
+def test_types_of_pytorch_name_types() -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    assert dml.cast(ramp(3), output_type=torch.int8).dtype == np.int8
+    assert dml.TensorDesc(torch.bool, [2]).data_type is dml.UINT8
+    assert dml.cast(torch.tensor([True, False]), output_type=torch.float16).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("type", ["float33", "", np.dtype(">f4"), np.complex64, [], {}, 1], ids=str)
+def test_what_names_no_type_is_refused(type: Any) -> None:
+    with pytest.raises(InvalidArgument, match=r"cast\.output_type"):
+        dml.cast(ramp(3), output_type=type)
+    with pytest.raises(InvalidArgument, match=r"fill_value_constant\.value_data_type"):
+        dml.fill_value_constant(value_data_type=type, value=1, sizes=[2])
+
+
+def test_members_of_enumerations_may_be_named() -> None:
+    x = ramp(2, 3)
+    expected = dml.reduce(x, function=dml.ReduceFunction.LOG_SUM_EXP, axes=[1])
+    assert same_bits(dml.reduce(x, function="LOG_SUM_EXP", axes=[1]), expected)
+    assert dml.reduce(x, function="argmax", axes=[1]).tolist() == [[2], [2]]
+    desc = dml.descs.Reduce(function="sum", axes=[1])
+    assert desc == dml.descs.Reduce(function=dml.ReduceFunction.SUM, axes=[1])
+    assert desc.function is dml.ReduceFunction.SUM
+    with pytest.raises(InvalidArgument, match=r"reduce\.function: 'summ'; must be a ReduceFunction"):
+        dml.reduce(x, function="summ", axes=[1])
 
 
 def test_integers_stay_integers() -> None:
@@ -229,14 +348,14 @@ def test_numbers_and_smaller_arrays_are_repeated() -> None:
 def test_a_number_must_be_one_of_its_type() -> None:
     x = np.array([1, 2], np.uint8)
     for number in (2.5, -1, 256):
-        with pytest.raises(InvalidArgument, match=r"ELEMENT_WISE_ADD\.BTensor: .*whole number that UINT8"):
+        with pytest.raises(InvalidArgument, match=r"element_wise_add\.b: .*whole number that UINT8"):
             dml.element_wise_add(x, number)
-    with pytest.raises(InvalidArgument, match=r"ELEMENT_WISE_ADD\.ATensor: float"):
+    with pytest.raises(InvalidArgument, match=r"element_wise_add\.a: float"):
         dml.element_wise_add(1.0, 2.0)
 
 
 def test_sizes_that_do_not_fit_together_are_refused() -> None:
-    with pytest.raises(InvalidArgument, match=r"ELEMENT_WISE_ADD\.BTensor"):
+    with pytest.raises(InvalidArgument, match=r"element_wise_add\.b"):
         dml.element_wise_add(ramp(2, 3), ramp(2, 2))
 
 
@@ -244,7 +363,7 @@ def test_the_output_of_a_cast_has_the_type_that_is_asked_for() -> None:
     x = ramp(4)
     assert dml.cast(x, output_type=dml.FLOAT16).dtype == np.float16
     assert dml.cast(x, out=np.zeros(4, np.int8)).dtype == np.int8
-    with pytest.raises(InvalidArgument, match=r"CAST.OutputTensor: neither output_type nor an array"):
+    with pytest.raises(InvalidArgument, match=r"cast: neither output_type nor out"):
         dml.cast(x)
 
 
@@ -259,13 +378,37 @@ def test_the_output_type_follows_from_what_it_must_agree_with() -> None:
     assert dml.element_wise_dequantize_linear(condition, 0.5, 1).dtype == np.float32
 
 
+@pytest.mark.parametrize("type", [dml.UINT8, dml.INT8])
+def test_the_type_that_is_asked_for_decides(type: dml.TensorDataType) -> None:
+    x, dtype = ramp(3), np.dtype(type.name.lower())
+    for zero in (0, np.zeros((), dtype), np.zeros((3,), dtype), None):
+        assert dml.element_wise_quantize_linear(x, 0.1, zero, output_type=type).dtype == dtype
+    out = np.zeros(3, dtype)
+    assert dml.element_wise_quantize_linear(x, 0.1, 0, out=out) is out
+    graph = dml.Graph()
+    y = dml.element_wise_quantize_linear(graph.input("x", dml.FLOAT32, [3]), 0.1, 0, output_type=type)
+    assert y.data_type is type
+
+
+def test_a_type_that_contradicts_the_inputs_is_refused() -> None:
+    x = ramp(3)
+    with pytest.raises(
+        InvalidArgument, match=r"^element_wise_quantize_linear\.output_type: UINT8; must have"
+    ):
+        dml.element_wise_quantize_linear(x, 0.1, np.int8(0), output_type=dml.UINT8)
+    with pytest.raises(InvalidArgument, match=r"^cast\.out: FLOAT16; INT8 is needed"):
+        dml.cast(x, output_type=dml.INT8, out=x.astype(np.float16))
+    with pytest.raises(InvalidArgument, match=r"^argmax\.output_type: FLOAT32; .* allow INT64, INT32"):
+        dml.argmax(x, axes=[0], output_type=dml.FLOAT32)
+
+
 def test_operators_without_inputs_are_told_their_sizes() -> None:
     filled: Array = dml.fill_value_constant(value_data_type=dml.INT16, value=-3, sizes=[2, 2])
     assert same_bits(filled, np.full((2, 2), -3, np.int16))
     out = np.zeros((2, 2), np.float32)
     dml.fill_value_sequence(value_data_type=dml.FLOAT32, value_start=1, value_delta=0.5, out=out)
     assert out.tolist() == [[1, 1.5], [2, 2.5]]
-    with pytest.raises(InvalidArgument, match=r"FILL_VALUE_CONSTANT\.OutputTensor: neither sizes"):
+    with pytest.raises(InvalidArgument, match=r"fill_value_constant: neither sizes nor out"):
         dml.fill_value_constant(value_data_type=dml.INT16, value=-3)
 
 
@@ -278,13 +421,28 @@ def test_scales_that_differ_only_in_the_sign_of_zero_are_told_apart() -> None:
 
 @pytest.mark.parametrize(
     ("axes", "message"),
-    [([2], "Axes"), ([0, 0], "Axes"), ([-1], "Axes"), ("1", "Axes"), (None, "Axes")],
+    [([2], "axes"), ([0, 0], "axes"), ([-3], "axes"), ("1", "axes"), (None, "axes")],
     ids=str,
 )
 def test_wrong_axes_are_refused(axes: Any, message: str) -> None:
     with pytest.raises(InvalidArgument) as error:
         dml.mean_variance_normalization1(ramp(2, 3), axes=axes)
     assert message in str(error.value)
+
+
+def test_negative_axes_count_from_the_end() -> None:
+    x = ramp(2, 3, 4)
+    for axes, positive in (([-1], [2]), ((-3, 2), (0, 2)), (np.array([-2]), [1])):
+        assert same_bits(
+            dml.reduce(x, function="SUM", axes=axes), dml.reduce(x, function="SUM", axes=positive)
+        )
+    expected = dml.cumulative_summation(x, axis=1)
+    assert same_bits(dml.cumulative_summation(x, axis=-2), expected)
+    for wrong in (-4, 3):
+        with pytest.raises(InvalidArgument, match=r"cumulative_summation\.axis"):
+            dml.cumulative_summation(x, axis=wrong)
+    with pytest.raises(InvalidArgument, match=r"listed twice"):
+        dml.reduce(x, function="SUM", axes=[-1, 2])
 
 
 def test_axes_may_be_any_sequence_of_integers() -> None:
@@ -297,9 +455,9 @@ def test_axes_may_be_any_sequence_of_integers() -> None:
 def test_a_scale_of_other_sizes_broadcasts_or_is_refused() -> None:
     x = ramp(4, 6)
     dml.mean_variance_normalization1(x, ramp(1, 6), axes=[1])
-    with pytest.raises(InvalidArgument, match="ScaleTensor"):
+    with pytest.raises(InvalidArgument, match="scale"):
         dml.mean_variance_normalization1(x, ramp(2, 6), axes=[1])
-    with pytest.raises(InvalidArgument, match="BiasTensor"):
+    with pytest.raises(InvalidArgument, match=r"\.bias"):
         dml.mean_variance_normalization1(x, None, ramp(4, 6, type=np.float16), axes=[1])
 
 
@@ -307,7 +465,7 @@ def test_a_misaligned_bias_is_named_as_such() -> None:
     x = ramp(2, 3)
     dml.mean_variance_normalization1(x, None, ramp(2, 3), axes=[1])
     odd = np.zeros(25, np.uint8)[1:].view(np.float32).reshape(2, 3)
-    with pytest.raises(InvalidArgument, match="BiasTensor: memory that is not aligned"):
+    with pytest.raises(InvalidArgument, match="bias: memory that is not aligned"):
         dml.mean_variance_normalization1(x, None, odd, axes=[1])
 
 
@@ -336,7 +494,7 @@ def test_arrays_of_pytorch_come_back_as_their_own_kind() -> None:
     assert torch.equal(dml.activation_relu(x, out=x), result)
     half = dml.activation_celu(x.half())
     assert (half.dtype, half.shape) == (torch.float16, x.shape)
-    with pytest.raises(InvalidArgument, match="InputTensor"):
+    with pytest.raises(InvalidArgument, match=r"activation_relu\.input"):
         dml.activation_relu(x.to(torch.bfloat16))
 
 

@@ -136,11 +136,37 @@ def test_an_initializer_and_its_operators_in_one_recorder(any_device: Device) ->
     assert np.allclose(any_device.download(z), elu(normalized()), rtol=1e-5, atol=1e-5)
     assert operator.is_initialized
     assert other.is_initialized
-    with pytest.raises(InvalidArgument, match="is initialized already; that is done exactly once"):
+
+
+def test_an_executed_recorder_initializes_again_from_what_its_buffers_hold_now(any_device: Device) -> None:
+    operator, y = normalization(any_device), zeros(any_device)
+    scale, bias = SCALE.copy(), np.zeros_like(BIAS)
+    persistent = any_device.create_buffer(512)
+    initializer = any_device.create_operator_initializer([operator])
+    setup = initializer_table(initializer, [BufferArrayBinding([None, scale, bias])], [persistent])
+    x = any_device.upload(VALUES)
+    recorder = recorded(
+        (initializer, setup),
+        (operator, table_for(operator, [x, None, None], [y], persistent)),
+    )
+    for _ in range(2):
         any_device.execute(recorder)
+        assert np.allclose(any_device.download(y), normalized() - BIAS, rtol=1e-5, atol=1e-5)
+    bias[...] = BIAS
+    any_device.execute(recorder)
+    assert np.allclose(any_device.download(y), normalized(), rtol=1e-5, atol=1e-5)
 
 
-def test_an_operator_is_initialized_exactly_once() -> None:
+def test_a_recorder_with_only_an_initializer_is_executed_again(any_device: Device) -> None:
+    operator = celu(any_device)
+    initializer = any_device.create_operator_initializer([operator])
+    recorder = recorded((initializer, any_device.create_binding_table(initializer)))
+    for _ in range(3):
+        any_device.execute(recorder)
+    assert operator.is_initialized
+
+
+def test_an_operator_has_one_initialization() -> None:
     device = Device("cpu")
     operator = celu(device)
     first, second = (device.create_operator_initializer([operator]) for _ in range(2))
@@ -151,6 +177,8 @@ def test_an_operator_is_initialized_exactly_once() -> None:
     device.execute(recorded((first, tables[0])))
     with pytest.raises(InvalidArgument, match="ACTIVATION_CELU: is initialized already"):
         device.execute(recorded((second, tables[1])))
+    with pytest.raises(InvalidArgument, match="ACTIVATION_CELU: is initialized already"):
+        device.execute(recorded((first, tables[0])))
     with pytest.raises(InvalidArgument, match=r"operator initializer: \[0\] ACTIVATION_CELU is initialized"):
         device.create_operator_initializer([operator])
     other = celu(device)

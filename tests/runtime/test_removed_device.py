@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import opendml as dml
 from opendml import FLOAT32, Device, DeviceRemoved, FeatureLevel, InvalidArgument, TensorDataType, descs
+from tests.running import same_bits
 from tests.runtime.object_model import PACKED, SIZES, VALUES, celu, initialized
 from tests.runtime.test_compile_graph import two_nodes
 from tests.runtime.test_recorder import recorded, table_for
@@ -25,6 +27,7 @@ class Prepared:
         initialized(device, self.compiled)
         self.x, self.y = VALUES.copy(), np.full_like(VALUES, 7)
         self.bound = self.compiled.bind([self.x], [self.y])
+        self.held = self.bound.dispatch
         self.table = table_for(self.compiled, [self.x], [self.y])
         self.recorder = recorded((self.compiled, self.table))
         self.initializer = device.create_operator_initializer([self.other])
@@ -35,6 +38,9 @@ class Prepared:
         self.model = graph.compile(self.outputs, device=device)
         self.model(x=self.x)
         self.bound_model = self.model.bind({"x": self.x}, {"y": self.y})
+        self.held_model = self.bound_model.dispatch
+        self.recording = device.record([self.bound, self.bound_model])
+        self.held_recording = self.recording.dispatch
         dml.activation_celu(self.x, device=device)
 
 
@@ -70,6 +76,10 @@ CALLS: dict[str, Callable[[Prepared], Any]] = {
     "model.run": lambda p: p.model.run({"x": p.x}, {"y": p.y}),
     "model.bind": lambda p: p.model.bind({"x": p.x}, {"y": p.y}),
     "bound model": lambda p: p.bound_model.dispatch(),
+    "recording": lambda p: p.recording.dispatch(),
+    "dispatch, held": lambda p: p.held(),
+    "bound model's dispatch, held": lambda p: p.held_model(),
+    "recording's dispatch, held": lambda p: p.held_recording(),
 }
 
 
@@ -110,6 +120,41 @@ def test_other_devices_go_on() -> None:
     Device("cpu").remove("pulled out")
     celu(Device("cpu"))
     dml.activation_celu(VALUES)
+
+
+@pytest.fixture
+def defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Default devices of the test's own, which it may remove."""
+    monkeypatch.setattr("opendml.runtime.device._defaults", {})
+
+
+@pytest.mark.usefixtures("defaults")
+@pytest.mark.parametrize("kind", [None, "cpu", "reference"])
+def test_after_a_default_device_is_removed_the_next_call_gets_a_new_one(kind: str | None) -> None:
+    graph = dml.Graph()
+    outputs = {"y": dml.activation_celu(graph.input("x", FLOAT32, SIZES))}
+    model = graph.compile(outputs, device=kind)
+    expected = dml.activation_celu(VALUES, device=kind)
+    zero = dml.activation_celu(VALUES, alpha=0.0, device=kind)
+    model.device.remove("pulled out")
+    with pytest.raises(DeviceRemoved, match="pulled out"):
+        model(x=VALUES)
+    for _ in range(2):
+        assert same_bits(dml.activation_celu(VALUES, device=kind), expected)
+        assert same_bits(dml.activation_celu(VALUES, alpha=0.0, device=kind), zero)
+        assert same_bits(graph.compile(outputs, device=kind)(x=VALUES)["y"], expected)
+    assert graph.compile(outputs, device=kind).device is graph.compile(outputs, device=kind).device
+
+
+@pytest.mark.usefixtures("defaults")
+def test_threads_share_the_new_default_device() -> None:
+    graph = dml.Graph()
+    outputs = {"y": dml.activation_celu(graph.input("x", FLOAT32, SIZES))}
+    graph.compile(outputs).device.remove("pulled out")
+    with ThreadPoolExecutor(8) as threads:
+        devices = list(threads.map(lambda _: graph.compile(outputs).device, range(8)))
+    assert len({id(device) for device in devices}) == 1
+    assert devices[0].removed_reason is None
 
 
 def test_feature_support() -> None:

@@ -67,7 +67,7 @@ WRONG: list[tuple[str, str, Any, str]] = [
         PaddingMode.EDGE,
         ": <PaddingMode.EDGE: 1>; must be a RoundingMode, such as RoundingMode.TOWARD_INFINITY",
     ),
-    ("REDUCE", "Function", "SUM", ": 'SUM'; must be a ReduceFunction, such as ReduceFunction.SUM_SQUARE"),
+    ("REDUCE", "Function", "SUMM", ": 'SUMM'; must be a ReduceFunction, such as ReduceFunction.SUM_SQUARE"),
 ]
 
 

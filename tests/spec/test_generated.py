@@ -84,6 +84,7 @@ def test_immediate_functions_take_tensors_then_attributes() -> None:
     by_function = {operator.function_name: operator for operator in operators().values()}
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     assert functions
+    last = {function.name: function for function in functions}
     for function in functions:
         operator = by_function[function.name]
         inputs = [field.python_name for field in operator.tensors if field.kind == "INPUT_TENSOR"]
@@ -93,7 +94,9 @@ def test_immediate_functions_take_tensors_then_attributes() -> None:
         ]
         keywords = [*attributes, *operator.output_arguments, "out", "device"]
         assert [argument.arg for argument in function.args.kwonlyargs] == keywords
-        assert ast.get_docstring(function)
+        is_overload = function is not last[function.name]
+        assert bool(function.decorator_list) == is_overload
+        assert bool(ast.get_docstring(function)) != is_overload
 
 
 @pytest.mark.parametrize("operator", NAMES)

@@ -138,7 +138,7 @@ def test_an_input_may_be_owned() -> None:
             ".GuaranteedBaseOffsetAlignment: None; " + ALIGNMENT,
         ),
         (TensorDesc(1, [3]), ".DataType: 1; must be a TensorDataType"),  # type: ignore[arg-type]
-        (TensorDesc("FLOAT32", [3]), ".DataType: 'FLOAT32'; must be a TensorDataType"),  # type: ignore[arg-type]
+        (TensorDesc("FLOAT33", [3]), ".DataType: 'FLOAT33'; must be a TensorDataType"),
         (
             TensorDesc(TensorDataType.UNKNOWN, [3]),
             ": UNKNOWN; DML_FEATURE_LEVEL_3_0 and above allow FLOAT32, FLOAT16",

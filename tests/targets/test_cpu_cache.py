@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import opendml as dml
+from opendml import Unsupported
+from opendml.targets import object_cache
+from opendml.targets.cpu import engine
+from opendml.targets.object_cache import cache_directory, compiler_digest, read_object, write_object
 
 SCRIPT = """
 import numpy as np, opendml as dml
@@ -61,3 +71,102 @@ def test_processes_can_fill_the_cache_at_once(tmp_path: Path) -> None:
     processes = [subprocess.Popen([sys.executable, "-c", SCRIPT], env=environment) for _ in range(4)]
     assert [process.wait() for process in processes] == [0, 0, 0, 0]
     assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_a_user_without_a_home_needs_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for variable in ("OPENDML_CACHE_DIRECTORY", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    assert cache_directory() is None
+    write_object("key", b"code")
+    assert read_object("key") is None
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "no space"), KeyboardInterrupt()])
+@pytest.mark.parametrize("step", ["os.fdopen", "pathlib.Path.replace"])
+def test_what_cannot_be_written_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, step: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setenv("OPENDML_CACHE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(step, fail)
+    with nullcontext() if isinstance(error, OSError) else pytest.raises(KeyboardInterrupt):
+        write_object("key", b"code")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+def test_keys_depend_on_all_code_that_shapes_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    package = tmp_path / "opendml"
+    shutil.copytree(Path(object_cache.__file__).parents[1], package)
+    monkeypatch.setattr(object_cache, "__file__", str(package / "targets" / "object_cache.py"))
+    digest = compiler_digest.__wrapped__
+    before = digest(target)
+    assert digest(target) == before
+    names = ["functions", "rarely", "node", "scalar_type", "vector_math", "half_math"]
+    for path in [
+        *(package / "program" / f"{name}.py" for name in names),
+        package / "compiler" / "simplify.py",
+        package / "targets" / target / "expression.py",
+    ]:
+        content = path.read_bytes()
+        path.write_bytes(content + b"\n# other code\n")
+        assert digest(target) != before, path
+        path.write_bytes(content)
+    assert digest(target) == before
+
+
+BROKEN = """
+define void @kernel(i64 %a, i64 %b, ptr %c, ptr %d, ptr %e) {
+  call void @opendml_has_no_such_function()
+  ret void
+}
+declare void @opendml_has_no_such_function()
+@room_bytes = constant i64 0
+"""
+
+
+def test_a_kernel_that_cannot_be_linked_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENDML_CACHE_DIRECTORY", str(tmp_path))
+    x = np.linspace(-2, 2, 37, dtype=np.float32)
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "kernel_assembly", lambda _: BROKEN)
+        for _ in range(2):
+            with pytest.raises(Unsupported, match="cannot be linked"):
+                dml.activation_celu(x, alpha=0.375)
+    assert list(tmp_path.iterdir()) == []
+    before = np.where(x > 0, x, 0.375 * np.expm1(x / 0.375))
+    np.testing.assert_allclose(dml.activation_celu(x, alpha=0.375), before, rtol=1e-6)
+
+
+NO_MEMORY = """
+import resource
+import numpy as np, opendml as dml
+x = np.ones(1000, np.float32)
+dml.activation_relu(x)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+for room in range(0, 61, 4):
+    resource.setrlimit(resource.RLIMIT_AS, (used + room * 2**20, -1))
+    try:
+        dml.activation_celu(x, alpha=2.0 + room)
+        raise SystemExit("there was memory")
+    except dml.Unsupported as error:
+        assert "address space" in str(error)
+resource.setrlimit(resource.RLIMIT_AS, (used + 2**30, -1))
+dml.activation_celu(x, alpha=100.0)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="address space is limited on Linux")
+def test_without_memory_compilation_is_refused(tmp_path: Path) -> None:
+    environment = os.environ | {"OPENDML_CACHE_DIRECTORY": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", NO_MEMORY], env=environment, check=True)

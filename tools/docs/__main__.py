@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
 
 
 def write_sources(folder: Path) -> None:
-    """What Sphinx reads: the written pages, filled in; the generated ones; the results of benchmarks."""
+    """Writes what Sphinx reads: the written pages, filled in, the generated ones, results of benchmarks."""
     shutil.copytree(DOCS, folder, ignore=shutil.ignore_patterns("__pycache__", "conftest.py"))
     parts = generated_parts()
     for file in folder.rglob("*.md"):

@@ -1,30 +1,19 @@
-"""Runs the examples of operators, whose values the pages show."""
+"""`python -m tools.docs.examples` runs the examples of operators and writes what they give beside them."""
 
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
+import json
 from typing import Any
 
 import numpy as np
 
 import opendml
-from opendml.reference.content import Code, Page, Section
-
-_IMPORTS = "import numpy as np\nimport opendml as dml\n\n"
+from opendml.spec.facts import DATA_FOLDER, example_facts
 
 
 class ExampleError(Exception):
     """An example of opendml/spec/data/examples.json does not run."""
-
-
-def with_result(content: Page) -> Page:
-    """The page with what its example gives, which is run for this.
-
-    Raises:
-        ExampleError: the example fails.
-    """
-    return replace(content, sections=tuple(map(_run, content.sections)))
 
 
 def evaluate(code: str) -> Any:
@@ -43,12 +32,25 @@ def evaluate(code: str) -> Any:
         raise ExampleError(f"{code}\n{type(error).__name__}: {error}") from error
 
 
-def _run(section: Section) -> Section:
-    if section.title != "Example":
-        return section
-    (code,) = section.blocks
-    assert isinstance(code, Code)
+def printed(code: str) -> list[str]:
+    """The lines of the value's repr, with numbers to four digits; no line for None.
+
+    Raises:
+        ExampleError: the code fails.
+    """
+    value = evaluate(code)
     with np.printoptions(precision=4, suppress=True):
-        result = repr(evaluate(code.text))
-    shown = Code(_IMPORTS + code.text, "python")
-    return Section(section.title, (shown, "gives, to four digits,", Code(result)))
+        return [] if value is None else repr(value).splitlines()
+
+
+def main() -> None:
+    """Writes opendml/spec/data/examples.json again."""
+    facts = {name: {"code": fact["code"]} for name, fact in example_facts().items()}
+    for fact in facts.values():
+        if result := printed("\n".join(fact["code"])):
+            fact["result"] = result
+    (DATA_FOLDER / "examples.json").write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

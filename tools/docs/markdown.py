@@ -63,7 +63,7 @@ def text(plain: str, own: str = "") -> str:
 
 
 def path_of(name: str) -> str:
-    """Where an operator's page lies, seen from the top of the documentation."""
+    """The path of an operator's page, seen from the top of the documentation."""
     operator = operators()[name]
     return f"operators/{operator.family}/{operator.function_name}.md"
 

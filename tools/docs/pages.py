@@ -1,4 +1,4 @@
-"""What is made from data: a page for each operator and each family, and parts of pages that are written."""
+"""The pages that are made from data: one for each operator and family, and parts of written pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from opendml.reference import lists
 from opendml.reference.content import Code
 from opendml.reference.operator_page import operator_page
 from opendml.spec.schema import operators
-from tools.docs.examples import with_result
 from tools.docs.markdown import block, document, page, path_of, table
 
 _HELP: dict[str, Any] = {**main.context_settings, "terminal_width": 100}
@@ -23,7 +22,7 @@ _HELP: dict[str, Any] = {**main.context_settings, "terminal_width": 100}
 
 def generated_pages() -> dict[str, str]:
     """Every page that is generated as a whole, by its path from the top of the documentation."""
-    pages = {path_of(name): page(with_result(operator_page(each))) for name, each in operators().items()}
+    pages = {path_of(name): page(operator_page(each)) for name, each in operators().items()}
     for family, members in lists.families().items():
         title = f"# {family.capitalize()} operators"
         pages[f"operators/{family}/index.md"] = document([title, table(lists.coverage_table(members))])
@@ -31,7 +30,7 @@ def generated_pages() -> dict[str, str]:
 
 
 def generated_parts() -> dict[str, str]:
-    """What stands in written pages in place of `<!-- generated: NAME -->`, by that name."""
+    """The texts that stand in written pages in place of `<!-- generated: NAME -->`, by that name."""
     return {
         "families": table(lists.family_table()),
         "levels": table(lists.level_table()),
@@ -62,7 +61,7 @@ def _python() -> str:
 
 
 def _commands() -> str:
-    """What `--help` prints, for the command and for each of its commands."""
+    """The output of `--help`, for the command and for each of its commands."""
     context = click.Context(main, info_name="opendml", **_HELP)
     parts = [block(Code(context.get_help()))]
     for name, command in main.commands.items():

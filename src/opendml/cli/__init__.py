@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import math
 from pathlib import Path
-from typing import NoReturn
+from typing import Any
 
 import click
+
+from opendml.cli.dxdispatch_options import refused_options
+from opendml.cli.program import Program
+
+_DAY_IN_MILLISECONDS = 24 * 60 * 60 * 1000
+_MOST_MEASUREMENTS = 10_000_000  # all are kept for the percentiles
+_MOST_THREADS = 1024  # as for a Device
+
+
+class _Milliseconds(click.FloatRange):
+    """A time up to a day. NaN, to which no bound applies, is none."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, max=_DAY_IN_MILLISECONDS)
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
+        number = float(super().convert(value, parameter, context))
+        if math.isnan(number):
+            self.fail(f"{value} is not in the range {self._describe_range()}.", parameter, context)
+        return number
+
 
 _feature_level = click.option(
     "--feature-level",
@@ -17,16 +36,25 @@ _feature_level = click.option(
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="opendml")
 def main() -> None:
-    """DirectML's operators, object model and graphs on any machine."""
+    """DirectML's operators, object model and graphs on any machine.
+
+    Exit status: 0 when all is well; 1 when the input is right but something cannot be done here (check: when
+    an operator is not valid); 2 when the input or an option is wrong; 130 after Ctrl-C.
+    """
 
 
-@main.command()
-@click.argument("model", type=click.Path(path_type=Path))
+@main.command(short_help="Run a JSON model of DxDispatch.")
+@click.argument("model", type=click.Path(path_type=Path), required=False)
 @click.option(
+    "-m", "--model", "model_option", type=click.Path(path_type=Path), help="MODEL, as DxDispatch has it too."
+)
+@click.option(
+    "-a",
     "--device",
+    "--adapter",
     metavar="KIND",
     default="cpu",
     show_default=True,
@@ -34,52 +62,95 @@ def main() -> None:
     "float64).",
 )
 @_feature_level
-@click.option("--threads", type=click.IntRange(min=1), help="CPU threads. Default: all cores.")
 @click.option(
-    "--output-directory",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Where writeFile puts files with relative paths. Default: the model's folder.",
+    "--threads", type=click.IntRange(1, _MOST_THREADS), metavar="N", help="CPU threads. Default: all cores."
 )
 @click.option(
+    "--input-directory",
+    "--input_path",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where files with initial values are sought first, then the current directory. Default: the model's "
+    "folder.",
+)
+@click.option(
+    "--output-directory",
+    "--output_path",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where writeFile puts files with relative paths. Default: the current directory.",
+)
+@click.option(
+    "-i",
     "--iterations",
-    type=click.IntRange(min=1),
+    "--dispatch_iterations",
+    type=click.IntRange(1, _MOST_MEASUREMENTS),
+    metavar="N",
     default=1,
     show_default=True,
     help="How often each dispatch is measured, at least. Of more than one, the median is printed.",
 )
 @click.option(
+    "-t",
     "--milliseconds",
-    type=click.FloatRange(min=0),
+    "--milliseconds_to_run",
+    type=_Milliseconds(),
+    metavar="N",
     default=0,
     help="Measure each dispatch until this much time has passed.",
 )
 @click.option(
+    "-r",
     "--repeat",
-    type=click.IntRange(min=1),
+    "--dispatch_repeat",
+    type=click.IntRange(1, 2**32 - 1),
+    metavar="N",
     default=1,
     show_default=True,
     help="Dispatches in each measurement, which tells their mean.",
 )
 @click.option(
+    "-I",
     "--interval",
-    type=click.FloatRange(min=0),
+    "--dispatch_interval",
+    type=_Milliseconds(),
+    metavar="N",
     default=0,
     help="Milliseconds from the start of one measurement to the next, at least.",
 )
 @click.option(
+    "-w",
     "--warmup",
-    type=click.IntRange(min=0),
+    "--warmup_samples",
+    type=click.IntRange(0, _MOST_MEASUREMENTS),
+    metavar="N",
     default=1,
     show_default=True,
     help="First measurements that are cold and stay out of the statistics.",
 )
 @click.option("--timing", is_flag=True, help="Print statistics, and the time of initialization.")
 @click.option("--samples", is_flag=True, help="Print every measurement.")
+@click.option(
+    "-v",
+    "--timing_verbosity",
+    type=click.IntRange(0, 2),
+    metavar="N",
+    default=0,
+    help="As DxDispatch has it: 1 is --timing, 2 is --timing --samples.",
+)
+@click.option(
+    "-d",
+    "--debug",
+    is_flag=True,
+    expose_value=False,
+    help="Changes nothing: what DxDispatch's debug layers check is always checked.",
+)
+@refused_options
 def run(
-    model: Path,
+    model: Path | None,
+    model_option: Path | None,
     device: str,
     feature_level: str | None,
     threads: int | None,
+    input_directory: Path | None,
     output_directory: Path | None,
     iterations: int,
     milliseconds: float,
@@ -88,73 +159,62 @@ def run(
     warmup: int,
     timing: bool,
     samples: bool,
+    timing_verbosity: int,
 ) -> None:
-    """Run MODEL, a JSON model of Microsoft's DxDispatch tool.
+    """Run MODEL, a JSON model of Microsoft's DxDispatch tool; "-" is standard input.
 
     The whole model is read, checked and compiled before the first command runs. Resources are in host memory:
     on cuda every dispatch copies them to the device and back, which its timing contains. Exit status: 2 when
     the model is wrong (each line on standard error names the field by its JSON path), 1 when it is right but
-    cannot be run here.
+    cannot be run here. DxDispatch's names of the options work too.
     """
     from opendml.cli.run_command import run_model
     from opendml.frontends.dxdispatch import Repetition
     from opendml.runtime.device import Device
 
-    with _exit_status():
-        run_model(
-            model,
-            Device(device, feature_level=feature_level, threads=threads),
-            Repetition(iterations, repeat, milliseconds / 1e3, interval / 1e3),
-            warmup=warmup,
-            timing=timing,
-            samples=samples,
-            output_directory=output_directory,
-        )
+    if (model is None) == (model_option is None):
+        raise click.UsageError("one MODEL is needed, as an argument or after --model")
+    run_model(
+        model or model_option or Path(),
+        Device(device, feature_level=feature_level, threads=threads),
+        Repetition(iterations, repeat, milliseconds / 1e3, interval / 1e3),
+        warmup=warmup,
+        timing=timing or timing_verbosity >= 1,
+        samples=samples or timing_verbosity >= 2,
+        input_directory=input_directory,
+        output_directory=output_directory,
+    )
 
 
-@main.command()
-@click.argument("model", type=click.Path(path_type=Path))
+@main.command(short_help="Check whether models are valid at a feature level.")
+@click.argument("models", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="MODEL...")
 @_feature_level
-def check(model: Path, feature_level: str | None) -> None:
-    """Check whether the operators of MODEL are valid at a feature level.
+@click.option("--runs", is_flag=True, help="Say too whether the models can be run here, and if not, why.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each model.")
+def check(models: tuple[Path, ...], feature_level: str | None, runs: bool, as_json: bool) -> int:
+    """Check whether the operators of each MODEL are valid at a feature level; "-" is standard input.
 
-    If not, say which field, why, and from which level on. Exit status: 0 when all are valid, 1 when one is
-    not, 2 when the model is malformed.
+    If not, say which field, why, and from which level on. Files with values, which the models name, need not
+    be there. Exit status: 0 when all operators are valid, 1 when one is not (with --runs: or cannot be run),
+    2 when a model is malformed.
     """
-    from opendml.cli.check_command import check_model
+    from opendml.cli.check_command import check_models
 
-    with _exit_status():
-        sys.exit(0 if check_model(model, feature_level) else 1)
+    return check_models(models, feature_level, runs=runs, as_json=as_json)
 
 
-@main.command()
+@main.command(short_help="List the operators, or describe one.")
 @click.argument("name", required=False)
 @_feature_level
 def ops(name: str | None, feature_level: str | None) -> None:
-    """List the operators, or describe the operator NAME: formula, fields, types and ranks per level."""
+    """List the operators, or describe the operator NAME: formula, fields, types and ranks per level.
+
+    NAME may have any spelling, lack its prefix (celu), or be the name that ONNX, WebNN or PyTorch has for it
+    (MatMul). Where several operators have it, they are listed.
+    """
     from opendml.cli.ops_command import describe_operator, list_operators
 
-    with _exit_status():
-        if name is None:
-            list_operators(feature_level)
-        else:
-            describe_operator(name, feature_level)
-
-
-@contextmanager
-def _exit_status() -> Iterator[None]:
-    """Prints opendml's own errors without a traceback: status 2 for wrong input, 1 for what can't be done."""
-    from opendml.errors import Error, InvalidArgument
-
-    try:
-        yield
-    except InvalidArgument as error:
-        _fail(error, 2)
-    except Error as error:
-        _fail(error, 1)
-
-
-def _fail(error: Exception, status: int) -> NoReturn:
-    for line in str(error).splitlines():
-        click.echo(f"{click.style('Error:', fg='red', bold=True)} {line}", err=True)
-    sys.exit(status)
+    if name is None:
+        list_operators(feature_level)
+    else:
+        describe_operator(name, feature_level)

@@ -1,37 +1,168 @@
-"""`opendml check`: judges the operators of a JSON model at a feature level."""
+"""`opendml check`: judges the operators of JSON models at a feature level."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from opendml.cli.program import CANNOT, WRONG, report
+from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends import dxdispatch
+from opendml.frontends.dxdispatch.model import Dispatchable
+from opendml.frontends.dxdispatch.node import Node
+from opendml.runtime.form import form_of
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.feature_level import as_feature_level, full_name
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.validator import failures
 
 
-def check_model(path: Path, feature_level: str | None) -> bool:
-    """Prints for each dispatchable of the model whether it is valid at the level, with all failures; says
-    whether all are. Raises InvalidArgument when the model is malformed."""
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found out about an operator of a model."""
+
+    path: str
+    name: str
+    operator: str
+    failures: tuple[str, ...]
+    valid_from: FeatureLevel | None
+    """The first level from the asked one on at which the operator is valid; None: none."""
+    obstacle: str | None
+    """Why a valid operator cannot be run yet, if that was asked and is so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found out about a model."""
+
+    file: str
+    verdicts: tuple[Verdict, ...] = ()
+    errors: tuple[str, ...] = ()
+    """Why it is no model, or has operators that are not DirectML's."""
+    error_status: int = 0
+    obstacles: tuple[str, ...] = ()
+    """What it needs to run besides its operators, and lacks."""
+
+    @property
+    def status(self) -> int:
+        """The exit status that tells about this model."""
+        bad = self.obstacles or any(verdict.failures or verdict.obstacle for verdict in self.verdicts)
+        return self.error_status or (CANNOT if bad else 0)
+
+
+def check_models(paths: Sequence[Path], feature_level: str | None, *, runs: bool, as_json: bool) -> int:
+    """Prints for each dispatchable of the models whether it is valid at the level, with all failures.
+
+    Args:
+        paths: the models.
+        feature_level: the level; None is the newest.
+        runs: say too what keeps a valid model from being run.
+        as_json: print all as JSON; otherwise errors of malformed models go to standard error.
+
+    Returns:
+        The exit status: the highest of the models'.
+    """
     level = as_feature_level(feature_level)
-    valid = True
-    for dispatchable in dxdispatch.load(path).dispatchables.values():
-        broken = failures(dispatchable.desc, level)
-        valid = valid and not broken
-        title = f"'{dispatchable.name}' ({dispatchable.desc.operator})"
-        if not broken:
-            click.echo(f"{title}: valid at {full_name(level)}")
-            continue
-        click.echo(f"{title}: not valid at {full_name(level)}; {_first_valid(dispatchable.desc, level)}")
-        for failure in broken:
-            click.echo(f"  {dispatchable.path}: {failure}")
-    return valid
+    if as_json:
+        reports = [_report(path, level, runs=runs) for path in paths]
+        click.echo(json.dumps([_as_json(each, level, runs=runs) for each in reports], indent=2))
+        return max(each.status for each in reports)
+    status = 0
+    for path in paths:
+        each = _report(path, level, runs=runs)
+        prefix = f"{each.file}: " if len(paths) > 1 else ""
+        report(prefix + error for error in each.errors)
+        for line in _lines(each, level, runs=runs):
+            click.echo(prefix + line)
+        status = max(status, each.status)
+    return status
 
 
-def _first_valid(desc: OperatorDesc, level: FeatureLevel) -> str:
+def _report(path: Path, level: FeatureLevel, *, runs: bool) -> Report:
+    try:
+        root = dxdispatch.read(path)
+        dispatchables = dxdispatch.parse_operators(root)
+    except InvalidArgument as error:
+        return Report(str(path), errors=error.failures, error_status=WRONG)
+    except Error as error:
+        return Report(str(path), errors=(str(error),), error_status=CANNOT)
+    verdicts = tuple(_verdict(each, level, runs=runs) for each in dispatchables.values())
+    return Report(str(path), verdicts, obstacles=_obstacles(root, path) if runs else ())
+
+
+def _verdict(dispatchable: Dispatchable, level: FeatureLevel, *, runs: bool) -> Verdict:
+    desc = dispatchable.desc
+    broken = tuple(failures(desc, level))
+    obstacle = _obstacle(desc) if runs and not broken else None
+    first = _first_valid(desc, level) if broken else level
+    return Verdict(dispatchable.path, dispatchable.name, desc.operator, broken, first, obstacle)
+
+
+def _first_valid(desc: OperatorDesc, level: FeatureLevel) -> FeatureLevel | None:
     newer = sorted(candidate for candidate in FeatureLevel if candidate > level)
-    first = next((candidate for candidate in newer if not failures(desc, candidate)), None)
-    return "nor at any newer level" if first is None else f"valid from {full_name(first)}"
+    return next((candidate for candidate in newer if not failures(desc, candidate)), None)
+
+
+def _obstacle(desc: OperatorDesc) -> str | None:
+    try:
+        form_of(desc)
+    except Unsupported as error:
+        return str(error)
+    return None
+
+
+def _obstacles(root: Node, path: Path) -> tuple[str, ...]:
+    """What keeps a well-formed model from being loaded: files that are not there, folders, libraries."""
+    try:
+        dxdispatch.parse_model(root, dxdispatch.Folders.of(path))
+    except Error as error:
+        return tuple(str(error).splitlines())
+    return ()
+
+
+def _lines(report: Report, level: FeatureLevel, *, runs: bool) -> Iterator[str]:
+    for verdict in report.verdicts:
+        title = f"'{verdict.name}' ({verdict.operator})"
+        if verdict.failures:
+            newer = (
+                f"valid from {full_name(verdict.valid_from)}"
+                if verdict.valid_from
+                else "nor at any newer level"
+            )
+            yield f"{title}: not valid at {full_name(level)}; {newer}"
+            yield from (f"  {verdict.path}: {failure}" for failure in verdict.failures)
+        else:
+            end = f"; {verdict.obstacle or 'can be run'}" if runs else ""
+            yield f"{title}: valid at {full_name(level)}{end}"
+    yield from (f"cannot be run here: {obstacle}" for obstacle in report.obstacles)
+
+
+def _as_json(report: Report, level: FeatureLevel, *, runs: bool) -> dict[str, object]:
+    """The report for programs; "runs" and "obstacles" are there only when they were asked for."""
+    found: dict[str, object] = {
+        "file": report.file,
+        "feature_level": full_name(level),
+        "errors": report.errors,
+        "operators": [_verdict_as_json(verdict, runs=runs) for verdict in report.verdicts],
+    }
+    if runs:
+        found |= {"runs": report.status == 0, "obstacles": report.obstacles}
+    return found
+
+
+def _verdict_as_json(verdict: Verdict, *, runs: bool) -> dict[str, object]:
+    found: dict[str, object] = {
+        "name": verdict.name,
+        "operator": verdict.operator,
+        "path": verdict.path,
+        "valid": not verdict.failures,
+        "valid_from": full_name(verdict.valid_from) if verdict.valid_from else None,
+        "failures": verdict.failures,
+    }
+    if runs:
+        found |= {"runs": not verdict.failures and verdict.obstacle is None, "obstacle": verdict.obstacle}
+    return found

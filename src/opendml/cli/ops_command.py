@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
-import re
-from collections.abc import Mapping
-
+import click
 from rich.console import RenderableType
 from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from opendml.cli.console import console
-from opendml.errors import InvalidArgument
 from opendml.operators.registry import implemented
 from opendml.reference.content import Block, Code, Items, Section, Table
 from opendml.reference.lists import operator_table, operators_at
+from opendml.reference.names import find_operators
 from opendml.reference.operator_page import operator_page
 from opendml.spec.feature_level import as_feature_level, full_name
-from opendml.spec.schema import Operator, operators
 
 
 def list_operators(feature_level: str | None) -> None:
@@ -31,11 +27,18 @@ def list_operators(feature_level: str | None) -> None:
 
 
 def describe_operator(name: str, feature_level: str | None) -> None:
-    """Prints all that is known of one operator. With a level, only the table that holds there.
+    """Prints all that is known of the operator of that name, with a level only the table that holds there; of
+    several operators that have it, a line each.
 
     Raises InvalidArgument with the nearest names when there is no such operator.
     """
-    page = operator_page(find_operator(name), feature_level)
+    found = find_operators(name)
+    if len(found) > 1:
+        click.echo(f"{name} may be one of {len(found)} operators:")
+        for operator in found:
+            click.echo(f"  {operator.name}: {operator.summary}")
+        return
+    page = operator_page(found[0], feature_level)
     subtitle, *lead = page.lead
     out = console()
     out.print(Text(page.title, style="bold"), f"({subtitle})")
@@ -43,28 +46,6 @@ def describe_operator(name: str, feature_level: str | None) -> None:
         out.print(paragraph)
     for section in page.sections:
         _print(section)
-
-
-def find_operator(name: str) -> Operator:
-    """The operator of that name in any of its spellings: ACTIVATION_CELU, DML_OPERATOR_ACTIVATION_CELU,
-    activation_celu, ActivationCelu."""
-    by_key = {_key(known): operator for known, operator in operators().items()}
-    key = _key(name).removeprefix("DMLOPERATOR")
-    if key not in by_key:
-        raise InvalidArgument(f"no operator is named {name}; {_hint(key, by_key)}")
-    return by_key[key]
-
-
-def _hint(key: str, by_key: Mapping[str, Operator]) -> str:
-    """The operators whose name contains `key`, else those with a similar name."""
-    containing = [known for known in by_key if key in known] if key else []
-    near = (containing or difflib.get_close_matches(key, by_key, cutoff=0.5))[:5]
-    names = " or ".join(by_key[known].name for known in near)
-    return f"did you mean {names}?" if names else "`opendml ops` lists them all"
-
-
-def _key(name: str) -> str:
-    return re.sub(r"[^A-Z0-9]", "", name.upper())
 
 
 def _print(section: Section) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from opendml.errors import Unsupported
 from opendml.frontends import dxdispatch
 from opendml.frontends.dxdispatch import Dispatched, Printed, Repetition, Written
 from opendml.frontends.dxdispatch.timing import Statistics, cold_and_hot
@@ -22,6 +21,7 @@ def run_model(
     warmup: int,
     timing: bool,
     samples: bool,
+    input_directory: Path | None,
     output_directory: Path | None,
 ) -> None:
     """Runs the model in the file `path`.
@@ -33,15 +33,14 @@ def run_model(
         warmup: how many measurements are cold.
         timing: print statistics, and the time of initialization.
         samples: print every measurement.
-        output_directory: where relative target paths start; None for the model's folder.
+        input_directory: where source files are sought first; None for the model's folder.
+        output_directory: where relative target paths start; None for the current directory.
 
     Raises:
         Error: before anything was printed or written, except for what only a running command can meet, such
             as a full disk.
     """
-    if path.suffix.lower() == ".onnx":
-        raise Unsupported(f"{path}: ONNX models cannot be run yet")
-    program = dxdispatch.prepare(dxdispatch.load(path, output_directory), device)
+    program = dxdispatch.prepare(dxdispatch.load(path, output_directory, input_directory), device)
     if timing:
         for name, seconds in program.initialization_seconds.items():
             click.echo(f"Initialize '{name}': {_milliseconds(seconds)}")

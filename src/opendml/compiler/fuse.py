@@ -58,14 +58,14 @@ def fuse(program: Program) -> KernelProgram:
 
 
 def _target(node: Node, place: _Place) -> _Place:
-    """Where the elements that are computed of a temporary lie in it: within the zeros around a tensor."""
+    """The place within a temporary of the elements that are computed: inside the zeros around a tensor."""
     if node.operation is not Operation.PADDED:
         return place
     return place.part(part(node, _indices(node), node.operands[0].sizes))
 
 
 def _access(leaf: Node, places: Mapping[int, _Place], inputs: Sequence[Layout]) -> Access:
-    """How a kernel reads a temporary or an input, or counts an INDEX."""
+    """A kernel's read of a temporary or an input, or its count of an INDEX."""
     if id(leaf) in places:
         return places[id(leaf)].access()
     if leaf.operation is Operation.PART:
@@ -133,7 +133,7 @@ def _cuts(roots: Sequence[Node]) -> list[Node]:
 
 
 def _in_memory(roots: Sequence[Node]) -> Iterator[Node]:
-    """What only lies in memory: padded tensors, and those of which parts are read, unless they are inputs."""
+    """The nodes that only lie in memory: padded tensors, and those read in parts, unless they are inputs."""
     for node in ordered(roots):
         if node.operation is Operation.PADDED:
             yield node
@@ -142,9 +142,9 @@ def _in_memory(roots: Sequence[Node]) -> Iterator[Node]:
 
 
 def _foreign(root: Node, cuts: Container[int]) -> list[Node]:
-    """What the kernel of `root` cannot compute itself: a tensor that it reduces and that needs reductions
-    over another domain or other axes, or more passes over a group than a kernel makes; then other such
-    reductions."""
+    """The nodes that the kernel of `root` cannot compute itself: a tensor that it reduces and that needs
+    reductions over another domain or other axes, or more passes over a group than a kernel makes; then other
+    such reductions."""
     own = _home(root, cuts).own
     passes: dict[int, int] = {}
     for node in own:
@@ -157,8 +157,8 @@ def _foreign(root: Node, cuts: Container[int]) -> list[Node]:
 
 
 def _home(root: Node, cuts: Container[int]) -> _Home:
-    """Where the kernel of `root` runs: over its own sizes or, if it is made of reductions to them, over what
-    these reduce."""
+    """The domain of the kernel of `root`: its own sizes or, if it is made of reductions to them, what these
+    reduce."""
     inside = _collective(root, cuts)
     over = [node for node in inside if node.operands[0].sizes == root.sizes]
     to = [node for node in inside if node.sizes == root.sizes]

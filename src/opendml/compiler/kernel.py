@@ -1,4 +1,4 @@
-"""What a target receives: kernels over one iteration domain each, and the buffers between them."""
+"""The input of a target: kernels over one iteration domain each, and the buffers between them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opendml.program.scalar_type import ScalarType
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a kernel reads or writes one buffer: the element at index i of the domain lies at offset + i .
+    """A kernel's access to one buffer: the element at index i of the domain lies at offset + i .
     strides (bytes).
 
     Without a buffer it reads nothing: its value is what the offset would be, an integer that counts along the

@@ -21,9 +21,8 @@ class Loop:
 @dataclass(frozen=True, slots=True)
 class LoopNest:
     """The loops of a kernel. `groups` run over the kept dimensions, `rows` over the reduced ones, outermost
-    first; `inner` is the
-    innermost loop, which belongs to the reduced dimensions if `inner_reduced`, and to the kept ones
-    otherwise."""
+    first; `inner` is the innermost loop, which belongs to the reduced dimensions if `inner_reduced`, and to
+    the kept ones otherwise."""
 
     groups: tuple[Loop, ...]
     rows: tuple[Loop, ...]

@@ -12,8 +12,7 @@ def place(sizes: Sequence[int], lifetimes: Sequence[tuple[int, int]]) -> tuple[l
     """Offsets of temporaries of `sizes` bytes, and the bytes of the arena.
 
     A lifetime is the first and the last step at which a temporary holds data, both included. The largest are
-    placed first, each
-    at the lowest offset where nothing alive at the same time lies.
+    placed first, each at the lowest offset where nothing alive at the same time lies.
     """
     offsets = [0] * len(sizes)
     placed: list[int] = []
@@ -24,12 +23,13 @@ def place(sizes: Sequence[int], lifetimes: Sequence[tuple[int, int]]) -> tuple[l
         for other in sorted(others, key=lambda other: offsets[other]):
             if offset + sizes[index] <= offsets[other]:
                 break
-            offset = max(offset, _aligned(offsets[other] + sizes[other]))
+            offset = max(offset, aligned(offsets[other] + sizes[other]))
         offsets[index] = offset
         placed.append(index)
-    total = max((_aligned(offset + size) for offset, size in zip(offsets, sizes, strict=True)), default=0)
+    total = max((aligned(offset + size) for offset, size in zip(offsets, sizes, strict=True)), default=0)
     return offsets, total
 
 
-def _aligned(offset: int) -> int:
+def aligned(offset: int) -> int:
+    """The first multiple of ALIGNMENT from an offset on."""
     return -(-offset // ALIGNMENT) * ALIGNMENT

@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from opendml.program.narrow import narrowed
 from opendml.program.node import Node, Operation, apply, constant, convert, rebuild
-from opendml.program.scalar_type import ScalarType
+from opendml.program.vector_math import KNOWN_ERRORS
 
 
 def simplify(roots: Sequence[Node]) -> tuple[Node, ...]:
-    """The same program, simpler."""
-    return rebuild(roots, _simpler)
+    """A program with the results of the given one, of fewer nodes, with what may be cheap marked."""
+    return rebuild(narrowed(roots), _simpler)
 
 
 def _simpler(node: Node) -> Node:
     match node.operation:
         case Operation.CONVERT:
             return _conversion(node)
+        case Operation.BITCAST:
+            return _bits(node)
         case Operation.MULTIPLY:
             return _product(node)
         case Operation.MULTIPLY_ADD if _is_one(node.operands[1]):
@@ -37,14 +40,22 @@ def _conversion(node: Node) -> Node:
         return constant(value.attribute, node.type)  # type: ignore[arg-type]
     if node.type.is_float and _nothing_and_constant(value) is not None:
         return _of_constant_or_nan(node, value, float)
-    # Widening and back changes nothing. Narrowing to FLOAT16 and back is a tensor between two fused
-    # operators, whose rounding
-    # may be left out; other roundings are meant.
+    # Widening and back changes nothing. What rounds is meant: an operator's output is rounded to its type.
     if value.operation is Operation.CONVERT and value.operands[0].type is node.type and value.type.is_float:
         inner = value.operands[0]
-        if inner.type.is_float and (value.type.bits > inner.type.bits or value.type is ScalarType.FLOAT16):
+        if inner.type.is_float and value.type.bits > inner.type.bits:
             return inner
     return node
+
+
+def _bits(node: Node) -> Node:
+    """Nothing for the bits of a value read as another type and back, unless that keeps a function from
+    looking at how the value came about."""
+    (value,) = node.operands
+    if value.operation is not Operation.BITCAST or value.operands[0].type is not node.type:
+        return node
+    inner = value.operands[0]
+    return node if inner.operation in KNOWN_ERRORS else inner
 
 
 def _product(node: Node) -> Node:

@@ -1,2 +1,2 @@
-"""What every operator computes: one short definition each, by family, in the vocabulary of tensor
+"""The definitions of the operators: one short definition each, by family, in the vocabulary of tensor
 programs."""

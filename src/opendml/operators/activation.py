@@ -19,6 +19,7 @@ from opendml.program.functions import (
     minimum,
     multiply_add,
     scaled,
+    scaled_exp,
     select,
     tanh,
 )
@@ -30,8 +31,20 @@ def celu(x: Node, *, alpha: float) -> Node:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)), which is x from zero up, and the other part below
 
     So near to zero that the two parts do not differ, x itself is taken: x / alpha may be denormal there.
+    Where the formula has no value its limit is taken: alpha = 0 is RELU, an infinite alpha the identity. With
+    alpha = NaN everything is NaN.
     """
-    return select(x > -abs(alpha) * 2.0**-60, x, alpha * expm1(x / alpha))
+    if alpha == 0.0:
+        return maximum(x, 0.0)
+    if math.isinf(alpha):
+        return x
+    # What was rounded off a quotient of denormals could not be told.
+    ratio = (x * 2.0**64) / (alpha * 2.0**64) if abs(alpha) < 2.0**-64 else x / alpha
+    below = alpha * expm1(ratio)
+    if -1.0 < alpha < 0.0:
+        # The exponential alone would overflow before its product does.
+        below = select(x < _NEGLIGIBLE * -alpha, scaled_exp(ratio, alpha), below)
+    return select(x > -abs(alpha) * 2.0**-60, x, below)
 
 
 @defines("ACTIVATION_ELU")
@@ -86,7 +99,10 @@ def parameterized_relu(x: Node, slope: Node) -> Node:
 @defines("ACTIVATION_PARAMETRIC_SOFTPLUS")
 def parametric_softplus(x: Node, *, alpha: float, beta: float) -> Node:
     """alpha * ln(1 + exp(beta * x))"""
-    return multiply_add(_logistic_rest(x, beta), alpha, scaled(_growing_part(x, beta), alpha * beta))
+    growing = scaled(_growing_part(x, beta), alpha * beta)
+    if abs(alpha) <= 1.0:
+        return multiply_add(_logistic_rest(x, beta), alpha, growing)
+    return growing + _magnified_rest(x, beta, alpha, alpha * _logistic_rest(x, beta))
 
 
 @defines("ACTIVATION_RELU")
@@ -110,7 +126,12 @@ def scaled_elu(x: Node, *, alpha: float, gamma: float) -> Node:
 @defines("ACTIVATION_SCALED_TANH")
 def scaled_tanh(x: Node, *, alpha: float, beta: float) -> Node:
     """alpha * tanh(beta * x)"""
-    return alpha * tanh(beta * x)
+    argument = beta * x
+    result = alpha * tanh(argument)
+    if abs(alpha) <= 1.0:
+        return result
+    # A denormal argument has few digits, and alpha would show it.
+    return select(abs(argument) < 2.0**-20, scaled(x, alpha * beta), result)
 
 
 @defines("ACTIVATION_SHRINK")
@@ -138,7 +159,11 @@ def sigmoid(x: Node) -> Node:
 @defines("ACTIVATION_SOFTPLUS")
 def softplus(x: Node, *, steepness: float) -> Node:
     """ln(1 + exp(steepness * x)) / steepness"""
-    return _growing_part(x, steepness) + _logistic_rest(x, steepness) / steepness
+    rest = _logistic_rest(x, steepness) / steepness
+    # Of a still smaller steepness and a finite x the rest is never small.
+    if 2.0**-128 < abs(steepness) < 1.0:
+        rest = _magnified_rest(x, steepness, 1.0 / steepness, rest)
+    return _growing_part(x, steepness) + rest
 
 
 @defines("ACTIVATION_SOFTSIGN")
@@ -150,11 +175,10 @@ def softsign(x: Node) -> Node:
 @defines("ACTIVATION_SWISH")
 def swish(x: Node, *, sigmoid_input_scale: float) -> Node:
     """x / (1 + exp(-scale * x)), in a form that cannot overflow; NaN where that is infinity * 0"""
-    # exp(-|scale * x|) may be so small that it has few digits: its root has all.
-    half = 0.5 * sigmoid_input_scale * x
-    root = exp(-abs(half))
-    decayed = select(half >= 0.0, x, x * root * root)
-    return select(half > -math.inf, decayed / multiply_add(root, root, 1.0), 0.0 * x)
+    argument = sigmoid_input_scale * x
+    decay = -abs(argument)
+    decayed = select(argument >= 0.0, x, scaled_exp(decay, x))
+    return select(argument > -math.inf, decayed / (1.0 + scaled_exp(decay, 1.0)), 0.0 * x)
 
 
 @defines("ACTIVATION_TANH")
@@ -177,3 +201,14 @@ def _growing_part(x: Node, factor: float) -> Node:
 def _logistic_rest(x: Node, factor: float) -> Node:
     """ln(1 + exp(factor * x)) - max(factor * x, 0), which cannot overflow"""
     return log1p_exp(-abs(factor) * abs(x))
+
+
+_NEGLIGIBLE = -30.0
+"""e to this power is nothing beside 1."""
+
+
+def _magnified_rest(x: Node, factor: float, scale: float, rest: Node) -> Node:
+    """`rest`, which is scale * _logistic_rest(x, factor), also where that would be denormal before it is
+    multiplied: it is scale * exp(-|factor * x|) there."""
+    exponent = -abs(factor) * abs(x)
+    return select(exponent < _NEGLIGIBLE, scaled_exp(exponent, scale), rest)

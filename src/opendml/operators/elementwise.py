@@ -9,7 +9,7 @@ from __future__ import annotations
 from opendml.operators.registry import defines, fused
 from opendml.operators.scale_bias import defines_scaled
 from opendml.program import functions
-from opendml.program.functions import equal, floor, maximum, minimum, remainder, select, truncate
+from opendml.program.functions import equal, floor, maximum, minimum, remainder, rounded, select, truncate
 from opendml.program.node import Node, Number, Operation, apply, bitcast, constant, convert
 from opendml.program.scalar_type import ScalarType, number_in
 from opendml.spec.enums import RoundingMode, TensorDataType
@@ -312,7 +312,8 @@ def pow(x: Node, exponent: Node) -> Node:
         return _whole_power(x, exponent)
     computed = convert(functions.power(convert(x, exponent.type), exponent), x.type)
     whole = convert(exponent, ScalarType.INT32)
-    is_whole = equal(convert(whole, exponent.type), exponent)
+    # From 2^31 on it is not the exponent any more, though rounding may make it look so.
+    is_whole = apply(Operation.AND, equal(convert(whole, exponent.type), exponent), exponent < 2.0**31)
     return select(is_whole, _whole_power(x, whole), computed)
 
 
@@ -333,7 +334,7 @@ def constant_pow(x: Node, *, exponent: float) -> Node:
 
 def _signed_power(x: Node, exponent: Node) -> Node:
     """FLOAT32 x to an integer power."""
-    magnitude = functions.power(abs(x), convert(exponent, x.type))
+    magnitude = functions.power(abs(x), rounded(convert(exponent, x.type)))
     is_odd = equal(apply(Operation.AND, exponent, 1), 1)
     is_negative = bitcast(x, ScalarType.INT32) < 0
     return select(apply(Operation.AND, is_odd, is_negative), -magnitude, magnitude)

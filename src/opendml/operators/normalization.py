@@ -139,7 +139,7 @@ def local_response_normalization(
     The region holds local_size elements across the channels, or, without cross_channel, along the height and
     the width each: (local_size - 1) / 2 before the element, rounded down, and the rest after it, less those
     beyond the tensor's bounds. Microsoft's page says neither; so does ONNX, which only has regions across
-    channels. As on the page, alpha is divided by local_size in both cases.
+    channels. As Microsoft's page has it, alpha is divided by local_size in both cases.
     """
     squares = wide(x) * wide(x)
     before = (local_size - 1) // 2

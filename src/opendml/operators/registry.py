@@ -10,7 +10,8 @@ from functools import cache
 from typing import Any, TypeVar
 
 from opendml.errors import Unsupported
-from opendml.program.functions import compute_type
+from opendml.floating_point import default_mode
+from opendml.program.functions import compute_type, rounded
 from opendml.program.node import Node, convert
 from opendml.program.scalar_type import ScalarType
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias
@@ -73,29 +74,39 @@ def definition_of(name: str) -> Callable[..., Node | tuple[Node, ...]]:
     return _all()[name].function
 
 
+@default_mode()
 def define(
     desc: OperatorDesc, inputs: Sequence[Node | None], output_types: Sequence[ScalarType]
 ) -> tuple[Node, ...]:
-    """The outputs of `desc` over its `inputs` (in the desc's order, None for absent ones).
+    """The outputs of `desc` over its `inputs` (in the desc's order, None for absent ones), rounded to their
+    types: within a graph as in memory.
 
     Raises:
         Unsupported: the operator cannot be run yet.
     """
     if desc.operator not in implemented():
         raise Unsupported(f"{desc.operator}: cannot be run yet; `opendml ops` lists the operators that can")
+    results = zip(_results(desc, inputs), output_types, strict=True)
+    return tuple(rounded(convert(result, type)) for result, type in results)
+
+
+def fused(activation: OperatorDesc | None, value: Node) -> Node:
+    """`value` after the fused activation, if there is one: the same definition as the activation alone.
+
+    An operator has one output, which is rounded once: what is activated is not rounded before.
+    """
+    return value if activation is None else _results(activation, [value])[0]
+
+
+def _results(desc: OperatorDesc, inputs: Sequence[Node | None]) -> tuple[Node, ...]:
+    """The outputs as they are computed, before they are converted to their types."""
     definition = _all()[desc.operator]
     values = inputs if definition.stored else [x and convert(x, compute_type(x.type)) for x in inputs]
     attributes = _attributes(desc)
     if definition.output:
         attributes["output"] = getattr(desc, "output_tensor")  # noqa: B009 (not every desc has one)
     results = definition.function(*values, **attributes)
-    results = results if isinstance(results, tuple) else (results,)
-    return tuple(convert(result, type) for result, type in zip(results, output_types, strict=True))
-
-
-def fused(activation: OperatorDesc | None, value: Node) -> Node:
-    """`value` after the fused activation, if there is one: the same definition as the activation alone."""
-    return value if activation is None else define(activation, [value], [value.type])[0]
+    return results if isinstance(results, tuple) else (results,)
 
 
 def _attributes(desc: OperatorDesc) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What many element-wise operators share: DML_SCALE_BIAS, and integers that are computed as floats."""
+"""Parts that many element-wise operators share: DML_SCALE_BIAS, and integers that are computed as floats."""
 
 from __future__ import annotations
 

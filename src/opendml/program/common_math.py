@@ -21,6 +21,9 @@ UNITS = 1.5 * TWO_23
 """Between 2^23 and 2^24 a FLOAT32's last bit counts units; the middle leaves room for both signs."""
 EXPONENT_BIAS = 127
 TWO_HALF_POWERS = 2 * EXPONENT_BIAS
+FOUR_QUARTER_POWERS = 4 * EXPONENT_BIAS
+SCALED_HIGHEST = 280.0
+"""e to this power, and to minus it, leaves nothing finite of any number but zero."""
 LEAST_NORMAL = 2.0**-126
 EXPONENT_MASK = -(2**23)
 LEAST_MANTISSA_BITS = 0x3F333333
@@ -128,6 +131,16 @@ def times_power(value: Node, bits: Node) -> Node:
     """
     half = apply(Operation.SHIFT_RIGHT, bits, 1)
     return value * power_of_two(half) * power_of_two(bits - half)
+
+
+def times_scaled_power(value: Node, bits: Node, factor: Node) -> Node:
+    """factor * value * 2^n for a value near 1 and n with the bias FOUR_QUARTER_POWERS.
+
+    Quarters of the power take the factor from any number to any other without leaving the range between.
+    """
+    quarter = apply(Operation.SHIFT_RIGHT, bits, 2)
+    power, rest = power_of_two(quarter), power_of_two(bits - quarter - quarter - quarter)
+    return factor * power * power * (value * rest) * power
 
 
 def exponent_bits(bits: Node) -> Node:

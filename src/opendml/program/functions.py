@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable
+from functools import reduce
 
 import numpy as np
 
@@ -45,11 +47,17 @@ def multiply_add(a: Node | Number, b: Node | Number, c: Node | Number) -> Node:
 
 
 def scaled(x: Node, factor: float) -> Node:
-    """x times a factor that the type of x need not hold: in two parts, so that only the result is rounded."""
-    if abs(factor) > float(np.finfo(np.float32).max):
-        return (x * (factor * 2.0**-64)) * 2.0**64
-    high = float(np.float32(factor))
-    return x * high if high == factor else multiply_add(x, high, x * (factor - high))
+    """x times a factor that the type of x need not hold, as if only the result were rounded."""
+    if float(np.finfo(np.float32).max) < abs(factor) < math.inf:
+        return scaled(x * 2.0**100, factor * 2.0**-100)
+    if 0.0 < abs(factor) < 2.0**-100:
+        return scaled(x * 2.0**-100, factor * 2.0**100)
+    # Two parts of one sign: those of opposite sign would meet as infinity - infinity.
+    high = np.float32(factor)
+    if abs(float(high)) > abs(factor):
+        high = np.nextafter(high, np.float32(0))
+    rest = factor - float(high)
+    return x * float(high) if rest == 0.0 or rest != rest else multiply_add(x, float(high), x * rest)
 
 
 def square_root(x: Node) -> Node:
@@ -93,9 +101,11 @@ def logical_not(x: Node) -> Node:
 
 
 def rounded(x: Node) -> Node:
-    """x as a machine has it that computes in its type: the reference target, which does not round, does here.
+    """x as its type has it: the reference target, which does not round, does here, and no function looks
+    behind it for what was rounded off its argument.
 
-    For what jumps at ties, where exact arithmetic would come to the other side of them.
+    For what is an operator's output, and for what jumps at ties, where exact arithmetic would come to the
+    other side of them.
     """
     return bitcast(bitcast(x, ScalarType[x.type.name.replace("FLOAT", "INT")]), x.type)
 
@@ -103,6 +113,11 @@ def rounded(x: Node) -> Node:
 def exp(x: Node) -> Node:
     """e to the power x."""
     return apply(Operation.EXPONENTIAL, x)
+
+
+def scaled_exp(x: Node, factor: Node | Number) -> Node:
+    """The factor times e to the power x, where that power alone might overflow or have few digits."""
+    return apply(Operation.SCALED_EXPONENTIAL, x, factor)
 
 
 def expm1(x: Node) -> Node:
@@ -307,33 +322,31 @@ def window_sum(x: Node, axis: int, before: int, after: int) -> Node:
 
 
 _FOLLOWING = 32
-"""Elements that are added one by one; the sums of so many are then added as one."""
+"""Elements that are added one by one; the sums of so many are then added as one, and so on."""
 
 
-def _sum_of_following(x: Node, axis: int, count: int, size: int) -> Node:
-    """For the first `size` elements along an axis the sum of it and those that follow it, `count` in all."""
+def _sum_of_following(x: Node, axis: int, count: int, size: int, apart: int = 1) -> Node:
+    """For the first `size` elements along an axis the sum of it and those that follow it, `count` in all, so
+    far `apart`."""
 
-    def following(node: Node, distance: int) -> Node:
-        sizes = [size if each == axis else full for each, full in enumerate(node.sizes)]
-        return part(node, [distance if each == axis else 0 for each in range(len(sizes))], sizes)
+    def following(number: int) -> Node:
+        sizes = [size if each == axis else full for each, full in enumerate(x.sizes)]
+        return part(x, [number * apart if each == axis else 0 for each in range(len(sizes))], sizes)
 
-    blocks, rest = divmod(count, _FOLLOWING) if count > _FOLLOWING else (0, count)
-    terms = [following(x, blocks * _FOLLOWING + number) for number in range(rest)]
-    if blocks:
-        sums = _sum_of_following(x, axis, _FOLLOWING, size + (blocks - 1) * _FOLLOWING)
-        terms += [following(sums, number * _FOLLOWING) for number in range(blocks)]
-    total = terms[0]
-    for term in terms[1:]:
-        total = total + term
-    return total
+    if count <= _FOLLOWING:
+        return reduce(operator.add, map(following, range(count)))
+    blocks, rest = divmod(count, _FOLLOWING)
+    whole = blocks * _FOLLOWING
+    sums = _sum_of_following(x, axis, _FOLLOWING, size + (whole - _FOLLOWING) * apart, apart)
+    of_blocks = _sum_of_following(sums, axis, blocks, size, _FOLLOWING * apart)
+    return reduce(operator.add, map(following, range(whole, whole + rest)), of_blocks)
 
 
 def deviation(x: Node, center: Node) -> Node:
     """x - center in the type of x, as if the FLOAT64 center were not rounded to it first.
 
     The mean of a group may be thousands of times its deviation: rounded to FLOAT32 it would shift every
-    result. So it is
-    subtracted in two parts. An infinite center has no second part.
+    result. So it is subtracted in two parts. An infinite center has no second part.
     """
     if center.operation is Operation.CONVERT and center.operands[0] is x:
         return x - x

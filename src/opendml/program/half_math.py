@@ -2,24 +2,26 @@
 and enough for it.
 
 Relative errors are at most 2^-15, which moves a FLOAT16 result by at most a sixteenth of its last place
-before it is rounded once.
-Results below 2^-126 or above 2^127 are not distinguished: they are zero and infinity in FLOAT16. Functions
-that are not here are
-expanded as for FLOAT32.
+before it is rounded once. So it is where an operator multiplies or divides them before; `program.narrow` says
+which functions are computed so. Exponentials below 2^-126 are zero, those above 2^127 may be infinite.
+Functions that are not here are expanded as for FLOAT32.
 
 The coefficients come from tools/minimax.py, the constant term first.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from opendml.program import power_math, vector_math
 from opendml.program.angle_math import AngleFunctions
 from opendml.program.common_math import (
     EXPONENT_BIAS,
+    LOG2_E,
+    LOG_2,
     UNITS,
+    at_least,
+    at_most,
     float32_bits,
     normal_logarithm,
     polynomial,
@@ -41,19 +43,25 @@ def expand(node: Node) -> Node:
 
 def exponential(x: Node) -> Node:
     """exp(x)"""
-    power, r = _reduced(x)
+    power, r = _reduced(x, 88.7)
     return power * polynomial((1.0, 1.0, *_EXP), r)
 
 
+def scaled_exponential(x: Node, factor: Node) -> Node:
+    """factor exp(x), where exp(x) may be beyond the range of the type"""
+    root = exponential(x * 0.5)
+    return factor * root * root
+
+
 def exponential_minus_one(x: Node) -> Node:
-    """exp(x) - 1, relative to itself also near zero"""
-    power, r = _reduced(x)
+    """exp(x) - 1, relative to itself also near zero; 2^127 where it is more"""
+    power, r = _reduced(x, 88.0)
     return multiply_add(power, r * polynomial((1.0, *_EXPM1), r), power - 1.0)
 
 
 def hyperbolic_tangent(x: Node) -> Node:
     """tanh(x) = t / (t + 2) for t = exp(2 x) - 1, which tends to 1 where t would overflow"""
-    growth = exponential_minus_one(_between(x + x, -30.0, 30.0))
+    growth = exponential_minus_one(at_most(at_least(x + x, -30.0), 30.0))
     return with_signed_zero(x, growth / (growth + 2.0))
 
 
@@ -92,18 +100,15 @@ def power(x: Node, y: Node) -> Node:
     return power_math.with_care(x, y, exponent, exponential(exponent), of_any, _GREATEST)
 
 
-def _reduced(x: Node) -> tuple[Node, Node]:
-    """2^n, and r with exp(x) = 2^n exp(r). A NaN is in r, and its bits in the power do no harm."""
-    within = _between(x, -87.0, 88.0)
-    shifted = multiply_add(within, 1.0 / math.log(2.0), UNITS)
+def _reduced(x: Node, highest: float) -> tuple[Node, Node]:
+    """2^n, and r with exp(x) = 2^n exp(r). A NaN is in r, and its bits in the power do no harm.
+
+    2^-127 is zero, as its exponent is, and 2^128 infinity.
+    """
+    within = at_most(at_least(x, -88.0), highest)
+    shifted = multiply_add(within, LOG2_E, UNITS)
     power = power_of_two(float32_bits(shifted) + EXPONENT_BIAS)
-    return power, multiply_add(shifted - UNITS, -math.log(2.0), within)
-
-
-def _between(x: Node, low: float, high: float) -> Node:
-    """x within bounds; NaN stays."""
-    raised = select(x < low, low, x)
-    return select(high < raised, high, raised)
+    return power, multiply_add(shifted - UNITS, -LOG_2, within)
 
 
 _EXP = (0.5000512, 0.16753532, 0.0412774459)
@@ -150,6 +155,7 @@ _EXPANSIONS: dict[Operation, Callable[..., Node]] = {
     **_HYPERBOLIC.expansions(),
     Operation.EXPONENTIAL: exponential,
     Operation.EXPONENTIAL_MINUS_ONE: exponential_minus_one,
+    Operation.SCALED_EXPONENTIAL: scaled_exponential,
     Operation.HYPERBOLIC_TANGENT: hyperbolic_tangent,
     Operation.LOGARITHM_ONE_PLUS_EXPONENTIAL: logarithm_one_plus_exponential,
     Operation.GAUSSIAN_ERROR_LINEAR_UNIT: gaussian_error_linear_unit,

@@ -1,10 +1,8 @@
 """Nodes of a tensor program: sources, constants, element-wise operations and reductions.
 
 A program is a directed acyclic graph of immutable nodes. A node has an element type and sizes; scalar
-expressions are nodes
-without dimensions. Operands of element-wise nodes broadcast as in NumPy, with equal numbers of dimensions or
-none. What the nodes
-compute on a machine is the targets' business.
+expressions are nodes without dimensions. Operands of element-wise nodes broadcast as in NumPy, with equal
+numbers of dimensions or none. What the nodes compute on a machine is the targets' business.
 """
 
 from __future__ import annotations
@@ -70,6 +68,9 @@ class Operation(Enum):
 
     EXPONENTIAL = auto()
     EXPONENTIAL_MINUS_ONE = auto()
+    SCALED_EXPONENTIAL = auto()
+    """exp of the first operand times the second, a finite number, as if exp alone could not overflow nor be
+    denormal."""
     LOGARITHM = auto()
     LOGARITHM_ONE_PLUS = auto()
     HYPERBOLIC_TANGENT = auto()
@@ -142,6 +143,7 @@ FUNCTIONS = frozenset(
     {
         Operation.EXPONENTIAL,
         Operation.EXPONENTIAL_MINUS_ONE,
+        Operation.SCALED_EXPONENTIAL,
         Operation.LOGARITHM,
         Operation.LOGARITHM_ONE_PLUS,
         Operation.HYPERBOLIC_TANGENT,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from opendml.program.functions import select
 from opendml.program.node import Node, Operation
@@ -21,13 +21,14 @@ def is_rare(node: Node) -> bool:
     return node.operation is Operation.SELECT and node.attribute == _RARE
 
 
-def always_needed(roots: Iterable[Node]) -> set[int]:
-    """The identities of the nodes that `roots` need while no condition of a rare selection holds."""
+def always_needed(roots: Iterable[Node], known: Container[int] = ()) -> set[int]:
+    """The identities of the nodes that `roots` need while no condition of a rare selection holds, apart from
+    what is `known`, and what is needed for that alone."""
     needed: set[int] = set()
     pending = list(roots)
     while pending:
         node = pending.pop()
-        if id(node) not in needed:
+        if id(node) not in needed and id(node) not in known:
             needed.add(id(node))
             pending.extend(node.operands[::2] if is_rare(node) else node.operands)
     return needed

@@ -23,9 +23,11 @@ from opendml.program import angle_math, hyperbolic_math, power_math
 from opendml.program.common_math import (
     EXP,
     EXPONENT_BIAS,
+    FOUR_QUARTER_POWERS,
     LEAST_NORMAL,
     LOG,
     LOG_2_LOW,
+    SCALED_HIGHEST,
     TWO_23,
     TWO_HALF_POWERS,
     at_least,
@@ -37,11 +39,15 @@ from opendml.program.common_math import (
     reduced,
     scaled_logarithm,
     times_power,
+    times_scaled_power,
     with_sign_of,
 )
 from opendml.program.functions import multiply_add, select
 from opendml.program.node import Node, Operation, apply, bitcast, constant, convert
 from opendml.program.scalar_type import ScalarType
+
+KNOWN_ERRORS = frozenset({Operation.NEGATE, Operation.ABSOLUTE, Operation.MULTIPLY, Operation.DIVIDE})
+"""What an argument may be so that its rounding error takes part."""
 
 
 def expand(node: Node) -> Node:
@@ -56,6 +62,15 @@ def exponential(x: Node) -> Node:
     within = at_most(at_least(x, _EXP_LOWEST), _EXP_HIGHEST)
     bits, n, high = reduced(within, TWO_HALF_POWERS)
     return times_power(polynomial((1.0, 1.0, *EXP), _remainder(n, high, _error_within(within, x))), bits)
+
+
+def scaled_exponential(x: Node, factor: Node) -> Node:
+    """factor exp(x) within 1.9 ULP, where exp(x) may be beyond the range of the type; the error of x takes
+    part."""
+    within = at_most(at_least(x, -SCALED_HIGHEST), SCALED_HIGHEST)
+    bits, n, high = reduced(within, FOUR_QUARTER_POWERS)
+    remainder = _remainder(n, high, _error_within(within, x))
+    return times_scaled_power(polynomial((1.0, 1.0, *EXP), remainder), bits, factor)
 
 
 def exponential_minus_one(x: Node) -> Node:
@@ -208,7 +223,7 @@ def _rounding_error(x: Node) -> Node | None:
         if error is None:
             return None
         return -error if x.operation is Operation.NEGATE else select(x.operands[0] < 0.0, -error, error)
-    if x.operation not in (Operation.MULTIPLY, Operation.DIVIDE) or any(map(_is_power_of_two, x.operands)):
+    if x.operation not in KNOWN_ERRORS or any(map(_is_power_of_two, x.operands)):
         return None
     a, b = x.operands
     if x.operation is Operation.MULTIPLY:
@@ -293,6 +308,7 @@ _EXPANSIONS: dict[Operation, Callable[..., Node]] = {
     Operation.POWER: power_math.power,
     Operation.EXPONENTIAL: exponential,
     Operation.EXPONENTIAL_MINUS_ONE: exponential_minus_one,
+    Operation.SCALED_EXPONENTIAL: scaled_exponential,
     Operation.LOGARITHM: logarithm,
     Operation.LOGARITHM_ONE_PLUS: logarithm_one_plus,
     Operation.HYPERBOLIC_TANGENT: hyperbolic_tangent,

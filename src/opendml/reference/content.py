@@ -1,4 +1,4 @@
-"""What a page of the reference is made of. Texts are plain: each printer marks them up in its own way."""
+"""The content of a page of the reference. Texts are plain: each printer marks them up in its own way."""
 
 from __future__ import annotations
 

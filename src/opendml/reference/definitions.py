@@ -1,4 +1,4 @@
-"""What the definitions of operators say of themselves."""
+"""The formulas and decisions in the docstrings of operators' definitions."""
 
 from __future__ import annotations
 

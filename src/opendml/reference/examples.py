@@ -1,11 +1,11 @@
-"""Examples: DirectML's own, as values, and ours, as calls."""
+"""Examples: DirectML's own, as values, and ours, as Python."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from opendml.spec.facts import example_facts
 from opendml.spec.schema import Operator
@@ -14,10 +14,17 @@ _LONGEST = 400
 _MOST = 2
 
 
-def call_of(name: str) -> str | None:
-    """Our example of an operator: a few lines of Python, the last of which is an expression."""
-    lines = example_facts().get(name)
-    return "\n".join(lines) if lines else None
+class Example(NamedTuple):
+    """A few lines of Python, the last of which is an expression, and the repr of its value ("" for None)."""
+
+    code: str
+    result: str
+
+
+def example_of(name: str) -> Example:
+    """Our example of an operator: a call, or the validation of a desc for one that cannot be run yet."""
+    facts = example_facts()[name]
+    return Example("\n".join(facts["code"]), "\n".join(facts.get("result", ())))
 
 
 def worked_examples(operator: Operator) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from opendml.reference.content import Table
 from opendml.reference.definitions import definition_text
-from opendml.reference.operator_page import runs_on
+from opendml.reference.operator_page import decisions, runs_on
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import accuracy_facts, enum_facts
 from opendml.spec.feature_level import as_feature_level, short_name
@@ -117,7 +117,7 @@ def decision_table() -> Table:
     rows: list[tuple[str, str]] = []
     for operator in operators().values():
         rows += [(operator.name, text) for text in definition_text(operator)[1:]]
-        rows += [(operator.name, f"{item['what']}: {item['why']}") for item in operator.corrections]
+        rows += [(operator.name, text) for text in decisions(operator)]
     return Table(("Operator", "Decision"), tuple(rows))
 
 

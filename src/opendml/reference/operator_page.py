@@ -7,19 +7,22 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
+from opendml import functions
 from opendml.operators.registry import implemented
 from opendml.reference.content import Block, Code, Items, Page, Section, Table
 from opendml.reference.definitions import definition_text
-from opendml.reference.examples import call_of, worked_examples
+from opendml.reference.examples import example_of, worked_examples
+from opendml.reference.signatures import signature
 from opendml.runtime.program import DEVICE_KINDS
 from opendml.spec.attribute_rules import range_words
+from opendml.spec.descs import desc_class
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import accuracy_facts
 from opendml.spec.feature_level import as_feature_level, full_name, short_name
 from opendml.spec.fused_activation import fusable_since, fused_activations
-from opendml.spec.generate.prose import meaning
+from opendml.spec.generate.prose import join, meaning, sentence
 from opendml.spec.rules import rule_texts
-from opendml.spec.schema import Field, Operator, Support
+from opendml.spec.schema import Field, Operator, Support, TensorSupport
 from opendml.spec.wording import ranks
 
 _KINDS = {"INPUT_TENSOR": "input", "OUTPUT_TENSOR": "output"}
@@ -49,7 +52,7 @@ def operator_page(operator: Operator, feature_level: str | None = None) -> Page:
         "Fusion": _fusion(operator),
         "Accuracy": _accuracy(operator),
         "Constraints": _constraints(operator, feature_level),
-        "Notes": _notes(operator),
+        "Decisions": _decisions(operator),
     }
     return Page(
         title=operator.name,
@@ -91,26 +94,31 @@ def _definition(operator: Operator) -> tuple[Block, ...]:
 
 
 def _python(operator: Operator) -> tuple[Block, ...]:
-    names = [
-        f"dml.descs.{operator.class_name}",
-        *([f"dml.{operator.function_name}"] if runs_on(operator) else []),
-    ]
-    return (Code("\n".join(names), "python"),)
+    """The signatures of the immediate function and of the desc class."""
+    name = operator.function_name
+    desc = signature(f"dml.descs.{operator.class_name}", desc_class(operator.name))
+    if not runs_on(operator):
+        return (Code(desc, "python"),)
+    call = signature(f"dml.{name}", getattr(functions, name))
+    arrays = "T is an array: of NumPy, or of any library whose arrays can be exchanged."
+    return (Code(call, "python"), arrays, Code(desc, "python"))
 
 
 def _runs(operator: Operator) -> str:
     kinds = runs_on(operator)
-    return f"yes: {', '.join(kinds)}" if kinds else "not yet: it can be described and validated"
+    return f"On {join(kinds, 'and')}." if kinds else "Not yet: it can be described and validated."
 
 
 def _example(operator: Operator) -> tuple[Block, ...]:
-    call = call_of(operator.name) if runs_on(operator) else None
-    return (Code(call, "python"),) if call else ()
+    code, result = example_of(operator.name)
+    return (
+        (Code(code, "python"), "gives, to four digits,", Code(result)) if result else (Code(code, "python"),)
+    )
 
 
 def _constraints(operator: Operator, feature_level: str | None) -> tuple[Block, ...]:
     texts = (*operator.constraints, *rule_texts(operator, as_feature_level(feature_level)))
-    return (Items(texts),) if texts else ()
+    return (Items(tuple(map(sentence, texts))),) if texts else ()
 
 
 def _fields(operator: Operator) -> Table:
@@ -119,7 +127,8 @@ def _fields(operator: Operator) -> Table:
 
 
 def _meaning(field: Field) -> str:
-    return "; ".join(filter(None, [meaning(field), range_words(field.range) if field.range else ""]))
+    limits = sentence(range_words(field.range)) if field.range else ""
+    return " ".join(filter(None, [meaning(field), limits]))
 
 
 def _kind(field: Field) -> str:
@@ -137,21 +146,29 @@ def _default(field: Field) -> str:
 
 
 def _support(operator: Operator, feature_level: str | None) -> Block:
-    """A row for each tensor of each table, newest level first."""
+    """The tables, newest level first, with a row for tensors that may be of the same types and dimensions."""
     level = as_feature_level(feature_level)
     supports = _at(operator, level) if feature_level else list(operator.support)
     if not supports:
-        return f"none: the operator does not exist at {full_name(level)}"
+        return f"None: the operator does not exist at {full_name(level)}."
     rows: list[tuple[str, ...]] = []
     for support in supports:
         start = short_name(support.level)
         if support.functions:
             rows.append((start, "", "", f"with {', '.join(support.functions)}:"))
             start = ""
-        for name, tensor in support.tensors.items():
-            rows.append((start, name, ranks(tensor.dims), ", ".join(tensor.types)))
+        for tensor, names in _alike(support).items():
+            rows.append((start, ", ".join(names), ranks(tensor.dims), ", ".join(tensor.types)))
             start = ""
-    return Table(("From", "Tensor", "Dimensions", "Types"), tuple(rows))
+    return Table(("From", "Tensors", "Dimensions", "Types"), tuple(rows))
+
+
+def _alike(support: Support) -> dict[TensorSupport, list[str]]:
+    """The names of the tensors, by what they may be."""
+    found: dict[TensorSupport, list[str]] = {}
+    for name, tensor in support.tensors.items():
+        found.setdefault(tensor, []).append(name)
+    return found
 
 
 def _at(operator: Operator, level: FeatureLevel) -> list[Support]:
@@ -163,18 +180,21 @@ def _at(operator: Operator, level: FeatureLevel) -> list[Support]:
 
 def _in_place(operator: Operator) -> str:
     if not operator.in_place:
-        return "never: the output must not overlap an input"
-    return f"the output may be the same buffer as {' or '.join(operator.in_place)}"
+        return "Never: the output must not overlap an input."
+    return f"The output may be the same buffer as {join(operator.in_place, 'or')}."
 
 
 def _fusion(operator: Operator) -> tuple[Block, ...]:
-    """What it fuses, or that others may fuse it."""
+    """The activations that the operator fuses, or that others may fuse it."""
     if any(field.name == "FusedActivation" for field in operator.fields):
         since = {name: fusable_since(operator.name, name) for name in fused_activations()}
         allowed = [_since(name, level, operator) for name, level in since.items() if level is not None]
         return (f"FusedActivation may be {', '.join(allowed)}.",)
     if operator.name in fused_activations():
-        return ("Operators with a FusedActivation field may fuse it; their pages say from which level.",)
+        return (
+            "Operators with a FusedActivation field may fuse it, without tensors of its own; their pages say "
+            "from which level.",
+        )
     return ()
 
 
@@ -192,8 +212,13 @@ def _accuracy(operator: Operator) -> tuple[Block, ...]:
     return (Table(("Type", "At most", "Measured", "Over"), rows),) if rows else ()
 
 
-def _notes(operator: Operator) -> tuple[Block, ...]:
-    """Doubts about DirectML's page, and where these facts depart from it."""
-    corrections = Items(tuple(f"{item['what']}: {item['why']}" for item in operator.corrections))
-    blocks = (operator.notes, *((corrections,) if operator.corrections else ()))
-    return tuple(block for block in blocks if block)
+def _decisions(operator: Operator) -> tuple[Block, ...]:
+    """The choices that DirectML's page leaves open, and where these facts depart from it."""
+    texts = decisions(operator)
+    return (Items(texts),) if texts else ()
+
+
+def decisions(operator: Operator) -> tuple[str, ...]:
+    """A text for each decision that the facts take, where DirectML's page is silent or contradicts itself."""
+    corrections = (f"{item['what']} ({item['why']})" for item in operator.corrections)
+    return tuple(map(sentence, filter(None, (operator.notes, *corrections))))

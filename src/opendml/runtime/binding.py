@@ -8,20 +8,22 @@ from typing import Any
 
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.buffers import Range, buffer_range, whole_buffer
+from opendml.runtime.described import buffer_text
 from opendml.spec.enums import MINIMUM_BUFFER_TENSOR_ALIGNMENT
-from opendml.spec.plain import as_plain
+from opendml.spec.plain import as_plain, listed
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import shown
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class BufferBinding:
     """A range of bytes in a buffer (DML_BUFFER_BINDING).
 
     Args:
-        buffer: what `Device.create_buffer` made, or any contiguous array or object with the buffer protocol;
-            None: no binding.
+        buffer: what `Device.create_buffer` made, an array that is contiguous in row-major order, of the
+            tensor's type or uint8, or any object with the buffer protocol; None: no binding.
         offset: where the range begins, in bytes: a multiple of 16 and of what the TensorDesc guarantees as
             `guaranteed_base_offset_alignment`; 256 for temporary and persistent resources.
         size: bytes of the range; None: up to the end of the buffer.
@@ -31,13 +33,36 @@ class BufferBinding:
     offset: int = 0
     size: int | None = None
 
+    def __repr__(self) -> str:
+        size = "" if self.size is None else f", size={shown(self.size)}"
+        return f"BufferBinding({buffer_text(self.buffer)}, offset={shown(self.offset)}{size})"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class BufferArrayBinding:
     """Several bindings as one (DML_BUFFER_ARRAY_BINDING): for all tensors of a field that is an array of
     tensors, or for all inputs of an operator that is initialized. None binds nothing."""
 
     bindings: Sequence[Any]
+
+    def __repr__(self) -> str:
+        if not isinstance(self.bindings, list | tuple):
+            return f"BufferArrayBinding({buffer_text(self.bindings)})"
+        return f"BufferArrayBinding([{', '.join(map(buffer_text, self.bindings))}])"
+
+
+def bindings_of(binding: BufferArrayBinding, name: str) -> tuple[Any, ...]:
+    """The bindings in one.
+
+    Raises:
+        InvalidArgument: no list of them.
+    """
+    several = listed(binding.bindings)
+    if several is None:
+        raise InvalidArgument(
+            f"{name}: a BufferArrayBinding of {shown(binding.bindings)}; a list of bindings is needed"
+        )
+    return several
 
 
 def tensor_range(binding: Any, tensor: TensorDesc, layout: Layout, writable: bool, name: str) -> Range | None:
@@ -54,7 +79,7 @@ def tensor_range(binding: Any, tensor: TensorDesc, layout: Layout, writable: boo
     if not isinstance(binding, BufferBinding):
         return buffer_range(binding, layout, writable, name)
     alignment = max(MINIMUM_BUFFER_TENSOR_ALIGNMENT, tensor.guaranteed_base_offset_alignment)
-    given = _part(binding, alignment, writable, name)
+    given = _part(binding, alignment, writable, name, layout.type)
     if given.size < tensor.size_in_bytes:
         raise InvalidArgument(
             f"{name}: {given.size} bytes; DirectML asks for {tensor.size_in_bytes} for the tensor"
@@ -99,9 +124,11 @@ def resource_range(
     return Range(given.address, size, given.owner, given.device)
 
 
-def _part(binding: BufferBinding, alignment: int, writable: bool, name: str) -> Range:
-    """The range of a binding within its buffer."""
-    whole = whole_buffer(binding.buffer, writable, name)
+def _part(
+    binding: BufferBinding, alignment: int, writable: bool, name: str, held: ScalarType | None = None
+) -> Range:
+    """The range of a binding within its buffer, which holds elements of a type or raw bytes."""
+    whole = whole_buffer(binding.buffer, writable, name, held)
     offset, size = as_plain(binding.offset), as_plain(binding.size)
     if type(offset) is not int or offset < 0 or offset % alignment:
         raise InvalidArgument(f"{name}: offset {shown(offset)}; must be a multiple of {alignment}")

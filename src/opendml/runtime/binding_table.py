@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument
@@ -44,6 +44,14 @@ class BindingTable:
         self.device = device
         self.reset(dispatchable)
 
+    def __repr__(self) -> str:
+        what = "empty"
+        if self.dispatchable is not None:
+            bindings = self._descriptors.bindings
+            bound = [each.name for each in fields(bindings) if getattr(bindings, each.name) is not None]
+            what = f"{self.dispatchable.name}; bound: {', '.join(bound) or 'nothing'}"
+        return f"<BindingTable {self.device.kind}: {what}>"
+
     def reset(self, dispatchable: Dispatchable | None = None) -> None:
         """Empties the table, and takes it for this dispatchable.
 
@@ -51,7 +59,7 @@ class BindingTable:
             InvalidArgument: no compiled operator or operator initializer of this device.
             DeviceRemoved: the device was removed.
         """
-        self.device.require_present()
+        self.device._require_present()
         if dispatchable is not None and (
             not isinstance(dispatchable, Dispatchable) or dispatchable.device is not self.device
         ):
@@ -60,7 +68,7 @@ class BindingTable:
                 "a compiled operator or an operator initializer of this device is needed"
             )
         self.dispatchable = dispatchable
-        self.descriptors = Descriptors()
+        self._descriptors = Descriptors()
 
     def bind_inputs(self, bindings: Sequence[Any] | None) -> None:
         """Binds all input tensors in the desc's order; None or an empty list: unbinds them.
@@ -74,7 +82,7 @@ class BindingTable:
             DeviceRemoved: the device was removed.
         """
         dispatchable = self._open("bind_inputs")
-        self._change(inputs=_unless_nothing(bindings, dispatchable.input_ranges))
+        self._change(inputs=_unless_nothing(bindings, dispatchable._input_ranges))
 
     def bind_outputs(self, bindings: Sequence[Any] | None) -> None:
         """Binds all output tensors in the desc's order; None or an empty list: unbinds them. The outputs of
@@ -84,7 +92,7 @@ class BindingTable:
             InvalidArgument, DeviceRemoved: as `bind_inputs`.
         """
         dispatchable = self._open("bind_outputs")
-        self._change(outputs=_unless_nothing(bindings, dispatchable.output_ranges))
+        self._change(outputs=_unless_nothing(bindings, dispatchable._output_ranges))
 
     def bind_temporary_resource(self, binding: Any) -> None:
         """Binds the memory for intermediate tensors, which may hold anything before and after. At least
@@ -117,10 +125,10 @@ class BindingTable:
 
     def _open(self, method: str) -> Dispatchable:
         """The dispatchable, if bindings may change now."""
-        self.device.require_present()
+        self.device._require_present()
         if self.dispatchable is None:
             raise InvalidArgument(f"{method}: the binding table is empty; reset it for a dispatchable first")
-        if self.descriptors.recorded:
+        if self._descriptors.recorded:
             raise InvalidArgument(
                 f"{method}: {self.dispatchable.name} was recorded with this table; reset the table or the "
                 "recorder, or compile with DESCRIPTORS_VOLATILE"
@@ -128,7 +136,7 @@ class BindingTable:
         return self.dispatchable
 
     def _change(self, **bindings: Any) -> None:
-        self.descriptors.bindings = replace(self.descriptors.bindings, **bindings)
+        self._descriptors.bindings = replace(self._descriptors.bindings, **bindings)
 
 
 def _unless_nothing(bindings: Sequence[Any] | None, read: Callable[[Sequence[Any]], list[Any]]) -> Any:

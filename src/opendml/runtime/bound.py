@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opendml.errors import DeviceRemoved, InvalidArgument
+from opendml.runtime.described import counted
 from opendml.runtime.program import cuda_index
+from opendml.spec.plain import listed
+from opendml.spec.wording import shown
 from opendml.targets.staged import StagedInstance
 
 if TYPE_CHECKING:
@@ -26,25 +29,17 @@ class Runnable(Protocol):
 class Bound:
     """Something to dispatch, with its memory, which it keeps alive. One dispatch at a time."""
 
-    def __init__(self, device: Device, instance: Runnable) -> None:
+    def __init__(self, device: Device, instance: Runnable, name: str) -> None:
         self.device = device
+        self._name = name
         self._instance = instance
         self._add: Callable[[int], object] | None = getattr(instance, "enqueue", None)
-        self.dispatch: Callable[[], object] = instance.dispatch
-        if device.cuda_index is not None:
-            self.dispatch = device.guard(self.dispatch)
-            self._add = device.guard(self._add) if self._add else None
+        self.dispatch: Callable[[], None] = _present(device, instance.dispatch)
         """Runs it and returns when the outputs are written. On a CUDA device it waits for all earlier work
         there first, whatever its stream."""
-        device.watch(self)
 
-    def remove(self, reason: DeviceRemoved) -> None:
-        """From now on every dispatch raises `reason`."""
-
-        def removed(*_: object) -> None:
-            raise reason.with_traceback(None)
-
-        self.dispatch = self._add = removed
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.device.kind}: {self._name}>"
 
     @property
     def takes_streams(self) -> bool:
@@ -65,6 +60,7 @@ class Bound:
             InvalidArgument: no stream, or the tensors are in host memory.
             DeviceRemoved: the device failed, maybe in earlier work.
         """
+        self.device._require_present()
         if self._add is None:
             raise InvalidArgument(
                 "enqueue: the tensors are in host memory; streams are for arrays on a CUDA device"
@@ -73,7 +69,29 @@ class Bound:
             from opendml.targets.cuda.streams import stream_handle
 
             stream = stream_handle(stream)
-        self._add(stream)
+        try:
+            self._add(stream)
+        except DeviceRemoved as error:
+            self.device._lose(error)
+            raise
+
+
+def _present(device: Device, work: Callable[[], object]) -> Callable[[], None]:
+    """`work` as long as the device is there; if it tells that the device is lost, the device is removed.
+
+    A function of its own, and not a method, because it is what every dispatch goes through.
+    """
+
+    def dispatch() -> None:
+        if device._removed is not None:
+            device._require_present()
+        try:
+            work()
+        except DeviceRemoved as error:
+            device._lose(error)
+            raise
+
+    return dispatch
 
 
 class BoundOperator(Bound):
@@ -90,13 +108,18 @@ class Recording(Bound):
 
 def record(device: Device, bound: Sequence[Bound]) -> Recording:
     """See Device.record."""
-    if not bound:
+    several = listed(bound)
+    if several is None:
+        raise InvalidArgument(f"record: {shown(bound)}; a list of bound operators and models is needed")
+    if not several:
         raise InvalidArgument("record: nothing to dispatch")
+    bound = several
     for number, each in enumerate(bound):
         if not isinstance(each, Bound) or each.device is not device:
             raise InvalidArgument(f"record: [{number}] was not bound on this device")
+    name = counted(len(bound), "dispatch", "dispatches")
     if cuda_index(device.kind) is None:
-        return Recording(device, _Sequence(bound))
+        return Recording(device, _Sequence(bound), name)
     from opendml.targets.cuda.executable import CudaInstance
     from opendml.targets.cuda.launcher import Recording as CudaRecording
 
@@ -111,7 +134,7 @@ def record(device: Device, bound: Sequence[Bound]) -> Recording:
                 "bind device arrays"
             )
         instances += stages
-    return Recording(device, CudaRecording(instances))
+    return Recording(device, CudaRecording(instances), name)
 
 
 class _Sequence:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -13,12 +12,14 @@ from opendml.program.program import Layout, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.bound import BoundOperator
 from opendml.runtime.buffers import Range, check_overlap
+from opendml.runtime.described import signature, slots_text
 from opendml.runtime.dispatchable import BindingProperties, Bindings, Command, Dispatchable
 from opendml.runtime.form import Form
+from opendml.runtime.locked import Locked
 from opendml.runtime.owned import OwnedTensors
 from opendml.runtime.places import common_place, require_device
 from opendml.runtime.program import compile_work, on_device
-from opendml.runtime.slots import Slot, slot_ranges
+from opendml.runtime.slots import Slot, slot_ranges, slots_of
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
@@ -36,8 +37,12 @@ class Operator:
         self.device = device
         self.desc = desc
 
+    def __repr__(self) -> str:
+        inputs, outputs = (slots_text(slots_of(self.desc, f"{kind}_TENSOR")) for kind in ("INPUT", "OUTPUT"))
+        return f"<Operator {self.device.kind}: {self.desc.operator}: {signature(inputs, outputs)}>"
 
-class CompiledOperator(Dispatchable):
+
+class CompiledOperator(Dispatchable, Locked):
     """An operator or a graph as code for its device.
 
     Safe to use from several threads. What `bind` returns is not: one dispatch of it at a time.
@@ -48,57 +53,68 @@ class CompiledOperator(Dispatchable):
     """
 
     def __init__(self, device: Device, form: Form, flags: ExecutionFlags) -> None:
+        Locked.__init__(self)
         self.device, self.name, self.flags = device, form.name, flags
-        self.is_volatile = bool(flags & ExecutionFlags.DESCRIPTORS_VOLATILE)
-        self.is_initialized = False
-        """Whether an initializer has run."""
-        self.persistent: Range | None = None
+        self._is_volatile = bool(flags & ExecutionFlags.DESCRIPTORS_VOLATILE)
+        self._initialization: Command | None = None
+        """The one that has run."""
+        self._persistent: Range | None = None
         """What the initializer has written, if there was something to write."""
-        self.inputs, self.outputs = form.inputs, form.outputs
+        self._inputs, self._outputs = form.inputs, form.outputs
         self._in_place = form.in_place
-        self._executable = compile_work(form.work, device.kind, device.threads, device.show)
+        self._executable = compile_work(form.work, device.kind, device.threads, device._shower)
         self._constants = [self._resident(content) for content in form.constants]
         self._owned = OwnedTensors(form.inputs)
-        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        what = signature(slots_text(self._inputs), slots_text(self._outputs))
+        return f"<CompiledOperator {self.device.kind}: {self.name}: {what}>"
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether an initializer has run."""
+        return self._initialization is not None
 
     @property
     def input_tensors(self) -> list[TensorDesc | None]:
         """The TensorDescs of the inputs, None for absent ones."""
-        return [slot.tensor for slot in self.inputs]
+        return [slot.tensor for slot in self._inputs]
 
     @property
     def output_tensors(self) -> list[TensorDesc | None]:
         """The TensorDescs of the outputs, None for absent ones."""
-        return [slot.tensor for slot in self.outputs]
+        return [slot.tensor for slot in self._outputs]
 
     @cached_property
     def binding_properties(self) -> BindingProperties:
         """What it needs of a binding table when it is executed."""
         temporary, persistent = self._executable.temporary_bytes, self._owned.size
-        tensors = len(self.inputs) + len(self.outputs)
+        tensors = len(self._inputs) + len(self._outputs)
         return BindingProperties(tensors + bool(temporary) + bool(persistent), temporary, persistent)
 
     def bind(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> BoundOperator:
         """The operator on given memory.
 
         Args:
-            inputs: a contiguous buffer for each input tensor in the desc's order, None for an absent one:
-                NumPy arrays or any objects with the buffer protocol, arrays of any library on the CUDA device
-                of this operator, which are used in place, or a BufferBinding. Only the memory counts: type
-                and shape are the TensorDesc's. On "cuda", buffers in host memory are copied there and back by
-                every dispatch. Tensors with OWNED_BY_DML are copied now, and their buffers are free again.
+            inputs: memory for each input tensor in the desc's order, None for an absent one: NumPy arrays,
+                any objects with the buffer protocol, arrays of any library on the CUDA device of this
+                operator, which are used in place, or a BufferBinding. An array must have the tensor's type,
+                or be raw bytes (uint8), and be laid out as the TensorDesc or contiguous in row-major order:
+                then only the memory counts, whatever its shape. On "cuda", buffers in host memory are copied
+                there and back by every dispatch. Tensors with OWNED_BY_DML are copied now, and their buffers
+                are free again.
             outputs: likewise for the output tensors.
 
         Raises:
-            InvalidArgument: a missing, extra, small, misaligned, read-only or overlapping buffer, or buffers
-                that are not in the same memory.
+            InvalidArgument: a missing, extra, small, misaligned, read-only or overlapping buffer, one of
+                another type or layout, or buffers that are not in the same memory.
             DeviceRemoved: the device was removed.
         """
-        self.device.require_present()
-        given = slot_ranges(self.name, "inputs", self.inputs, inputs)
-        written = slot_ranges(self.name, "outputs", self.outputs, outputs)
+        self.device._require_present()
+        given = slot_ranges(self.name, "inputs", self._inputs, inputs)
+        written = slot_ranges(self.name, "outputs", self._outputs, outputs)
         self._check_overlap(given, Bindings(outputs=written))
-        rest = [None if slot.is_owned else memory for slot, memory in zip(self.inputs, given, strict=True)]
+        rest = [None if slot.is_owned else memory for slot, memory in zip(self._inputs, given, strict=True)]
         place = self._place(rest, written)
         persistent = None
         if self._owned.size:
@@ -106,28 +122,28 @@ class CompiledOperator(Dispatchable):
             persistent = Range(room.address, self._owned.size, room, self.device.cuda_index)
             self._owned.copy(given, persistent)
         bindings = Bindings(rest, written, persistent=persistent)
-        return BoundOperator(self.device, self._instance(place, bindings))
+        return BoundOperator(self.device, self._instance(place, bindings), self.name)
 
-    def input_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
+    def _input_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
         """The memory of the inputs at execution, where OWNED_BY_DML tensors are bound no more."""
-        return slot_ranges(self.name, "inputs", self.inputs, bindings, owned=False)
+        return slot_ranges(self.name, "inputs", self._inputs, bindings, owned=False)
 
-    def output_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
+    def _output_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
         """The memory of the outputs."""
-        return slot_ranges(self.name, "outputs", self.outputs, bindings)
+        return slot_ranges(self.name, "outputs", self._outputs, bindings)
 
-    def owned_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
+    def _owned_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
         """The memory of the inputs at initialization, where only OWNED_BY_DML tensors are bound.
 
         Raises:
             InvalidArgument: bindings that do not fit.
         """
-        return slot_ranges(self.name, "inputs", self.inputs, bindings, owned=True)
+        return slot_ranges(self.name, "inputs", self._inputs, bindings, owned=True)
 
-    def command(self, bindings: Bindings) -> Command:
+    def _command(self, bindings: Bindings) -> Command:
         """An execution over what is bound."""
-        if bindings.inputs is None and all(slot.tensor is None or slot.is_owned for slot in self.inputs):
-            bindings = replace(bindings, inputs=[None] * len(self.inputs))
+        if bindings.inputs is None and all(slot.tensor is None or slot.is_owned for slot in self._inputs):
+            bindings = replace(bindings, inputs=[None] * len(self._inputs))
         if bindings.inputs is None or bindings.outputs is None:
             missing = "inputs" if bindings.inputs is None else "outputs"
             raise InvalidArgument(f"{self.name}: no {missing} are bound")
@@ -142,22 +158,38 @@ class CompiledOperator(Dispatchable):
                 )
         self._check_overlap(bindings.inputs, bindings)
         place = self._place(bindings.inputs, bindings.outputs)
-        bound = BoundOperator(self.device, self._instance(place, bindings))
+        bound = BoundOperator(self.device, self._instance(place, bindings), self.name)
         return _Execution(self, bindings, bound)
 
-    def initialize(self, owned: Sequence[Range | None], persistent: Range | None) -> None:
-        """Copies the OWNED_BY_DML tensors into the persistent resource, which must not change from then on.
+    def _initialize(
+        self, initialization: Command, owned: Sequence[Range | None], persistent: Range | None
+    ) -> None:
+        """Copies the OWNED_BY_DML tensors into the persistent resource, which must not change from then on
+        but by the same initialization.
 
         Raises:
-            InvalidArgument: it was initialized before.
+            InvalidArgument: another one has run before.
         """
         with self._lock:
-            if self.is_initialized:
-                raise InvalidArgument(f"{self.name}: is initialized already; that is done exactly once")
+            self._require_initializable(initialization)
             if persistent is not None:
                 self._owned.copy(owned, persistent)
-            self.persistent = persistent
-            self.is_initialized = True
+            self._persistent = persistent
+            self._initialization = initialization
+
+    def _require_initializable(self, initialization: Command) -> None:
+        """Checks that no other initialization than this one has run.
+
+        DirectML calls it an error to initialize an operator more than once. Executing what was recorded once
+        more is the same initialization: a command list may be executed as often as wanted.
+
+        Raises:
+            InvalidArgument: one has.
+        """
+        if self._initialization not in (None, initialization):
+            raise InvalidArgument(
+                f"{self.name}: is initialized already; only the recorder that did it may do it again"
+            )
 
     def _resident(self, content: bytes) -> OwnMemory:
         """Memory of the device with such content."""
@@ -168,16 +200,16 @@ class CompiledOperator(Dispatchable):
         return room
 
     def _check_overlap(self, inputs: Sequence[Range | None], bindings: Bindings) -> None:
-        reads = [_named(slot, memory) for slot, memory in zip(self.inputs, inputs, strict=True)]
+        reads = [_named(slot, memory) for slot, memory in zip(self._inputs, inputs, strict=True)]
         outputs = bindings.outputs or []
-        writes = [_named(slot, memory) for slot, memory in zip(self.outputs, outputs, strict=True)]
+        writes = [_named(slot, memory) for slot, memory in zip(self._outputs, outputs, strict=True)]
         reads.append(_resource("the persistent resource", bindings.persistent))
         writes.append(_resource("the temporary resource", bindings.temporary))
         check_overlap(self.name, reads, [item for item in writes if item], self._in_place)
 
     def _place(self, inputs: Sequence[Range | None], outputs: Sequence[Range | None]) -> int | None:
         """The CUDA device that all tensors are on, None for host memory."""
-        slots = (*self.inputs, *self.outputs)
+        slots = (*self._inputs, *self._outputs)
         places = [
             (slot.name, memory.device)
             for slot, memory in zip(slots, (*inputs, *outputs), strict=True)
@@ -193,7 +225,7 @@ class CompiledOperator(Dispatchable):
         instance: Any = executable.instantiate(temporary.address if temporary else None)
         bind_resident = getattr(instance, "bind_resident", instance.bind)
         buffer = 0
-        for number, (slot, memory) in enumerate(zip(self.inputs, bindings.inputs or [], strict=True)):
+        for number, (slot, memory) in enumerate(zip(self._inputs, bindings.inputs or [], strict=True)):
             if number in self._owned.offsets and persistent is not None:
                 bind_resident(buffer, persistent.address + self._owned.offsets[number])
             elif memory is not None:
@@ -227,7 +259,7 @@ class _Execution(Command):
             raise InvalidArgument(
                 f"{compiled.name}: is not initialized; execute an operator initializer for it first"
             )
-        written, bound = initialized.get(compiled, compiled.persistent), self._bindings.persistent
+        written, bound = initialized.get(compiled, compiled._persistent), self._bindings.persistent
         if written and (not bound or (bound.address, bound.device) != (written.address, written.device)):
             raise InvalidArgument(
                 f"{compiled.name}: another persistent resource is bound than the initializer has written"

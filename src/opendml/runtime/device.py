@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
-from functools import cache
 from os import PathLike
 from typing import Any
 
@@ -26,12 +26,13 @@ from opendml.runtime.recorder import CommandRecorder
 from opendml.runtime.removable import Removable
 from opendml.spec import descs
 from opendml.spec.enums import ExecutionFlags, FeatureLevel, TensorDataType
-from opendml.spec.feature_level import as_feature_level, full_name
+from opendml.spec.feature_level import as_feature_level, full_name, short_name
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.plain import as_plain
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import validate
 from opendml.spec.wording import shown
+from opendml.targets.cpu.threads import chosen_threads
 from opendml.targets.memory import aligned_bytes
 
 
@@ -45,12 +46,14 @@ class Device(Removable):
         kind: "cpu" (machine code for this processor), "cuda" or "cuda:1" (a CUDA device: arrays that are
             there are used in place, host memory is copied there and back), or "reference" (NumPy in float64).
         feature_level: what operators are checked against: "2_0", a `FeatureLevel`, or None for the newest.
-        threads: how many threads may share a dispatch on the CPU; None: all that the process may use. Results
-            do not depend on it.
+        threads: how many threads may share a dispatch on the CPU; None: OPENDML_THREADS, or all that
+            the process may use. Results do not depend on it.
         debug: shows what every operator of a graph computes, at every dispatch: a function that is called
             with an Intermediate for each, or a folder where each is written as a .npy file. It costs time,
             and changes no result. It concerns what `compile_operator`, `compile_graph` and `Graph.compile`
-            make.
+            make. The function is called in the thread that dispatches, and must not run such work of the
+            device itself: that raises InvalidArgument. What it raises ends the dispatch, whose outputs then
+            hold anything.
 
     Raises:
         InvalidArgument: no such kind, device or level, a number of threads below 1, or no function or folder.
@@ -71,18 +74,21 @@ class Device(Removable):
 
             device(index)
         if threads is not None and (not isinstance(threads, int) or not 1 <= threads <= 1024):
-            raise InvalidArgument(f"threads: {threads!r}; 1 to 1024, or None for all")
+            raise InvalidArgument(f"threads: {shown(threads)}; 1 to 1024, or None for all")
+        if kind == "cpu":
+            chosen_threads()
         super().__init__(kind)
         self.kind = kind
         self.cuda_index = index
         """The number of the CUDA device; None for the other kinds."""
         self.feature_level = as_feature_level(feature_level)
         self.threads = threads
-        self.show = shower(debug)
-        """What shows a watched value; None without `debug`."""
+        self._shower = shower(debug)
 
     def __repr__(self) -> str:
-        return f"Device({self.kind!r}, feature_level={self.feature_level.name.removeprefix('LEVEL_')!r})"
+        threads = "" if self.threads is None else f", threads={self.threads}"
+        text = f"Device({self.kind!r}, feature_level={short_name(self.feature_level)!r}{threads})"
+        return text if self._removed is None else f"<{text}, removed: {self._removed}>"
 
     def check_feature_support(self, feature: TensorDataType | Sequence[FeatureLevel | str]) -> Any:
         """What the device supports (IDMLDevice::CheckFeatureSupport).
@@ -95,7 +101,7 @@ class Device(Removable):
             InvalidArgument: neither, or no level that is supported: the device has those up to its own.
             DeviceRemoved: the device was removed.
         """
-        self.require_present()
+        self._require_present()
         if isinstance(feature, TensorDataType):
             return feature.name in ScalarType.__members__
         if isinstance(feature, str) or not isinstance(feature, Sequence):
@@ -118,7 +124,7 @@ class Device(Removable):
             InvalidArgument: every rule that the desc breaks, one line each.
             DeviceRemoved: the device was removed.
         """
-        self.require_present()
+        self._require_present()
         validate(desc, feature_level=self.feature_level)
         return Operator(self, desc)
 
@@ -137,7 +143,7 @@ class Device(Removable):
             Unsupported: this operator cannot be run yet.
             DeviceRemoved: the device was removed.
         """
-        self.require_present()
+        self._require_present()
         if not isinstance(op, Operator):
             raise InvalidArgument(f"compile_operator: {type(op).__name__}; create_operator makes operators")
         if op.device is not self:
@@ -157,7 +163,7 @@ class Device(Removable):
             Unsupported: one of the operators cannot be run yet.
             DeviceRemoved: the device was removed.
         """
-        self.require_present()
+        self._require_present()
         return CompiledOperator(self, form_of_graph(desc, self), _checked(flags))
 
     def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
@@ -183,11 +189,12 @@ class Device(Removable):
         Raises:
             DeviceRemoved: the device was removed.
         """
-        self.require_present()
+        self._require_present()
         return CommandRecorder(self)
 
     def execute(self, recorder: CommandRecorder, stream: Any = None) -> None:
-        """Executes what was recorded, in its order, as often as wanted.
+        """Executes what was recorded, in its order, as often as wanted. A recorded initialization reads the
+        OWNED_BY_DML tensors anew each time.
 
         All is checked first: if it raises InvalidArgument, nothing has been executed.
 
@@ -198,15 +205,16 @@ class Device(Removable):
                 earlier work on the device.
 
         Raises:
-            InvalidArgument: another device's recorder, an operator that is not initialized, another
-                persistent resource than the initialized one, or what `record_dispatch` raises for bindings of
-                operators with DESCRIPTORS_VOLATILE; a stream for host memory.
+            InvalidArgument: another device's recorder, an operator that is not initialized or that something
+                else has initialized before, another persistent resource than the initialized one, or what
+                `record_dispatch` raises for bindings of operators with DESCRIPTORS_VOLATILE; a stream for
+                host memory.
             DeviceRemoved: the device was removed.
         """
-        self.require_present()
+        self._require_ready()
         if not isinstance(recorder, CommandRecorder) or recorder.device is not self:
             raise InvalidArgument(f"execute: {type(recorder).__name__}; a recorder of this device is needed")
-        recorder.execute(stream)
+        recorder._execute(stream)
 
     def create_buffer(self, size: int) -> Any:
         """Zeroed bytes in the device's memory, at an address that suits every binding: a DeviceArray of UINT8
@@ -217,7 +225,7 @@ class Device(Removable):
             Unsupported: out of memory.
             DeviceRemoved: the device was removed.
         """
-        self.require_present()
+        self._require_present()
         size = as_plain(size)
         if type(size) is not int or size < 1:
             raise InvalidArgument(f"create_buffer: {shown(size)} bytes; 1 or more are needed")
@@ -239,7 +247,7 @@ class Device(Removable):
             InvalidArgument: sizes or a type that no such tensor has.
             Unsupported: out of memory.
         """
-        self.require_present()
+        self._require_present()
         tensor = TensorDesc(data_type, sizes)
         validate(descs.ElementWiseIdentity(tensor, tensor), self.feature_level)
         layout = layout_of(tensor)
@@ -261,7 +269,7 @@ class Device(Removable):
             InvalidArgument: no NumPy array, or of a type that DirectML does not have.
             Unsupported: out of memory.
         """
-        self.require_present()
+        self._require_present()
         if not isinstance(array, np.ndarray):
             raise InvalidArgument(f"upload: {type(array).__name__}; a NumPy array is needed")
         copy = self.empty(array.shape, layout_of_array(array, "upload").type.data_type)
@@ -277,7 +285,7 @@ class Device(Removable):
         Raises:
             InvalidArgument: an array of another device or of another library.
         """
-        self.require_present()
+        self._require_present()
         if self.cuda_index is None and isinstance(array, np.ndarray):
             return array.copy()
         if self.cuda_index is not None:
@@ -296,12 +304,23 @@ class Device(Removable):
         Raises:
             InvalidArgument: nothing, something of another device, or, on a CUDA device, host memory.
         """
-        self.require_present()
+        self._require_present()
         return record(self, bound)
+
+    def _require_ready(self) -> None:
+        """Checks that the device may run work that it shows.
+
+        Raises:
+            DeviceRemoved: it was removed.
+            InvalidArgument: it is its own debug function that asks.
+        """
+        self._require_present()
+        if self._shower is not None:
+            self._shower.require_idle()
 
     def synchronize(self) -> None:
         """Waits until all work on the device is done; on other devices than CUDA's a dispatch always is."""
-        self.require_present()
+        self._require_present()
         if self.cuda_index is not None:
             from opendml.targets.cuda.driver import device
 
@@ -314,16 +333,24 @@ def as_device(device: Device | str | None) -> Device:
     Raises:
         InvalidArgument: no such kind.
     """
-    return device if isinstance(device, Device) else _device_of(device or "cpu")
+    if isinstance(device, Device):
+        return device
+    kind = "cpu" if device is None else device
+    cuda_index(kind)
+    with _making:
+        known = _defaults.get(kind)
+        if known is None or known.removed_reason is not None:
+            known = _defaults[kind] = Device(kind)
+        return known
 
 
-@cache
-def _device_of(kind: str) -> Device:
-    return Device(kind)
+_defaults: dict[str, Device] = {}
+"""The devices of calls that name a kind or nothing: a removed one is replaced."""
+_making = threading.Lock()
 
 
 def _checked(flags: ExecutionFlags) -> ExecutionFlags:
     if not isinstance(flags, int) or flags & ~sum(ExecutionFlags):
         names = [flag.name for flag in ExecutionFlags]
-        raise InvalidArgument(f"flags: {flags!r}; allowed are combinations of {names}")
+        raise InvalidArgument(f"flags: {shown(flags)}; allowed are combinations of {names}")
     return ExecutionFlags(flags)

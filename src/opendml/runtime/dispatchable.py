@@ -68,7 +68,7 @@ class Dispatchable(ABC):
     device: Device
     name: str
     """What messages call it."""
-    is_volatile: bool
+    _is_volatile: bool
     """Whether bindings may change between recording and execution."""
 
     @property
@@ -77,13 +77,13 @@ class Dispatchable(ABC):
         """What it needs of a binding table."""
 
     @abstractmethod
-    def input_ranges(self, bindings: Sequence[Any]) -> list[Any]:
+    def _input_ranges(self, bindings: Sequence[Any]) -> list[Any]:
         """The memory of its inputs. Raises InvalidArgument for bindings that do not fit."""
 
     @abstractmethod
-    def output_ranges(self, bindings: Sequence[Any]) -> list[Any]:
+    def _output_ranges(self, bindings: Sequence[Any]) -> list[Any]:
         """The memory of its outputs. Raises InvalidArgument for bindings that do not fit."""
 
     @abstractmethod
-    def command(self, bindings: Bindings) -> Command:
+    def _command(self, bindings: Bindings) -> Command:
         """The work over what is bound. Raises InvalidArgument where something is missing or overlaps."""

@@ -12,6 +12,8 @@ from opendml.operators.registry import define
 from opendml.program.node import Node, constant, ordered, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
+from opendml.runtime.arguments import CAST, labels_of, validate_call
+from opendml.runtime.described import counted, tensor_text
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.host_array import Array, layout_of_array
 from opendml.runtime.model import Model
@@ -22,6 +24,7 @@ from opendml.runtime.operator_call import (
     desc_of_call,
     exact_number,
     input_names,
+    output_argument,
     output_names,
     type_of_number,
 )
@@ -29,23 +32,25 @@ from opendml.runtime.program import Watched, layout_of, tensors_of
 from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
+from opendml.spec.plain import DataTypeLike
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import validate
+from opendml.spec.wording import shown
 
 
 class GraphTensor:
     """A tensor of a graph: what the immediate functions return when they are called on tensors of a graph."""
 
-    __slots__ = ("data_type", "graph", "node", "sizes")
+    __slots__ = ("_node", "data_type", "graph", "sizes")
 
     def __init__(self, graph: Graph, node: Node, data_type: TensorDataType) -> None:
         self.graph = graph
-        self.node = node
+        self._node = node
         self.data_type = data_type
         self.sizes = node.sizes
 
     def __repr__(self) -> str:
-        return f"GraphTensor({self.data_type.name}, {list(self.sizes)})"
+        return f"<GraphTensor {self.data_type.name} {list(self.sizes)}>"
 
 
 class Graph:
@@ -69,10 +74,16 @@ class Graph:
         self._constants: dict[int, Array] = {}
         self._watched: list[Watched] = []
 
+    def __repr__(self) -> str:
+        names = zip(self._names, self._layouts, strict=True)
+        inputs = [tensor_text(name, layout) for name, layout in names if name is not None]
+        operators = counted(len(self._watched), "operator", "operators")
+        return f"<Graph: {', '.join(inputs) or 'no inputs'}; {operators}>"
+
     def input(
         self,
         name: str,
-        data_type: TensorDataType,
+        data_type: DataTypeLike,
         sizes: Sequence[int],
         *,
         strides: Sequence[int] | None = None,
@@ -81,7 +92,7 @@ class Graph:
 
         Args:
             name: how `Model` calls it; an identifier makes it a keyword.
-            data_type: type of its elements.
+            data_type: type of its elements: a TensorDataType, its name, or NumPy's or PyTorch's type.
             sizes: 1 to 8 sizes, outermost first.
             strides: elements from one index to the next, per dimension; None: packed.
 
@@ -89,9 +100,8 @@ class Graph:
             InvalidArgument: a name that is taken, or a tensor that DirectML does not allow.
         """
         if not isinstance(name, str) or name in self._names:
-            raise InvalidArgument(
-                f"graph input {name!r}: {'already exists' if name in self._names else 'not a name'}"
-            )
+            problem = "already exists" if isinstance(name, str) else "not a name"
+            raise InvalidArgument(f"graph input {shown(name)}: {problem}")
         tensor = TensorDesc(data_type, sizes, strides)
         # Every tensor type and layout is valid as an input of the identity operator or of none.
         packed_output = TensorDesc(data_type, sizes)
@@ -120,13 +130,15 @@ class Graph:
         Raises:
             InvalidArgument: no outputs, or tensors of another graph.
         """
+        if not isinstance(outputs, Mapping) or not all(isinstance(name, str) for name in outputs):
+            raise InvalidArgument(f"outputs: {shown(outputs)}; a dict is needed, of tensors by their names")
         if not outputs:
             raise InvalidArgument("outputs: none; a model computes at least one tensor")
         for name, tensor in outputs.items():
             if not isinstance(tensor, GraphTensor) or tensor.graph is not self:
                 raise InvalidArgument(f"outputs[{name!r}]: not a tensor of this graph")
-        layouts = tuple(packed(tensor.node.type, tensor.sizes) for tensor in outputs.values())
-        results = tuple(tensor.node for tensor in outputs.values())
+        layouts = tuple(packed(tensor._node.type, tensor.sizes) for tensor in outputs.values())
+        results = tuple(tensor._node for tensor in outputs.values())
         program = Program(tuple(self._layouts), layouts, results)
         needed = {id(node) for node in ordered(results)}
         watched = [each for each in self._watched if id(each.node) in needed]
@@ -134,7 +146,7 @@ class Graph:
             program, tuple(self._names), dict(self._constants), tuple(outputs), as_device(device), watched
         )
 
-    def watch(self, name: str, output: str, node: Node, sizes: tuple[int, ...]) -> None:
+    def _watch(self, name: str, output: str, node: Node, sizes: tuple[int, ...]) -> None:
         """Takes note of what an operator of the graph computes, for debug devices."""
         label = f"nodes[{len(self._watched)}].{name}.{output}"
         self._watched.append(Watched(label, name, output, node, sizes))
@@ -161,39 +173,39 @@ def call_in_graph(
         a device.
     """
     if out is not None or device is not None:
-        raise InvalidArgument(f"{name}: out and device belong to the compiled graph, not to its operators")
+        raise InvalidArgument(
+            f"{name.lower()}: out and device belong to the compiled graph, not to its operators"
+        )
     graph = next(tensor.graph for tensor in tensors if isinstance(tensor, GraphTensor))
-    nodes = _nodes(name, graph, tensors)
+    nodes = _nodes(name, graph, tensors, told)
     sizes = broadcast_sizes(name, [None if node is None else node.sizes for node in nodes])
     inputs = [_desc(node, wanted) for node, wanted in zip(nodes, sizes, strict=True)]
     desc = desc_of_call(name, inputs, attributes, told)
-    validate(desc, graph.feature_level)
+    validate_call(desc, graph.feature_level, output_argument(told), CAST)
     (output,) = tensors_of(desc, "OUTPUT_TENSOR")
     assert output is not None
     (result,) = define(desc, nodes, [ScalarType.of(output.data_type)])
-    graph.watch(name, output_names(name)[0], result, output.sizes)
+    graph._watch(name, output_names(name)[0], result, output.sizes)
     return GraphTensor(graph, result, output.data_type)
 
 
-def _nodes(name: str, graph: Graph, tensors: Sequence[Any]) -> list[Node | None]:
+def _nodes(name: str, graph: Graph, tensors: Sequence[Any], told: Output) -> list[Node | None]:
     """The tensors of a call as nodes of the graph."""
-    labels = input_names(name)
+    names, labels = input_names(name), labels_of(name)
     types = {
-        label: tensor.data_type
-        for label, tensor in zip(labels, tensors, strict=True)
+        each: tensor.data_type
+        for each, tensor in zip(names, tensors, strict=True)
         if isinstance(tensor, GraphTensor)
     }
     nodes: list[Node | None] = []
-    for label, tensor in zip(labels, tensors, strict=True):
+    for each, label, tensor in zip(names, labels, tensors, strict=False):
         if isinstance(tensor, int | float):
-            type = ScalarType.of(type_of_number(name, label, types))
-            nodes.append(constant(exact_number(tensor, type, f"{name}.{label}"), type))
+            type = ScalarType.of(type_of_number(name, each, types, told))
+            nodes.append(constant(exact_number(tensor, type, label), type))
         elif tensor is None or (isinstance(tensor, GraphTensor) and tensor.graph is graph):
-            nodes.append(None if tensor is None else tensor.node)
+            nodes.append(None if tensor is None else tensor._node)
         else:
-            raise InvalidArgument(
-                f"{name}.{label}: not a tensor of this graph; make arrays constants of the graph"
-            )
+            raise InvalidArgument(f"{label}: not a tensor of this graph; make arrays constants of the graph")
     return nodes
 
 

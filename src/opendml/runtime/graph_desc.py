@@ -3,31 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from opendml.runtime.compiled import Operator
+from opendml.runtime.described import buffer_text
+from opendml.spec.plain import text_of
+from opendml.spec.wording import shown
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorNode:
+class _Described:
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        values = [f"{each.name}={text_of(getattr(self, each.name))}" for each in fields(self)]  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(values)})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OperatorNode(_Described):
     """A node that computes (DML_OPERATOR_GRAPH_NODE_DESC). The name is for debugging."""
 
     operator: Operator
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ConstantNode:
-    """A node whose one output is known (DML_CONSTANT_DATA_GRAPH_NODE_DESC): a contiguous array or any object
-    with the buffer protocol, in host memory, which is copied when the graph is compiled."""
+    """A node whose one output is known (DML_CONSTANT_DATA_GRAPH_NODE_DESC): an array that is contiguous in
+    row-major order, of the tensor's type or of uint8, or any object with the buffer protocol, in host memory,
+    which is copied when the graph is compiled."""
 
     data: Any
     name: str = ""
 
+    def __repr__(self) -> str:
+        name = f", name={shown(self.name)}" if self.name else ""
+        return f"ConstantNode({buffer_text(self.data)}{name})"
 
-@dataclass(frozen=True, slots=True)
-class InputEdge:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class InputEdge(_Described):
     """From an input of the graph to an input of a node (DML_INPUT_GRAPH_EDGE_DESC). The inputs of a node are
     numbered in the desc's order, absent ones included."""
 
@@ -37,8 +53,8 @@ class InputEdge:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OutputEdge:
+@dataclass(frozen=True, slots=True, repr=False)
+class OutputEdge(_Described):
     """From an output of a node to an output of the graph (DML_OUTPUT_GRAPH_EDGE_DESC)."""
 
     from_node_index: int
@@ -47,8 +63,8 @@ class OutputEdge:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class IntermediateEdge:
+@dataclass(frozen=True, slots=True, repr=False)
+class IntermediateEdge(_Described):
     """From an output of a node to an input of another (DML_INTERMEDIATE_GRAPH_EDGE_DESC). Both are the same
     bytes: they may have other types and sizes, if they have the same size in bytes."""
 
@@ -59,8 +75,8 @@ class IntermediateEdge:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphDesc:
+@dataclass(frozen=True, slots=True, repr=False)
+class GraphDesc(_Described):
     """A graph for Device.compile_graph.
 
     Args:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.buffers import whole_buffer
 from opendml.runtime.compiled import Operator
 from opendml.runtime.graph_desc import (
@@ -81,12 +82,14 @@ def _malformed(desc: GraphDesc, device: Device) -> Iterator[str]:
     """What keeps the desc from being read at all."""
     for name, least in (("input_count", 0), ("output_count", 1)):
         count = getattr(desc, name)
-        if type(count) is not int or count < least:
-            yield f"{name}: {shown(count)}; an integer of at least {least} is needed"
+        if type(count) is not int or not least <= count <= _MOST:
+            yield f"{name}: {shown(count)}; an integer from {least} to {_MOST} is needed"
     if not isinstance(desc.nodes, Sequence) or not desc.nodes:
         yield f"nodes: {shown(desc.nodes)}; a list of one or more nodes is needed"
         return
     for number, node in enumerate(desc.nodes):
+        if isinstance(node, OperatorNode | ConstantNode) and not isinstance(node.name, str):
+            yield f"nodes[{number}].name: {shown(node.name)}; a string is needed"
         if isinstance(node, ConstantNode):
             try:
                 whole_buffer(node.data, False, f"nodes[{number}].data")
@@ -101,6 +104,9 @@ def _malformed(desc: GraphDesc, device: Device) -> Iterator[str]:
         if not isinstance(edges, Sequence) or not all(isinstance(edge, kind) for edge in edges):
             yield f"{name}: {shown(edges)}; a list of {kind.__name__} is needed"
 
+
+_MOST = 65_536
+"""Inputs or outputs of a graph: a count that is wrong must not take all memory."""
 
 _EDGES: dict[str, type] = {
     "input_edges": InputEdge,
@@ -221,7 +227,8 @@ def _size_problems(desc: GraphDesc, wiring: Wiring) -> Iterator[str]:
             continue
         node = desc.nodes[source[0]]
         if isinstance(node, ConstantNode):
-            given, name = whole_buffer(node.data, False, "data").size, f"nodes[{source[0]}]"
+            name, type = f"nodes[{source[0]}]", ScalarType.of(tensor.data_type)
+            given = whole_buffer(node.data, False, f"graph.{name}.data", type).size
         else:
             output = wiring.outputs[source[0]][source[1]].tensor
             given, name = output.size_in_bytes if output else 0, _output_name(desc, wiring, source)

@@ -20,11 +20,12 @@ from opendml.targets.memory import TensorMemory, aligned_bytes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_DATA_TYPES = {np.dtype(type.name.lower()): type for type in TensorDataType if hasattr(np, type.name.lower())}
+_NUMBERS = {np.dtype(type.name.lower()): type for type in TensorDataType if hasattr(np, type.name.lower())}
+_DATA_TYPES = _NUMBERS | {np.dtype(np.bool_): TensorDataType.UINT8}
 
 
 def data_type_of(array: Array, name: str) -> TensorDataType:
-    """DirectML's type of an array's elements.
+    """DirectML's type of an array's elements; truth values are UINT8.
 
     Raises:
         InvalidArgument: DirectML has no such type (foreign byte orders included), or the memory is not
@@ -34,11 +35,21 @@ def data_type_of(array: Array, name: str) -> TensorDataType:
     if data_type is None or not array.dtype.isnative:
         raise InvalidArgument(
             f"{name}: elements of {array.dtype!r}; "
-            f"DirectML has {', '.join([*map(str, _DATA_TYPES), *NUMPY_NAMES])}"
+            f"DirectML has {', '.join([*map(str, _NUMBERS), *NUMPY_NAMES])}"
         )
     if not array.flags.aligned:
         raise InvalidArgument(f"{name}: memory that is not aligned to {array.dtype}; copy the array first")
     return data_type
+
+
+def reject_truth_values(array: Any, name: str) -> None:
+    """Refuses an array of truth values, of any library, as an output: a UINT8 may be more than 0 and 1.
+
+    Raises:
+        InvalidArgument: it is one.
+    """
+    if str(getattr(array, "dtype", "")).endswith("bool"):
+        raise InvalidArgument(f"{name}: an array of truth values; an output needs one of uint8")
 
 
 def layout_of_array(array: Array, name: str) -> Layout:
@@ -153,8 +164,7 @@ def _address_reader() -> Callable[[Array], int]:
     """How to read an array's address fast.
 
     NumPy's own ways take microseconds. The data pointer is the first field of an array object, and has been
-    in every version;
-    where that is not so, the slow way remains.
+    in every version; where that is not so, the slow way remains.
     """
     probe = np.zeros(3)
     offset = object.__basicsize__

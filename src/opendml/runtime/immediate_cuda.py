@@ -8,12 +8,15 @@ from typing import Any
 
 from opendml.errors import InvalidArgument
 from opendml.program.program import Program
+from opendml.runtime.arguments import CAST, in_place_arguments, input_arguments, labels_of
 from opendml.runtime.cuda_call import CudaCall
 from opendml.runtime.device import Device, as_device
-from opendml.runtime.host_array import check_outputs
-from opendml.runtime.operator_call import NOTHING, Output, input_names, output_names, program_of_call
+from opendml.runtime.host_array import check_outputs, reject_truth_values
+from opendml.runtime.in_place import Placing
+from opendml.runtime.operator_call import NOTHING, Output, program_of_call
 from opendml.runtime.places import common_place, cuda_device_of, is_array, require_device
 from opendml.runtime.plans import Plans
+from opendml.spec.exact import append_keys
 from opendml.spec.schema import operator
 from opendml.targets.cuda.executable import CudaExecutable, StreamInstances
 
@@ -36,7 +39,8 @@ def call_on_cuda(
     """
     arrays = tensors if out is None else (*tensors, out)
     call = CudaCall(first)
-    key = [name, attributes, device, told, call.device, out is None]
+    key: list[Any] = [name, device, told.type, call.device, out is None]
+    append_keys(key, name, attributes)
     addresses = []
     for number, array in enumerate(arrays):
         if array is None:
@@ -45,61 +49,63 @@ def call_on_cuda(
         try:
             form, address = call.seen(array)
         except BufferError as error:
-            raise InvalidArgument(f"{name}.{_labels(name)[number]}: {error}") from error
+            raise InvalidArgument(f"{labels_of(name)[number]}: {error}") from error
         key.append(form)
         addresses.append(address)
-    plan = _plans.find(tuple(key), _plan, name, tensors, out, device, call, told)
+    plan = _plans.find(tuple(key), _plan, name, attributes, tensors, out, device, call, told)
     return plan.run(call, tensors, out, addresses)
 
 
 class _Plan:
     """A compiled call: the arrays of every later call have the layouts that it was made for."""
 
-    def __init__(self, name: str, program: Program, device: Device, index: int, writable: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        tensors: tuple[Any, ...],
+        program: Program,
+        device: Device,
+        index: int,
+        writable: bool,
+    ) -> None:
         self.name, self.writable, self.device = name, writable, device
         (output,) = program.outputs
         self.sizes, self.type = output.sizes, output.type
-        self.spans = [layout.span for layout in (*program.inputs, output)]
-        self.instances = StreamInstances(CudaExecutable(program, index).instantiate)
-        self.in_place = frozenset(operator(name).in_place)
+        self.placing = Placing(name, program, tensors)
+        self.instances = StreamInstances(CudaExecutable(program, index).instantiate_without_arena)
 
     def run(self, call: CudaCall, tensors: tuple[Any, ...], out: Any, addresses: list[int]) -> Any:
         """Binds the arrays and adds the work to the stream."""
-        self.device.require_present()
+        self.device._require_present()
         if out is None:
             result, address = call.library.empty(self.sizes, self.type, call.device)
             addresses.append(address)
             self.instances.enqueue(addresses, call.stream)
             call.end([])
             return call.library.finished(result)
-        if not (self.in_place and out is tensors[0] and self.writable):
-            self._check(call, tensors, out, addresses)
+        if not (self.writable and self.placing.is_sound(addresses)):
+            self._check(call, tensors, out)
         self.instances.enqueue(addresses, call.stream)
         call.end([out])
         return out
 
-    def _check(self, call: CudaCall, tensors: tuple[Any, ...], out: Any, addresses: list[int]) -> None:
-        """Whether `out` may be written, given the inputs. Arrays that lie apart need no closer look."""
-        low, high = self.spans[-1]
-        start, end = addresses[-1] + low, addresses[-1] + high
-        inputs = zip(addresses, self.spans[:-1], strict=False)
-        if self.writable and all(end <= at + low or at + high <= start for at, (low, high) in inputs):
-            return
+    def _check(self, call: CudaCall, tensors: tuple[Any, ...], out: Any) -> None:
+        """A closer look at whether `out` may be written, given the inputs."""
+        name, labels = self.name, labels_of(self.name)
         named = [
-            None if tensor is None else (label, call.memory(tensor, f"{self.name}.{label}"))
-            for label, tensor in zip(input_names(self.name), tensors, strict=True)
+            None if tensor is None else (argument, call.memory(tensor, label))
+            for argument, label, tensor in zip(input_arguments(name), labels, tensors, strict=False)
         ]
-        label = output_names(self.name)[0]
-        target = call.memory(out, f"{self.name}.{label}")
-        check_outputs(self.name, named, [(label, target)], self.in_place)
+        target = call.memory(out, labels[-1])
+        check_outputs(operator(name).function_name, named, [("out", target)], in_place_arguments(name))
 
 
 _plans: Plans[_Plan] = Plans()
 
 
 def _plan(
-    attributes: tuple[Any, ...],
     name: str,
+    attributes: tuple[Any, ...],
     tensors: tuple[Any, ...],
     out: Any,
     device: str | Device | None,
@@ -107,26 +113,25 @@ def _plan(
     told: Output,
 ) -> _Plan:
     """The plan of a call, validated and compiled."""
-    labels = _labels(name)
+    labels, arguments = labels_of(name), (*input_arguments(name), "out")
     places = []
-    for label, array in zip(labels, (*tensors, out), strict=True):
+    for argument, label, array in zip(arguments, labels, (*tensors, out), strict=True):
         if array is None:
             continue
         if not is_array(array):
-            raise InvalidArgument(f"{name}.{label}: {type(array).__name__}; an array is needed")
-        places.append((label, cuda_device_of(array)))
-    index = common_place(name, places)
+            raise InvalidArgument(f"{label}: {type(array).__name__}; an array is needed")
+        places.append((argument, cuda_device_of(array)))
+    function = operator(name).function_name
+    index = common_place(function, places)
     where = as_device(device or f"cuda:{index}")
-    require_device(name, places[0][0], index, where.kind)
+    where._require_present()
+    require_device(function, places[0][0], index, where.kind)
+    reject_truth_values(out, labels[-1])
     memories = [
-        None if array is None else call.memory(array, f"{name}.{label}")
+        None if array is None else call.memory(array, label)
         for label, array in zip(labels, (*tensors, out), strict=True)
     ]
     layouts = [None if memory is None else memory.layout for memory in memories]
-    program = program_of_call(name, layouts[:-1], attributes, layouts[-1], where.feature_level, told)
-    return _Plan(name, program, where, call.device, memories[-1] is None or memories[-1].writable)
-
-
-def _labels(name: str) -> list[str]:
-    """What messages call the arrays of a call."""
-    return [*input_names(name), output_names(name)[0]]
+    level = where.feature_level
+    program = program_of_call(name, layouts[:-1], attributes, layouts[-1], level, told, CAST)
+    return _Plan(name, tensors, program, where, call.device, memories[-1] is None or memories[-1].writable)

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from opendml.errors import InvalidArgument
 from opendml.program.program import packed
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.binding import BufferArrayBinding, resource_range
+from opendml.runtime.binding import BufferArrayBinding, bindings_of, resource_range
 from opendml.runtime.buffers import Range, check_overlap
 from opendml.runtime.compiled import CompiledOperator
 from opendml.runtime.dispatchable import BindingProperties, Bindings, Command, Dispatchable
 from opendml.spec.enums import PERSISTENT_BUFFER_ALIGNMENT
+from opendml.spec.plain import listed
+from opendml.spec.wording import shown
 
 if TYPE_CHECKING:
     from opendml.runtime.device import Device
@@ -30,11 +32,15 @@ class OperatorInitializer(Dispatchable):
     """
 
     name = "operator initializer"
-    is_volatile = False
+    _is_volatile = False
 
     def __init__(self, device: Device, operators: Sequence[CompiledOperator]) -> None:
         self.device = device
         self.reset(operators)
+
+    def __repr__(self) -> str:
+        names = ", ".join(each.name for each in self.operators)
+        return f"<OperatorInitializer {self.device.kind}: {names or 'no operators'}>"
 
     def reset(self, operators: Sequence[CompiledOperator] = ()) -> None:
         """Takes other operators. What was bound for the earlier ones and recorded remains as it is; binding
@@ -44,8 +50,11 @@ class OperatorInitializer(Dispatchable):
             InvalidArgument: no compiled operator of this device, one that is initialized, or one twice.
             DeviceRemoved: the device was removed.
         """
-        self.device.require_present()
-        operators = tuple(operators)
+        self.device._require_present()
+        given = listed(operators)
+        if given is None:
+            raise InvalidArgument(f"{self.name}: {shown(operators)}; a list of compiled operators is needed")
+        operators = given
         for number, each in enumerate(operators):
             if not isinstance(each, CompiledOperator) or each.device is not self.device:
                 raise InvalidArgument(f"{self.name}: [{number}] was not compiled by this device")
@@ -57,19 +66,19 @@ class OperatorInitializer(Dispatchable):
     @property
     def binding_properties(self) -> BindingProperties:
         """What it needs of a binding table: no resources."""
-        owned = sum(slot.is_owned for each in self.operators for slot in each.inputs)
+        owned = sum(slot.is_owned for each in self.operators for slot in each._inputs)
         persistent = sum(bool(each.binding_properties.persistent_resource_size) for each in self.operators)
         return BindingProperties(owned + persistent, 0, 0)
 
-    def input_ranges(self, bindings: Sequence[Any]) -> list[tuple[CompiledOperator, list[Range | None]]]:
+    def _input_ranges(self, bindings: Sequence[Any]) -> list[tuple[CompiledOperator, list[Range | None]]]:
         """Each operator with the memory of its OWNED_BY_DML tensors."""
         self._require_one_each(bindings, "inputs")
         return [
-            (each, each.owned_ranges(self._inputs(number, each, binding)))
+            (each, each._owned_ranges(self._bound_inputs(number, each, binding)))
             for number, (each, binding) in enumerate(zip(self.operators, bindings, strict=True))
         ]
 
-    def output_ranges(self, bindings: Sequence[Any]) -> list[tuple[CompiledOperator, Range | None]]:
+    def _output_ranges(self, bindings: Sequence[Any]) -> list[tuple[CompiledOperator, Range | None]]:
         """Each operator with the memory of its persistent resource."""
         self._require_one_each(bindings, "outputs")
         return [
@@ -77,11 +86,11 @@ class OperatorInitializer(Dispatchable):
             for number, (each, binding) in enumerate(zip(self.operators, bindings, strict=True))
         ]
 
-    def command(self, bindings: Bindings) -> Command:
+    def _command(self, bindings: Bindings) -> Command:
         """An initialization with what is bound. Where nothing is needed, nothing has to be bound."""
         nothing = [None] * len(self.operators)
-        inputs = self.input_ranges(nothing) if bindings.inputs is None else bindings.inputs
-        outputs = self.output_ranges(nothing) if bindings.outputs is None else bindings.outputs
+        inputs = self._input_ranges(nothing) if bindings.inputs is None else bindings.inputs
+        outputs = self._output_ranges(nothing) if bindings.outputs is None else bindings.outputs
         if not [each for each, _ in inputs] == [each for each, _ in outputs] == list(self.operators):
             raise InvalidArgument(f"{self.name}: was reset after something was bound; bind again")
         read = [_bytes(f"an input of {each.name}", memory) for each, some in inputs for memory in some]
@@ -101,15 +110,16 @@ class OperatorInitializer(Dispatchable):
             f"{self.name}: outputs[{number}], the persistent resource of {compiled.name}",
         )
 
-    def _inputs(self, number: int, compiled: CompiledOperator, binding: Any) -> Sequence[Any]:
-        if binding is None or (isinstance(binding, BufferArrayBinding) and not binding.bindings):
-            return [None] * len(compiled.inputs)
+    def _bound_inputs(self, number: int, compiled: CompiledOperator, binding: Any) -> Sequence[Any]:
+        if binding is None:
+            return [None] * len(compiled._inputs)
         if not isinstance(binding, BufferArrayBinding):
             raise InvalidArgument(
                 f"{self.name}: inputs[{number}]: {type(binding).__name__}; "
                 f"a BufferArrayBinding for the inputs of {compiled.name}, or None, is needed"
             )
-        return binding.bindings
+        several = bindings_of(binding, f"{self.name}: inputs[{number}]")
+        return several or [None] * len(compiled._inputs)
 
     def _require_one_each(self, bindings: Sequence[Any], kind: str) -> None:
         if not isinstance(bindings, Sequence) or len(bindings) != len(self.operators):
@@ -136,11 +146,12 @@ class _Initialization(Command):
 
     def check(self, initialized: dict[CompiledOperator, Range | None], stream: int | None) -> None:
         for compiled, persistent in zip(self._operators, self._outputs, strict=True):
-            if compiled.is_initialized or compiled in initialized:
-                raise InvalidArgument(f"{compiled.name}: is initialized already; that is done exactly once")
+            compiled._require_initializable(self)
+            if compiled in initialized:
+                raise InvalidArgument(f"{compiled.name}: is initialized already, by the same recorder")
             initialized[compiled] = persistent
 
     def run(self, stream: int | None) -> None:
         for work in zip(self._operators, self._inputs, self._outputs, strict=True):
             compiled, owned, persistent = work
-            compiled.initialize(owned, persistent)
+            compiled._initialize(self, owned, persistent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
@@ -17,7 +18,7 @@ from opendml.runtime.program import Watched
 from opendml.spec.wording import shown
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Intermediate:
     """What one operator of a graph has computed in one dispatch.
 
@@ -36,10 +37,38 @@ class Intermediate:
     output: str
     values: Array
 
+    def __repr__(self) -> str:
+        return f"<Intermediate {self.sequence}: {self.name} {self.values.dtype} {list(self.values.shape)}>"
 
-def shower(
-    debug: Callable[[Intermediate], object] | str | PathLike[str] | None,
-) -> Callable[[Watched, Array], object] | None:
+
+class Shower:
+    """Gives watched values to a function. Safe to use from several threads, if the function is."""
+
+    def __init__(self, receive: Callable[[Intermediate], object]) -> None:
+        self._receive, self._numbers, self._thread = receive, count(), threading.local()
+
+    def __call__(self, watched: Watched, values: Array) -> None:
+        self._thread.is_showing = True
+        try:
+            self._receive(
+                Intermediate(next(self._numbers), watched.name, watched.operator, watched.output, values)
+            )
+        finally:
+            self._thread.is_showing = False
+
+    def require_idle(self) -> None:
+        """Checks that the calling thread is not within the function: what it shows is not at its end yet.
+
+        Raises:
+            InvalidArgument: it is.
+        """
+        if getattr(self._thread, "is_showing", False):
+            raise InvalidArgument(
+                "debug: the debug function runs work of its own device; use another device there"
+            )
+
+
+def shower(debug: Callable[[Intermediate], object] | str | PathLike[str] | None) -> Shower | None:
     """What gives watched values to a function or writes them to a folder.
 
     Raises:
@@ -54,12 +83,7 @@ def shower(
         receive = debug
     else:
         raise InvalidArgument(f"debug: {shown(debug)}; a function or a folder is needed")
-    numbers = count()
-
-    def show(watched: Watched, values: Array) -> None:
-        receive(Intermediate(next(numbers), watched.name, watched.operator, watched.output, values))
-
-    return show
+    return Shower(receive)
 
 
 class _Folder:

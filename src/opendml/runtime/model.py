@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout, Program
 from opendml.runtime.bound import BoundModel
+from opendml.runtime.described import signature, tensor_text
 from opendml.runtime.device import Device
 from opendml.runtime.foreign import as_numpy, like
-from opendml.runtime.host_array import Array, array_maker, check_outputs, memory_of
+from opendml.runtime.host_array import Array, array_maker, check_outputs, memory_of, reject_truth_values
+from opendml.runtime.locked import Locked
 from opendml.runtime.operator_call import require_array
 from opendml.runtime.places import common_place, cuda_device_of, require_device
 from opendml.runtime.program import Watched, compile_work, on_device, work_of
+from opendml.spec.wording import shown
 from opendml.targets.executable import Instance
 from opendml.targets.memory import TensorMemory
 
@@ -24,7 +26,11 @@ if TYPE_CHECKING:
     from opendml.targets.cuda.executable import StreamInstances
 
 
-class Model:
+A = TypeVar("A")
+"""Arrays of any library."""
+
+
+class Model(Locked):
     """A compiled graph. Calls from several threads take turns.
 
     Arrays on the CUDA device of the model are used in place, on the current stream of the library that the
@@ -41,20 +47,39 @@ class Model:
         device: Device,
         watched: Sequence[Watched] = (),
     ) -> None:
-        device.require_present()
+        super().__init__()
+        device._require_present()
         self.device = device
         self.input_names = tuple(name for name in names if name is not None)
         self.output_names = output_names
         self._names, self._program = names, program
-        self._executable = compile_work(work_of(program, watched), device.kind, device.threads, device.show)
+        self._executable = compile_work(
+            work_of(program, watched), device.kind, device.threads, device._shower
+        )
         self._constants = {number: memory_of(array, "constant") for number, array in constants.items()}
-        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<Model {self.device.kind}: {self._signature}>"
+
+    @property
+    def _signature(self) -> str:
+        names, layouts = self._names, self._program.inputs
+        given = [
+            tensor_text(name, layout) for name, layout in zip(names, layouts, strict=True) if name is not None
+        ]
+        return signature(given, map(tensor_text, self.output_names, self._program.outputs))
 
     @property
     def temporary_bytes(self) -> int:
         """Memory that the model holds for intermediate tensors."""
         return self._executable.temporary_bytes
 
+    @overload
+    def __call__(self) -> dict[str, Array]: ...
+    @overload
+    def __call__(self, **inputs: Array) -> dict[str, Array]: ...
+    @overload
+    def __call__(self, **inputs: A) -> dict[str, A]: ...
     def __call__(self, **inputs: Any) -> dict[str, Any]:
         """The outputs, in new arrays of the kind of the first input, by name; NumPy arrays if there is none.
 
@@ -62,6 +87,7 @@ class Model:
             InvalidArgument: a missing or unknown input, or one of another type, size or layout, or elsewhere.
         """
         _require_names(inputs, self.input_names)
+        self.device._require_ready()
         layouts = dict(zip(self.output_names, self._program.outputs, strict=True))
         call = self._call_on_cuda(inputs, {})
         if call is None:
@@ -86,6 +112,7 @@ class Model:
         """
         _require_names(inputs, self.input_names)
         _require_names(outputs, self.output_names)
+        self.device._require_ready()
         call = self._call_on_cuda(inputs, outputs)
         if call is not None:
             self._run_on_cuda(call, inputs, outputs)
@@ -121,7 +148,7 @@ class Model:
             if place is not None or number not in self._constants:
                 instance.bind(number, memory.address)
         instance.keep(memories)
-        return BoundModel(self.device, instance)
+        return BoundModel(self.device, instance, self._signature)
 
     def _place(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> int | None:
         """The CUDA device that all arrays are on, or None for host memory."""
@@ -159,7 +186,7 @@ class Model:
         constants: Mapping[int, TensorMemory],
     ) -> list[TensorMemory]:
         """The memories of all arrays in the program's order, checked. `memory` reads an array."""
-        self.device.require_present()
+        self.device._require_present()
         given = [
             constants[number]
             if name is None
@@ -170,6 +197,8 @@ class Model:
             _checked(memory(outputs[name], name), name, layout)
             for name, layout in zip(self.output_names, self._program.outputs, strict=True)
         ]
+        for name, array in outputs.items():
+            reject_truth_values(array, name)
         labels = [name or "a constant" for name in self._names]
         check_outputs(
             "graph",
@@ -212,8 +241,11 @@ class Model:
 
 
 def _require_names(given: Mapping[str, Any], known: Sequence[str]) -> None:
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise InvalidArgument(f"{shown(given)}; a dictionary of arrays by name is needed: {', '.join(known)}")
     if set(given) != set(known):
-        raise InvalidArgument(f"arrays for {', '.join(given) or 'nothing'}; needed: {', '.join(known)}")
+        names = ", ".join(map(str, given)) or "nothing"
+        raise InvalidArgument(f"arrays for {names}; needed: {', '.join(known)}")
 
 
 def _checked(memory: TensorMemory, name: str, layout: Layout) -> TensorMemory:

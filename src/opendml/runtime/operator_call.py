@@ -4,8 +4,8 @@ outputs that follow from them."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,14 +14,15 @@ from opendml.operators.registry import define
 from opendml.program.node import source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType, number_in
+from opendml.runtime.arguments import NUMPY_CAST, labels_of, validate_call
 from opendml.runtime.host_array import check_no_overlap_within
 from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.plain import as_tuple
+from opendml.spec.plain import as_member, as_plain, as_tuple
 from opendml.spec.schema import Field, Operator, operator
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.spec.validator import validate
+from opendml.spec.wording import shown
 
 
 def input_names(name: str) -> list[str]:
@@ -34,15 +35,36 @@ def output_names(name: str) -> list[str]:
     return [field.name for field in operator(name).tensors if field.kind == "OUTPUT_TENSOR"]
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What a call says of its output: nothing, its type, its sizes, or both."""
+class Output(NamedTuple):
+    """What a call says of its output: its type, its sizes, and the type of the array to write."""
 
     type: TensorDataType | None = None
-    sizes: tuple[int, ...] | None = None
+    sizes: Any = None
+    written: TensorDataType | None = None
 
 
 NOTHING = Output()
+
+
+def output_of_call(name: str, output_type: Any, sizes: Any) -> Output:
+    """What the arguments of a call say of its output.
+
+    Raises:
+        InvalidArgument: no type.
+    """
+    type = as_member(TensorDataType, output_type)
+    if type is not None and not isinstance(type, TensorDataType):
+        raise InvalidArgument(
+            f"{name.lower()}.output_type: {shown(output_type)}; must be a TensorDataType or name one"
+        )
+    return Output(type, as_tuple(sizes))
+
+
+def output_argument(told: Output) -> str:
+    """The argument that says most of the output."""
+    if told.type is not None:
+        return "output_type"
+    return "sizes" if told.written is None and told.sizes is not None else "out"
 
 
 def desc_of_call(
@@ -55,17 +77,23 @@ def desc_of_call(
     """
     facts = operator(name)
     if inputs and inputs[0] is None:
-        raise InvalidArgument(f"{name}.{facts.tensors[0].name}: None; a tensor is needed")
-    values = {
-        field.python_name: as_tuple(value) for field, value in zip(facts.attributes, attributes, strict=True)
-    }
+        raise InvalidArgument(f"{labels_of(name)[0]}: None; a tensor is needed")
     given = iter(inputs)
-    for field in facts.tensors:
-        values[field.python_name] = next(given) if field.kind == "INPUT_TENSOR" else None
-    for field in facts.tensors:
-        if field.kind == "OUTPUT_TENSOR":
-            values[field.python_name] = _output(facts, field, values, told)
-    return descs.desc_class(name)(**values)
+    values = {field.python_name: next(given) for field in facts.tensors if field.kind == "INPUT_TENSOR"}
+    for field, value in zip(facts.attributes, attributes, strict=True):
+        tensor = values[facts.field(field.axis_of).python_name] if field.axis_of else None
+        values[field.python_name] = value if tensor is None else _counted_from_the_end(value, tensor)
+    desc = descs.desc_class(name)(**values)
+    outputs = [field for field in facts.tensors if field.kind == "OUTPUT_TENSOR"]
+    return desc.replace(**{field.python_name: _output(facts, field, desc, told) for field in outputs})
+
+
+def _counted_from_the_end(value: Any, tensor: TensorDesc) -> Any:
+    """An axis, or several, with the negative ones as the dimensions that they count from the end."""
+    value, rank = as_tuple(as_plain(value)), len(tensor.sizes)
+    if isinstance(value, tuple):
+        return tuple([axis + rank if type(axis) is int and -rank <= axis < 0 else axis for axis in value])
+    return value + rank if type(value) is int and -rank <= value < 0 else value
 
 
 def broadcast_sizes(name: str, inputs: Sequence[tuple[int, ...] | None]) -> list[tuple[int, ...] | None]:
@@ -96,15 +124,26 @@ def broadcast_sizes(name: str, inputs: Sequence[tuple[int, ...] | None]) -> list
     return result
 
 
-def type_of_number(name: str, label: str, types: Mapping[str, TensorDataType]) -> TensorDataType:
-    """The type of a tensor that is given as a number, from the types of the inputs that are arrays: that of
-    one which must have the same type, or of the first, or what the tensor may be at all."""
+def type_of_number(
+    name: str, label: str, types: Mapping[str, TensorDataType], told: Output = NOTHING
+) -> TensorDataType:
+    """The type of a tensor that is given as a number: what the call says of an output that must have the same
+    type; or that of an input that must, of the first input, or what the tensor may be at all."""
     facts = operator(name)
-    for same in facts.same:
-        if "DataType" in same.what and label in same.tensors:
-            for other in same.tensors:
-                if other in types:
-                    return types[other]
+    tied = [
+        each
+        for same in facts.same
+        if "DataType" in same.what and label in same.tensors
+        for each in same.tensors
+    ]
+    is_told = any(each in output_names(name) for each in tied)
+    if is_told and told.type is not None:
+        return told.type
+    for other in tied:
+        if other in types:
+            return types[other]
+    if is_told and told.written is not None:
+        return told.written
     allowed = [TensorDataType[type] for type in facts.support[0].tensors[label].types]
     first = next(iter(types.values()))
     return first if first in allowed else allowed[0]
@@ -114,52 +153,62 @@ def exact_number(value: float, type: ScalarType, name: str) -> float:
     """A number as one of a type; a float type rounds it.
 
     Raises:
-        InvalidArgument: an integer type does not have it.
+        InvalidArgument: the type does not have it.
     """
-    result = number_in(value, type)
+    try:
+        result = number_in(value, type)
+    except OverflowError as error:  # a whole number beyond all floats
+        raise InvalidArgument(f"{name}: {shown(value)}; a number that {type.name} holds is needed") from error
     if not type.is_float and result != value:
-        raise InvalidArgument(f"{name}: {value!r}; a whole number that {type.name} holds is needed")
+        raise InvalidArgument(f"{name}: {shown(value)}; a whole number that {type.name} holds is needed")
     return result
 
 
 _REDUCING = frozenset({"REDUCE", "ARGMIN", "ARGMAX"})
-_SEARCHES = frozenset({ReduceFunction.ARGMIN, ReduceFunction.ARGMAX})
+_SEARCHES = (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
 
 
-def _output(facts: Operator, field: Field, values: Mapping[str, Any], told: Output) -> TensorDesc:
+def _output(facts: Operator, field: Field, desc: OperatorDesc, told: Output) -> TensorDesc:
     """An output: of the first input's sizes, 1 along reduced axes, and of the type that its rules leave."""
-    first = values[facts.tensors[0].python_name]
+    first = getattr(desc, facts.tensors[0].python_name)
     sizes = told.sizes if first is None else first.sizes
     if sizes is None:
-        raise InvalidArgument(f"{facts.name}.{field.name}: neither sizes nor an array to write")
-    if facts.name in _REDUCING and isinstance(axes := values["axes"], tuple):
-        sizes = tuple(1 if axis in axes else size for axis, size in enumerate(sizes))
-    return TensorDesc(_output_type(facts, field, values, told), sizes)
+        raise InvalidArgument(f"{facts.function_name}: neither sizes nor out; one of them is needed")
+    if facts.name in _REDUCING and isinstance(axes := desc.axes, tuple):  # type: ignore[attr-defined]
+        reduced = {axis for axis in axes if type(axis) is int}
+        sizes = tuple(1 if axis in reduced else size for axis, size in enumerate(sizes))
+    return TensorDesc(_output_type(facts, field, desc, told), sizes)
 
 
-def _output_type(facts: Operator, field: Field, values: Mapping[str, Any], told: Output) -> TensorDataType:
-    """The type of an output: that of what must have the same type, or what the call says, or the default.
+def _output_type(facts: Operator, field: Field, desc: OperatorDesc, told: Output) -> TensorDataType:
+    """The type of an output: what the call says, or that of what must have the same type, or that of the
+    array to write, or the default.
 
     An input whose type need not be the output's decides only where nothing else does.
     """
-    if facts.name == "REDUCE" and values["function"] in _SEARCHES:
-        return told.type or TensorDataType.UINT32
-    for attribute in facts.attributes:
-        if attribute.same_type_as == field.name and isinstance(values[attribute.python_name], TensorDataType):
-            return TensorDataType(values[attribute.python_name])
-    for same in facts.same:
-        if "DataType" in same.what and field.name in same.tensors:
-            tied = [values[facts.field(name).python_name] for name in same.tensors]
-            if present := [tensor for tensor in tied if tensor is not None]:
-                return TensorDataType(present[0].data_type)
     if told.type is not None:
         return told.type
+    if any(getattr(desc, "function", None) is search for search in _SEARCHES):
+        return told.written or TensorDataType.UINT32
+    for attribute in facts.attributes:
+        value = getattr(desc, attribute.python_name)
+        if attribute.same_type_as == field.name and isinstance(value, TensorDataType):
+            return value
+    for same in facts.same:
+        if "DataType" in same.what and field.name in same.tensors:
+            tied = [getattr(desc, facts.field(name).python_name) for name in same.tensors]
+            if present := [tensor for tensor in tied if tensor is not None]:
+                return TensorDataType(present[0].data_type)
+    if told.written is not None:
+        return told.written
     if field.has_call_type:
         if field.call_type is None:
-            raise InvalidArgument(f"{facts.name}.{field.name}: neither output_type nor an array to write")
+            raise InvalidArgument(
+                f"{facts.function_name}: neither output_type nor out; one of them is needed"
+            )
         return TensorDataType[field.call_type]
     allowed = facts.support[0].tensors[field.name].types
-    first = values[facts.tensors[0].python_name]
+    first = getattr(desc, facts.tensors[0].python_name)
     return TensorDataType[allowed[0]] if len(allowed) == 1 or first is None else first.data_type
 
 
@@ -170,6 +219,7 @@ def program_of_call(
     out: Layout | None,
     feature_level: FeatureLevel,
     told: Output = NOTHING,
+    cast: str = NUMPY_CAST,
 ) -> Program:
     """The program of a call, whose output is packed unless `out` says otherwise. The tensors may have any
     strides, at every level; where sizes must be equal, smaller ones are repeated by strides of 0.
@@ -181,15 +231,15 @@ def program_of_call(
     inputs = _repeated(name, inputs)
     tensors = [None if each is None else TensorDesc(each.type.data_type, each.sizes) for each in inputs]
     if out is not None:
-        told = Output(told.type or out.type.data_type, told.sizes or out.sizes)
+        told = Output(told.type, out.sizes if told.sizes is None else told.sizes, out.type.data_type)
     desc = desc_of_call(name, tensors, attributes, told)
-    validate(desc, feature_level)
+    validate_call(desc, feature_level, output_argument(told), cast)
     present = [layout for layout in inputs if layout is not None]
     output = _packed_output(desc)
     if out is not None:
-        require_array(f"{name}.{output_names(name)[0]}", out, output)
+        require_array(labels_of(name)[-1], out, output)
         output = out
-    check_no_overlap_within(f"{name}.{output_names(name)[0]}", output)
+    check_no_overlap_within(labels_of(name)[-1], output)
     sources = iter([source(index, layout.type, layout.sizes) for index, layout in enumerate(present)])
     nodes = [None if layout is None else next(sources) for layout in inputs]
     return Program(tuple(present), (output,), define(desc, nodes, [output.type]))

@@ -11,6 +11,7 @@ from opendml.runtime.host_array import Array, data_type_of
 from opendml.spec.enums import TensorDataType
 from opendml.spec.four_bit import CARRIERS, Bytes, pack, unpack
 from opendml.spec.tensor_desc import TensorDesc, calc_buffer_tensor_size, reach
+from opendml.spec.wording import shown
 
 
 def to_buffer(array: Any) -> Bytes:
@@ -56,6 +57,8 @@ def from_buffer(buffer: Any, tensor: TensorDesc) -> Array:
     Raises:
         InvalidArgument: no such buffer, too small a buffer, or a tensor without a size.
     """
+    if not isinstance(tensor, TensorDesc):
+        raise InvalidArgument(f"tensor: {shown(tensor)}; a TensorDesc is needed")
     size = calc_buffer_tensor_size(tensor.data_type, tensor.sizes, tensor.strides)
     try:
         data = np.frombuffer(buffer, np.uint8)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml.errors import InvalidArgument
+from opendml.errors import Error, InvalidArgument
 from opendml.runtime.program import cuda_index
 from opendml.targets.cuda.dlpack import CUDA_DEVICES
 
@@ -16,15 +16,21 @@ def cuda_device_of(value: Any) -> int | None:
     """The number of the CUDA device that an array of any library is on; None for everything else."""
     if isinstance(value, np.ndarray):
         return None
+    try:
+        return _cuda_device_of(value)
+    except Error:
+        raise
+    except Exception:  # whatever a library raises: reading it as a host array tells why that does not work
+        return None
+
+
+def _cuda_device_of(value: Any) -> int | None:
     # PyTorch knows faster by itself than through DLPack.
     is_cuda = getattr(value, "is_cuda", None)
     if is_cuda is not None and hasattr(value, "get_device"):
         return int(value.get_device()) if is_cuda else None
     if hasattr(value, "__dlpack_device__"):
-        try:
-            kind, index = value.__dlpack_device__()
-        except BufferError:  # on several devices: reading it as a host array tells why that does not work
-            return None
+        kind, index = value.__dlpack_device__()
         return int(index) if kind in CUDA_DEVICES else None
     interface = getattr(value, "__cuda_array_interface__", None)
     if interface is None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument
+from opendml.floating_point import default_mode
 from opendml.operators.registry import define
 from opendml.program.node import Node, source
 from opendml.program.program import Layout, Program, packed
@@ -15,9 +16,13 @@ from opendml.program.scalar_type import ScalarType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.wording import shown
 from opendml.targets.executable import Executable
 from opendml.targets.staged import Stage, StagedExecutable
-from opendml.targets.watched import Array, WatchedExecutable
+from opendml.targets.watched import WatchedExecutable
+
+if TYPE_CHECKING:
+    from opendml.runtime.intermediates import Shower
 
 DEVICE_KINDS = ("cpu", "cuda", "reference")
 
@@ -30,7 +35,7 @@ def cuda_index(kind: str) -> int | None:
     """
     name, colon, number = kind.partition(":") if isinstance(kind, str) else ("", "", "")
     if name not in DEVICE_KINDS or (colon and not (name == "cuda" and number.isdecimal())):
-        raise InvalidArgument(f"device: {kind!r}; opendml knows {', '.join(DEVICE_KINDS)}")
+        raise InvalidArgument(f"device: {shown(kind)}; opendml knows {', '.join(DEVICE_KINDS)}")
     return int(number or 0) if name == "cuda" else None
 
 
@@ -113,17 +118,18 @@ def compile_program(program: Program, kind: str, threads: int | None = None) -> 
     return compile_work(work_of(program), kind, threads)
 
 
+@default_mode()
 def compile_work(
-    work: Work, kind: str, threads: int | None = None, show: Callable[[Watched, Array], object] | None = None
+    work: Work, kind: str, threads: int | None = None, shower: Shower | None = None
 ) -> Executable:
-    """Work ready to run over host memory. `show` is called with the values of all that is watched, at every
+    """Work ready to run over host memory. `shower` is called with the values of all that is watched, at every
     dispatch.
 
     Raises:
         InvalidArgument, Unsupported: as `compile_program`.
     """
     tensor_count = len(work.inputs) + len(work.outputs)
-    stages = [Stage(_compile_part(part, kind, threads, show), part.buffers) for part in work.parts]
+    stages = [Stage(_compile_part(part, kind, threads, shower), part.buffers) for part in work.parts]
     if len(stages) == 1 and stages[0].buffers == tuple(range(tensor_count)):
         executable = stages[0].executable
     else:
@@ -135,10 +141,8 @@ def compile_work(
     return HostedExecutable((*work.inputs, *work.outputs), len(work.inputs), executable)
 
 
-def _compile_part(
-    part: Part, kind: str, threads: int | None, show: Callable[[Watched, Array], object] | None
-) -> Executable:
-    if show is None or not part.watched:
+def _compile_part(part: Part, kind: str, threads: int | None, shower: Shower | None) -> Executable:
+    if shower is None or not part.watched:
         return _compile_in_place(part.program, kind, threads)
     outputs = [packed(each.node.type, each.sizes) for each in part.watched]
     program = Program(
@@ -146,8 +150,9 @@ def _compile_part(
         (*part.program.outputs, *outputs),
         (*part.program.results, *(each.node for each in part.watched)),
     )
-    shows = [partial(show, each) for each in part.watched]
-    return WatchedExecutable(_compile_in_place(program, kind, threads), len(part.buffers), outputs, shows)
+    shows = [partial(shower, each) for each in part.watched]
+    executable = _compile_in_place(program, kind, threads)
+    return WatchedExecutable(executable, len(part.buffers), outputs, shows, shower.require_idle)
 
 
 def _compile_in_place(program: Program, kind: str, threads: int | None) -> Executable:

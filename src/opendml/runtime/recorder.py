@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument
 from opendml.runtime.binding_table import BindingTable, Descriptors
 from opendml.runtime.buffers import Range
 from opendml.runtime.compiled import CompiledOperator
+from opendml.runtime.described import counted
 from opendml.runtime.dispatchable import Bindings, Command, Dispatchable
+from opendml.runtime.locked import Locked
 
 if TYPE_CHECKING:
     from opendml.runtime.device import Device
 
 
-class CommandRecorder:
+class CommandRecorder(Locked):
     """Records dispatches of operator initializers and compiled operators (IDMLCommandRecorder, with the
     command list that it records to): made by Device.create_command_recorder, executed by Device.execute.
 
@@ -24,9 +25,13 @@ class CommandRecorder:
     """
 
     def __init__(self, device: Device) -> None:
+        super().__init__()
         self.device = device
         self._recorded: list[_Recorded] = []
-        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        recorded = counted(len(self), "dispatch", "dispatches")
+        return f"<CommandRecorder {self.device.kind}: {recorded} recorded>"
 
     def __len__(self) -> int:
         """The number of recorded dispatches."""
@@ -43,7 +48,7 @@ class CommandRecorder:
                 binding.
             DeviceRemoved: the device was removed.
         """
-        self.device.require_present()
+        self.device._require_present()
         if not isinstance(dispatchable, Dispatchable) or dispatchable.device is not self.device:
             raise InvalidArgument(
                 f"record_dispatch: {type(dispatchable).__name__}; "
@@ -53,10 +58,10 @@ class CommandRecorder:
             raise InvalidArgument(
                 f"record_dispatch: the binding table is not for this {dispatchable.name}; reset it first"
             )
-        recorded = _Recorded(dispatchable, table.descriptors)
-        if not dispatchable.is_volatile:
+        recorded = _Recorded(dispatchable, table._descriptors)
+        if not dispatchable._is_volatile:
             recorded.prepare()
-            table.descriptors.recorded.add(recorded)
+            table._descriptors.recorded.add(recorded)
         self._recorded.append(recorded)
 
     def reset(self) -> None:
@@ -65,7 +70,7 @@ class CommandRecorder:
             recorded.release()
         self._recorded = []
 
-    def execute(self, stream: Any) -> None:
+    def _execute(self, stream: Any) -> None:
         """See Device.execute."""
         handle = None if stream is None else _handle(stream, self.device)
         with self._lock:
@@ -89,7 +94,7 @@ class _Recorded:
         """The command for what is bound now."""
         if self._command is None or self._bindings is not self._descriptors.bindings:
             self._bindings = self._descriptors.bindings
-            self._command = self._dispatchable.command(self._bindings)
+            self._command = self._dispatchable._command(self._bindings)
         return self._command
 
     def release(self) -> None:

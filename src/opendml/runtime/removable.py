@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from opendml.errors import DeviceRemoved
-
-if TYPE_CHECKING:
-    from opendml.runtime.bound import Bound
+from opendml.errors import DeviceRemoved, InvalidArgument
+from opendml.runtime.locked import Locked
+from opendml.spec.wording import shown
 
 
-class Removable:
+class Removable(Locked):
     """A device that may be lost. Safe to use from several threads."""
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self._name = name
         self._removed: DeviceRemoved | None = None
-        self._bound: weakref.WeakSet[Bound] = weakref.WeakSet()
-        self._lock = threading.Lock()
 
     @property
     def removed_reason(self) -> DeviceRemoved | None:
@@ -30,30 +23,24 @@ class Removable:
 
     def remove(self, reason: str) -> None:
         """Removes the device, as a lost one is, so that programs can try what they do then. Later calls
-        change nothing."""
-        self.lose(DeviceRemoved(f"{self._name}: {reason}"))
+        change nothing; dispatches that run go on to their end.
 
-    def lose(self, error: DeviceRemoved) -> None:
+        A device that was made for calls and graphs without one, or with the name of a kind, is replaced by a
+        new one in the next such call.
+
+        Raises:
+            InvalidArgument: a reason that is no text.
+        """
+        if not isinstance(reason, str):
+            raise InvalidArgument(f"remove: {shown(reason)}; a reason in words is needed")
+        self._lose(DeviceRemoved(f"{self._name}: {reason}"))
+
+    def _lose(self, error: DeviceRemoved) -> None:
         """Makes `error` the reason why the device is removed, unless it is removed."""
         with self._lock:
             self._removed = self._removed or error
-            bound = list(self._bound)
-        for each in bound:
-            each.remove(self._removed)
 
-    def guard(self, work: Callable[..., object]) -> Callable[..., object]:
-        """`work`, whose DeviceRemoved removes this device."""
-
-        def guarded(*arguments: object) -> object:
-            try:
-                return work(*arguments)
-            except DeviceRemoved as error:
-                self.lose(error)
-                raise
-
-        return guarded
-
-    def require_present(self) -> None:
+    def _require_present(self) -> None:
         """Checks that the device is not removed.
 
         Raises:
@@ -61,9 +48,3 @@ class Removable:
         """
         if self._removed is not None:
             raise self._removed.with_traceback(None)
-
-    def watch(self, bound: Bound) -> None:
-        """Takes note of work that ends with the device."""
-        with self._lock:
-            self._bound.add(bound)
-        self.require_present()

@@ -9,11 +9,12 @@ from typing import Any
 
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout
-from opendml.runtime.binding import BufferArrayBinding, tensor_range
+from opendml.runtime.binding import BufferArrayBinding, bindings_of, tensor_range
 from opendml.runtime.buffers import Range
 from opendml.runtime.program import layout_of
 from opendml.spec.enums import TensorFlags
 from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.plain import listed
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import shown
@@ -97,23 +98,26 @@ def _slot_range(owner: str, kind: str, slot: Slot, binding: Any, owned: bool | N
 
 def _flat(owner: str, kind: str, slots: Sequence[Slot], bindings: Sequence[Any]) -> list[Any]:
     """One binding for each tensor."""
-    if not isinstance(bindings, Sequence) or isinstance(bindings, str | bytes | bytearray | memoryview):
+    given = listed(bindings)
+    if given is None:
         raise InvalidArgument(
             f"{owner}: {kind}: {shown(bindings)}; a list with one binding per tensor is needed"
         )
     flat: list[Any] = []
-    for binding in bindings:
+    for binding in given:
         if not isinstance(binding, BufferArrayBinding):
             flat.append(binding)
             continue
-        covered = [slot.field for slot in slots[len(flat) : len(flat) + len(binding.bindings)]]
+        several = bindings_of(binding, f"{owner}: {kind}[{len(flat)}]")
+        covered = [slot.field for slot in slots[len(flat) : len(flat) + len(several)]]
         whole = [slot.field for slot in slots if covered and slot.field == covered[0]]
-        if len(binding.bindings) != len(covered) or covered != whole or slots[len(flat)].name == covered[0]:
+        is_array = bool(covered) and slots[len(flat)].name != covered[0]
+        if len(several) != len(covered) or covered != whole or not is_array:
             raise InvalidArgument(
-                f"{owner}: {kind}[{len(flat)}]: a BufferArrayBinding of {len(binding.bindings)}; "
+                f"{owner}: {kind}[{len(flat)}]: a BufferArrayBinding of {len(several)}; "
                 "it must be for all tensors of a field that is an array of tensors"
             )
-        flat += binding.bindings
+        flat += several
     if len(flat) != len(slots):
         names = ", ".join(slot.name for slot in slots)
         raise InvalidArgument(f"{owner}: {len(flat)} {kind}; there are {len(slots)}: {names}")

@@ -1,1 +1,1 @@
-"""What DirectML says: the operators as data, their desc classes, and the validator that reads both."""
+"""DirectML's rules: the operators as data, their desc classes, and the validator that reads both."""

@@ -1,4 +1,4 @@
-"""What an attribute's value must be by its type, its enumeration and its range."""
+"""The checks of an attribute's value by its type, its enumeration and its range."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _within(value: Any, range: Range) -> bool:
 
 
 def range_words(range: Range) -> str:
-    """What a number must be: "must be finite and at least 0"."""
+    """The demand on a number in words: "must be finite and at least 0"."""
     limits = [
         "finite" if range.finite else "",
         f"at least {range.minimum}" if range.minimum is not None else "",

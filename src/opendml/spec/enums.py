@@ -5,8 +5,9 @@ Generated from opendml/spec/data by `python -m opendml.spec.generate`: change th
 
 from __future__ import annotations
 
-from enum import IntEnum, IntFlag
 from typing import Final
+
+from opendml.spec.enumeration import Enumeration, Flags
 
 TENSOR_DIMENSION_COUNT_MAX: Final = 5
 TENSOR_DIMENSION_COUNT_MAX1: Final = 8
@@ -15,7 +16,7 @@ PERSISTENT_BUFFER_ALIGNMENT: Final = 256
 MINIMUM_BUFFER_TENSOR_ALIGNMENT: Final = 16
 
 
-class TensorDataType(IntEnum):
+class TensorDataType(Enumeration):
     """DML_TENSOR_DATA_TYPE."""
 
     UNKNOWN = 0
@@ -34,21 +35,21 @@ class TensorDataType(IntEnum):
     INT4 = 13
 
 
-class TensorType(IntEnum):
+class TensorType(Enumeration):
     """DML_TENSOR_TYPE."""
 
     INVALID = 0
     BUFFER = 1
 
 
-class TensorFlags(IntFlag):
+class TensorFlags(Flags):
     """DML_TENSOR_FLAGS."""
 
     NONE = 0
     OWNED_BY_DML = 1
 
 
-class ReduceFunction(IntEnum):
+class ReduceFunction(Enumeration):
     """DML_REDUCE_FUNCTION."""
 
     ARGMAX = 0
@@ -65,28 +66,28 @@ class ReduceFunction(IntEnum):
     SUM_SQUARE = 11
 
 
-class MatrixTransform(IntEnum):
+class MatrixTransform(Enumeration):
     """DML_MATRIX_TRANSFORM."""
 
     NONE = 0
     TRANSPOSE = 1
 
 
-class ConvolutionMode(IntEnum):
+class ConvolutionMode(Enumeration):
     """DML_CONVOLUTION_MODE."""
 
     CONVOLUTION = 0
     CROSS_CORRELATION = 1
 
 
-class ConvolutionDirection(IntEnum):
+class ConvolutionDirection(Enumeration):
     """DML_CONVOLUTION_DIRECTION."""
 
     FORWARD = 0
     BACKWARD = 1
 
 
-class PaddingMode(IntEnum):
+class PaddingMode(Enumeration):
     """DML_PADDING_MODE."""
 
     CONSTANT = 0
@@ -96,14 +97,14 @@ class PaddingMode(IntEnum):
     WRAP = 4
 
 
-class InterpolationMode(IntEnum):
+class InterpolationMode(Enumeration):
     """DML_INTERPOLATION_MODE."""
 
     NEAREST_NEIGHBOR = 0
     LINEAR = 1
 
 
-class RecurrentNetworkDirection(IntEnum):
+class RecurrentNetworkDirection(Enumeration):
     """DML_RECURRENT_NETWORK_DIRECTION."""
 
     FORWARD = 0
@@ -111,7 +112,7 @@ class RecurrentNetworkDirection(IntEnum):
     BIDIRECTIONAL = 2
 
 
-class RoundingMode(IntEnum):
+class RoundingMode(Enumeration):
     """DML_ROUNDING_MODE."""
 
     HALVES_TO_NEAREST_EVEN = 0
@@ -119,7 +120,7 @@ class RoundingMode(IntEnum):
     TOWARD_INFINITY = 2
 
 
-class IsInfinityMode(IntEnum):
+class IsInfinityMode(Enumeration):
     """DML_IS_INFINITY_MODE."""
 
     EITHER = 0
@@ -127,27 +128,27 @@ class IsInfinityMode(IntEnum):
     NEGATIVE = 2
 
 
-class AxisDirection(IntEnum):
+class AxisDirection(Enumeration):
     """DML_AXIS_DIRECTION."""
 
     INCREASING = 0
     DECREASING = 1
 
 
-class DepthSpaceOrder(IntEnum):
+class DepthSpaceOrder(Enumeration):
     """DML_DEPTH_SPACE_ORDER."""
 
     DEPTH_COLUMN_ROW = 0
     COLUMN_ROW_DEPTH = 1
 
 
-class RandomGeneratorType(IntEnum):
+class RandomGeneratorType(Enumeration):
     """DML_RANDOM_GENERATOR_TYPE."""
 
     PHILOX_4X32_10 = 0
 
 
-class MultiheadAttentionMaskType(IntEnum):
+class MultiheadAttentionMaskType(Enumeration):
     """DML_MULTIHEAD_ATTENTION_MASK_TYPE."""
 
     NONE = 0
@@ -157,7 +158,7 @@ class MultiheadAttentionMaskType(IntEnum):
     BOOLEAN = 4
 
 
-class QuantizationType(IntEnum):
+class QuantizationType(Enumeration):
     """DML_QUANTIZATION_TYPE."""
 
     NONE = 0
@@ -165,7 +166,7 @@ class QuantizationType(IntEnum):
     SCALE_ZERO_POINT = 2
 
 
-class ExecutionFlags(IntFlag):
+class ExecutionFlags(Flags):
     """DML_EXECUTION_FLAGS."""
 
     NONE = 0
@@ -174,7 +175,7 @@ class ExecutionFlags(IntFlag):
     DESCRIPTORS_VOLATILE = 4
 
 
-class BindingType(IntEnum):
+class BindingType(Enumeration):
     """DML_BINDING_TYPE."""
 
     NONE = 0
@@ -182,7 +183,7 @@ class BindingType(IntEnum):
     BUFFER_ARRAY = 2
 
 
-class GraphEdgeType(IntEnum):
+class GraphEdgeType(Enumeration):
     """DML_GRAPH_EDGE_TYPE."""
 
     INVALID = 0
@@ -191,7 +192,7 @@ class GraphEdgeType(IntEnum):
     INTERMEDIATE = 3
 
 
-class GraphNodeType(IntEnum):
+class GraphNodeType(Enumeration):
     """DML_GRAPH_NODE_TYPE."""
 
     INVALID = 0
@@ -199,7 +200,7 @@ class GraphNodeType(IntEnum):
     CONSTANT = 2
 
 
-class FeatureLevel(IntEnum):
+class FeatureLevel(Enumeration):
     """DML_FEATURE_LEVEL."""
 
     LEVEL_1_0 = 0x1000

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-_FOLDER = Path(__file__).parent / "data"
+DATA_FOLDER = Path(__file__).parent / "data"
 
 
 @cache
@@ -32,11 +32,21 @@ def accuracy_facts() -> dict[str, dict[str, dict[str, Any]]]:
 
 
 @cache
-def example_facts() -> dict[str, list[str]]:
-    """data/examples.json: by operator, the lines of an example call; the last one is an expression."""
+def example_facts() -> dict[str, dict[str, list[str]]]:
+    """data/examples.json: by operator, the lines of an example ("code") and of what it gives ("result").
+
+    The last line of the code is an expression: a call, or, for an operator that cannot be run yet, the
+    validation of a desc, which gives nothing.
+    """
     return _read("examples.json")
 
 
+@cache
+def alias_facts() -> dict[str, dict[str, list[str]]]:
+    """data/aliases.json: by system, the operators that compute what its operator of that name does."""
+    return _read("aliases.json")
+
+
 def _read(name: str) -> dict[str, Any]:
-    facts: dict[str, Any] = json.loads((_FOLDER / name).read_text(encoding="utf-8"))
+    facts: dict[str, Any] = json.loads((DATA_FOLDER / name).read_text(encoding="utf-8"))
     return facts

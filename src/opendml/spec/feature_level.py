@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from opendml.errors import InvalidArgument
 from opendml.spec.enums import FeatureLevel
+from opendml.spec.plain import text_of
 
 NEWEST = max(FeatureLevel)
 
@@ -29,7 +30,7 @@ def as_feature_level(level: FeatureLevel | str | int | None) -> FeatureLevel:
         return known
     if isinstance(level, int) and (known := _BY_VALUE.get(level)) is not None:
         return known
-    raise InvalidArgument(f"feature level: {level!r}; opendml knows {', '.join(_BY_NAME)}")
+    raise InvalidArgument(f"feature level: {text_of(level)}; opendml knows {', '.join(_BY_NAME)}")
 
 
 def full_name(level: FeatureLevel) -> str:

@@ -15,7 +15,7 @@ CARRIERS = {TensorDataType.UINT4: np.dtype(np.uint8), TensorDataType.INT4: np.dt
 """The types whose elements have 4 bits, and the NumPy types that hold such a number in a byte."""
 
 NUMPY_NAMES = {data_type.name.lower(): data_type for data_type in CARRIERS}
-"""What the types are called that ml_dtypes adds to NumPy."""
+"""The names of the types that ml_dtypes adds to NumPy."""
 
 
 def pack(elements: npt.NDArray[Any]) -> Bytes:

@@ -1,4 +1,4 @@
-"""Which operators may be given to another one as its activation."""
+"""The operators that may be given to another one as its activation, and from which level."""
 
 from __future__ import annotations
 

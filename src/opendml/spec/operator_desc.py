@@ -1,10 +1,13 @@
-"""What the generated desc classes share: immutable values with DirectML's fields."""
+"""The base of the generated desc classes: immutable values with DirectML's fields."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, ClassVar, NamedTuple, Self
 
-from opendml.spec.plain import as_plain
+from opendml.errors import InvalidArgument
+from opendml.spec.exact import field_keys
+from opendml.spec.plain import as_plain, text_of
 
 _set = object.__setattr__
 
@@ -24,18 +27,18 @@ class Size2D(NamedTuple):
 
 
 class OperatorDesc:
-    """The description of one operator: immutable, hashable, equal by value.
+    """The description of one operator: immutable, hashable, equal where DirectML sees the same.
 
     The constructors check nothing; `opendml.validate` does.
     """
 
-    __slots__ = ("_hash",)
-    _hash: int
+    __slots__ = ("_key",)
+    _key: tuple[Hashable, ...]
 
-    operator: ClassVar[str]
+    operator: ClassVar[str] = ""
     """DirectML's name of the operator, without DML_OPERATOR_."""
 
-    fields: ClassVar[tuple[str, ...]]
+    fields: ClassVar[tuple[str, ...]] = ()
     """The Python names of the fields in DirectML's order, without the counts."""
 
     def _fill(self, *values: Any) -> None:
@@ -58,17 +61,39 @@ class OperatorDesc:
             return True
         if not isinstance(other, OperatorDesc) or type(self) is not type(other):
             return NotImplemented
-        return self._values() == other._values()
+        try:
+            return self._exact() == other._exact()
+        except RecursionError as error:
+            raise self._too_deep() from error
 
     def __hash__(self) -> int:
         try:
-            return self._hash
+            return hash(self._exact())
+        except RecursionError as error:
+            raise self._too_deep() from error
+
+    def _exact(self) -> tuple[Hashable, ...]:
+        """The values as keys: zeros of different signs are different, all NaNs are alike."""
+        try:
+            return self._key
         except AttributeError:
-            _set(self, "_hash", hash((self.operator, self._values())))
-            return self._hash
+            pass
+        keys = field_keys(self.operator)
+        values = [
+            keys[name](value) if name in keys else value
+            for name, value in zip(self.fields, self._values(), strict=True)
+        ]
+        _set(self, "_key", (self.operator, *values))
+        return self._key
+
+    def _too_deep(self) -> InvalidArgument:
+        return InvalidArgument(
+            f"{self.operator}: descs within descs, more deeply than Python can compare; "
+            "a fused activation has none of its own"
+        )
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.fields)
+        shown = ", ".join(f"{name}={text_of(getattr(self, name))}" for name in self.fields)
         return f"{type(self).__name__}({shown})"
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -15,7 +15,7 @@ from opendml.spec.naming import camel_case, snake_case
 
 @dataclass(frozen=True)
 class Range:
-    """What a number, or each of an array, must be; with `below`, only below that level.
+    """The values that a number, or each of an array, may have; with `below`, only below that level.
 
     Attributes:
         minimum: the least value.
@@ -86,6 +86,13 @@ class Field:
         """The field's name in the desc class, such as "input_tensor"."""
         return snake_case(self.name)
 
+    @cached_property
+    def argument_name(self) -> str:
+        """What the immediate function calls it: of a tensor, the field's name without its suffix."""
+        if not self.is_tensor:
+            return self.python_name
+        return self.python_name.removesuffix("_tensor").removesuffix("_tensors")
+
     @property
     def is_tensor(self) -> bool:
         """An input or output tensor, or an array of them."""
@@ -108,7 +115,7 @@ class Field:
 
 @dataclass(frozen=True)
 class TensorSupport:
-    """What one tensor may be: dimension counts (smallest, largest) and data types by name."""
+    """The allowance of one tensor: dimension counts (smallest, largest) and data types by name."""
 
     dims: tuple[int, int]
     types: tuple[str, ...]
@@ -196,7 +203,7 @@ class Operator:
 
     @cached_property
     def output_arguments(self) -> tuple[str, ...]:
-        """What an immediate function must be told of its output: "output_type" and "sizes", or neither."""
+        """The arguments of an immediate function about its output: "output_type" and "sizes", or neither."""
         outputs = [field for field in self.tensors if field.kind == "OUTPUT_TENSOR"]
         has_type = len(outputs) == 1 and outputs[0].has_call_type
         has_sizes = len(outputs) == len(self.tensors) == 1
@@ -276,7 +283,7 @@ def _operator(name: str, facts: Mapping[str, Any]) -> Operator:
         one_element=tuple(facts.get("one_element", ())),
         support=tuple(_support(table) for table in facts["support"]),
         examples=tuple(facts.get("examples", ())),
-        notes=facts["notes"],
+        notes=facts.get("notes", ""),
         corrections=tuple(facts.get("corrections", ())),
     )
 

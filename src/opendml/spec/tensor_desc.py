@@ -8,7 +8,7 @@ from typing import Any
 
 from opendml.errors import InvalidArgument
 from opendml.spec.enums import DATA_TYPE_BITS, TensorDataType, TensorFlags
-from opendml.spec.plain import as_plain, as_tuple
+from opendml.spec.plain import DataTypeLike, as_member, as_plain, as_tuple, text_of
 
 _set = object.__setattr__
 
@@ -19,7 +19,7 @@ class TensorDesc:
     The constructor checks nothing: `opendml.validate` judges a tensor together with its operator.
 
     Args:
-        data_type: type of the elements.
+        data_type: type of the elements: a TensorDataType, its name, or NumPy's or PyTorch's type.
         sizes: elements per dimension, outermost first; 1 to 8 dimensions (5 below DML_FEATURE_LEVEL_3_0).
         strides: elements (not bytes) from one index to the next, per dimension. 0 repeats an input along
             the dimension. None: packed in row-major order.
@@ -50,18 +50,18 @@ class TensorDesc:
 
     def __init__(
         self,
-        data_type: TensorDataType,
+        data_type: DataTypeLike,
         sizes: Sequence[int],
         strides: Sequence[int] | None = None,
-        flags: TensorFlags = TensorFlags.NONE,
+        flags: TensorFlags | str = TensorFlags.NONE,
         *,
         total_tensor_size_in_bytes: int | None = None,
         guaranteed_base_offset_alignment: int = 0,
     ) -> None:
-        _set(self, "data_type", data_type)
+        _set(self, "data_type", as_member(TensorDataType, data_type))
         _set(self, "sizes", as_tuple(sizes))
         _set(self, "strides", as_tuple(strides))
-        _set(self, "flags", flags)
+        _set(self, "flags", as_member(TensorFlags, flags))
         _set(self, "total_tensor_size_in_bytes", as_plain(total_tensor_size_in_bytes))
         _set(self, "guaranteed_base_offset_alignment", as_plain(guaranteed_base_offset_alignment))
 
@@ -115,14 +115,14 @@ class TensorDesc:
 
     def __repr__(self) -> str:
         data_type = self.data_type
-        shown = [data_type.name if isinstance(data_type, TensorDataType) else repr(data_type)]
+        shown = [data_type.name if isinstance(data_type, TensorDataType) else text_of(data_type)]
         shown.append(_listed(self.sizes))
         if self.strides is not None:
             shown.append(f"strides={_listed(self.strides)}")
         for name, default in _DEFAULTS:
             value = getattr(self, name)
             if type(value) is not type(default) or value != default:
-                shown.append(f"{name}={value!r}")
+                shown.append(f"{name}={text_of(value)}")
         return f"TensorDesc({', '.join(shown)})"
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -143,7 +143,7 @@ _DEFAULTS = (
 
 
 def _listed(values: object) -> str:
-    return repr(list(values)) if isinstance(values, tuple) else repr(values)
+    return text_of(list(values) if isinstance(values, tuple) else values)
 
 
 def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
@@ -159,7 +159,7 @@ def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def calc_buffer_tensor_size(
-    data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None = None
+    data_type: DataTypeLike, sizes: Sequence[int], strides: Sequence[int] | None = None
 ) -> int:
     """The bytes that a buffer for such a tensor must have at least (DirectML's DMLCalcBufferTensorSize).
 
@@ -173,16 +173,22 @@ def calc_buffer_tensor_size(
     Raises:
         InvalidArgument: a data type without a size, a size below 1, or strides of another length.
     """
+    data_type = as_member(TensorDataType, data_type)
     bits = DATA_TYPE_BITS.get(data_type) if isinstance(data_type, TensorDataType) else None
     if bits is None:
-        raise InvalidArgument(f"DataType: {data_type!r} has no size")
-    if min(sizes, default=0) < 1:
-        raise InvalidArgument(f"Sizes: {list(sizes)}; every size must be at least 1")
+        raise InvalidArgument(f"DataType: {text_of(data_type)} has no size")
+    sizes, strides = as_tuple(sizes), as_tuple(strides)
+    if not _are_integers(sizes) or min(sizes, default=0) < 1:
+        raise InvalidArgument(f"Sizes: {_listed(sizes)}; every size must be at least 1")
     if strides is None:
         return byte_size(prod(sizes), bits)
-    if len(strides) != len(sizes) or min(strides, default=0) < 0:
-        raise InvalidArgument(f"Strides: {list(strides)}; must be one stride of 0 or more per size")
+    if not _are_integers(strides) or len(strides) != len(sizes) or min(strides) < 0:
+        raise InvalidArgument(f"Strides: {_listed(strides)}; must be one stride of 0 or more per size")
     return byte_size(reach(sizes, strides), bits)
+
+
+def _are_integers(values: object) -> bool:
+    return isinstance(values, tuple) and all(isinstance(value, int) for value in values)
 
 
 def reach(sizes: Sequence[int], strides: Sequence[int]) -> int:

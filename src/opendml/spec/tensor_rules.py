@@ -1,4 +1,4 @@
-"""What a tensor desc must fulfil by itself and by its operator's table."""
+"""The rules that a tensor desc must fulfil by itself and by its operator's table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KNOWN_FLAGS = sum(TensorFlags)
 
 
 class Problems(NamedTuple):
-    """What is wrong with a field: messages that continue its name, and whether rules can still read it."""
+    """The problems of a field: messages that continue its name, and whether rules can still read it."""
 
     messages: list[str]
     usable: bool
@@ -62,7 +62,7 @@ def tensor_slot(
 
 
 def tensor_problems(tensor: Any, slot: Slot) -> Problems | None:
-    """What is wrong with a tensor desc in that slot; None when nothing is."""
+    """The problems of a tensor desc in that slot; None when nothing is."""
     if not isinstance(tensor, TensorDesc):
         return Problems([f": {shown(tensor)}; must be a TensorDesc"], False)
     messages: list[str] = []
@@ -196,7 +196,7 @@ def _allowed(
     says: Callable[[T], str],
     says_later: Callable[[T], str],
 ) -> str:
-    """What the slot's table allows, and the first later table that fits what was given; "" without one."""
+    """The allowance of the slot's table, and the first later table that fits the tensor; "" without one."""
     if slot.table is None:
         return ""
     name = slot.field.name

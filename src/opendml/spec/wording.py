@@ -1,4 +1,4 @@
-"""How messages name what was given and what the levels allow."""
+"""The words with which messages name what was given and what the levels allow."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from opendml.spec.feature_level import full_name
+from opendml.spec.plain import text_of
 from opendml.spec.schema import Support
 
 T = TypeVar("T")
@@ -15,10 +16,7 @@ _LONGEST = 80
 
 def shown(value: object) -> str:
     """A short repr on one line of any object, also of one whose repr fails."""
-    try:
-        text = " ".join(repr(value).split())
-    except Exception:  # whatever a foreign __repr__ raises (a huge int raises ValueError)
-        text = f"<{type(value).__name__}>"
+    text = " ".join(text_of(value).split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
@@ -39,7 +37,7 @@ def allowance(
     part: Callable[[Support], T],
     says: Callable[[T], str],
 ) -> str:
-    """What the table that holds at a level allows: "DML_FEATURE_LEVEL_2_0 allows 4 to 5".
+    """The allowance of the table that holds at a level: "DML_FEATURE_LEVEL_2_0 allows 4 to 5".
 
     Where no newer table changes that part: "DML_FEATURE_LEVEL_3_0 and above allow 1 to 8", with the first
     level that said so.

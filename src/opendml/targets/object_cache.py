@@ -6,27 +6,54 @@ import hashlib
 import os
 import sys
 import tempfile
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 _DIGEST_BYTES = 32
+_SHARED_SOURCES = ("program", "compiler")
 
 
-def cache_directory() -> Path:
-    """Where compiled objects are kept: OPENDML_CACHE_DIRECTORY, or the user's cache directory."""
+@cache
+def compiler_digest(target: str) -> str:
+    """A digest of all sources of opendml that code of a target depends on: programs, the compiler, and the
+    target's own."""
+    package = Path(__file__).parents[1]
+    folders = [*(package / name for name in _SHARED_SOURCES), package / "targets" / target]
+    sources = sorted(
+        path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".cuh")
+    )
+    content = hashlib.sha256()
+    for path in sources:
+        content.update(f"{path.relative_to(package).as_posix()}\0".encode())
+        content.update(hashlib.sha256(path.read_bytes()).digest())
+    return content.hexdigest()
+
+
+def cache_directory() -> Path | None:
+    """Where compiled objects are kept: OPENDML_CACHE_DIRECTORY, or the user's cache directory; None where the
+    user has no home: folders that all users may write to are no place for machine code."""
     chosen = os.environ.get("OPENDML_CACHE_DIRECTORY")
     if chosen:
         return Path(chosen)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "opendml" / "Cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "opendml"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "opendml"
+    try:
+        if sys.platform == "win32":
+            local = os.environ.get("LOCALAPPDATA")
+            return Path(local or Path.home() / "AppData" / "Local") / "opendml" / "Cache"
+        if sys.platform == "darwin":
+            return Path.home() / "Library" / "Caches" / "opendml"
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "opendml"
+    except RuntimeError:
+        return None
 
 
 def read_object(key: str) -> bytes | None:
     """The cached object, or None where there is none or it is damaged."""
+    directory = cache_directory()
+    if directory is None:
+        return None
     try:
-        content = (cache_directory() / f"{key}.o").read_bytes()
+        content = (directory / f"{key}.o").read_bytes()
     except OSError:
         return None
     digest, code = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
@@ -35,13 +62,21 @@ def read_object(key: str) -> bytes | None:
 
 def write_object(key: str, code: bytes) -> None:
     """Stores an object so that other processes see all of it or nothing; a directory that cannot be written
-    is no error."""
+    is no error, and nothing is left there."""
     directory = cache_directory()
+    if directory is None:
+        return
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle, name = tempfile.mkstemp(dir=directory, suffix=".tmp")
+    except OSError:
+        return
+    try:
         with os.fdopen(handle, "wb") as file:
             file.write(hashlib.sha256(code).digest() + code)
         Path(name).replace(directory / f"{key}.o")
-    except OSError:
-        return
+    except BaseException as error:
+        with suppress(OSError):
+            Path(name).unlink()
+        if not isinstance(error, OSError):
+            raise

@@ -17,7 +17,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 class WatchedExecutable:
     """A program of which the outputs from `first` on are not the caller's: packed tensors that are given to
-    `shows` after every dispatch, as arrays."""
+    `shows` after every dispatch, as arrays. `require_idle` is called before each, and raises if the thread is
+    within one of `shows`."""
 
     def __init__(
         self,
@@ -25,8 +26,10 @@ class WatchedExecutable:
         first: int,
         layouts: Sequence[Layout],
         shows: Sequence[Callable[[Array], object]],
+        require_idle: Callable[[], object],
     ) -> None:
         self._executable, self.first, self.layouts, self.shows = executable, first, layouts, shows
+        self.require_idle = require_idle
 
     @property
     def temporary_bytes(self) -> int:
@@ -63,6 +66,7 @@ class WatchedInstance:
 
     def dispatch(self) -> None:
         """Runs the program, then shows the values."""
+        self._executable.require_idle()
         self._instance.dispatch()
         self._show()
 
@@ -79,6 +83,7 @@ class StreamedWatch(WatchedInstance):
 
     def enqueue(self, stream: int) -> None:
         """Adds the program to a stream, waits for it, and shows the values."""
+        self._executable.require_idle()
         self._instance.enqueue(stream)
         self._show()
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from opendml.spec import descs
 from opendml.spec.enums import ReduceFunction, TensorDataType
+from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.validator import failures
 from tests.spec.rules.breaking import Broken, Valid, wrong_sizes
 
 BROKEN = [
@@ -52,6 +55,37 @@ BROKEN = [
         "REDUCE",
         {"Function": ReduceFunction.SUM, "OutputTensor": TensorDataType.FLOAT16},
         [".OutputTensor: FLOAT16; must have the data type of InputTensor, FLOAT32"],
+    ),
+    Broken(
+        "fitting_indices",
+        "ARGMIN",
+        {
+            "InputTensor": [3 * 2**29, 2],
+            "OutputTensor": TensorDesc(TensorDataType.INT32, [1, 1]),
+            "Axes": [0, 1],
+        },
+        [".OutputTensor: INT32; must hold 3221225471, the last index of the reduced axes"],
+    ),
+    Broken(
+        "fitting_indices",
+        "ARGMAX",
+        {
+            "InputTensor": [3 * 2**29, 2],
+            "OutputTensor": TensorDesc(TensorDataType.INT32, [1, 1]),
+            "Axes": [0, 1],
+        },
+        [".OutputTensor: INT32; must hold 3221225471, the last index of the reduced axes"],
+    ),
+    Broken(
+        "fitting_indices",
+        "REDUCE",
+        {
+            "Function": ReduceFunction.ARGMAX,
+            "InputTensor": [3 * 2**29, 2],
+            "OutputTensor": TensorDesc(TensorDataType.INT32, [1, 1]),
+            "Axes": [0, 1],
+        },
+        [".OutputTensor: INT32; must hold 3221225471, the last index of the reduced axes"],
     ),
     Broken(
         "rows_of_features",
@@ -114,3 +148,19 @@ def test_one_rule_is_broken(broken: Broken) -> None:
 @pytest.mark.parametrize("valid", VALID, ids=str)
 def test_another_form_is_valid(valid: Valid) -> None:
     valid.check()
+
+
+@pytest.mark.parametrize(("elements", "fits"), [(2**31, True), (2**31 + 1, False)])
+def test_indices_must_fit_the_output(elements: int, fits: bool) -> None:
+    given = TensorDesc(TensorDataType.INT8, [1, elements], [0, 0])
+    for type in (TensorDataType.INT32, TensorDataType.UINT32, TensorDataType.INT64):
+        output = TensorDesc(type, [1, 1])
+        found = [
+            failures(descs.Argmax(given, output, axes=[1])),
+            failures(descs.Argmin(given, output, axes=[0, 1])),
+        ]
+        if type is TensorDataType.INT32 and not fits:
+            message = ".OutputTensor: INT32; must hold 2147483648, the last index of the reduced axes"
+            assert found == [["ARGMAX" + message], ["ARGMIN" + message]]
+        else:
+            assert found == [[], []]

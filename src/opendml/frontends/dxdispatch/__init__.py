@@ -10,8 +10,21 @@ may be left out; pictures may be NHWC; HLSL, ONNX and serialized graphs are not 
 """
 
 from opendml.frontends.dxdispatch.execution import Dispatched, Printed, Program, Written, prepare
-from opendml.frontends.dxdispatch.model import Model
-from opendml.frontends.dxdispatch.parser import load
+from opendml.frontends.dxdispatch.model import Folders, Model
+from opendml.frontends.dxdispatch.parser import load, parse_model, parse_operators, read
 from opendml.frontends.dxdispatch.timing import Repetition
 
-__all__ = ["Dispatched", "Model", "Printed", "Program", "Repetition", "Written", "load", "prepare"]
+__all__ = [
+    "Dispatched",
+    "Folders",
+    "Model",
+    "Printed",
+    "Program",
+    "Repetition",
+    "Written",
+    "load",
+    "parse_model",
+    "parse_operators",
+    "prepare",
+    "read",
+]

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from opendml.errors import InvalidArgument
-from opendml.frontends.dxdispatch.model import Binding, Bindings, BindPoint, Resource
+from opendml.frontends.dxdispatch.model import (
+    Binding,
+    Bindings,
+    BindPoint,
+    FileNotReadError,
+    Resource,
+    Resources,
+)
 from opendml.frontends.dxdispatch.node import Failures, Node, suggestion
 from opendml.frontends.dxdispatch.values import byte_count
 from opendml.spec.enums import MINIMUM_BUFFER_TENSOR_ALIGNMENT, TensorDataType, TensorFlags
@@ -27,7 +34,7 @@ _FIELDS = (
 
 
 def parse_bindings(
-    node: Node, bind_points: Iterable[BindPoint], resources: Mapping[str, Resource], *, initial: bool
+    node: Node, bind_points: Iterable[BindPoint], resources: Resources, *, initial: bool
 ) -> Bindings:
     """An object from tensor fields to resources: a string, an object, or an array of both.
 
@@ -66,7 +73,7 @@ def _why_not(point: BindPoint, *, initial: bool) -> str:
 
 
 def _bind(
-    node: Node, point: BindPoint, wanted: Sequence[bool], resources: Mapping[str, Resource]
+    node: Node, point: BindPoint, wanted: Sequence[bool], resources: Resources
 ) -> tuple[Binding | None, ...]:
     sources = node.elements() if isinstance(node.value, list) else [node]
     if len(sources) != len(point.tensors):
@@ -89,7 +96,7 @@ def _when(tensor: TensorDesc) -> str:
     return "at initialization (OWNED_BY_DML)" if _is_owned(tensor) else "at dispatch (not OWNED_BY_DML)"
 
 
-def _source(node: Node, tensor: TensorDesc, resources: Mapping[str, Resource]) -> Binding:
+def _source(node: Node, tensor: TensorDesc, resources: Resources) -> Binding:
     if isinstance(node.value, str):
         return _checked(node, resource_at(node, resources), 0, tensor)
     if not isinstance(node.value, dict):
@@ -137,9 +144,12 @@ def _checked(node: Node, resource: Resource, offset: int, tensor: TensorDesc) ->
     return Binding(node.path, resource.name, offset)
 
 
-def resource_at(node: Node, resources: Mapping[str, Resource]) -> Resource:
-    """The resource that a string names."""
+def resource_at(node: Node, resources: Resources) -> Resource:
+    """The resource that a string names. Raises FileNotReadError when it is not known."""
     name = node.string()
     if name not in resources:
         node.fail("the name of a resource", f'"{name}"{suggestion(name, resources)}')
-    return resources[name]
+    resource = resources[name]
+    if resource is None:
+        raise FileNotReadError
+    return resource

@@ -123,9 +123,9 @@ class Program:
         data = self.buffers[resource.name][: resource.size_in_bytes]
         try:
             files.write(command.target, data, resource.data_type, command.dimensions)
-        except OSError as error:
-            message = f"{command.path}: cannot write {command.target}: {error.strerror or error}"
-            raise Error(message) from error
+        except (OSError, MemoryError) as error:
+            reason = getattr(error, "strerror", None) or error or "not enough memory"
+            raise Error(f"{command.path}: cannot write {command.target}: {reason}") from error
         return Written(resource.name, command.target)
 
 

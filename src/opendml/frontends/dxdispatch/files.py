@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from opendml.frontends.dxdispatch import images
-from opendml.frontends.dxdispatch.values import Bytes, Elements, byte_count, decode, element_count
+from opendml.frontends.dxdispatch.values import Bytes, Elements, byte_count, decode, element_count, numpy_type
 from opendml.spec.enums import TensorDataType
 
 
@@ -17,25 +19,50 @@ def read_npy(path: Path) -> tuple[Elements, TensorDataType]:
     Booleans become UINT8. Raises OSError, or ValueError for a file that is damaged or of another type.
     """
     with path.open("rb") as file:
-        array = np.lib.format.read_array(file, allow_pickle=False)
-    if array.dtype == np.bool_:
-        array = array.view(np.uint8)
-    name = array.dtype.name.upper()
-    if name not in TensorDataType.__members__:
-        raise ValueError(f"elements of type {array.dtype.name}, which DirectML has not")
-    return np.ascontiguousarray(array, array.dtype.newbyteorder("=")), TensorDataType[name]
+        shape, is_column_major, dtype = _read_npy_header(file)
+        name = "UINT8" if dtype == np.bool_ else dtype.name.upper()
+        if name not in TensorDataType.__members__:
+            raise ValueError(f"elements of type {dtype.name}, which DirectML has not")
+        needed, given = prod(shape) * dtype.itemsize, path.stat().st_size - file.tell()
+        if needed > given:
+            raise ValueError(f"{given} bytes of elements; the header promises {needed} for shape {shape}")
+        elements = np.fromfile(file, dtype, prod(shape))
+    if is_column_major:
+        elements = elements.reshape(shape[::-1]).T
+    data_type = TensorDataType[name]
+    return np.ascontiguousarray(elements, dtype.newbyteorder("=")).view(numpy_type(data_type)), data_type
+
+
+def _read_npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether it is in column-major order, and type of the elements that follow in a .npy file.
+
+    Raises ValueError when the header is damaged.
+    """
+    try:
+        version = np.lib.format.read_magic(file)
+        if version == (1, 0):
+            shape, is_column_major, dtype = np.lib.format.read_array_header_1_0(file)
+        elif version == (2, 0):
+            shape, is_column_major, dtype = np.lib.format.read_array_header_2_0(file)
+        else:
+            raise ValueError(f"version {version[0]}.{version[1]}, which only structured types need")
+    except Exception as error:  # NumPy evaluates the header as Python, which fails in many ways
+        raise ValueError(f"damaged header of a .npy file: {error}") from error
+    if any(size < 0 for size in shape):
+        raise ValueError(f"damaged header of a .npy file: shape {shape}")
+    return shape, is_column_major, dtype
 
 
 def write(path: Path, data: Bytes, data_type: TensorDataType, dimensions: tuple[int, ...] | None) -> None:
     """Writes the buffer `data` in the format of the path's extension; creates folders as needed.
 
     Without dimensions an array has one dimension with all elements, and a picture can't be written
-    (the parser sees to it).
+    (the parser sees to it). Raises OSError, or MemoryError.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     extension = path.suffix.lower()
     if extension not in (".npy", *images.EXTENSIONS):
-        path.write_bytes(data.tobytes())
+        path.write_bytes(data.data)
         return
     if dimensions is None:
         dimensions = (element_count(data_type, data.size),)

@@ -40,8 +40,10 @@ def read(path: Path, data_type: TensorDataType, dimensions: tuple[int, ...] | No
     image_library = pillow()
     try:
         return _read(image_library, path, data_type, dimensions)
-    except (SyntaxError, image_library.DecompressionBombError) as error:
-        raise OSError(f"cannot decode the picture: {error}") from error
+    except OSError:
+        raise
+    except Exception as error:  # Pillow's decoders fail in many ways on damaged files
+        raise OSError(f"cannot decode the picture: {error or type(error).__name__}") from error
 
 
 def _read(
@@ -85,5 +87,5 @@ def pillow() -> ModuleType:
     try:
         from PIL import Image
     except ImportError as error:
-        raise Unsupported("reading and writing pictures needs pillow: pip install opendml[image]") from error
+        raise Unsupported("reading and writing pictures needs pillow: `pip install pillow`") from error
     return Image

@@ -7,17 +7,28 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
 from opendml.errors import InvalidArgument
 
-_STRING = r'"(?:\\.|[^"\\])*"'
-_STRING_OR_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/", re.DOTALL)
-_STRING_OR_TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*[\]}}])", re.DOTALL)
+STANDARD_INPUT = Path("-")
+
+# Whatever is not closed is kept up to the end of the text, where the JSON parser says what is missing.
+# Matches never go back (*+), so that every character is looked at once.
+_KEPT = r'(?P<kept>"(?:\\.|[^"\\])*+"?'
+_COMMENT = re.compile(rf"//[^\n]*|/\*.*?\*/|{_KEPT}|/\*.*)", re.DOTALL)
+_TRAILING_COMMA = re.compile(rf",(?=\s*[\]}}])|{_KEPT})", re.DOTALL)
 _NOT_A_LINE_BREAK = re.compile(r"[^\n]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SPELLINGS = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
+_LARGEST_FILE = 2**30
+"""Bytes. More, such as the endless /dev/zero, would fill the memory; so many values belong in .npy files."""
+_DEEPEST = 32
+"""Arrays and objects within each other. A model needs fewer than ten, and recursive readers stay safe."""
 
 
 class JsonObject(dict[str, object]):
@@ -30,36 +41,86 @@ class JsonObject(dict[str, object]):
 
 
 def read(path: Path) -> object:
-    """The value in the JSON file at `path`. Raises InvalidArgument when it can't be read or is no JSON."""
+    """The value in the JSON file at `path`, or in standard input when that is "-".
+
+    Raises InvalidArgument when it can't be read or is no JSON.
+    """
+    name = "standard input" if path == STANDARD_INPUT else str(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        data = _bytes(path)
+        if len(data) > _LARGEST_FILE:
+            raise InvalidArgument(
+                f"{name}: longer than {_LARGEST_FILE} bytes; large values belong in .npy files"
+            )
+        text = data.decode("utf-8-sig")
     except OSError as error:
-        raise InvalidArgument(f"{path}: {error.strerror or error}") from error
+        raise InvalidArgument(f"{name}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise InvalidArgument(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from error
+        raise InvalidArgument(f"{name}: not UTF-8 text: {error.reason} at byte {error.start}") from error
+    except ValueError as error:  # a path with a zero byte
+        raise InvalidArgument(f"{name}: {error}") from error
     return parse(text)
+
+
+def _bytes(path: Path) -> bytes:
+    """The file's bytes, and no more than tell that it is too long."""
+    if path != STANDARD_INPUT:
+        with path.open("rb") as file:
+            return file.read(_LARGEST_FILE + 1)
+    if sys.stdin is None:
+        raise OSError("closed")
+    return sys.stdin.buffer.read(_LARGEST_FILE + 1)
 
 
 def parse(text: str) -> object:
     """The value that `text` describes. Raises InvalidArgument with line and column when it is no JSON."""
     try:
-        return json.loads(_plain(text), object_pairs_hook=JsonObject, parse_constant=_no_constant)
+        value = json.loads(_plain(text), object_pairs_hook=JsonObject, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise InvalidArgument(f"$: not valid JSON at {where}: {error.msg}") from error
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        _fail_deep(error)
+    except ValueError as error:
         raise InvalidArgument(f"$: not valid JSON: {error}") from error
+    _check(value)
+    return value
+
+
+def _check(value: object) -> None:
+    """Refuses what is nested too deeply, and strings that are no text."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [inner for each in level for inner in _inner(each)]
+        if not level:
+            return
+    _fail_deep(None)
+
+
+def _inner(value: object) -> Iterator[object]:
+    """The arrays and objects right inside of a value, whose strings are checked on the way."""
+    children = (
+        [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
+    )
+    for child in children:
+        if isinstance(child, dict | list):
+            yield child
+        elif isinstance(child, str) and _SURROGATE.search(child):
+            raise InvalidArgument(f"$: not valid JSON: half of a surrogate pair in {json.dumps(child)}")
+
+
+def _fail_deep(cause: Exception | None) -> NoReturn:
+    raise InvalidArgument(f"$: more than {_DEEPEST} arrays and objects within each other") from cause
 
 
 def _plain(text: str) -> str:
     """`text` with comments and trailing commas blanked out; every other character keeps its position."""
-    without_comments = _STRING_OR_COMMENT.sub(_blank_unless_string, text)
-    return _STRING_OR_TRAILING_COMMA.sub(_blank_unless_string, without_comments)
+    return _TRAILING_COMMA.sub(_blank_unless_kept, _COMMENT.sub(_blank_unless_kept, text))
 
 
-def _blank_unless_string(match: re.Match[str]) -> str:
-    found = match.group()
-    return found if found.startswith('"') else _NOT_A_LINE_BREAK.sub(" ", found)
+def _blank_unless_kept(match: re.Match[str]) -> str:
+    kept: str | None = match["kept"]
+    return kept if kept is not None else _NOT_A_LINE_BREAK.sub(" ", match.group())
 
 
 def _no_constant(name: str) -> NoReturn:

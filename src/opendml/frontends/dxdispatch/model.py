@@ -13,6 +13,24 @@ from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
 
 
+class FileNotReadError(Exception):
+    """Something depends on a file of the model, and the files are not to be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where the relative paths of a model start."""
+
+    inputs: Path
+    """Files that are not there are sought in the current directory."""
+    outputs: Path
+
+    @classmethod
+    def of(cls, model: Path, outputs: Path | None = None, inputs: Path | None = None) -> Folders:
+        """The given folders; else, as DxDispatch has them, the model's folder and the current directory."""
+        return cls(inputs or model.parent, outputs or Path())
+
+
 class Initializer(Protocol):
     """The initial values of a resource; nothing is allocated before `write`."""
 
@@ -56,6 +74,9 @@ class Binding:
     resource: str
     offset: int
 
+
+Resources = Mapping[str, Resource | None]
+"""Resources by name, None for those whose file was not read."""
 
 Bindings = Mapping[str, tuple[Binding | None, ...]]
 """Name of a desc's tensor field to one binding for each of its tensors, None for those bound elsewhere."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -18,9 +19,12 @@ from opendml.frontends.dxdispatch.model import (
     Command,
     Dispatch,
     Dispatchable,
+    FileNotReadError,
+    Folders,
     Model,
     Print,
     Resource,
+    Resources,
     WriteFile,
 )
 from opendml.frontends.dxdispatch.node import Failures, Node, listed, suggestion
@@ -44,24 +48,51 @@ _COMMAND_FIELDS = {
 }
 
 
-def load(path: Path, output_directory: Path | None = None) -> Model:
-    """The model in the JSON file `path`.
+def load(path: Path, output_directory: Path | None = None, input_directory: Path | None = None) -> Model:
+    """The model in the JSON file `path` ("-" is standard input) with all that it needs to run.
 
-    Source files are sought relative to the model's folder, then to the current directory; target files are
-    relative to `output_directory`, without one to the model's folder.
+    Args:
+        path: the model.
+        output_directory: where relative target paths start; None for the current directory, as in DxDispatch.
+        input_directory: where source files are sought, before the current directory; None for the model's
+            folder.
 
-    Raises InvalidArgument, whose failures name the JSON path, what was expected and what was given, and
-    Unsupported for dispatchables that are no DirectML operators.
+    Raises:
+        InvalidArgument: its failures name the JSON path, what was expected and what was given.
+        Unsupported: a dispatchable is no DirectML operator, or a library is missing.
     """
-    return parse_model(Node(json_text.read(path)), path.parent, output_directory or path.parent)
+    return parse_model(read(path), Folders.of(path, output_directory, input_directory))
 
 
-def parse_model(root: Node, folder: Path, output_directory: Path) -> Model:
+def read(path: Path) -> Node:
+    """The JSON value in the file `path` ("-" is standard input).
+
+    Raises InvalidArgument when there is none, and Unsupported for an ONNX model.
+    """
+    if path.suffix.lower() == ".onnx":
+        raise Unsupported(f"{path}: ONNX models are not supported yet")
+    return Node(json_text.read(path))
+
+
+def parse_operators(root: Node) -> Mapping[str, Dispatchable]:
+    """The dispatchables of the model that `root` describes.
+
+    The model is checked as by `load`, but for the files that it names: they need not be there, and what only
+    they tell is not checked.
+    """
+    return _parse(root, None).dispatchables
+
+
+def parse_model(root: Node, folders: Folders) -> Model:
     """The model that `root` describes; see `load`."""
+    return _parse(root, folders)
+
+
+def _parse(root: Node, folders: Folders | None) -> Model:
     root.members(_ROOT_FIELDS)
     failures = Failures()
     with failures.collected():
-        resources = parse_resources(root.member("resources"), folder)
+        resources = parse_resources(root.member("resources"), folders)
     with failures.collected():
         dispatchables = _parse_dispatchables(root.member("dispatchables"))
     with failures.collected():
@@ -70,14 +101,15 @@ def parse_model(root: Node, folder: Path, output_directory: Path) -> Model:
     # Bindings can only be judged when all resources and descs are known.
     commands = []
     for name, dispatchable in dispatchables.items():
-        with failures.collected():
+        with failures.collected(), suppress(FileNotReadError):
             node = root.member("dispatchables").member(name)
             dispatchables[name] = _with_initial_bindings(dispatchable, node, resources)
     for node in command_nodes:
-        with failures.collected():
-            commands.append(_parse_command(node, resources, dispatchables, output_directory))
+        with failures.collected(), suppress(FileNotReadError):
+            commands.append(_parse_command(node, resources, dispatchables, folders))
     failures.raise_any()
-    return Model(resources, dispatchables, tuple(commands))
+    known = {name: resource for name, resource in resources.items() if resource is not None}
+    return Model(known, dispatchables, tuple(commands))
 
 
 def _parse_dispatchables(node: Node) -> dict[str, Dispatchable]:
@@ -111,9 +143,7 @@ def _parse_dispatchable(name: str, node: Node) -> Dispatchable:
     return Dispatchable(node.path, name, desc, flags, bind_points(desc), {})
 
 
-def _with_initial_bindings(
-    dispatchable: Dispatchable, node: Node, resources: Mapping[str, Resource]
-) -> Dispatchable:
+def _with_initial_bindings(dispatchable: Dispatchable, node: Node, resources: Resources) -> Dispatchable:
     bindings = node.optional("bindings") or Node({}, node.at("bindings"))
     initial = parse_bindings(bindings, dispatchable.bind_points, resources, initial=True)
     return replace(dispatchable, initial_bindings=initial)
@@ -121,9 +151,9 @@ def _with_initial_bindings(
 
 def _parse_command(
     node: Node,
-    resources: Mapping[str, Resource],
+    resources: Resources,
     dispatchables: Mapping[str, Dispatchable],
-    output_directory: Path,
+    folders: Folders | None,
 ) -> Command:
     kind = node.member("type")
     known = _COMMAND_FIELDS.get(kind.string().lower())
@@ -134,16 +164,14 @@ def _parse_command(
         return _parse_dispatch(node, resources, dispatchables)
     resource = resource_at(node.member("resource"), resources)
     if kind.string().lower() == "writefile":
-        return _parse_write_file(node, resource, output_directory)
+        return _parse_write_file(node, resource, folders)
     if resource.data_type is TensorDataType.UNKNOWN:
         _fail_mixed(node, resource)
     verbose = node.optional("verbose")
     return Print(node.path, resource.name, verbose.boolean() if verbose else False)
 
 
-def _parse_dispatch(
-    node: Node, resources: Mapping[str, Resource], dispatchables: Mapping[str, Dispatchable]
-) -> Dispatch:
+def _parse_dispatch(node: Node, resources: Resources, dispatchables: Mapping[str, Dispatchable]) -> Dispatch:
     name_node = node.member("dispatchable")
     name = name_node.string()
     if name not in dispatchables:
@@ -156,21 +184,30 @@ def _parse_dispatch(
     return Dispatch(node.path, name, bindings)
 
 
-def _parse_write_file(node: Node, resource: Resource, output_directory: Path) -> WriteFile:
-    target_node = node.member("targetPath")
-    target = output_directory / target_node.string()
-    if not target_node.string() or "\0" in target_node.string() or os.path.isdir(target):
-        target_node.fail("the name of a file")
-    ancestor = next(folder for folder in target.absolute().parents if os.path.exists(folder))
-    if not ancestor.is_dir() or not os.access(ancestor, os.W_OK):
-        target_node.fail("a file in a folder that can be written", str(target))
+def _parse_write_file(node: Node, resource: Resource, folders: Folders | None) -> WriteFile:
+    target = _parse_target(node.member("targetPath"), folders)
     dimensions = _parse_dimensions(node, resource)
     extension = target.suffix.lower()
     if extension in images.EXTENSIONS:
         _check_picture(node, resource, dimensions)
+        if folders is not None:
+            images.pillow()
     elif extension == ".npy" and resource.data_type is TensorDataType.UNKNOWN:
         _fail_mixed(node, resource)
     return WriteFile(node.path, resource.name, target, dimensions)
+
+
+def _parse_target(node: Node, folders: Folders | None) -> Path:
+    """Where a file is to be written. Without `folders` it may be anywhere."""
+    name = node.string()
+    target = folders.outputs / name if folders else Path(name)
+    if not name or "\0" in name or (folders and os.path.isdir(target)):
+        node.fail("the name of a file")
+    if folders:
+        ancestor = next(folder for folder in target.absolute().parents if os.path.exists(folder))
+        if not ancestor.is_dir() or not os.access(ancestor, os.W_OK):
+            node.fail("a file in a folder that can be written", str(target))
+    return target
 
 
 def _fail_mixed(node: Node, resource: Resource) -> NoReturn:
@@ -200,4 +237,3 @@ def _check_picture(node: Node, resource: Resource, dimensions: tuple[int, ...] |
     target = node.member("targetPath")
     if dimensions[axis] == 4 and not target.string().lower().endswith(".png"):
         target.fail("a .png file, because JPEG has no alpha channel")
-    images.pillow()

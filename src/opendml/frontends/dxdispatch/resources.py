@@ -13,7 +13,7 @@ import numpy as np
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends.dxdispatch import files, images
 from opendml.frontends.dxdispatch.enums import enum_value
-from opendml.frontends.dxdispatch.model import Initializer, Resource
+from opendml.frontends.dxdispatch.model import FileNotReadError, Folders, Initializer, Resource
 from opendml.frontends.dxdispatch.node import Failures, Node
 from opendml.frontends.dxdispatch.values import (
     Bytes,
@@ -82,23 +82,26 @@ class Ramp:
         target[:] = encode(elements, self.data_type)
 
 
-def parse_resources(node: Node, folder: Path) -> dict[str, Resource]:
-    """The object `resources`; files are sought relative to `folder`, then to the current directory."""
+def parse_resources(node: Node, folders: Folders | None) -> dict[str, Resource | None]:
+    """The object `resources`. Without `folders` no file is read, and resources that need one are None."""
     failures = Failures()
-    resources = {}
+    resources: dict[str, Resource | None] = {}
     for name, child in node.members().items():
         with failures.collected():
-            resources[name] = _resource(name, child, folder)
+            try:
+                resources[name] = _resource(name, child, folders)
+            except FileNotReadError:
+                resources[name] = None
     failures.raise_any()
     return resources
 
 
-def _resource(name: str, node: Node, folder: Path) -> Resource:
+def _resource(name: str, node: Node, folders: Folders | None) -> Resource:
     node.members(_FIELDS)
     kind = node.optional("type")
     if kind is not None and kind.string() != "buffer":
         kind.fail('"buffer"')
-    initializer, data_type = _initializer(node, folder)
+    initializer, data_type = _initializer(node, folders)
     offset_node, size_node = node.optional("initialValuesOffsetInBytes"), node.optional("sizeInBytes")
     offset = offset_node.integer(0, _UINT64_MAX) if offset_node else 0
     size = offset + initializer.size_in_bytes
@@ -112,7 +115,7 @@ def _resource(name: str, node: Node, folder: Path) -> Resource:
     return Resource(node.path, name, data_type, initializer, offset, size)
 
 
-def _initializer(node: Node, folder: Path) -> tuple[Initializer, TensorDataType]:
+def _initializer(node: Node, folders: Folders | None) -> tuple[Initializer, TensorDataType]:
     """The field `initialValues` and the type of its elements (UNKNOWN for values of several types)."""
     type_node = node.optional("initialValuesDataType")
     data_type = enum_value(type_node, "TENSOR_DATA_TYPE", TensorDataType) if type_node else _UNKNOWN
@@ -127,7 +130,7 @@ def _initializer(node: Node, folder: Path) -> tuple[Initializer, TensorDataType]
         values.fail("an array or an object")
     if "sourcePath" in values.value:
         values.members(("sourcePath",))
-        return _file(values.member("sourcePath"), node, data_type, folder)
+        return _file(values.member("sourcePath"), node, data_type, folders)
     if data_type is _UNKNOWN:
         _fail_unknown(node)
     return _generated(values, data_type), data_type
@@ -192,13 +195,15 @@ def _not_empty(node: Node) -> SequenceOf[Node]:
 
 
 def _file(
-    source: Node, resource: Node, data_type: TensorDataType, folder: Path
+    source: Node, resource: Node, data_type: TensorDataType, folders: Folders | None
 ) -> tuple[Initializer, TensorDataType]:
     """The contents of a .npy file, of a picture, or any other file's bytes, and the type of its elements."""
     name = source.string()
-    path = next((path for path in (folder / name, Path(name)) if os.path.isfile(path)), None)
+    if folders is None:
+        raise FileNotReadError
+    path = next((path for path in (folders.inputs / name, Path(name)) if os.path.isfile(path)), None)
     if path is None:
-        source.fail(f"a file in {folder} or the current directory")
+        source.fail(f"a file in {folders.inputs} or the current directory")
     try:
         if path.suffix.lower() == ".npy":
             values, data_type = _npy(source, path, data_type)

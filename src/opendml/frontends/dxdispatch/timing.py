@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from opendml.errors import InvalidArgument
+
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """How often each dispatch command runs. All runs write into the same buffers."""
+    """How often each dispatch command runs. All runs write into the same buffers.
+
+    Raises InvalidArgument for counts below 1, and for times that are negative or not finite.
+    """
 
     iterations: int = 1
     """Measurements, at least."""
@@ -21,6 +27,15 @@ class Repetition:
     """Measurements go on until this much time has passed."""
     interval_seconds: float = 0.0
     """Time from the start of one measurement to the start of the next, at least."""
+
+    def __post_init__(self) -> None:
+        for name, count in (("iterations", self.iterations), ("repeat", self.repeat)):
+            if count < 1:
+                raise InvalidArgument(f"{name}: {count}; 1 or more are needed")
+        times = (("minimum_seconds", self.minimum_seconds), ("interval_seconds", self.interval_seconds))
+        for name, seconds in times:
+            if not 0 <= seconds < math.inf:
+                raise InvalidArgument(f"{name}: {seconds}; a finite time of 0 or more is needed")
 
 
 def measure(dispatch: Callable[[], object], repetition: Repetition) -> tuple[float, ...]:

@@ -63,7 +63,7 @@ class ActivationElu(OperatorDesc):
             as InputTensor.
 
     Attributes:
-        alpha: float. Coefficient; typical default 1.0.
+        alpha: float. Coefficient; usually 1.0.
     """
 
     operator = "ACTIVATION_ELU"
@@ -100,7 +100,7 @@ class ActivationCelu(OperatorDesc):
         output_tensor: output, FLOAT32, FLOAT16; 1 to 8 dimensions. Same sizes as InputTensor.
 
     Attributes:
-        alpha: float. Coefficient; typical default 1.0 (page gives no range; Alpha 0 would divide by zero).
+        alpha: float. Coefficient; usually 1.0.
     """
 
     operator = "ACTIVATION_CELU"
@@ -208,8 +208,8 @@ class ActivationHardSigmoid(OperatorDesc):
             as InputTensor.
 
     Attributes:
-        alpha: float. Coefficient; typical default 0.2.
-        beta: float. Coefficient; typical default 0.5.
+        alpha: float. Coefficient; usually 0.2.
+        beta: float. Coefficient; usually 0.5.
     """
 
     operator = "ACTIVATION_HARD_SIGMOID"
@@ -283,7 +283,7 @@ class ActivationLeakyRelu(OperatorDesc):
             as InputTensor.
 
     Attributes:
-        alpha: float. Slope for x < 0; typical default 0.01.
+        alpha: float. Slope for x < 0; usually 0.01.
     """
 
     operator = "ACTIVATION_LEAKY_RELU"
@@ -322,8 +322,8 @@ class ActivationLinear(OperatorDesc):
             as InputTensor.
 
     Attributes:
-        alpha: float. Scale; no default given.
-        beta: float. Offset; no default given.
+        alpha: float. Scale.
+        beta: float. Offset.
     """
 
     operator = "ACTIVATION_LINEAR"
@@ -472,8 +472,8 @@ class ActivationParametricSoftplus(OperatorDesc):
             as InputTensor.
 
     Attributes:
-        alpha: float. Output coefficient; no default given.
-        beta: float. Input coefficient; no default given.
+        alpha: float. Output coefficient.
+        beta: float. Input coefficient.
     """
 
     operator = "ACTIVATION_PARAMETRIC_SOFTPLUS"
@@ -547,8 +547,8 @@ class ActivationScaledElu(OperatorDesc):
             as InputTensor.
 
     Attributes:
-        alpha: float. Typical default 1.6732.
-        gamma: float. Typical default 1.0507.
+        alpha: float. Usually 1.6732.
+        gamma: float. Usually 1.0507.
     """
 
     operator = "ACTIVATION_SCALED_ELU"
@@ -590,8 +590,8 @@ class ActivationScaledTanh(OperatorDesc):
             as InputTensor.
 
     Attributes:
-        alpha: float. Typical default 1.0.
-        beta: float. Typical default 0.5.
+        alpha: float. Usually 1.0.
+        beta: float. Usually 0.5.
     """
 
     operator = "ACTIVATION_SCALED_TANH"
@@ -735,8 +735,7 @@ class ActivationSoftplus(OperatorDesc):
             as InputTensor.
 
     Attributes:
-        steepness: float. Typical default 1.0; must be >= 1 below level 6_4 (page: cannot be less than 1);
-            from 6_4 values below 1 are allowed (level history).
+        steepness: float. Usually 1.0; at least 1 below level 6_4; from 6_4 smaller values are allowed.
     """
 
     operator = "ACTIVATION_SOFTPLUS"
@@ -839,7 +838,7 @@ class ActivationThresholdedRelu(OperatorDesc):
             as InputTensor.
 
     Attributes:
-        alpha: float. Threshold; typical default 1.0.
+        alpha: float. Threshold; usually 1.0.
     """
 
     operator = "ACTIVATION_THRESHOLDED_RELU"
@@ -878,8 +877,8 @@ class ActivationShrink(OperatorDesc):
             dimensions (4 to 5 below 3_0). Same sizes as InputTensor.
 
     Attributes:
-        bias: float. Typical default 0.0.
-        threshold: float. Typical default 0.5.
+        bias: float. Usually 0.0.
+        threshold: float. Usually 0.5.
     """
 
     operator = "ACTIVATION_SHRINK"
@@ -949,7 +948,7 @@ class ActivationSwish(OperatorDesc):
         output_tensor: output, FLOAT32, FLOAT16; 1 to 8 dimensions. Same sizes as InputTensor.
 
     Attributes:
-        sigmoid_input_scale: float. Coefficient; typical default 1.0.
+        sigmoid_input_scale: float. Coefficient; usually 1.0.
     """
 
     operator = "ACTIVATION_SWISH"
@@ -986,8 +985,8 @@ class ActivationHardSwish(OperatorDesc):
         output_tensor: output, FLOAT32, FLOAT16; 1 to 8 dimensions. Same sizes as InputTensor.
 
     Attributes:
-        alpha: float. Scale; typical default 0.166667 (1/6).
-        beta: float. Bias; typical default 0.5.
+        alpha: float. Scale; usually 0.166667 (1/6).
+        beta: float. Bias; usually 0.5.
     """
 
     operator = "ACTIVATION_HARD_SWISH"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from opendml.spec.enums import ConvolutionDirection, ConvolutionMode
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.plain import as_tuple
+from opendml.spec.plain import as_member, as_tuple
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -91,8 +91,8 @@ class Convolution(OperatorDesc):
         bias_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        mode: ConvolutionMode = ConvolutionMode.CROSS_CORRELATION,
-        direction: ConvolutionDirection = ConvolutionDirection.FORWARD,
+        mode: ConvolutionMode | str = ConvolutionMode.CROSS_CORRELATION,
+        direction: ConvolutionDirection | str = ConvolutionDirection.FORWARD,
         strides: Sequence[int],
         dilations: Sequence[int],
         start_padding: Sequence[int],
@@ -106,8 +106,8 @@ class Convolution(OperatorDesc):
             filter_tensor,
             bias_tensor,
             output_tensor,
-            mode,
-            direction,
+            as_member(ConvolutionMode, mode),
+            as_member(ConvolutionDirection, direction),
             as_tuple(strides),
             as_tuple(dilations),
             as_tuple(start_padding),

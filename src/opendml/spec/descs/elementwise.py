@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from opendml.spec.enums import IsInfinityMode, RoundingMode, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias
-from opendml.spec.plain import as_tuple
+from opendml.spec.plain import DataTypeLike, as_member, as_tuple
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -29,9 +29,8 @@ class ElementWiseIdentity(OperatorDesc):
             Sizes as InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input
-            element is first mapped by g(x) = x * scale + bias, then the operator is applied; absent = no
-            pre-transform.
+        scale_bias: ScaleBias, optional. Scale and bias: the operator is applied to x * scale + bias; absent:
+            to x.
     """
 
     operator = "ELEMENT_WISE_IDENTITY"
@@ -70,9 +69,8 @@ class ElementWiseAbs(OperatorDesc):
             dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input
-            element is first mapped by g(x) = x * scale + bias, then the operator is applied; absent = no
-            pre-transform.
+        scale_bias: ScaleBias, optional. Scale and bias: the operator is applied to x * scale + bias; absent:
+            to x.
     """
 
     operator = "ELEMENT_WISE_ABS"
@@ -110,9 +108,8 @@ class ElementWiseAcos(OperatorDesc):
             DimensionCount and Sizes as InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input
-            element is first mapped by g(x) = x * scale + bias, then the operator is applied; absent = no
-            pre-transform.
+        scale_bias: ScaleBias, optional. Scale and bias: the operator is applied to x * scale + bias; absent:
+            to x.
     """
 
     operator = "ELEMENT_WISE_ACOS"
@@ -149,7 +146,7 @@ class ElementWiseAdd(OperatorDesc):
             UINT16, UINT8 from 5_1; 1 to 8 dimensions (4 to 5 below 3_0). left-hand operand.
         b_tensor: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8,
             UINT16, UINT8 from 5_1; 1 to 8 dimensions (4 to 5 below 3_0). right-hand operand; same DataType,
-            DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+            DimensionCount and Sizes as ATensor.
         output_tensor: output, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8,
             UINT16, UINT8 from 5_1; 1 to 8 dimensions (4 to 5 below 3_0). Same DataType, DimensionCount and
             Sizes as ATensor.
@@ -189,9 +186,8 @@ class ElementWiseAsin(OperatorDesc):
             DimensionCount and Sizes as InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input
-            element is first mapped by g(x) = x * scale + bias, then the operator is applied; absent = no
-            pre-transform.
+        scale_bias: ScaleBias, optional. Scale and bias: the operator is applied to x * scale + bias; absent:
+            to x.
     """
 
     operator = "ELEMENT_WISE_ASIN"
@@ -229,9 +225,8 @@ class ElementWiseAtan(OperatorDesc):
             DimensionCount and Sizes as InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input
-            element is first mapped by g(x) = x * scale + bias, then the operator is applied; absent = no
-            pre-transform.
+        scale_bias: ScaleBias, optional. Scale and bias: the operator is applied to x * scale + bias; absent:
+            to x.
     """
 
     operator = "ELEMENT_WISE_ATAN"
@@ -269,9 +264,8 @@ class ElementWiseCeil(OperatorDesc):
             DimensionCount and Sizes as InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input
-            element is first mapped by g(x) = x * scale + bias, then the operator is applied; absent = no
-            pre-transform.
+        scale_bias: ScaleBias, optional. Scale and bias: the operator is applied to x * scale + bias; absent:
+            to x.
     """
 
     operator = "ELEMENT_WISE_CEIL"
@@ -311,9 +305,8 @@ class ElementWiseClip(OperatorDesc):
             InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input
-            element is first mapped by g(x) = x * scale + bias, then the operator is applied; absent = no
-            pre-transform.
+        scale_bias: ScaleBias, optional. Scale and bias: the operator is applied to x * scale + bias; absent:
+            to x.
         min: float. Lower bound; smaller values become Min.
         max: float. Upper bound; larger values become Max.
     """
@@ -360,9 +353,8 @@ class ElementWiseClip1(OperatorDesc):
             to 8 dimensions. Same DataType, DimensionCount and Sizes as InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input
-            element is first mapped by g(x) = x * scale + bias, then the operator is applied; absent = no
-            pre-transform.
+        scale_bias: ScaleBias, optional. Scale and bias: the operator is applied to x * scale + bias; absent:
+            to x.
         min_max_data_type: TensorDataType. DML_TENSOR_DATA_TYPE of Min and Max; must equal
             OutputTensor.DataType.
         min: int | float. Lower bound, read as MinMaxDataType; smaller values become Min.
@@ -385,7 +377,7 @@ class ElementWiseClip1(OperatorDesc):
         output_tensor: TensorDesc | None = None,
         *,
         scale_bias: ScaleBias | None = None,
-        min_max_data_type: TensorDataType,
+        min_max_data_type: DataTypeLike,
         min: int | float,
         max: int | float,
     ) -> None:
@@ -393,7 +385,7 @@ class ElementWiseClip1(OperatorDesc):
             input_tensor,
             output_tensor,
             scale_bias,
-            min_max_data_type,
+            as_member(TensorDataType, min_max_data_type),
             min,
             max,
         )
@@ -469,7 +461,7 @@ class ElementWiseClipGrad1(OperatorDesc):
 
     Attributes:
         min_max_data_type: TensorDataType. DML_TENSOR_DATA_TYPE of Min and Max; must equal
-            OutputTensor.DataType (so written; the field is OutputGradientTensor).
+            OutputTensor.DataType.
         min: int | float. Read as MinMaxDataType; x at or below it gives gradient 0.
         max: int | float. Read as MinMaxDataType; x at or above it gives gradient 0.
     """
@@ -497,7 +489,7 @@ class ElementWiseClipGrad1(OperatorDesc):
         input_gradient_tensor: TensorDesc | None = None,
         output_gradient_tensor: TensorDesc | None = None,
         *,
-        min_max_data_type: TensorDataType,
+        min_max_data_type: DataTypeLike,
         min: int | float,
         max: int | float,
     ) -> None:
@@ -505,7 +497,7 @@ class ElementWiseClipGrad1(OperatorDesc):
             input_tensor,
             input_gradient_tensor,
             output_gradient_tensor,
-            min_max_data_type,
+            as_member(TensorDataType, min_max_data_type),
             min,
             max,
         )
@@ -525,9 +517,8 @@ class ElementWiseCos(OperatorDesc):
             DimensionCount and Sizes as InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input
-            element is first mapped by g(x) = x * scale + bias, then the operator is applied; absent = no
-            pre-transform.
+        scale_bias: ScaleBias, optional. Scale and bias: the operator is applied to x * scale + bias; absent:
+            to x.
     """
 
     operator = "ELEMENT_WISE_COS"
@@ -564,7 +555,7 @@ class ElementWiseDivide(OperatorDesc):
             UINT64 from 6_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b_tensor: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT16, INT8, UINT16, UINT8 from 5_1; INT64,
             UINT64 from 6_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType,
-            DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+            DimensionCount and Sizes as ATensor.
         output_tensor: output, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT16, INT8, UINT16, UINT8 from 5_1;
             INT64, UINT64 from 6_0; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes
             as ATensor.
@@ -604,9 +595,8 @@ class ElementWiseExp(OperatorDesc):
             DimensionCount and Sizes as InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input
-            element is first mapped by g(x) = x * scale + bias, then the operator is applied; absent = no
-            pre-transform.
+        scale_bias: ScaleBias, optional. Scale and bias: the operator is applied to x * scale + bias; absent:
+            to x.
     """
 
     operator = "ELEMENT_WISE_EXP"
@@ -644,9 +634,8 @@ class ElementWiseFloor(OperatorDesc):
             DimensionCount and Sizes as InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input
-            element is first mapped by g(x) = x * scale + bias, then the operator is applied; absent = no
-            pre-transform.
+        scale_bias: ScaleBias, optional. Scale and bias: the operator is applied to x * scale + bias; absent:
+            to x.
     """
 
     operator = "ELEMENT_WISE_FLOOR"
@@ -684,9 +673,8 @@ class ElementWiseLog(OperatorDesc):
             DimensionCount and Sizes as InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input
-            element is first mapped by g(x) = x * scale + bias, then the operator is applied; absent = no
-            pre-transform.
+        scale_bias: ScaleBias, optional. Scale and bias: the operator is applied to x * scale + bias; absent:
+            to x.
     """
 
     operator = "ELEMENT_WISE_LOG"
@@ -721,7 +709,7 @@ class ElementWiseLogicalAnd(OperatorDesc):
     Tensors:
         a_tensor: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b_tensor: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same
-            DataType, DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+            DataType, DimensionCount and Sizes as ATensor.
         output_tensor: output, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). Same DataType,
             DimensionCount and Sizes as ATensor.
     """
@@ -758,9 +746,9 @@ class ElementWiseLogicalEquals(OperatorDesc):
             from 4_1; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b_tensor: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64
             from 4_1; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and
-            Sizes as ATensor (the page offers no size-1 broadcasting).
+            Sizes as ATensor.
         output_tensor: output, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). Same DimensionCount
-            and Sizes as ATensor; its DataType is independent of the inputs (see support).
+            and Sizes as ATensor; its DataType is independent of the inputs.
     """
 
     operator = "ELEMENT_WISE_LOGICAL_EQUALS"
@@ -795,9 +783,9 @@ class ElementWiseLogicalGreaterThan(OperatorDesc):
             from 4_1; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b_tensor: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64
             from 4_1; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and
-            Sizes as ATensor (the page offers no size-1 broadcasting).
+            Sizes as ATensor.
         output_tensor: output, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). Same DimensionCount
-            and Sizes as ATensor; its DataType is independent of the inputs (see support).
+            and Sizes as ATensor; its DataType is independent of the inputs.
     """
 
     operator = "ELEMENT_WISE_LOGICAL_GREATER_THAN"
@@ -832,9 +820,9 @@ class ElementWiseLogicalLessThan(OperatorDesc):
             from 4_1; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b_tensor: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64
             from 4_1; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and
-            Sizes as ATensor (the page offers no size-1 broadcasting).
+            Sizes as ATensor.
         output_tensor: output, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). Same DimensionCount
-            and Sizes as ATensor; its DataType is independent of the inputs (see support).
+            and Sizes as ATensor; its DataType is independent of the inputs.
     """
 
     operator = "ELEMENT_WISE_LOGICAL_LESS_THAN"
@@ -868,10 +856,9 @@ class ElementWiseLogicalGreaterThanOrEqual(OperatorDesc):
         a_tensor: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1;
             1 to 8 dimensions. left-hand operand.
         b_tensor: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1;
-            1 to 8 dimensions. right-hand operand; same DataType, DimensionCount and Sizes as ATensor (the
-            page offers no size-1 broadcasting).
+            1 to 8 dimensions. right-hand operand; same DataType, DimensionCount and Sizes as ATensor.
         output_tensor: output, UINT32, UINT8; 1 to 8 dimensions. Same DimensionCount and Sizes as ATensor; its
-            DataType is independent of the inputs (see support).
+            DataType is independent of the inputs.
     """
 
     operator = "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL"
@@ -905,10 +892,9 @@ class ElementWiseLogicalLessThanOrEqual(OperatorDesc):
         a_tensor: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1;
             1 to 8 dimensions. left-hand operand.
         b_tensor: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1;
-            1 to 8 dimensions. right-hand operand; same DataType, DimensionCount and Sizes as ATensor (the
-            page offers no size-1 broadcasting).
+            1 to 8 dimensions. right-hand operand; same DataType, DimensionCount and Sizes as ATensor.
         output_tensor: output, UINT32, UINT8; 1 to 8 dimensions. Same DimensionCount and Sizes as ATensor; its
-            DataType is independent of the inputs (see support).
+            DataType is independent of the inputs.
     """
 
     operator = "ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL"
@@ -973,7 +959,7 @@ class ElementWiseLogicalOr(OperatorDesc):
     Tensors:
         a_tensor: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b_tensor: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same
-            DataType, DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+            DataType, DimensionCount and Sizes as ATensor.
         output_tensor: output, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). Same DataType,
             DimensionCount and Sizes as ATensor.
     """
@@ -1009,7 +995,7 @@ class ElementWiseLogicalXor(OperatorDesc):
     Tensors:
         a_tensor: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b_tensor: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same
-            DataType, DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+            DataType, DimensionCount and Sizes as ATensor.
         output_tensor: output, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). Same DataType,
             DimensionCount and Sizes as ATensor.
     """
@@ -1047,7 +1033,7 @@ class ElementWiseMax(OperatorDesc):
             from 5_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b_tensor: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64
             from 5_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and
-            Sizes as ATensor (the page offers no size-1 broadcasting).
+            Sizes as ATensor.
         output_tensor: output, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64,
             UINT64 from 5_0; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as
             ATensor.
@@ -1085,8 +1071,7 @@ class ElementWiseMean(OperatorDesc):
         a_tensor: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; 1 to 8 dimensions (4 below 3_0). left-hand
             operand.
         b_tensor: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; 1 to 8 dimensions (4 below 3_0). right-hand
-            operand; same DataType, DimensionCount and Sizes as ATensor (the page offers no size-1
-            broadcasting).
+            operand; same DataType, DimensionCount and Sizes as ATensor.
         output_tensor: output, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; 1 to 8 dimensions (4 below 3_0). Same
             DataType, DimensionCount and Sizes as ATensor.
     """
@@ -1124,7 +1109,7 @@ class ElementWiseMin(OperatorDesc):
             from 5_0; 1 to 8 dimensions (4 below 3_0). left-hand operand.
         b_tensor: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64
             from 5_0; 1 to 8 dimensions (4 below 3_0). right-hand operand; same DataType, DimensionCount and
-            Sizes as ATensor (the page offers no size-1 broadcasting).
+            Sizes as ATensor.
         output_tensor: output, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64,
             UINT64 from 5_0; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as
             ATensor.
@@ -1163,7 +1148,7 @@ class ElementWiseMultiply(OperatorDesc):
             UINT16, UINT8 from 5_1; 1 to 8 dimensions (4 to 5 below 3_0). left-hand operand.
         b_tensor: input, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8,
             UINT16, UINT8 from 5_1; 1 to 8 dimensions (4 to 5 below 3_0). right-hand operand; same DataType,
-            DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+            DimensionCount and Sizes as ATensor.
         output_tensor: output, FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8,
             UINT16, UINT8 from 5_1; 1 to 8 dimensions (4 to 5 below 3_0). Same DataType, DimensionCount and
             Sizes as ATensor.
@@ -1207,9 +1192,8 @@ class ElementWisePow(OperatorDesc):
             dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input
-            element is first mapped by g(x) = x * scale + bias, then the operator is applied; absent = no
-            pre-transform (applies to InputTensor, not to ExponentTensor).
+        scale_bias: ScaleBias, optional. Scale and bias: the operator is applied to x * scale + bias; absent:
+            to x (applies to InputTensor, not to ExponentTensor).
     """
 
     operator = "ELEMENT_WISE_POW"
@@ -1250,9 +1234,8 @@ class ElementWiseConstantPow(OperatorDesc):
             DimensionCount and Sizes as InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input
-            element is first mapped by g(x) = x * scale + bias, then the operator is applied; absent = no
-            pre-transform.
+        scale_bias: ScaleBias, optional. Scale and bias: the operator is applied to x * scale + bias; absent:
+            to x.
         exponent: float. Exponent applied to every element.
     """
 
@@ -1294,9 +1277,8 @@ class ElementWiseRecip(OperatorDesc):
             DimensionCount and Sizes as InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input
-            element is first mapped by g(x) = x * scale + bias, then the operator is applied; absent = no
-            pre-transform.
+        scale_bias: ScaleBias, optional. Scale and bias: the operator is applied to x * scale + bias; absent:
+            to x.
     """
 
     operator = "ELEMENT_WISE_RECIP"
@@ -1334,9 +1316,8 @@ class ElementWiseSin(OperatorDesc):
             DimensionCount and Sizes as InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input
-            element is first mapped by g(x) = x * scale + bias, then the operator is applied; absent = no
-            pre-transform.
+        scale_bias: ScaleBias, optional. Scale and bias: the operator is applied to x * scale + bias; absent:
+            to x.
     """
 
     operator = "ELEMENT_WISE_SIN"
@@ -1374,9 +1355,8 @@ class ElementWiseSqrt(OperatorDesc):
             DimensionCount and Sizes as InputTensor.
 
     Attributes:
-        scale_bias: ScaleBias, optional. DML_SCALE_BIAS {FLOAT Scale, FLOAT Bias}; when present each input
-            element is first mapped by g(x) = x * scale + bias, then the operator is applied; absent = no
-            pre-transform.
+        scale_bias: ScaleBias, optional. Scale and bias: the operator is applied to x * scale + bias; absent:
+            to x.
     """
 
     operator = "ELEMENT_WISE_SQRT"
@@ -1411,7 +1391,7 @@ class ElementWiseDifferenceSquare(OperatorDesc):
     Tensors:
         a_tensor: input, FLOAT32, FLOAT16, INT32, UINT32; 1 to 8 dimensions. left-hand operand.
         b_tensor: input, FLOAT32, FLOAT16, INT32, UINT32; 1 to 8 dimensions. right-hand operand; same
-            DataType, DimensionCount and Sizes as ATensor (the page offers no size-1 broadcasting).
+            DataType, DimensionCount and Sizes as ATensor.
         output_tensor: output, FLOAT32, FLOAT16, INT32, UINT32; 1 to 8 dimensions. Same DataType,
             DimensionCount and Sizes as ATensor.
     """
@@ -2203,12 +2183,12 @@ class ElementWiseRound(OperatorDesc):
         input_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        rounding_mode: RoundingMode = RoundingMode.HALVES_TO_NEAREST_EVEN,
+        rounding_mode: RoundingMode | str = RoundingMode.HALVES_TO_NEAREST_EVEN,
     ) -> None:
         self._fill(
             input_tensor,
             output_tensor,
-            rounding_mode,
+            as_member(RoundingMode, rounding_mode),
         )
 
 
@@ -2241,12 +2221,12 @@ class ElementWiseIsInfinity(OperatorDesc):
         input_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        infinity_mode: IsInfinityMode = IsInfinityMode.EITHER,
+        infinity_mode: IsInfinityMode | str = IsInfinityMode.EITHER,
     ) -> None:
         self._fill(
             input_tensor,
             output_tensor,
-            infinity_mode,
+            as_member(IsInfinityMode, infinity_mode),
         )
 
 

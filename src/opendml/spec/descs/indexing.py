@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from opendml.spec.enums import DepthSpaceOrder, PaddingMode, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.plain import as_tuple
+from opendml.spec.plain import DataTypeLike, as_member, as_tuple
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -159,7 +159,7 @@ class Padding(OperatorDesc):
         padding_mode: PaddingMode. DML_PADDING_MODE_CONSTANT: PaddingValue everywhere; _EDGE: nearest edge
             value; _REFLECTION: mirror without repeating the edge, padding >= size allowed (mirrors
             periodically); _SYMMETRIC (from 3_0): mirror repeating the edge, padding > size allowed; _WRAP
-            (from 6_4, feature-level history only).
+            (from 6_4).
         padding_value: float. Used for CONSTANT only, ignored otherwise; may be truncated when the tensor type
             is neither FLOAT16 nor FLOAT32 (10.6 becomes 10).
         start_padding: Sequence[int]. Elements added before, per dimension.
@@ -188,7 +188,7 @@ class Padding(OperatorDesc):
         input_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        padding_mode: PaddingMode = PaddingMode.CONSTANT,
+        padding_mode: PaddingMode | str = PaddingMode.CONSTANT,
         padding_value: float = 0.0,
         start_padding: Sequence[int],
         end_padding: Sequence[int],
@@ -196,7 +196,7 @@ class Padding(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            padding_mode,
+            as_member(PaddingMode, padding_mode),
             padding_value,
             as_tuple(start_padding),
             as_tuple(end_padding),
@@ -221,7 +221,7 @@ class Padding1(OperatorDesc):
         padding_mode: PaddingMode. DML_PADDING_MODE_CONSTANT: PaddingValue everywhere; _EDGE: nearest edge
             value; _REFLECTION: mirror without repeating the edge, padding >= size allowed (mirrors
             periodically); _SYMMETRIC (from 3_0): mirror repeating the edge, padding > size allowed; _WRAP
-            (from 6_4, feature-level history only).
+            (from 6_4).
         padding_value_data_type: TensorDataType. Type of PaddingValue; must equal OutputTensor.DataType.
         padding_value: int | float. Read with PaddingValueDataType; CONSTANT only, ignored otherwise.
         start_padding: Sequence[int]. Elements added before, per dimension.
@@ -252,8 +252,8 @@ class Padding1(OperatorDesc):
         input_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        padding_mode: PaddingMode,
-        padding_value_data_type: TensorDataType,
+        padding_mode: PaddingMode | str,
+        padding_value_data_type: DataTypeLike,
         padding_value: int | float,
         start_padding: Sequence[int],
         end_padding: Sequence[int],
@@ -261,8 +261,8 @@ class Padding1(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            padding_mode,
-            padding_value_data_type,
+            as_member(PaddingMode, padding_mode),
+            as_member(TensorDataType, padding_value_data_type),
             padding_value,
             as_tuple(start_padding),
             as_tuple(end_padding),
@@ -336,7 +336,7 @@ class SpaceToDepth(OperatorDesc):
             INT64, UINT64 from 5_0; 4 dimensions. {Batch, Channels, Height, Width}.
         output_tensor: output, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; FLOAT64,
             INT64, UINT64 from 5_0; 4 dimensions. {Batch, Channels * BlockSize * BlockSize, Height /
-            BlockSize, Width / BlockSize} (from the example; see notes).
+            BlockSize, Width / BlockSize}.
 
     Attributes:
         block_size: int. Side (width and height) of the blocks.
@@ -606,12 +606,12 @@ class FillValueConstant(OperatorDesc):
         self,
         output_tensor: TensorDesc | None = None,
         *,
-        value_data_type: TensorDataType,
+        value_data_type: DataTypeLike,
         value: int | float,
     ) -> None:
         self._fill(
             output_tensor,
-            value_data_type,
+            as_member(TensorDataType, value_data_type),
             value,
         )
 
@@ -646,13 +646,13 @@ class FillValueSequence(OperatorDesc):
         self,
         output_tensor: TensorDesc | None = None,
         *,
-        value_data_type: TensorDataType,
+        value_data_type: DataTypeLike,
         value_start: int | float,
         value_delta: int | float,
     ) -> None:
         self._fill(
             output_tensor,
-            value_data_type,
+            as_member(TensorDataType, value_data_type),
             value_start,
             value_delta,
         )
@@ -830,10 +830,9 @@ class ScatterNd(OperatorDesc):
             UINT64 from 4_1; 1 to 8 dimensions (4 below 3_0). Sizes and DataType of InputTensor.
 
     Attributes:
-        input_dimension_count: int. Number of meaningful trailing dimensions of InputTensor, printed range [1,
-            InputTensor.DimensionCount).
-        indices_dimension_count: int. Likewise for IndicesTensor, printed range [1,
-            IndicesTensor.DimensionCount).
+        input_dimension_count: int. Number of meaningful trailing dimensions of InputTensor, in [1,
+            InputTensor.DimensionCount].
+        indices_dimension_count: int. Likewise for IndicesTensor, in [1, IndicesTensor.DimensionCount].
     """
 
     operator = "SCATTER_ND"
@@ -937,7 +936,6 @@ class DepthToSpace1(OperatorDesc):
 
         B = BlockSize, OC = InputChannelCount / (B*B). Output[n, c, h*B + by, w*B + bx] = Input[n, ch, h, w]
             with ch = (by*B + bx)*OC + c for DEPTH_COLUMN_ROW, ch = c*B*B + by*B + bx for COLUMN_ROW_DEPTH
-            (index forms derived from, and checked against, the page's two examples)
 
     DML_DEPTH_TO_SPACE1_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
 
@@ -968,13 +966,13 @@ class DepthToSpace1(OperatorDesc):
         output_tensor: TensorDesc | None = None,
         *,
         block_size: int,
-        order: DepthSpaceOrder = DepthSpaceOrder.DEPTH_COLUMN_ROW,
+        order: DepthSpaceOrder | str = DepthSpaceOrder.DEPTH_COLUMN_ROW,
     ) -> None:
         self._fill(
             input_tensor,
             output_tensor,
             block_size,
-            order,
+            as_member(DepthSpaceOrder, order),
         )
 
 
@@ -982,8 +980,7 @@ class SpaceToDepth1(OperatorDesc):
     """Moves BlockSize x BlockSize spatial blocks into the channel dimension; inverse of DEPTH_TO_SPACE1.
 
         B = BlockSize, IC = InputChannelCount. Output[n, ch, h, w] = Input[n, c, h*B + by, w*B + bx] with ch =
-            (by*B + bx)*IC + c for DEPTH_COLUMN_ROW, ch = c*B*B + by*B + bx for COLUMN_ROW_DEPTH (index forms
-            derived from, and checked against, the page's two examples)
+            (by*B + bx)*IC + c for DEPTH_COLUMN_ROW, ch = c*B*B + by*B + bx for COLUMN_ROW_DEPTH
 
     DML_SPACE_TO_DEPTH1_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
 
@@ -992,7 +989,7 @@ class SpaceToDepth1(OperatorDesc):
             UINT64 from 5_0; 4 dimensions. { Batch, Channels, Height, Width }.
         output_tensor: output, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; FLOAT64, INT64,
             UINT64 from 5_0; 4 dimensions. { Batch, Channels * BlockSize*BlockSize, Height / BlockSize, Width
-            / BlockSize } (from the examples; the page's own text is wrong, see notes).
+            / BlockSize }.
 
     Attributes:
         block_size: int. Height and width of a block, > 0; must divide input height and width.
@@ -1014,13 +1011,13 @@ class SpaceToDepth1(OperatorDesc):
         output_tensor: TensorDesc | None = None,
         *,
         block_size: int,
-        order: DepthSpaceOrder = DepthSpaceOrder.DEPTH_COLUMN_ROW,
+        order: DepthSpaceOrder | str = DepthSpaceOrder.DEPTH_COLUMN_ROW,
     ) -> None:
         self._fill(
             input_tensor,
             output_tensor,
             block_size,
-            order,
+            as_member(DepthSpaceOrder, order),
         )
 
 
@@ -1231,7 +1228,7 @@ class DiagonalMatrix1(OperatorDesc):
         input_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        value_data_type: TensorDataType,
+        value_data_type: DataTypeLike,
         value: int | float,
         diagonal_fill_begin: int,
         diagonal_fill_end: int,
@@ -1239,7 +1236,7 @@ class DiagonalMatrix1(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            value_data_type,
+            as_member(TensorDataType, value_data_type),
             value,
             diagonal_fill_begin,
             diagonal_fill_end,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from opendml.spec.enums import MatrixTransform, MultiheadAttentionMaskType
 from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.plain import as_member
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -35,7 +36,7 @@ class Gemm(OperatorDesc):
         alpha: float. Multiplier of the product.
         beta: float. Multiplier of C; ignored when CTensor is absent.
         fused_activation: OperatorDesc, optional. Activation applied last; from 6_1 may also be
-            ACTIVATION_SOFTMAX or ACTIVATION_SOFTMAX1 (feature-level history).
+            ACTIVATION_SOFTMAX or ACTIVATION_SOFTMAX1.
     """
 
     operator = "GEMM"
@@ -68,8 +69,8 @@ class Gemm(OperatorDesc):
         c_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        trans_a: MatrixTransform = MatrixTransform.NONE,
-        trans_b: MatrixTransform = MatrixTransform.NONE,
+        trans_a: MatrixTransform | str = MatrixTransform.NONE,
+        trans_b: MatrixTransform | str = MatrixTransform.NONE,
         alpha: float = 1.0,
         beta: float = 1.0,
         fused_activation: OperatorDesc | None = None,
@@ -79,8 +80,8 @@ class Gemm(OperatorDesc):
             b_tensor,
             c_tensor,
             output_tensor,
-            trans_a,
-            trans_b,
+            as_member(MatrixTransform, trans_a),
+            as_member(MatrixTransform, trans_b),
             alpha,
             beta,
             fused_activation,
@@ -238,7 +239,7 @@ class MultiheadAttention(OperatorDesc):
         mask_tensor: input, optional; INT32; 1 to 5 dimensions. INT32, shape by MaskType; applied after
             RelativePositionBias.
         relative_position_bias_tensor: input, optional; FLOAT32, FLOAT16; 4 to 5 dimensions. Added to the
-            first product; shape not on the page.
+            first product.
         past_key_tensor: input, optional; FLOAT32, FLOAT16; 4 to 5 dimensions. [batchSize, headCount,
             pastSequenceLength, headSize], prepended to the key -> [batchSize, headCount, pastSequenceLength +
             keyValueSequenceLength, headSize].
@@ -325,7 +326,7 @@ class MultiheadAttention(OperatorDesc):
         scale: float,
         mask_filter_value: float = -10000.0,
         head_count: int,
-        mask_type: MultiheadAttentionMaskType,
+        mask_type: MultiheadAttentionMaskType | str,
     ) -> None:
         self._fill(
             query_tensor,
@@ -345,7 +346,7 @@ class MultiheadAttention(OperatorDesc):
             scale,
             mask_filter_value,
             head_count,
-            mask_type,
+            as_member(MultiheadAttentionMaskType, mask_type),
         )
 
 
@@ -420,11 +421,10 @@ class MultiheadAttention1(OperatorDesc):
     """Multi-head attention with separate query and key/value head counts (grouped-query attention) and an
     optional tensor of past sequence lengths.
 
-        per batch b, head h (pipeline stated on the MULTIHEAD_ATTENTION page): Q,K,V += Bias (optional); K =
-            concat(PastKey, K), V = concat(PastValue, V) along the sequence (optional); S = GEMM(Q,
-            transpose(K)) * Scale; S += RelativePositionBias (optional); apply Mask (optional); P = softmax(S
-            over key positions); Output = GEMM(P, V), heads merged back to [batchSize, sequenceLength,
-            valueHiddenSize]
+        per batch b, head h: Q,K,V += Bias (optional); K = concat(PastKey, K), V = concat(PastValue, V) along
+            the sequence (optional); S = GEMM(Q, transpose(K)) * Scale; S += RelativePositionBias (optional);
+            apply Mask (optional); P = softmax(S over key positions); Output = GEMM(P, V), heads merged back
+            to [batchSize, sequenceLength, valueHiddenSize]
 
     DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_3. Not in place.
 
@@ -452,16 +452,14 @@ class MultiheadAttention1(OperatorDesc):
         mask_tensor: input, optional; INT32; 1 to 5 dimensions. INT32; shape depends on MaskType (see
             attributes); applied after RelativePositionBias, or after the first GEMM when that is null.
         relative_position_bias_tensor: input, optional; FLOAT32, FLOAT16; 4 to 5 dimensions. Added to the
-            result of the first GEMM; shape not given on the page (4 to 5 dims).
+            result of the first GEMM.
         past_key_tensor: input, optional; FLOAT32, FLOAT16; 4 to 5 dimensions. [batchSize, headCount,
             pastSequenceLength, headSize]; concatenated before the key giving [batchSize, headCount,
             pastSequenceLength + keyValueSequenceLength, headSize].
         past_value_tensor: input, optional; FLOAT32, FLOAT16; 4 to 5 dimensions. [batchSize, headCount,
             pastSequenceLength, headSize]; concatenated before the value likewise.
-        past_sequence_lengths_tensor: input, optional; INT32; 1 to 5 dimensions. Page: TBD. Public caller
-            (ONNX Runtime GroupQueryAttention) binds an INT32 tensor of shape [batchSize] with the number of
-            past positions per batch; one version of it binds PastKey/PastValue too, another binds neither
-            (shared past/present buffers).
+        past_sequence_lengths_tensor: input, optional; INT32; 1 to 5 dimensions. INT32 [batchSize]: the number
+            of past positions of each batch element.
         output_tensor: output, FLOAT32, FLOAT16; 3 to 5 dimensions. [batchSize, sequenceLength,
             valueHiddenSize].
         output_present_key_tensor: output, optional; FLOAT32, FLOAT16; 4 to 5 dimensions. Cross attention:
@@ -474,17 +472,16 @@ class MultiheadAttention1(OperatorDesc):
         scale: float. Multiplying QxK^T before softmax; usually 1/sqrt(headSize).
         mask_filter_value: float. Added to QxK^T at positions the mask marks as padding; very large negative,
             usually -10000.0.
-        query_head_count: int. Page says TBD. By name: number of query heads.
-        key_value_head_count: int. Page says TBD. By name: number of key/value heads (query heads share them
-            in groups of QueryHeadCount / KeyValueHeadCount - inferred).
-        mask_type: MultiheadAttentionMaskType. DML_MULTIHEAD_ATTENTION_MASK_TYPE; header order NONE=0,
-            KEY_SEQUENCE_LENGTH=1, KEY_SEQUENCE_END_START=2, KEY_QUERY_SEQUENCE_LENGTH_START_END=3, BOOLEAN=4.
-            BOOLEAN: where mask is 0 MaskFilterValue is added, where it is 1 nothing is added.
-            KEY_SEQUENCE_LENGTH: mask [1, batchSize] = unpadded length per batch; later elements get
-            MaskFilterValue. KEY_SEQUENCE_END_START: mask [2, batchSize] = end (exclusive) then start
-            (inclusive) of the unpadded area; elements outside get MaskFilterValue.
-            KEY_QUERY_SEQUENCE_LENGTH_START_END: mask [batchSize*3 + 2] = [keyLength[0..batchSize-1],
-            queryStart[0..batchSize-1], queryEnd[batchSize-1], keyStart[0..batchSize-1], keyEnd[batchSize-1]].
+        query_head_count: int. Number of query heads.
+        key_value_head_count: int. Number of key/value heads, which query heads share in groups of
+            QueryHeadCount / KeyValueHeadCount.
+        mask_type: MultiheadAttentionMaskType. DML_MULTIHEAD_ATTENTION_MASK_TYPE. BOOLEAN: where mask is 0
+            MaskFilterValue is added, where it is 1 nothing is added. KEY_SEQUENCE_LENGTH: mask [1, batchSize]
+            = unpadded length per batch; later elements get MaskFilterValue. KEY_SEQUENCE_END_START: mask [2,
+            batchSize] = end (exclusive) then start (inclusive) of the unpadded area; elements outside get
+            MaskFilterValue. KEY_QUERY_SEQUENCE_LENGTH_START_END: mask [batchSize*3 + 2] =
+            [keyLength[0..batchSize-1], queryStart[0..batchSize-1], queryEnd[batchSize-1],
+            keyStart[0..batchSize-1], keyEnd[batchSize-1]].
     """
 
     operator = "MULTIHEAD_ATTENTION1"
@@ -554,7 +551,7 @@ class MultiheadAttention1(OperatorDesc):
         mask_filter_value: float = -10000.0,
         query_head_count: int,
         key_value_head_count: int,
-        mask_type: MultiheadAttentionMaskType,
+        mask_type: MultiheadAttentionMaskType | str,
     ) -> None:
         self._fill(
             query_tensor,
@@ -576,5 +573,5 @@ class MultiheadAttention1(OperatorDesc):
             mask_filter_value,
             query_head_count,
             key_value_head_count,
-            mask_type,
+            as_member(MultiheadAttentionMaskType, mask_type),
         )

@@ -256,7 +256,7 @@ class MeanVarianceNormalization(OperatorDesc):
         cross_channel: bool. TRUE takes statistics over {ChannelCount, Height, Width}, FALSE over {Height,
             Width} per channel.
         normalize_variance: bool. FALSE leaves the variance out.
-        epsilon: float. Against division by zero; typical default 0.00001.
+        epsilon: float. Against division by zero; usually 0.00001.
         fused_activation: OperatorDesc, optional. Activation applied last.
     """
 
@@ -318,11 +318,11 @@ class LocalResponseNormalization(OperatorDesc):
 
     Attributes:
         cross_channel: bool. TRUE sums across channels.
-        local_size: int. >= 1; elements summed per dimension: Width, Height and, per the page, also Channel
-            when CrossChannel is set.
-        alpha: float. Scaling; typical default 0.0001.
-        beta: float. Exponent; typical default 0.75.
-        bias: float. Typical default 1.
+        local_size: int. >= 1; elements summed per dimension: Width and Height, or Channel when CrossChannel
+            is set.
+        alpha: float. Scaling; usually 0.0001.
+        beta: float. Exponent; usually 0.75.
+        bias: float. Usually 1.
     """
 
     operator = "LOCAL_RESPONSE_NORMALIZATION"
@@ -361,9 +361,9 @@ class LocalResponseNormalization(OperatorDesc):
 class LocalResponseNormalizationGrad(OperatorDesc):
     """Gradient of local response normalization.
 
-        not printed on the page; derivative of LOCAL_RESPONSE_NORMALIZATION with S = Bias + (Alpha /
-            LocalSize) * sum(Input^2 over region): dX[i] = dY[i] * S[i]^(-Beta) - 2 * Beta * (Alpha /
-            LocalSize) * X[i] * sum over j whose region contains i of (dY[j] * X[j] * S[j]^(-Beta - 1))
+        derivative of LOCAL_RESPONSE_NORMALIZATION with S = Bias + (Alpha / LocalSize) * sum(Input^2 over
+            region): dX[i] = dY[i] * S[i]^(-Beta) - 2 * Beta * (Alpha / LocalSize) * X[i] * sum over j whose
+            region contains i of (dY[j] * X[j] * S[j]^(-Beta - 1))
 
     DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_1. Not in place.
 
@@ -374,12 +374,10 @@ class LocalResponseNormalizationGrad(OperatorDesc):
 
     Attributes:
         cross_channel: bool. TRUE sums across channels, FALSE across spatial dimensions.
-        local_size: int. >= 1; largest number of elements summed per dimension, region clipped to the bounds;
-            the page says width and height of the region when CrossChannel is TRUE, number of elements when
-            FALSE (looks swapped).
-        alpha: float. Scaling; typical default 0.0001.
-        beta: float. Exponent; typical default 0.75.
-        bias: float. Typical default 1.
+        local_size: int. >= 1; largest number of elements summed per dimension, region clipped to the bounds.
+        alpha: float. Scaling; usually 0.0001.
+        beta: float. Exponent; usually 0.75.
+        bias: float. Usually 1.
     """
 
     operator = "LOCAL_RESPONSE_NORMALIZATION_GRAD"
@@ -430,8 +428,7 @@ class LocalResponseNormalizationGrad(OperatorDesc):
 class LpNormalization(OperatorDesc):
     """Divides every element by the Lp norm (L1 or L2) taken along one axis.
 
-        INFERRED (page gives no formula): norm = (sum over Axis of |x|^P)^(1/P); Output = x / max(norm,
-            Epsilon) or x / (norm + Epsilon) - how Epsilon enters is not stated
+        norm = (sum over Axis of |x|^P)^(1/P); Output = x / max(norm, Epsilon)
 
     DML_LP_NORMALIZATION_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
 
@@ -440,7 +437,7 @@ class LpNormalization(OperatorDesc):
         output_tensor: output, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). Same sizes as InputTensor.
 
     Attributes:
-        axis: int. Axis along which the norm is taken (range not stated, must be a valid dimension index).
+        axis: int. Axis along which the norm is taken.
         epsilon: float. Guards against division by zero; recommended default 0.00001.
         p: int. Norm order, 1 or 2 only.
     """
@@ -568,8 +565,7 @@ class BatchNormalizationTraining(OperatorDesc):
 
     Attributes:
         epsilon: float. Added to the variance.
-        fused_activation: OperatorDesc, optional. Activation applied last; its own tensors null; see the page
-            on fused activations.
+        fused_activation: OperatorDesc, optional. Activation applied last; its own tensors null.
     """
 
     operator = "BATCH_NORMALIZATION_TRAINING"
@@ -625,11 +621,8 @@ class MeanVarianceNormalization2(OperatorDesc):
     """Normalizes the input by mean and/or variance computed over chosen axes, then applies optional scale,
     bias and fused activation; mean and variance can be switched on separately.
 
-        INFERRED (this page gives none): m = UseMean ? mean(Input over Axes) : 0; v = mean((Input - m)^2 over
-            Axes); y = UseVariance ? (Input - m) / sqrt(v + Epsilon) : (Input - m); Output =
-            FusedActivation(Scale * y + Bias). The MEAN_VARIANCE_NORMALIZATION1 page gives: Output =
-            FusedActivation(Scale * ((Input - Mean) / sqrt(Variance + Epsilon)) + Bias), and with
-            NormalizeVariance FALSE: Output = FusedActivation(Scale * (Input - Mean) + Bias)
+        m = UseMean ? mean(Input over Axes) : 0; v = mean((Input - m)^2 over Axes); y = UseVariance ? (Input -
+            m) / sqrt(v + Epsilon) : (Input - m); Output = FusedActivation(Scale * y + Bias)
 
     DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_3. Not in place.
 
@@ -649,8 +642,8 @@ class MeanVarianceNormalization2(OperatorDesc):
 
     Attributes:
         axes: Sequence[int]. Axes over which mean and variance are computed.
-        use_mean: bool. Page says only TBD. Inferred: subtract the mean when TRUE.
-        use_variance: bool. Page says only TBD. Inferred: divide by sqrt(Variance + Epsilon) when TRUE.
+        use_mean: bool. Subtracts the mean when TRUE.
+        use_variance: bool. Divides by sqrt(Variance + Epsilon) when TRUE.
         epsilon: float. Added to the variance against division by zero; recommended default 0.00001.
         fused_activation: OperatorDesc, optional. Activation desc applied after the normalization.
     """

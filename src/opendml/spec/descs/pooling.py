@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from opendml.spec.enums import InterpolationMode, ReduceFunction
 from opendml.spec.operator_desc import OperatorDesc, Size2D
-from opendml.spec.plain import as_tuple
+from opendml.spec.plain import as_member, as_tuple
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -273,7 +273,7 @@ class LpPooling1(OperatorDesc):
 class MaxPooling(OperatorDesc):
     """Maximum over a window sliding across the spatial dimensions.
 
-        out = max(x in window), padding never wins (page does not state the padding value)
+        out = max(x in window), padding never wins
 
     DML_MAX_POOLING_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
 
@@ -479,7 +479,7 @@ class MaxPooling2(OperatorDesc):
     """Max pooling over sliding windows with dilation, optionally returning the index of each maximum.
 
         Output[n, c, o...] = max over window offsets w of Input[n, c, o*Strides - StartPadding + w*Dilations]
-            (padding positions excluded; reading of the page, see notes)
+            (padding excluded)
 
     DML_MAX_POOLING2_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
 
@@ -489,7 +489,8 @@ class MaxPooling2(OperatorDesc):
             {BatchCount, ChannelCount, Depth, Height, Width} (5-D).
         output_tensor: output, FLOAT32, FLOAT16; INT8, UINT8 from 3_0; INT64, INT32, INT16, UINT64, UINT32,
             UINT16 from 5_0; 4 to 5 dimensions. Sizes[0..1] of input; Sizes[i+2] = (Input.Sizes[i+2] +
-            StartPadding[i] + EndPadding[i] - WindowSize[i]) / Strides[i] + 1 as printed (integer division).
+            StartPadding[i] + EndPadding[i] - ((WindowSize[i] - 1) * Dilations[i] + 1)) / Strides[i] + 1
+            (integer division).
         output_indices_tensor: output, optional; UINT32; UINT64 from 5_0; 4 to 5 dimensions. Same sizes as
             OutputTensor; zero-based index of each maximum in the input taken as one contiguous 1-D array.
 
@@ -749,8 +750,8 @@ class RoiAlign(OperatorDesc):
         batch_indices_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        reduction_function: ReduceFunction,
-        interpolation_mode: InterpolationMode,
+        reduction_function: ReduceFunction | str,
+        interpolation_mode: InterpolationMode | str,
         spatial_scale_x: float,
         spatial_scale_y: float,
         out_of_bounds_input_value: float,
@@ -762,8 +763,8 @@ class RoiAlign(OperatorDesc):
             roi_tensor,
             batch_indices_tensor,
             output_tensor,
-            reduction_function,
-            interpolation_mode,
+            as_member(ReduceFunction, reduction_function),
+            as_member(InterpolationMode, interpolation_mode),
             spatial_scale_x,
             spatial_scale_y,
             out_of_bounds_input_value,
@@ -853,8 +854,8 @@ class RoiAlign1(OperatorDesc):
         batch_indices_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        reduction_function: ReduceFunction,
-        interpolation_mode: InterpolationMode,
+        reduction_function: ReduceFunction | str,
+        interpolation_mode: InterpolationMode | str,
         spatial_scale_x: float,
         spatial_scale_y: float,
         input_pixel_offset: float = 0.5,
@@ -869,8 +870,8 @@ class RoiAlign1(OperatorDesc):
             roi_tensor,
             batch_indices_tensor,
             output_tensor,
-            reduction_function,
-            interpolation_mode,
+            as_member(ReduceFunction, reduction_function),
+            as_member(InterpolationMode, interpolation_mode),
             spatial_scale_x,
             spatial_scale_y,
             input_pixel_offset,
@@ -968,8 +969,8 @@ class RoiAlignGrad(OperatorDesc):
         output_gradient_tensor: TensorDesc | None = None,
         output_roi_gradient_tensor: TensorDesc | None = None,
         *,
-        reduction_function: ReduceFunction,
-        interpolation_mode: InterpolationMode,
+        reduction_function: ReduceFunction | str,
+        interpolation_mode: InterpolationMode | str,
         spatial_scale_x: float,
         spatial_scale_y: float,
         input_pixel_offset: float,
@@ -985,8 +986,8 @@ class RoiAlignGrad(OperatorDesc):
             batch_indices_tensor,
             output_gradient_tensor,
             output_roi_gradient_tensor,
-            reduction_function,
-            interpolation_mode,
+            as_member(ReduceFunction, reduction_function),
+            as_member(InterpolationMode, interpolation_mode),
             spatial_scale_x,
             spatial_scale_y,
             input_pixel_offset,

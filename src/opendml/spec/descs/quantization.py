@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from opendml.spec.enums import QuantizationType
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.plain import as_tuple
+from opendml.spec.plain import as_member, as_tuple
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -210,24 +210,22 @@ class ElementWiseQuantizedLinearAdd(OperatorDesc):
 class Quantize(OperatorDesc):
     """Converts floating-point values to a low-precision integer type using scale and optional zero point.
 
-        INFERRED (page gives none): Output = clamp(round(Input / Scale) + ZeroPoint, min(OutputType),
-            max(OutputType)); ZeroPoint = 0 for SCALE; rounding presumably half-to-even
+        Output = clamp(round(Input / Scale) + ZeroPoint, min(OutputType), max(OutputType)); ZeroPoint = 0 for
+            SCALE; ties are rounded to even
 
     DML_QUANTIZE_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_3. Not in place.
 
     Tensors:
         input_tensor: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Source; floats.
         quantization_tensors: inputs, FLOAT32, FLOAT16, INT8, INT4, UINT8, UINT4; 1 to 8 dimensions. Array;
-            page says TBD. Public callers: element 0 = scale (float type), element 1 = zero point (the
-            quantized integer type) when QuantizationType is SCALE_ZERO_POINT; same DimensionCount as
-            InputTensor. A dimension may be smaller than the input's: per-block (blockwise) parameters, with
-            input size divisible by it (ONNX Runtime: last dim K/blockSize, only whole blocks supported).
-        output_tensor: output, INT8, INT4, UINT8, UINT4; 1 to 8 dimensions. Same DimensionCount; sizes
-            presumably those of InputTensor (page constrains DimensionCount only).
+            element 0 = scale (float type), element 1 = zero point (the quantized integer type) when
+            QuantizationType is SCALE_ZERO_POINT; same DimensionCount as InputTensor. A dimension may be
+            smaller than the input's: per-block (blockwise) parameters, with input size divisible by it.
+        output_tensor: output, INT8, INT4, UINT8, UINT4; 1 to 8 dimensions. Same DimensionCount and sizes as
+            InputTensor.
 
     Attributes:
-        quantization_type: QuantizationType. DML_QUANTIZATION_TYPE; page says TBD. Header order: NONE=0,
-            SCALE=1, SCALE_ZERO_POINT=2.
+        quantization_type: QuantizationType. SCALE, or SCALE_ZERO_POINT.
     """
 
     operator = "QUANTIZE"
@@ -244,11 +242,11 @@ class Quantize(OperatorDesc):
         quantization_tensors: Sequence[TensorDesc] = (),
         output_tensor: TensorDesc | None = None,
         *,
-        quantization_type: QuantizationType,
+        quantization_type: QuantizationType | str,
     ) -> None:
         self._fill(
             input_tensor,
-            quantization_type,
+            as_member(QuantizationType, quantization_type),
             as_tuple(quantization_tensors),
             output_tensor,
         )
@@ -257,23 +255,21 @@ class Quantize(OperatorDesc):
 class Dequantize(OperatorDesc):
     """Converts quantized integers back to floating point using scale and optional zero point.
 
-        INFERRED (page gives none): Output = (Input - ZeroPoint) * Scale; ZeroPoint = 0 for SCALE
+        Output = (Input - ZeroPoint) * Scale; ZeroPoint = 0 for SCALE
 
     DML_DEQUANTIZE_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_3. Not in place.
 
     Tensors:
         input_tensor: input, INT8, INT4, UINT8, UINT4; 1 to 8 dimensions. Source; quantized integers.
         quantization_tensors: inputs, FLOAT32, FLOAT16, INT8, INT4, UINT8, UINT4; 1 to 8 dimensions. Array;
-            page says TBD. Public callers: element 0 = scale (float type), element 1 = zero point (the
-            quantized integer type) when QuantizationType is SCALE_ZERO_POINT; same DimensionCount as
-            InputTensor. A dimension may be smaller than the input's: per-block (blockwise) parameters, with
-            input size divisible by it (ONNX Runtime: last dim K/blockSize, only whole blocks supported).
-        output_tensor: output, FLOAT32, FLOAT16; 1 to 8 dimensions. Same DimensionCount; sizes presumably
-            those of InputTensor (page constrains DimensionCount only).
+            element 0 = scale (float type), element 1 = zero point (the quantized integer type) when
+            QuantizationType is SCALE_ZERO_POINT; same DimensionCount as InputTensor. A dimension may be
+            smaller than the input's: per-block (blockwise) parameters, with input size divisible by it.
+        output_tensor: output, FLOAT32, FLOAT16; 1 to 8 dimensions. Same DimensionCount and sizes as
+            InputTensor.
 
     Attributes:
-        quantization_type: QuantizationType. DML_QUANTIZATION_TYPE; page says TBD. Header order: NONE=0,
-            SCALE=1, SCALE_ZERO_POINT=2.
+        quantization_type: QuantizationType. SCALE, or SCALE_ZERO_POINT.
     """
 
     operator = "DEQUANTIZE"
@@ -290,11 +286,11 @@ class Dequantize(OperatorDesc):
         quantization_tensors: Sequence[TensorDesc] = (),
         output_tensor: TensorDesc | None = None,
         *,
-        quantization_type: QuantizationType,
+        quantization_type: QuantizationType | str,
     ) -> None:
         self._fill(
             input_tensor,
-            quantization_type,
+            as_member(QuantizationType, quantization_type),
             as_tuple(quantization_tensors),
             output_tensor,
         )

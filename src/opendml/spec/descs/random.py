@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from opendml.spec.enums import RandomGeneratorType
 from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.plain import as_member
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -45,11 +46,11 @@ class RandomGenerator(OperatorDesc):
         output_tensor: TensorDesc | None = None,
         output_state_tensor: TensorDesc | None = None,
         *,
-        type: RandomGeneratorType = RandomGeneratorType.PHILOX_4X32_10,
+        type: RandomGeneratorType | str = RandomGeneratorType.PHILOX_4X32_10,
     ) -> None:
         self._fill(
             input_state_tensor,
             output_tensor,
             output_state_tensor,
-            type,
+            as_member(RandomGeneratorType, type),
         )

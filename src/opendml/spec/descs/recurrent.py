@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from opendml.spec.enums import RecurrentNetworkDirection
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.plain import as_tuple
+from opendml.spec.plain import as_member, as_tuple
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -86,7 +86,7 @@ class Rnn(OperatorDesc):
         output_single_tensor: TensorDesc | None = None,
         *,
         activation_descs: Sequence[OperatorDesc],
-        direction: RecurrentNetworkDirection = RecurrentNetworkDirection.FORWARD,
+        direction: RecurrentNetworkDirection | str = RecurrentNetworkDirection.FORWARD,
     ) -> None:
         self._fill(
             input_tensor,
@@ -98,7 +98,7 @@ class Rnn(OperatorDesc):
             output_sequence_tensor,
             output_single_tensor,
             as_tuple(activation_descs),
-            direction,
+            as_member(RecurrentNetworkDirection, direction),
         )
 
 
@@ -110,9 +110,8 @@ class Lstm(OperatorDesc):
             f_t = CoupleInputForget ? 1 - i_t : f(clip(X_t*W_f^T + H_(t-1)*R_f^T + P_f . C_(t-1) + W_bf +
             R_bf)) c_t = g(clip(X_t*W_c^T + H_(t-1)*R_c^T + W_bc + R_bc)) C_t = f_t . C_(t-1) + i_t . c_t o_t
             = f(clip(X_t*W_o^T + H_(t-1)*R_o^T + P_o . C_(t-1) + W_bo + R_bo)) H_t = o_t . h(C_t) (. =
-            element-wise, * = matrix multiply; P_o with C_(t-1) is as the page text has it, see notes).
-            Backward: t = seq_length-1 .. 0 with the W_B, R_B, W_Bb, R_Bb, P_B parts and t+1 as the previous
-            step.
+            element-wise, * = matrix multiply). Backward: t = seq_length-1 .. 0 with the W_B, R_B, W_Bb, R_Bb,
+            P_B parts and t+1 as the previous step.
 
     DML_LSTM_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
 
@@ -205,7 +204,7 @@ class Lstm(OperatorDesc):
         output_cell_single_tensor: TensorDesc | None = None,
         *,
         activation_descs: Sequence[OperatorDesc],
-        direction: RecurrentNetworkDirection = RecurrentNetworkDirection.FORWARD,
+        direction: RecurrentNetworkDirection | str = RecurrentNetworkDirection.FORWARD,
         clip_threshold: float = 0.0,
         use_clip_threshold: bool = False,
         couple_input_forget: bool = False,
@@ -223,7 +222,7 @@ class Lstm(OperatorDesc):
             output_single_tensor,
             output_cell_single_tensor,
             as_tuple(activation_descs),
-            direction,
+            as_member(RecurrentNetworkDirection, direction),
             clip_threshold,
             use_clip_threshold,
             couple_input_forget,
@@ -249,8 +248,7 @@ class Gru(OperatorDesc):
         recurrence_tensor: input, FLOAT32, FLOAT16; 4 dimensions. R {1, num_directions, 3*hidden_size,
             hidden_size}; gate blocks z, r, h; DML_TENSOR_FLAG_OWNED_BY_DML not supported.
         bias_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. B {1, 1, num_directions, 6*hidden_size};
-            per direction W_b[z,r,h] then R_b[z,r,h]; default when absent not stated (0 on the RNN and LSTM
-            pages); DML_TENSOR_FLAG_OWNED_BY_DML not supported.
+            per direction W_b[z,r,h] then R_b[z,r,h]; absent: 0; DML_TENSOR_FLAG_OWNED_BY_DML not supported.
         hidden_init_tensor: input, optional; FLOAT32, FLOAT16; 4 dimensions. {1, num_directions, batch_size,
             hidden_size}; absent: 0; DML_TENSOR_FLAG_OWNED_BY_DML not supported.
         sequence_lengths_tensor: input, optional; UINT32; 4 dimensions. {1, 1, 1, batch_size}, UINT32; own
@@ -309,7 +307,7 @@ class Gru(OperatorDesc):
         output_single_tensor: TensorDesc | None = None,
         *,
         activation_descs: Sequence[OperatorDesc],
-        direction: RecurrentNetworkDirection = RecurrentNetworkDirection.FORWARD,
+        direction: RecurrentNetworkDirection | str = RecurrentNetworkDirection.FORWARD,
         linear_before_reset: bool,
     ) -> None:
         self._fill(
@@ -322,6 +320,6 @@ class Gru(OperatorDesc):
             output_sequence_tensor,
             output_single_tensor,
             as_tuple(activation_descs),
-            direction,
+            as_member(RecurrentNetworkDirection, direction),
             linear_before_reset,
         )

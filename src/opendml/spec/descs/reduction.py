@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from opendml.spec.enums import AxisDirection, ReduceFunction
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.plain import as_tuple
+from opendml.spec.plain import as_member, as_tuple
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -48,11 +48,11 @@ class Reduce(OperatorDesc):
         input_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        function: ReduceFunction,
+        function: ReduceFunction | str,
         axes: Sequence[int],
     ) -> None:
         self._fill(
-            function,
+            as_member(ReduceFunction, function),
             input_tensor,
             output_tensor,
             as_tuple(axes),
@@ -93,13 +93,13 @@ class Argmin(OperatorDesc):
         output_tensor: TensorDesc | None = None,
         *,
         axes: Sequence[int],
-        axis_direction: AxisDirection = AxisDirection.INCREASING,
+        axis_direction: AxisDirection | str = AxisDirection.INCREASING,
     ) -> None:
         self._fill(
             input_tensor,
             output_tensor,
             as_tuple(axes),
-            axis_direction,
+            as_member(AxisDirection, axis_direction),
         )
 
 
@@ -137,13 +137,13 @@ class Argmax(OperatorDesc):
         output_tensor: TensorDesc | None = None,
         *,
         axes: Sequence[int],
-        axis_direction: AxisDirection = AxisDirection.INCREASING,
+        axis_direction: AxisDirection | str = AxisDirection.INCREASING,
     ) -> None:
         self._fill(
             input_tensor,
             output_tensor,
             as_tuple(axes),
-            axis_direction,
+            as_member(AxisDirection, axis_direction),
         )
 
 
@@ -165,7 +165,7 @@ class TopK(OperatorDesc):
 
     Attributes:
         axis: int. Dimension; < InputTensor.DimensionCount.
-        k: int. Number of elements; > 0 and, per the page, less than InputTensor.Sizes[Axis] (see notes).
+        k: int. Number of elements; > 0 and at most InputTensor.Sizes[Axis].
     """
 
     operator = "TOP_K"
@@ -233,14 +233,14 @@ class CumulativeSummation(OperatorDesc):
         output_tensor: TensorDesc | None = None,
         *,
         axis: int,
-        axis_direction: AxisDirection = AxisDirection.INCREASING,
+        axis_direction: AxisDirection | str = AxisDirection.INCREASING,
         has_exclusive_sum: bool = False,
     ) -> None:
         self._fill(
             input_tensor,
             output_tensor,
             axis,
-            axis_direction,
+            as_member(AxisDirection, axis_direction),
             has_exclusive_sum,
         )
 
@@ -283,14 +283,14 @@ class CumulativeProduct(OperatorDesc):
         output_tensor: TensorDesc | None = None,
         *,
         axis: int,
-        axis_direction: AxisDirection = AxisDirection.INCREASING,
+        axis_direction: AxisDirection | str = AxisDirection.INCREASING,
         has_exclusive_product: bool = False,
     ) -> None:
         self._fill(
             input_tensor,
             output_tensor,
             axis,
-            axis_direction,
+            as_member(AxisDirection, axis_direction),
             has_exclusive_product,
         )
 
@@ -315,7 +315,7 @@ class TopK1(OperatorDesc):
 
     Attributes:
         axis: int. Axis of the sequences; Axis < InputTensor.DimensionCount.
-        k: int. Number of elements kept; > 0 and (page's word) less than InputTensor.Sizes[Axis]; see notes.
+        k: int. Number of elements kept; > 0 and at most InputTensor.Sizes[Axis].
         axis_direction: AxisDirection. DML_AXIS_DIRECTION_INCREASING: K smallest, ascending;
             DML_AXIS_DIRECTION_DECREASING: K largest, descending (then identical to TOP_K).
     """
@@ -338,7 +338,7 @@ class TopK1(OperatorDesc):
         *,
         axis: int,
         k: int,
-        axis_direction: AxisDirection,
+        axis_direction: AxisDirection | str,
     ) -> None:
         self._fill(
             input_tensor,
@@ -346,5 +346,5 @@ class TopK1(OperatorDesc):
             output_index_tensor,
             axis,
             k,
-            axis_direction,
+            as_member(AxisDirection, axis_direction),
         )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from opendml.spec.enums import AxisDirection, InterpolationMode
 from opendml.spec.operator_desc import OperatorDesc, Size2D
-from opendml.spec.plain import as_tuple
+from opendml.spec.plain import as_member, as_tuple
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -50,13 +50,13 @@ class Upsample2D(OperatorDesc):
         output_tensor: TensorDesc | None = None,
         *,
         scale_size: Size2D,
-        interpolation_mode: InterpolationMode,
+        interpolation_mode: InterpolationMode | str,
     ) -> None:
         self._fill(
             input_tensor,
             output_tensor,
             scale_size,
-            interpolation_mode,
+            as_member(InterpolationMode, interpolation_mode),
         )
 
 
@@ -64,9 +64,9 @@ class Resample(OperatorDesc):
     """Resamples the input to the output's size by per-dimension scales, nearest neighbour or linear.
 
         per dimension: InputX = (OutputX + 0.5) / Scale - 0.5 (= RESAMPLE1 with InputPixelOffset 0.5 and
-            OutputPixelOffset -0.5, an equivalence stated on the RESAMPLE1 page); NEAREST_NEIGHBOR: input
-            element nearest to InputX, index clamped to [0, size-1]; LINEAR: weights of floor(InputX) and
-            floor(InputX)+1, both indices clamped, product over dimensions
+            OutputPixelOffset -0.5); NEAREST_NEIGHBOR: input element nearest to InputX, index clamped to [0,
+            size-1]; LINEAR: weights of floor(InputX) and floor(InputX)+1, both indices clamped, product over
+            dimensions
 
     DML_RESAMPLE_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. Not in place.
 
@@ -94,13 +94,13 @@ class Resample(OperatorDesc):
         input_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        interpolation_mode: InterpolationMode,
+        interpolation_mode: InterpolationMode | str,
         scales: Sequence[float],
     ) -> None:
         self._fill(
             input_tensor,
             output_tensor,
-            interpolation_mode,
+            as_member(InterpolationMode, interpolation_mode),
             as_tuple(scales),
         )
 
@@ -153,7 +153,7 @@ class Resample1(OperatorDesc):
         input_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        interpolation_mode: InterpolationMode,
+        interpolation_mode: InterpolationMode | str,
         scales: Sequence[float],
         input_pixel_offsets: Sequence[float],
         output_pixel_offsets: Sequence[float],
@@ -161,7 +161,7 @@ class Resample1(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            interpolation_mode,
+            as_member(InterpolationMode, interpolation_mode),
             as_tuple(scales),
             as_tuple(input_pixel_offsets),
             as_tuple(output_pixel_offsets),
@@ -211,7 +211,7 @@ class ResampleGrad(OperatorDesc):
         input_gradient_tensor: TensorDesc | None = None,
         output_gradient_tensor: TensorDesc | None = None,
         *,
-        interpolation_mode: InterpolationMode,
+        interpolation_mode: InterpolationMode | str,
         scales: Sequence[float],
         input_pixel_offsets: Sequence[float],
         output_pixel_offsets: Sequence[float],
@@ -219,7 +219,7 @@ class ResampleGrad(OperatorDesc):
         self._fill(
             input_gradient_tensor,
             output_gradient_tensor,
-            interpolation_mode,
+            as_member(InterpolationMode, interpolation_mode),
             as_tuple(scales),
             as_tuple(input_pixel_offsets),
             as_tuple(output_pixel_offsets),
@@ -277,8 +277,8 @@ class Resample2(OperatorDesc):
         input_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        interpolation_mode: InterpolationMode,
-        rounding_direction: AxisDirection,
+        interpolation_mode: InterpolationMode | str,
+        rounding_direction: AxisDirection | str,
         scales: Sequence[float],
         input_pixel_offsets: Sequence[float],
         output_pixel_offsets: Sequence[float],
@@ -286,8 +286,8 @@ class Resample2(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            interpolation_mode,
-            rounding_direction,
+            as_member(InterpolationMode, interpolation_mode),
+            as_member(AxisDirection, rounding_direction),
             as_tuple(scales),
             as_tuple(input_pixel_offsets),
             as_tuple(output_pixel_offsets),
@@ -340,8 +340,8 @@ class ResampleGrad1(OperatorDesc):
         input_gradient_tensor: TensorDesc | None = None,
         output_gradient_tensor: TensorDesc | None = None,
         *,
-        interpolation_mode: InterpolationMode,
-        rounding_direction: AxisDirection,
+        interpolation_mode: InterpolationMode | str,
+        rounding_direction: AxisDirection | str,
         scales: Sequence[float],
         input_pixel_offsets: Sequence[float],
         output_pixel_offsets: Sequence[float],
@@ -349,8 +349,8 @@ class ResampleGrad1(OperatorDesc):
         self._fill(
             input_gradient_tensor,
             output_gradient_tensor,
-            interpolation_mode,
-            rounding_direction,
+            as_member(InterpolationMode, interpolation_mode),
+            as_member(AxisDirection, rounding_direction),
             as_tuple(scales),
             as_tuple(input_pixel_offsets),
             as_tuple(output_pixel_offsets),
@@ -414,8 +414,8 @@ class Resample3(OperatorDesc):
         input_tensor: TensorDesc | None = None,
         output_tensor: TensorDesc | None = None,
         *,
-        interpolation_mode: InterpolationMode,
-        rounding_direction: AxisDirection,
+        interpolation_mode: InterpolationMode | str,
+        rounding_direction: AxisDirection | str,
         scales: Sequence[float],
         input_pixel_offsets: Sequence[float],
         output_pixel_offsets: Sequence[float],
@@ -424,8 +424,8 @@ class Resample3(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            interpolation_mode,
-            rounding_direction,
+            as_member(InterpolationMode, interpolation_mode),
+            as_member(AxisDirection, rounding_direction),
             as_tuple(scales),
             as_tuple(input_pixel_offsets),
             as_tuple(output_pixel_offsets),

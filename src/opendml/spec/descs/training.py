@@ -24,17 +24,16 @@ class AdamOptimizer(OperatorDesc):
         input_first_moment_tensor: input, FLOAT32, FLOAT16; 4 dimensions. Same sizes; zero at the first step.
         input_second_moment_tensor: input, FLOAT32, FLOAT16; 4 dimensions. Same sizes; zero at the first step.
         gradient_tensor: input, FLOAT32, FLOAT16; 4 dimensions. Same sizes.
-        training_step_tensor: input, UINT32; 4 dimensions. Scalar (all sizes 1), UINT32 by the field text
-            (FLOAT32/FLOAT16 by the table, see notes).
+        training_step_tensor: input, UINT32; 4 dimensions. Scalar (all sizes 1), UINT32.
         output_parameters_tensor: output, FLOAT32, FLOAT16; 4 dimensions. Same sizes.
         output_first_moment_tensor: output, FLOAT32, FLOAT16; 4 dimensions. Same sizes.
         output_second_moment_tensor: output, FLOAT32, FLOAT16; 4 dimensions. Same sizes.
 
     Attributes:
         learning_rate: float. Step size.
-        beta1: float. Decay of the first moment, should lie in 0..1, typical 0.9.
-        beta2: float. Decay of the second moment, should lie in 0..1, typical 0.999.
-        epsilon: float. Avoids division by zero; typical 1e-8 or FLT_EPSILON for 32-bit floats.
+        beta1: float. Decay of the first moment, should lie in 0..1, usually 0.9.
+        beta2: float. Decay of the second moment, should lie in 0..1, usually 0.999.
+        epsilon: float. Avoids division by zero, usually 1e-8 or FLT_EPSILON for 32-bit floats.
     """
 
     operator = "ADAM_OPTIMIZER"

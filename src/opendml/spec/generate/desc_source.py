@@ -42,8 +42,15 @@ def desc_sources() -> dict[str, str]:
 
 def argument_type(field: Field) -> str:
     """The type of the field as an argument of the desc class."""
-    name = camel_case(field.enum) if field.enum else _ARGUMENT_TYPES[field.type]
+    name = field_type(field)
+    if field.enum:
+        name = "DataTypeLike" if name == "TensorDataType" else f"{name} | str"
     return f"{name} | None" if field.optional and not field.is_tensor else name
+
+
+def field_type(field: Field) -> str:
+    """The type of what the field holds."""
+    return camel_case(field.enum) if field.enum else _ARGUMENT_TYPES[field.type]
 
 
 def default_source(field: Field) -> str | None:
@@ -70,8 +77,9 @@ def _imports(body: str) -> str:
         lines.append(_import_line("opendml.spec.enums", used))
     names = [name for name in ("OperatorDesc", "ScaleBias", "Size2D") if f"{name}" in body]
     lines.append(_import_line("opendml.spec.operator_desc", names))
-    if "as_tuple(" in body:
-        lines.append("from opendml.spec.plain import as_tuple\n")
+    names = [name for name in ("DataTypeLike", "as_member", "as_tuple") if name in body]
+    if names:
+        lines.append(_import_line("opendml.spec.plain", names))
     lines.append("from opendml.spec.tensor_desc import TensorDesc\n")
     return "".join(lines)
 
@@ -103,10 +111,10 @@ def _class(operator: Operator) -> str:
 
 
 def _stored_type(field: Field) -> str:
-    argument = argument_type(field)
-    if argument.startswith("Sequence["):
-        return f"tuple[{argument.removeprefix('Sequence[').removesuffix(']')}, ...]"
-    return argument
+    held = field_type(field)
+    if held.startswith("Sequence["):
+        held = f"tuple[{held.removeprefix('Sequence[').removesuffix(']')}, ...]"
+    return f"{held} | None" if field.optional and not field.is_tensor else held
 
 
 def _constructor(operator: Operator) -> str:
@@ -122,10 +130,17 @@ def _constructor(operator: Operator) -> str:
     values = []
     for field in operator.fields:
         if not field.is_count:
-            name = field.python_name
-            values.append(f"as_tuple({name})" if field.type.endswith("_ARRAY") else name)
+            values.append(_stored(field))
     signature = call_lines("def __init__", arguments, " -> None:", "    ")
     return signature + call_lines("self._fill", values, "", "        ")
+
+
+def _stored(field: Field) -> str:
+    """What the constructor keeps of an argument."""
+    name = field.python_name
+    if field.enum:
+        return f"as_member({camel_case(field.enum)}, {name})"
+    return f"as_tuple({name})" if field.type.endswith("_ARRAY") else name
 
 
 def _docstring(operator: Operator) -> Iterator[str]:
@@ -138,7 +153,7 @@ def _docstring(operator: Operator) -> Iterator[str]:
         yield "    Attributes:"
     for field in operator.attributes:
         optional = ", optional" if field.optional else ""
-        words = f"{field.python_name}: {argument_type(field).removesuffix(' | None')}{optional}."
+        words = f"{field.python_name}: {field_type(field)}{optional}."
         yield wrap(f"{words} {meaning(field)}", "        ", "    ")
     yield '    """'
 

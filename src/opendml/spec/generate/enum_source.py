@@ -13,10 +13,10 @@ def enum_source() -> str:
     """The whole module: constants, bits per data type, one class per enumeration."""
     facts = enum_facts()
     parts = [header("DirectML's enumerations and constants.")]
-    parts.append("\nfrom enum import IntEnum, IntFlag\nfrom typing import Final\n\n")
+    parts.append("\nfrom typing import Final\n\nfrom opendml.spec.enumeration import Enumeration, Flags\n\n")
     parts += [f"{name}: Final = {value}\n" for name, value in facts["constants"].items()]
     for name, values in facts["enums"].items():
-        parts.append(_class_source(name, values, "IntFlag" if name in facts["flags"] else "IntEnum"))
+        parts.append(_class_source(name, values, "Flags" if name in facts["flags"] else "Enumeration"))
     parts.append("\n\nDATA_TYPE_BITS: Final[dict[TensorDataType, int]] = {\n")
     parts += [f"    TensorDataType.{name}: {bits},\n" for name, bits in facts["data_type_bits"].items()]
     parts.append('}\n"""The size of one element in bits; UNKNOWN has none."""\n')

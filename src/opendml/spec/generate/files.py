@@ -1,4 +1,4 @@
-"""Which files are generated, and whether they are what the facts give."""
+"""The generated files, and whether they are what the facts give."""
 
 from __future__ import annotations
 

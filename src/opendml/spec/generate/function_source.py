@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from opendml.spec.facts import accuracy_facts
@@ -13,19 +14,21 @@ from opendml.spec.schema import Field, Operator, operator
 
 _HEAD = """
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Never, TypeVar, overload
 
+from opendml.runtime.arguments import unexpected
 from opendml.runtime.immediate import call
 {imports}
 if TYPE_CHECKING:
     from opendml.runtime.device import Device
+    from opendml.runtime.host_array import Array
 
 T = TypeVar("T")
 """
 
 
 _OUTPUT_ARGUMENTS = {
-    "output_type": "output_type: TensorDataType | None = None",
+    "output_type": "output_type: DataTypeLike | None = None",
     "sizes": "sizes: Sequence[int] | None = None",
 }
 
@@ -45,13 +48,15 @@ def function_source(names: Iterable[str]) -> str:
 
 
 def _enum_imports(chosen: list[Operator]) -> str:
-    names = sorted({camel_case(field.enum) for each in chosen for field in each.attributes if field.enum})
+    enums = {camel_case(field.enum) for each in chosen for field in each.attributes if field.enum}
+    names = sorted(enums - {"TensorDataType"})
     return f"from opendml.spec.enums import {', '.join(names)}\n" if names else ""
 
 
 def _desc_imports(functions: str) -> str:
     names = [name for name in ("OperatorDesc", "ScaleBias", "Size2D") if f": {name}" in functions]
-    return f"from opendml.spec.operator_desc import {', '.join(names)}\n" if names else ""
+    imports = f"from opendml.spec.operator_desc import {', '.join(names)}\n" if names else ""
+    return imports + ("from opendml.spec.plain import DataTypeLike\n" if "DataTypeLike" in functions else "")
 
 
 def _function(operator: Operator) -> str:
@@ -66,7 +71,9 @@ def _function(operator: Operator) -> str:
         f"out: {result} | None = None",
         "device: str | Device | None = None",
     ]
-    tensors = _tuple(tensor_name(field) for field in inputs)
+    overloads = "" if _is_of_the_inputs_type(operator) else _overloads(operator, arguments, result)
+    arguments.append("**unknown: Never")
+    tensors = _tuple(field.argument_name for field in inputs)
     attributes = _tuple(field.python_name for field in operator.attributes)
     passed = [f'"{operator.name}"', tensors, attributes, "out", "device"]
     passed += [f"{name}={name}" for name in operator.output_arguments]
@@ -75,12 +82,29 @@ def _function(operator: Operator) -> str:
         called = call_lines(f"results: {result} = call", passed, "", "    ")
     signature = call_lines(f"def {operator.function_name}", arguments, f" -> {result}:", "")
     docstring = "\n".join(_docstring(operator, inputs))
-    return f"\n\n{signature}{docstring}\n{called}    return results\n"
+    check = f"    if unknown:\n        raise unexpected({operator.function_name}, unknown)\n"
+    return f"\n\n{overloads}{signature}{docstring}\n{check}{called}    return results\n"
 
 
-def tensor_name(field: Field) -> str:
-    """The name of a tensor argument: the field's without its suffix."""
-    return field.python_name.removesuffix("_tensor").removesuffix("_tensors")
+def _is_of_the_inputs_type(operator: Operator) -> bool:
+    """Whether an array comes back with the type and sizes of those that were given."""
+    first, last = operator.tensors[0].name, operator.tensors[-1].name
+    tied = [what for same in operator.same if {first, last} <= set(same.tensors) for what in same.what]
+    return first != last and {"DataType", "Sizes"} <= set(tied)
+
+
+def _overloads(operator: Operator, arguments: list[str], result: str) -> str:
+    """The signature for NumPy's arrays, of which another one comes back, and for those of other libraries and
+    tensors of graphs, which are of one class."""
+    if len(operator.tensors) == 1:
+        given = [re.sub(r"^out: .*", "out: T", each) for each in arguments]
+        arrays = [re.sub(r"^out: .*", "out: None = None", each) for each in arguments]
+    else:
+        given = arguments
+        arrays = [re.sub(r"\bT\b", "Array", each) for each in arguments]
+    name, of_arrays = f"def {operator.function_name}", re.sub(r"\bT\b", "Array", result)
+    for_arrays = call_lines(name, arrays, f" -> {of_arrays}: ...", "")
+    return f"@overload\n{for_arrays}\n\n@overload\n{call_lines(name, given, f' -> {result}: ...', '')}\n\n"
 
 
 def _positional(inputs: list[Field]) -> Iterator[str]:
@@ -93,7 +117,7 @@ def _positional(inputs: list[Field]) -> Iterator[str]:
         kind = "Sequence[T]" if field.type == "TENSOR_DESC_ARRAY" else single
         optional = " | None" if field.optional else ""
         default = " = None" if i > last_required else ""
-        yield f"{tensor_name(field)}: {kind}{optional}{default}"
+        yield f"{field.argument_name}: {kind}{optional}{default}"
 
 
 def _keyword(field: Field) -> str:
@@ -118,7 +142,7 @@ def _docstring(operator: Operator, inputs: list[Field]) -> Iterator[str]:
         yield ""
     yield "    Args:"
     for field in inputs:
-        yield wrap(f"{tensor_name(field)}: {tensor_line(operator, field)}", "        ", "    ")
+        yield wrap(f"{field.argument_name}: {tensor_line(operator, field)}", "        ", "    ")
     for field in operator.attributes:
         yield wrap(f"{field.python_name}: {meaning(field)}", "        ", "    ")
     for name in operator.output_arguments:
@@ -129,7 +153,7 @@ def _docstring(operator: Operator, inputs: list[Field]) -> Iterator[str]:
 
 
 def _output_text(operator: Operator, name: str) -> str:
-    """What an argument says of the output."""
+    """The meaning of an argument that is about the output."""
     if name == "sizes":
         return "The sizes of the output; those of `out` when None."
     (output,) = (field for field in operator.tensors if field.kind == "OUTPUT_TENSOR")

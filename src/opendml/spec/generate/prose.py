@@ -68,7 +68,7 @@ def docstring_head(operator: Operator) -> Iterator[str]:
 
 
 def meaning(field: Field) -> str:
-    """What a field means, without its type and without "optional", which stand beside it."""
+    """The meaning of a field, without its type and without "optional", which stand beside it."""
     return sentence(_SAID_ELSEWHERE.sub("", field.description))
 
 

@@ -48,7 +48,7 @@ def rules_of(operator: Operator, level: FeatureLevel) -> list[Rule]:
 
 
 def rule_texts(operator: Operator, level: FeatureLevel) -> list[str]:
-    """What is checked beyond the operator's facts: sizes, and decisions where Microsoft's page is silent."""
+    """The texts of the rules that go beyond the operator's facts: sizes, and decisions of opendml."""
     return [rule.text for rule in rules_of(operator, level) if rule.text]
 
 

@@ -113,10 +113,10 @@ def attention_sizes(
 ) -> Broken:
     """All sizes follow from those of query, key and value; unstacked tensors may have leading ones.
 
-    Where the pages are silent or at odds: past and present values have the head size of the value, not of
-    the key; the relative position bias and a BOOLEAN mask are [batch, heads, queries, keys], with any of them
-    1 and repeated; with PastSequenceLengthsTensor, past and present may be longer buffers, as ONNX Runtime
-    uses them, so that the number of keys is free.
+    Where DirectML's pages are silent or at odds: past and present values have the head size of the value, not
+    of the key; the relative position bias and a BOOLEAN mask are [batch, heads, queries, keys], with any of
+    them 1 and repeated; with PastSequenceLengthsTensor, past and present may be longer buffers, as ONNX
+    Runtime uses them, so that the number of keys is free.
     """
     given = {name: tensor for name, tensor in locals().items() if isinstance(tensor, TensorDesc)}
     batch, queries, heads, shared, head_size, value_size, keys, past, total = _lengths(

@@ -37,7 +37,7 @@ def convolved_channels(
 ) -> Broken:
     """Filters are (outputs, inputs of a group, ...) forward and (inputs, outputs of a group, ...) backward.
 
-    The pages do not say so; ONNX's are, and ONNX Runtime hands them to DirectML unchanged.
+    DirectML's pages do not say so; ONNX's are, and ONNX Runtime hands them to DirectML unchanged.
     """
     channels, dimensions = input_tensor.sizes[1], len(input_tensor.sizes)
     forward = direction is ConvolutionDirection.FORWARD
@@ -61,11 +61,11 @@ def convolved_sizes(
     output_padding: tuple[int, ...] | None = None,
     direction: ConvolutionDirection = ConvolutionDirection.FORWARD,
 ) -> Sizes:
-    """Forward (size + paddings - span) / stride + 1, rounded down, with span (filter - 1) * dilation + 1.
+    """An output size is (size + paddings - span) / stride + 1, rounded down.
 
-    Backward a size that gives the input's forward. The pages have no formula. Backward there are as many
-    such sizes as the stride, and all are accepted: ONNX Runtime chooses among them by the output alone. The
-    output padding is added in both directions.
+    The span is (filter - 1) * dilation + 1. Backward it is one that gives the input's forward: there are as
+    many of these as the stride, and all are accepted, because ONNX Runtime chooses among them by the output
+    alone. The output padding is added in both directions. DirectML's pages have no formula.
     """
     batch, _, *image = input_tensor.sizes
     spatial = windows(image, filter_tensor.sizes[2:], strides, dilations, start_padding, end_padding)

@@ -23,7 +23,7 @@ def slice_within_input(
 ) -> Broken:
     """The slice lies within the input.
 
-    A stride of 0 is refused, as SLICE1's page does; SLICE's says nothing.
+    A stride of 0 is refused, as DirectML's page of SLICE1 has it; that of SLICE says nothing.
     """
     slices = zip(input_tensor.sizes, offsets, sizes, strides, strict=True)
     for i, (size, offset, count, stride) in enumerate(slices):
@@ -143,7 +143,7 @@ def whole_blocks_of_space(input_tensor: TensorDesc, block_size: int) -> Broken:
 def sizes_in_depth(input_tensor: TensorDesc, block_size: int) -> Sizes:
     """(N, C, H * B, W * B) in space is (N, C * B * B, H, W) in depth.
 
-    The page prints the sizes of its inverse; its example shows these.
+    DirectML's page prints the sizes of its inverse; its example shows these.
     """
     batch, channels, height, width = input_tensor.sizes
     return (batch, channels * block_size**2, height // block_size, width // block_size)

@@ -14,7 +14,7 @@ from opendml.spec.tensor_desc import TensorDesc
 def meaningful_indices(indices_tensor: TensorDesc, index_dimensions: int) -> Broken:
     """The last IndexDimensions sizes of the indices count; those before them are 1.
 
-    The page's range excludes the indices' number of dimensions; its first example has it.
+    The range of DirectML's page excludes the indices' number of dimensions; its first example has it.
     """
     yield from _meaningful("indices_tensor", indices_tensor, "index_dimensions", index_dimensions, 0)
 
@@ -48,7 +48,8 @@ def indices_as_tuples(
 ) -> Broken:
     """Batch and index tuple together have at most as many dimensions as the input.
 
-    SCATTER_ND's page excludes the tensors' number of dimensions from the counts; its own example does not.
+    DirectML's page of SCATTER_ND excludes the tensors' number of dimensions from the counts; its own example
+    does not.
     """
     rank, reads, tuples = len(input_tensor.sizes), input_dimension_count, indices_dimension_count
     wrong = [
@@ -85,7 +86,7 @@ def elements_of_tuples(
 ) -> Sizes:
     """The elements have the indices' sizes but for the last, then the input's after batch and index tuple.
 
-    The pages print the input's last sizes, as many as the tuple is long; their own examples do not.
+    DirectML's pages print the input's last sizes, as many as the tuple is long; their own examples do not.
     """
     rank = len(input_tensor.sizes)
     data = input_tensor.sizes[rank - input_dimension_count :]
@@ -139,7 +140,10 @@ def off_and_on(values_tensor: TensorDesc) -> Broken:
 
 @rule("TOP_K", "TOP_K1", basic=True)
 def enough_elements(input_tensor: TensorDesc, axis: int, k: int) -> Broken:
-    """K is at most the size of the axis. The page says "less than"; all of them are a sort, as in ONNX."""
+    """K is at most the size of the axis.
+
+    DirectML's page says "less than"; all elements are a sort, as in ONNX.
+    """
     if k > input_tensor.sizes[axis]:
         yield "k", f": {k}; must be at most {input_tensor.sizes[axis]}, InputTensor's size at axis {axis}"
 
@@ -166,7 +170,7 @@ def coordinate_sizes(input_tensor: TensorDesc) -> Sizes:
 
 
 def _meaningful(name: str, tensor: TensorDesc, count_name: str, count: int, least: int) -> Broken:
-    """How many of the tensor's last dimensions count; those before them are 1."""
+    """The tensor has so many last dimensions that count; those before them are 1."""
     rank = len(tensor.sizes)
     if not least <= count <= rank:
         yield count_name, f": {count}; must be {least} to {rank}, the tensor's number of dimensions"

@@ -94,10 +94,10 @@ def quantization_tensors(
     quantization_tensors: tuple[TensorDesc, ...],
     quantization_type: QuantizationType,
 ) -> Broken:
-    """A scale of the real tensor's type, and with SCALE_ZERO_POINT a zero point of the integers' type.
+    """QuantizationTensors are a scale of the real type and, for SCALE_ZERO_POINT, an integer zero point.
 
-    Every size divides that of the quantized tensor, into blocks that share a parameter. The page is silent
-    on all of it; this is what ONNX Runtime and Chromium give, and what ONNX says of the types.
+    Every size divides that of the quantized tensor, into blocks that share a parameter. DirectML's page is
+    silent on all of it; this is how ONNX Runtime and Chromium call it, and what ONNX says of the types.
     """
     needed = 2 if quantization_type is QuantizationType.SCALE_ZERO_POINT else 1
     if len(quantization_tensors) != needed:

@@ -25,7 +25,7 @@ def pooled_sizes(
 ) -> Sizes:
     """(size + paddings - span) / stride + 1, rounded down or up, with span (window - 1) * dilation + 1.
 
-    The pages round down, and leave the dilation out. DirectML's authors say (DirectML issue 205) that the
+    DirectML's pages round down, and leave the dilation out. DirectML's authors say (DirectML issue 205) that the
     output's sizes tell how to round, and ONNX Runtime rounds up for its ceil_mode.
     """
     batch, channels, *image = input_tensor.sizes
@@ -46,7 +46,7 @@ def pooled_gradient_sizes(
 ) -> Broken:
     """The gradient that comes in has the sizes of the forward operator's output.
 
-    The pages say "typically"; with others a position would have no window.
+    DirectML's pages call that typical; with others a position would have no window.
     """
     expected = pooled_sizes(image_tensor, window_size, strides, start_padding, end_padding, dilations)
     yield from expect("input_gradient_tensor", input_gradient_tensor, expected, _REASON)
@@ -63,8 +63,8 @@ def unfolded_sizes(
 ) -> Sizes:
     """The columns are (N, C * window elements, window positions), after leading ones.
 
-    The pages say that both tensors have the same number of dimensions, and show columns of 3 dimensions for
-    images of 4, as ONNX Runtime gives them: both are accepted.
+    DirectML's pages say that both tensors have the same number of dimensions, and show columns of 3
+    dimensions for images of 4, as ONNX Runtime gives them: both are accepted.
     """
     batch, channels, *image = input_tensor.sizes
     spatial = windows(image, window_sizes, strides, dilations, start_padding, end_padding)

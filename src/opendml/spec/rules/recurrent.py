@@ -81,7 +81,10 @@ def some_output(
     output_single_tensor: TensorDesc | None = None,
     output_cell_single_tensor: TensorDesc | None = None,
 ) -> Broken:
-    """There is at least one output. The pages are silent; ONNX Runtime's DirectML provider demands it."""
+    """There is at least one output.
+
+    DirectML's pages are silent; ONNX Runtime's DirectML provider demands it.
+    """
     if output_sequence_tensor is output_single_tensor is output_cell_single_tensor is None:
         yield "output_sequence_tensor", ": missing; at least one output is required"
 

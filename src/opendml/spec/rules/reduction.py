@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from opendml.spec.enums import ReduceFunction
 from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
+from opendml.spec.rules.scalars import integer_range
 from opendml.spec.rules.sizes import Sizes, without_leading_ones
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -23,6 +26,23 @@ def reduced_type(input_tensor: TensorDesc, output_tensor: TensorDesc, function: 
     given, other = output_tensor.data_type, input_tensor.data_type
     if function not in _INDICES and given is not other:
         yield "output_tensor", f": {given.name}; must have the data type of InputTensor, {other.name}"
+
+
+@rule("REDUCE", "ARGMIN", "ARGMAX")
+def fitting_indices(
+    input_tensor: TensorDesc,
+    output_tensor: TensorDesc,
+    axes: tuple[int, ...],
+    function: ReduceFunction | None = None,
+) -> Broken:
+    """Where the output holds indices, its type holds the last index of the reduced axes: INT32 those of up to
+    2^31 elements. (Ours: Microsoft's page does not say what becomes of greater ones.)"""
+    given = output_tensor.data_type
+    if (function is not None and function not in _INDICES) or "INT" not in given.name:
+        return
+    last = prod(input_tensor.sizes[axis] for axis in axes) - 1
+    if last > integer_range(given)[1]:
+        yield "output_tensor", f": {given.name}; must hold {last}, the last index of the reduced axes"
 
 
 @rule("ACTIVATION_SOFTMAX", "ACTIVATION_LOG_SOFTMAX", "ACTIVATION_HARDMAX")

@@ -46,8 +46,8 @@ def aligned_gradients(
 ) -> Broken:
     """The gradient that comes in has the sizes of the forward output, the other those of the forward input.
 
-    The page says "typically"; where both are given they must, because the batches and pixels would not be the
-    same.
+    DirectML's page calls that typical; where both are given they must, because the batches and pixels would
+    not be the same.
     """
     image = input_tensor or output_gradient_tensor
     expected = (roi_tensor.sizes[-2], image.sizes[1] if image else None, None, None)

@@ -1,4 +1,4 @@
-"""What a rule is, and the tensors that rules read."""
+"""The type of a rule, and the tensors that rules read."""
 
 from __future__ import annotations
 

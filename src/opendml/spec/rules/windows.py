@@ -20,14 +20,14 @@ class Window(NamedTuple):
     def span(self) -> int:
         """The elements from the window's first to its last.
 
-        The pages of the dilated poolings leave the dilation out of their formula; ONNX Runtime's DirectML
-        provider does not.
+        DirectML's pages of the dilated poolings leave the dilation out of their formula; ONNX Runtime's
+        DirectML provider does not.
         """
         return (self.extent - 1) * self.dilation + 1
 
     @property
     def positions(self) -> range:
-        """How many there are in the padded dimension: rounded down, and rounded up where that is more."""
+        """The numbers of windows in the padded dimension: rounded down, and rounded up where that is more."""
         room = self.size + self.start + self.end - self.span
         return range(room // self.stride + 1, -(-room // self.stride) + 2) if room >= 0 else range(1)
 

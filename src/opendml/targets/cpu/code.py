@@ -39,6 +39,10 @@ class Code:
             self.builder.store(initial, slot)
         return slot
 
+    def room(self, type: ScalarType, count: int) -> ir.Value:
+        """Memory for so many elements that lives as long as the function; a truth value takes a byte."""
+        return self.local(ir.ArrayType(ir.IntType(8 * type.bytes), count))
+
     def get(self, slot: ir.Value) -> ir.Value:
         """The value of a local."""
         return self.builder.load(slot)
@@ -119,6 +123,8 @@ class Code:
     def load(self, pointer: ir.Value, type: ScalarType, lanes: int, mask: ir.Value | None = None) -> ir.Value:
         """Neighbouring elements, or one; lanes outside the mask are zero and are not read."""
         value_type = llvm_type(type, lanes)
+        if type is ScalarType.BOOLEAN:
+            return self.builder.trunc(self.load(pointer, ScalarType.UINT8, lanes, mask), value_type)
         if mask is None:
             return self.builder.load(pointer, typ=value_type, align=type.bytes)
         bits = ir.VectorType(ir.IntType(type.bits), lanes)
@@ -136,6 +142,9 @@ class Code:
         self, pointer: ir.Value, value: ir.Value, type: ScalarType, mask: ir.Value | None = None
     ) -> None:
         """Writes neighbouring elements, or one; lanes outside the mask are not written."""
+        if type is ScalarType.BOOLEAN:
+            lanes = value.type.count if isinstance(value.type, ir.VectorType) else 1
+            type, value = ScalarType.UINT8, self.builder.zext(value, llvm_type(ScalarType.UINT8, lanes))
         if mask is None:
             self.builder.store(value, pointer, align=type.bytes)
             return

@@ -14,7 +14,7 @@ from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
 from opendml.targets.cpu.pattern import TILE, WIDE_TILE, Level, Mode, Pattern
 from opendml.targets.cpu.stash import STASHED
-from opendml.targets.cpu.values import scalar_llvm_type, splat
+from opendml.targets.cpu.values import splat
 
 _ROWS_AT_ONCE = 4
 """Rows taken in per visit of the states of a tile. Where rows follow each other in memory it is one, so that
@@ -28,7 +28,7 @@ class ColumnCode(GroupCode):
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         self._states = {
-            id(accumulation): [self._room(part) for part in accumulation.parts]
+            id(accumulation): [self._tile(part) for part in accumulation.parts]
             for stage in self.passes
             for accumulation in stage
         }
@@ -46,10 +46,10 @@ class ColumnCode(GroupCode):
             self._settle(number, pointers)
         self._store_rows(pointers, I64(0), self.units)
 
-    def _room(self, type: ScalarType) -> ir.Value:
-        """Room for one value of each group."""
+    def _tile(self, type: ScalarType) -> ir.Value:
+        """Room for one value of each group, and for the lanes of a last vector that no group has."""
         size = WIDE_TILE if self.pattern.wide_tile else TILE
-        return self.code.local(ir.ArrayType(scalar_llvm_type(type), size))
+        return self.room(type, size + self.lanes)
 
     def _at(self, room: ir.Value, type: ScalarType, index: ir.Value) -> ir.Value:
         return self.code.offset(room, self.builder.mul(self.builder.sub(index, self.start), I64(type.bytes)))
@@ -59,11 +59,13 @@ class ColumnCode(GroupCode):
         rooms = zip(self._states[id(accumulation)], accumulation.parts, strict=True)
         return [self.code.load(self._at(room, part, index), part, self.lanes) for room, part in rooms]
 
-    def set_state(self, accumulation: Accumulation, index: ir.Value, state: State) -> None:
-        """Replaces them."""
+    def set_state(
+        self, accumulation: Accumulation, index: ir.Value, state: State, mask: ir.Value | None = None
+    ) -> None:
+        """Replaces them; those outside the mask stay."""
         rooms = self._states[id(accumulation)]
         for room, part, value in zip(rooms, accumulation.parts, state, strict=True):
-            self.code.store(self._at(room, part, index), value, part)
+            self.code.store(self._at(room, part, index), value, part, mask)
 
     def _known(self, index: ir.Value) -> Values:
         """What is kept of a vector of groups."""
@@ -100,8 +102,8 @@ class ColumnCode(GroupCode):
         chunks share."""
         stage, needed = self.passes[number], self.operands[number]
         rows = [self.row_pointers(pointers, self.builder.add(first, I64(each))) for each in range(count)]
-        outer = [self.evaluate(Level.ROW, 1, row, {}, only=needed) for row in rows]
-        outer_first = self.evaluate(Level.ROW, 1, pointers, {}, only=needed) if fresh else {}
+        outer = [self.evaluate(Level.ROW, 1, row, {}, roots=needed) for row in rows]
+        outer_first = self.evaluate(Level.ROW, 1, pointers, {}, roots=needed) if fresh else {}
 
         def operands(row: Pointers, known: Values, index: ir.Value, mask: ir.Value | None) -> list[State]:
             values = self._known(index) | known
@@ -140,13 +142,11 @@ class ColumnCode(GroupCode):
     def _settle(self, number: int, pointers: Pointers, store_groups: bool = True) -> None:
         """After a pass, what later ones and the elements need of the groups; after the last one, also what is
         stored once for a group."""
-        wanted = self.kept(Level.GROUP)
-        known_now = self.found(number, Level.STATISTIC) | self.found(number, Level.GROUP)
-        new = {
-            key: (node, self._room(node.type))
-            for key, node in wanted.items()
-            if key in known_now and key not in self._kept
-        }
+        found = self.found(number, Level.GROUP).items()
+        new = {key: (node, self._tile(node.type)) for key, node in found if key not in self._kept}
+        last = number == self.last_pass and store_groups
+        stores = self.stores(of_groups=True) if last else []
+        roots = [node for node, _ in new.values()] + [root for _, root in stores]
 
         def settle(index: ir.Value, mask: ir.Value | None) -> None:
             values: Values = {}
@@ -154,15 +154,14 @@ class ColumnCode(GroupCode):
                 for accumulation in stage:
                     state = self.state(accumulation, index)
                     values |= accumulation.results(self.builder, self.lanes, state, self.elements)
-            values = self.evaluate(Level.STATISTIC, self.lanes, pointers, values, only=known_now)
-            values = self.evaluate(Level.GROUP, self.lanes, pointers, values, index, mask, known_now)
+            values = self.evaluate(Level.STATISTIC, self.lanes, pointers, values, roots=roots)
+            values = self.evaluate(Level.GROUP, self.lanes, pointers, values, index, mask, roots)
             for key, (node, room) in new.items():
                 value = splat(self.builder, values[key], self.lanes)
                 self.code.store(self._at(room, node.type, index), value, node.type)
-            if number == self.last_pass and store_groups:
-                for access, root in self.stores(of_groups=True):
-                    value = splat(self.builder, self.value(root, self.lanes, values), self.lanes)
-                    self.store(access, value, pointers, index, mask)
+            for access, root in stores:
+                value = splat(self.builder, self.value(root, self.lanes, values), self.lanes)
+                self.store(access, value, pointers, index, mask)
 
         self.code.vector_loop(self.start, self.stop, settle)
         self._kept |= new

@@ -6,7 +6,7 @@ import numpy as np
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.values import intrinsic, llvm_type, number, type_suffix
+from opendml.targets.cpu.values import intrinsic, llvm_type, number, overloaded, type_suffix
 
 _F16, _F32, _F64 = ScalarType.FLOAT16, ScalarType.FLOAT32, ScalarType.FLOAT64
 
@@ -24,6 +24,8 @@ def conversion(
             else conversion(builder, value, source, _F32, lanes)
         )
         return conversion(builder, wide, _F32, target, lanes)
+    if source is _F64 and target is _F32:
+        return rounded_to_float32(builder, value, lanes)
     if source.is_float and target.is_float:
         return (builder.fpext if target.bits > source.bits else builder.fptrunc)(value, result)
     if source.is_float:
@@ -35,6 +37,12 @@ def conversion(
     if target.bits < source.bits:
         return builder.trunc(value, result)
     return (builder.sext if source.is_signed else builder.zext)(value, result)
+
+
+def rounded_to_float32(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
+    """FLOAT64 as FLOAT32, for which LLVM may not go on to FLOAT16 in one step: processors can't."""
+    rounded = builder.fptrunc(value, llvm_type(_F32, lanes))
+    return overloaded(builder, "arithmetic.fence", _F32, lanes, [rounded])
 
 
 def _truncated(

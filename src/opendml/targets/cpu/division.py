@@ -9,6 +9,7 @@ from llvmlite import ir
 from opendml.errors import Unsupported
 from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.conversion import rounded_to_float32
 from opendml.targets.cpu.values import any_lane, intrinsic, llvm_type, number, type_suffix
 
 _F32, _F64 = ScalarType.FLOAT32, ScalarType.FLOAT64
@@ -100,7 +101,7 @@ def _float_remainder(module: ir.Module, type: ScalarType, lanes: int) -> ir.Func
     corrected = builder.fadd(rest, call("copysign", divisor, start))
     result = call("copysign", builder.select(has_other_sign, corrected, rest), start)
     result = builder.select(builder.fcmp_unordered("uno", divisor, divisor), divisor, result)
-    builder.ret(builder.fptrunc(result, narrow))
+    builder.ret(rounded_to_float32(builder, result, lanes))
     return function
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from llvmlite import ir
 
 from opendml.program import half_math, vector_math
-from opendml.program.node import FUNCTIONS, rebuild
-from opendml.program.scalar_type import ScalarType
+from opendml.program.narrow import is_narrow
+from opendml.program.node import FUNCTIONS, Node, rebuild
 from opendml.targets.cpu.code import I64, POINTER
 from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
 from opendml.targets.cpu.kernel_code import KernelCode
@@ -38,13 +38,18 @@ _CODE: dict[Mode, type[KernelCode]] = {
 
 
 def emit_kernel(module: ir.Module, name: str, pattern: Pattern, lanes: int) -> None:
-    """Adds the function kernel(begin, end, parameters, buffers) of `pattern` to the module."""
-    signature = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, POINTER])
+    """Adds the function kernel(begin, end, parameters, buffers, room) of `pattern` to the module."""
+    signature = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, POINTER, POINTER])
     function = ir.Function(module, signature, name)
     function.attributes.add("nounwind")
     for argument in function.args[2:]:
         argument.add_attribute("noalias")
-    narrow = all(store.type is ScalarType.FLOAT16 for store in pattern.stores)
-    expand = half_math.expand if narrow else vector_math.expand
-    values = rebuild(pattern.values, lambda node: expand(node) if node.operation in FUNCTIONS else node)
+    values = rebuild(pattern.values, _expanded)
     _CODE[pattern.mode](function, replace(pattern, values=values), lanes).emit()
+
+
+def _expanded(node: Node) -> Node:
+    """A function in basic operations."""
+    if node.operation not in FUNCTIONS:
+        return node
+    return half_math.expand(node) if is_narrow(node) else vector_math.expand(node)

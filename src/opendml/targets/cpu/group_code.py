@@ -3,6 +3,8 @@ found."""
 
 from __future__ import annotations
 
+from itertools import chain
+
 from llvmlite import ir
 
 from opendml.program.node import REDUCTIONS, Node, Operation
@@ -11,7 +13,7 @@ from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.kernel_code import KernelCode, KnownAt, Pointers, Values
 from opendml.targets.cpu.pattern import Level, Parameters, Pattern
 from opendml.targets.cpu.stash import MOST_STASHED, STASHED
-from opendml.targets.cpu.values import llvm_type, splat
+from opendml.targets.cpu.values import splat
 
 _WORTH_KEEPING = 10
 """Operations from which on a value is kept rather than computed again."""
@@ -28,32 +30,25 @@ class GroupCode(KernelCode):
         self.last_pass = len(self.passes) - 1
         self.depths = self._depths()
         self.operands = [
-            self.below_reductions(operand for accumulation in stage for operand in accumulation.operands)
-            for stage in self.passes
+            [operand for accumulation in stage for operand in accumulation.operands] for stage in self.passes
         ]
-        """The nodes that each pass evaluates."""
+        """What each pass takes in."""
         self.stashed = self._stashed() if pattern.stashes else None
         if self.stashed is not None:
-            room = ir.ArrayType(llvm_type(STASHED, 1), MOST_STASHED + lanes)
-            self._stash = self.code.local(room)
+            self._stash = self.room(STASHED, MOST_STASHED + lanes)
             self.stash_origin: ir.Value = I64(0)
 
     def kept(self, level: Level) -> dict[int, Node]:
         """The nodes up to `level` (made of reductions, or of a group) that elements are made of."""
-        evaluated = self.needed.union(*self.operands)
+        evaluated = self.needed.union(*map(self.below_reductions, self.operands))
         users = [node for node in self.nodes if id(node) in evaluated and self.levels[id(node)] > level]
         wanted = [operand for node in users for operand in node.operands]
-        wanted += self.pattern.values
-        wanted += [operand for stage in self.passes for each in stage for operand in each.operands]
+        wanted += [*self.pattern.values, *chain(*self.operands)]
         return {id(node): node for node in wanted if Level.CONSTANT < self.levels[id(node)] <= level}
 
-    def found(self, stage: int, level: Level) -> set[int]:
-        """The nodes of a level that are known after a pass."""
-        return {
-            id(node)
-            for node in self.nodes
-            if self.levels[id(node)] is level and self.depths[id(node)] <= stage + 1
-        }
+    def found(self, stage: int, level: Level) -> dict[int, Node]:
+        """Those of them that are known after a pass."""
+        return {key: node for key, node in self.kept(level).items() if self.depths[key] <= stage + 1}
 
     def parts_before(self, stage: int, accumulation: Accumulation) -> int:
         """The number of parts of all accumulations before this one."""
@@ -103,7 +98,7 @@ class GroupCode(KernelCode):
 
     def _stashed(self) -> Node | None:
         """The one value of elements that both the last pass and the results compute, and that is worth it."""
-        both = self.operands[self.last_pass] & self.needed
+        both = self.below_reductions(self.operands[self.last_pass]) & self.needed
         shared = [
             node
             for node in self.nodes

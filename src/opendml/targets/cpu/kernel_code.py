@@ -1,12 +1,10 @@
 """What the functions of all kernel patterns share: positions in memory, values by level of the loops, loads
 and stores.
 
-A function has the form kernel(begin, end, parameters, buffers) and works off the items begin..end. Values are
-computed at the
-level of the loops where they change: scalars above the innermost loop, vectors in it (and, where lanes run
-over groups, vectors
-for what belongs to a group). Element-wise kernels are here; `row_code` and `column_code` have those that
-reduce.
+A function has the form kernel(begin, end, parameters, buffers, room) and works off the items begin..end.
+Values are computed at the level of the loops where they change: scalars above the innermost loop, vectors in
+it (and, where lanes run over groups, vectors for what belongs to a group). Element-wise kernels are here;
+`row_code` and `column_code` have those that reduce.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from llvmlite import ir
 
 from opendml.program.node import REDUCTIONS, SCANS, Node, Operation, ordered
 from opendml.program.rarely import always_needed, is_rare
+from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
 from opendml.targets.cpu.expression import emit
 from opendml.targets.cpu.pattern import AccessPattern, Level, Parameters, Pattern, Step
@@ -32,6 +31,11 @@ Pointers = Sequence[ir.Value]
 KnownAt = Callable[[ir.Value], Values]
 Stride = Callable[[int, int], int]
 
+ROOM_SYMBOL = "room_bytes"
+"""The constant beside a kernel that says how much room a thread needs for it."""
+_ROOM_ALIGNMENT = 128
+"""Bytes of the widest vector."""
+
 
 class KernelCode:
     """Emits the function of an element-wise pattern, whose functions are expanded; an item is a block of one
@@ -45,9 +49,10 @@ class KernelCode:
         self.layout = Parameters(pattern)
         self.nodes = list(ordered(pattern.values))
         self.levels = self._levels()
+        self.reductions = {id(node) for node in self.nodes if node.operation in REDUCTIONS}
         self.needed = self.below_reductions(pattern.values)
-        self.always = always_needed(pattern.values)
-        self.parameters, self.buffers = function.args[2], function.args[3]
+        self.parameters, self.buffers, self._room = function.args[2:]
+        self.room_bytes = 0
         (
             self.inner,
             self.block,
@@ -73,12 +78,21 @@ class KernelCode:
         with self.code.loop(self.function.args[0], self.function.args[1]) as item:
             self.item(item)
         self.builder.ret_void()
+        room_bytes = ir.GlobalVariable(self.function.module, I64, ROOM_SYMBOL)
+        room_bytes.initializer, room_bytes.global_constant = I64(self.room_bytes), True
 
     def item(self, item: ir.Value) -> None:
         """One item."""
         group, start, stop = self.block_range(item)
         pointers = self.group_pointers(group)
         self.map_block(pointers, self.evaluate(Level.GROUP, 1, pointers, {}), start, stop)
+
+    def room(self, type: ScalarType, count: int) -> ir.Value:
+        """Room for `count` values, in the arena and for the calling thread alone: what is large may not lie
+        on stacks, which may be small."""
+        place = self.code.offset(self._room, I64(self.room_bytes))
+        self.room_bytes += -(-count * type.bytes // _ROOM_ALIGNMENT) * _ROOM_ALIGNMENT
+        return place
 
     # Positions
 
@@ -190,8 +204,7 @@ class KernelCode:
 
     def below_reductions(self, roots: Iterable[Node]) -> set[int]:
         """The nodes that `roots` need apart from what is reduced: the reductions are known by then."""
-        reductions = {id(node) for node in self.nodes if node.operation in REDUCTIONS}
-        return {id(node) for node in ordered(roots, reductions)}
+        return {id(node) for node in ordered(roots, self.reductions)}
 
     def evaluate(
         self,
@@ -201,14 +214,13 @@ class KernelCode:
         known: Values,
         index: ir.Value | None = None,
         mask: ir.Value | None = None,
-        only: set[int] | None = None,
+        roots: Iterable[Node] | None = None,
     ) -> Values:
-        """`known`, and the values of all nodes of the level: those in `only`, or those that the results
-        need."""
+        """`known`, and the values of the nodes of the level that `roots` (None: the results) still need."""
         values = dict(known)
-        only = (self.needed if only is None else only) & self.always
+        wanted = always_needed(self.pattern.values if roots is None else roots, self.reductions | set(known))
         for node in self.nodes:
-            if self.levels[id(node)] is level and id(node) in only and id(node) not in values:
+            if self.levels[id(node)] is level and id(node) in wanted:
                 if is_rare(node):
                     values[id(node)] = self._rare_selection(node, lanes, values)
                 elif node.operation is Operation.SOURCE:

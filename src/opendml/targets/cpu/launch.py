@@ -126,6 +126,9 @@ def _pattern(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
         _access_pattern(access, nest, len(kernel.loads) + position, mode, True)
         for position, access in enumerate(kernel.stores)
     )
+    # Loops start at the boundary of a vector in one store. Others may lie differently.
+    streams = next((position for position, store in enumerate(stores) if store.streamed), None)
+    stores = tuple(replace(store, streamed=position == streams) for position, store in enumerate(stores))
     in_order = mode.columns or all(
         _in_order(nest, number) for number, load in enumerate(kernel.loads) if load.buffer is None
     )

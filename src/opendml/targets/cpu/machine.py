@@ -1,13 +1,14 @@
-"""What this processor offers: vector width, caches, threads."""
+"""What this processor offers: vector width, caches."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import llvmlite.binding as llvm
+
+from opendml.errors import Unsupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +24,25 @@ class Machine:
     last_cache_bytes: int
 
 
+_NEEDED = {"fma": "FMA", "f16c": "F16C"}
+"""Features without which LLVM calls library functions for single instructions, which no library need have."""
+
+
 @cache
 def machine() -> Machine:
-    """This machine."""
+    """This machine.
+
+    Raises:
+        Unsupported: an x86 processor without FMA or F16C.
+    """
     features = llvm.get_host_cpu_features()
+    if llvm.get_process_triple().startswith("x86_64"):
+        missing = [name for feature, name in _NEEDED.items() if not features.get(feature)]
+        if missing:
+            raise Unsupported(
+                f"cpu: this processor has no {' and no '.join(missing)}, which x86-64 processors have "
+                'from 2013 on; use the device "reference"'
+            )
     vector_bytes = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
     return Machine(
         llvm.get_host_cpu_name(),
@@ -36,11 +52,6 @@ def machine() -> Machine:
         _cache_bytes(2) or 512 * 1024,
         _cache_bytes(3) or 16 * 1024 * 1024,
     )
-
-
-def available_threads() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _cache_bytes(level: int) -> int | None:

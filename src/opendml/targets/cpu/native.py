@@ -3,36 +3,69 @@ waking.
 
 A job is an array of 64-bit words:
 
-    0 number of launches   1 threads that may take part   2.. reserved up to HEADER
+    0 number of launches   1 threads that may take part   2 PATIENCE: milliseconds; 0: no end
+    3 launch and 4 item at which a lone caller goes on    5 STATE: 0, or how the caller paused: ALONE, SHARED
+    8 ROOM: buffer, 9 offset and 10 bytes of a thread's room for values of its own    .. reserved up to HEADER
     per launch, LAUNCH words: function, parameters, first item, items, grain, ..., next item (NEXT), items
     done (DONE)
 
 Threads claim items by adding to NEXT and report them by adding to DONE; a launch is over when DONE reaches
-its items, whoever
-worked on them. So a thread that comes late, or never, delays nobody. A pool holds one job at a time: a caller
-that finds it taken
-does its work alone. Workers spin for a while on the pool's epoch, then sleep in the system until it changes.
+its items, whoever worked on them. So a thread that comes late, or never, delays nobody. A pool holds one job
+at a time: a caller that finds it taken does its work alone. Workers spin for a while on the pool's epoch,
+then sleep in the system until it changes.
+
+A caller whose patience ends returns between two claims, so that the interpreter can handle signals, and goes
+on with `go_on`; meanwhile the workers work on, and the pool stays taken. `cancel` instead claims all that is
+left, the last launch first, and reports it as done: then every thread finds its way out by itself.
+
+Kernels run in the default floating-point mode, whatever the caller's is: a mode belongs to a thread, and who
+computes an item must not matter.
 """
 
 from __future__ import annotations
 
 import sys
 
-HEADER = 8
+HEADER = 16
 LAUNCH = 24
 NEXT = 8
 DONE = 16
 
+PATIENCE = 2
+ROOM = 8
+
+FINISHED = 0
+"""What `begin` and `go_on` return: all is done; the caller's patience is at its end; the process is a fork's
+child that has to start workers before it begins; or it became one while the caller paused, and what workers
+had claimed is lost."""
+PAUSED = 1
+WORKERS_MISSING = 2
+WORK_LOST = 3
+
 POOL_WORDS = 64
-"""Words of a pool: 0 lock, 8 epoch, 16 job, 24 visitors, 32 sleepers, 40 stop, 48 buffers; a cache line
-apart."""
+"""Words of a pool: 0 lock, 8 epoch, 16 job, 24 visitors, 32 sleepers, 40 stop, 48 buffers, 56 whether workers
+are missing (MISSING); a cache line apart."""
+MISSING = 56
+
 
 _SPINS = 6000
 """Turns for which an idle worker waits for new work before it sleeps: some tens of microseconds."""
-_PATIENCE = 1000
+_WAITING = 1000
 """Turns for which a thread waits for another that holds work before it offers its processor to it."""
 
 _SLEEP_LINUX = """
+declare i32 @clock_gettime(i32, ptr)
+define private i64 @milliseconds() {
+  %time = alloca [2 x i64]
+  %r = call i32 @clock_gettime(i32 6, ptr %time)
+  %s = load i64, ptr %time
+  %pn = getelementptr i64, ptr %time, i64 1
+  %n = load i64, ptr %pn
+  %a = mul i64 %s, 1000
+  %b = sdiv i64 %n, 1000000
+  %now = add i64 %a, %b
+  ret i64 %now
+}
 declare i32 @sched_yield()
 define private void @give_way() {
   %r = call i32 @sched_yield()
@@ -50,6 +83,12 @@ define private void @wake_all(ptr %word) {
 """
 
 _SLEEP_DARWIN = """
+declare i64 @clock_gettime_nsec_np(i32)
+define private i64 @milliseconds() {
+  %n = call i64 @clock_gettime_nsec_np(i32 5)
+  %now = udiv i64 %n, 1000000
+  ret i64 %now
+}
 declare i32 @sched_yield()
 define private void @give_way() {
   %r = call i32 @sched_yield()
@@ -69,6 +108,11 @@ define private void @wake_all(ptr %word) {
 """
 
 _SLEEP_WINDOWS = """
+declare i64 @GetTickCount64()
+define private i64 @milliseconds() {
+  %now = call i64 @GetTickCount64()
+  ret i64 %now
+}
 declare i32 @SwitchToThread()
 define private void @give_way() {
   %r = call i32 @SwitchToThread()
@@ -91,7 +135,7 @@ define private void @wake_all(ptr %word) {
 _RUNTIME = """
 define private void @wait_a_turn(i32 %turn) {
   call void @relax()
-  %impatient = icmp ugt i32 %turn, {PATIENCE}
+  %impatient = icmp ugt i32 %turn, {WAITING}
   br i1 %impatient, label %offer, label %back
 offer:
   call void @give_way()
@@ -100,13 +144,63 @@ back:
   ret void
 }
 
-define private void @run_alone(ptr %job, ptr %buffers) {
+define private ptr @room(ptr %job, ptr %buffers, i64 %index) {
+  %pb = getelementptr i64, ptr %job, i64 {ROOM}
+  %buffer = load i64, ptr %pb
+  %pa = getelementptr ptr, ptr %buffers, i64 %buffer
+  %arena = load ptr, ptr %pa
+  %po = getelementptr i64, ptr %pb, i64 1
+  %offset = load i64, ptr %po
+  %ps = getelementptr i64, ptr %pb, i64 2
+  %size = load i64, ptr %ps
+  %before = mul i64 %size, %index
+  %at = add i64 %offset, %before
+  %room = getelementptr i8, ptr %arena, i64 %at
+  ret ptr %room
+}
+
+define private i64 @deadline(ptr %job) {
+entry:
+  %pp = getelementptr i64, ptr %job, i64 {PATIENCE}
+  %patience = load i64, ptr %pp
+  %endless = icmp eq i64 %patience, 0
+  br i1 %endless, label %never, label %some
+never:
+  ret i64 -1
+some:
+  %now = call i64 @milliseconds()
+  %then = add i64 %now, %patience
+  ret i64 %then
+}
+
+define private i1 @is_over(i64 %deadline) {
+entry:
+  %endless = icmp eq i64 %deadline, -1
+  br i1 %endless, label %no, label %look
+no:
+  ret i1 false
+look:
+  %now = call i64 @milliseconds()
+  %over = icmp uge i64 %now, %deadline
+  ret i1 %over
+}
+
+define private i32 @run_alone(ptr %job, ptr %buffers) {
 entry:
   %launches = load i64, ptr %job
   %head = getelementptr i64, ptr %job, i64 {HEADER}
+  %pk = getelementptr i64, ptr %job, i64 3
+  %k0 = load i64, ptr %pk
+  %pa = getelementptr i64, ptr %job, i64 4
+  %a0 = load i64, ptr %pa
+  %px = getelementptr i64, ptr %job, i64 5
+  %room = call ptr @room(ptr %job, ptr %buffers, i64 0)
+  %deadline = call i64 @deadline(ptr %job)
+  %endless = icmp eq i64 %deadline, -1
   br label %test
 test:
-  %k = phi i64 [ 0, %entry ], [ %k1, %body ]
+  %k = phi i64 [ %k0, %entry ], [ %k1, %over ]
+  %begun = phi i64 [ %a0, %entry ], [ 0, %over ]
   %more = icmp ult i64 %k, %launches
   br i1 %more, label %body, label %out
 body:
@@ -119,18 +213,43 @@ body:
   %first = load i64, ptr %pf
   %pi = getelementptr i64, ptr %launch, i64 3
   %items = load i64, ptr %pi
-  %end = add i64 %first, %items
-  call void %function(i64 %first, i64 %end, ptr %parameters, ptr %buffers)
+  %pg = getelementptr i64, ptr %launch, i64 4
+  %grain = load i64, ptr %pg
+  %step = select i1 %endless, i64 %items, i64 %grain
+  br label %next
+next:
+  %at = phi i64 [ %begun, %body ], [ %stop, %look ]
+  %left = icmp ult i64 %at, %items
+  br i1 %left, label %work, label %over
+work:
+  %upto = add i64 %at, %step
+  %within = icmp ult i64 %upto, %items
+  %stop = select i1 %within, i64 %upto, i64 %items
+  %from = add i64 %first, %at
+  %to = add i64 %first, %stop
+  call void %function(i64 %from, i64 %to, ptr %parameters, ptr %buffers, ptr %room)
+  br label %look
+look:
+  %late = call i1 @is_over(i64 %deadline)
+  br i1 %late, label %pause, label %next
+pause:
+  store i64 %k, ptr %pk
+  store i64 %stop, ptr %pa
+  store i64 {ALONE}, ptr %px
+  ret i32 {PAUSED}
+over:
   %k1 = add i64 %k, 1
   br label %test
 out:
-  ret void
+  store i64 0, ptr %px
+  ret i32 {FINISHED}
 }
 
-define private void @run_shared(ptr %job, ptr %buffers) {
+define private i1 @run_shared(ptr %job, ptr %buffers, i64 %index, i64 %deadline) {
 entry:
   %launches = load i64, ptr %job
   %head = getelementptr i64, ptr %job, i64 {HEADER}
+  %room = call ptr @room(ptr %job, ptr %buffers, i64 %index)
   br label %test
 test:
   %k = phi i64 [ 0, %entry ], [ %k1, %over ]
@@ -161,16 +280,19 @@ work:
   %stop = select i1 %within, i64 %upto, i64 %items
   %from = add i64 %first, %claimed
   %to = add i64 %first, %stop
-  call void %function(i64 %from, i64 %to, ptr %parameters, ptr %buffers)
+  call void %function(i64 %from, i64 %to, ptr %parameters, ptr %buffers, ptr %room)
   %count = sub i64 %stop, %claimed
   %before = atomicrmw add ptr %done, i64 %count release
-  br label %claim
+  %late = call i1 @is_over(i64 %deadline)
+  br i1 %late, label %pause, label %claim
+pause:
+  ret i1 false
 wait:
-  %turn = phi i32 [ 0, %claim ], [ %turn1, %pause ]
+  %turn = phi i32 [ 0, %claim ], [ %turn1, %again ]
   %finished = load atomic i64, ptr %done acquire, align 8
   %all = icmp uge i64 %finished, %items
-  br i1 %all, label %over, label %pause
-pause:
+  br i1 %all, label %over, label %again
+again:
   %turn1 = add i32 %turn, 1
   call void @wait_a_turn(i32 %turn)
   br label %wait
@@ -178,22 +300,68 @@ over:
   %k1 = add i64 %k, 1
   br label %test
 out:
-  ret void
+  ret i1 true
 }
 
-define void @dispatch_alone(ptr %job, ptr %buffers) {
-  call void @run_alone(ptr %job, ptr %buffers)
-  ret void
-}
-
-define void @dispatch_shared(ptr %job, ptr %buffers, ptr %pool) {
+define private void @give_back(ptr %pool) {
 entry:
+  %pj = getelementptr i64, ptr %pool, i64 16
+  store atomic ptr null, ptr %pj seq_cst, align 8
+  %pv = getelementptr i64, ptr %pool, i64 24
+  br label %leave
+leave:
+  %turn = phi i32 [ 0, %entry ], [ %turn1, %linger ]
+  %visitors = load atomic i64, ptr %pv seq_cst, align 8
+  %empty = icmp eq i64 %visitors, 0
+  br i1 %empty, label %unlock, label %linger
+linger:
+  %turn1 = add i32 %turn, 1
+  call void @wait_a_turn(i32 %turn)
+  br label %leave
+unlock:
+  store atomic i64 0, ptr %pool release, align 8
+  ret void
+}
+
+define private i32 @share(ptr %job, ptr %buffers, ptr %pool) {
+entry:
+  %px = getelementptr i64, ptr %job, i64 5
+  store i64 {SHARED}, ptr %px
+  %deadline = call i64 @deadline(ptr %job)
+  %finished = call i1 @run_shared(ptr %job, ptr %buffers, i64 0, i64 %deadline)
+  br i1 %finished, label %over, label %pause
+pause:
+  ret i32 {PAUSED}
+over:
+  call void @give_back(ptr %pool)
+  store i64 0, ptr %px
+  ret i32 {FINISHED}
+}
+
+define private i32 @run(ptr %job, ptr %buffers, ptr %pool) {
+entry:
+  %pt = getelementptr i64, ptr %job, i64 1
+  %threads = load i64, ptr %pt
+  %several = icmp ugt i64 %threads, 1
+  br i1 %several, label %ask, label %alone
+ask:
+  %pm = getelementptr i64, ptr %pool, i64 {MISSING}
+  %missing = load i64, ptr %pm
+  %none = icmp ne i64 %missing, 0
+  br i1 %none, label %refuse, label %take
+refuse:
+  ret i32 {WORKERS_MISSING}
+take:
   %lock = cmpxchg ptr %pool, i64 0, i64 1 acquire monotonic
   %free = extractvalue { i64, i1 } %lock, 1
   br i1 %free, label %prepare, label %alone
 alone:
-  call void @run_alone(ptr %job, ptr %buffers)
-  ret void
+  %pk = getelementptr i64, ptr %job, i64 3
+  store i64 0, ptr %pk
+  %pa = getelementptr i64, ptr %job, i64 4
+  store i64 0, ptr %pa
+  %r = call i32 @run_alone(ptr %job, ptr %buffers)
+  ret i32 %r
 prepare:
   %launches = load i64, ptr %job
   br label %reset
@@ -221,26 +389,89 @@ publish:
   %ps = getelementptr i64, ptr %pool, i64 32
   %sleepers = load atomic i64, ptr %ps seq_cst, align 8
   %asleep = icmp ne i64 %sleepers, 0
-  br i1 %asleep, label %wake, label %run
+  br i1 %asleep, label %wake, label %start
 wake:
   call void @wake_all(ptr %pe)
-  br label %run
-run:
-  call void @run_shared(ptr %job, ptr %buffers)
-  store atomic ptr null, ptr %pj seq_cst, align 8
-  %pv = getelementptr i64, ptr %pool, i64 24
-  br label %leave
+  br label %start
+start:
+  %s = call i32 @share(ptr %job, ptr %buffers, ptr %pool)
+  ret i32 %s
+}
+
+define void @dispatch_alone(ptr %job, ptr %buffers) {
+  %mode = call i64 @set_default_mode()
+  %r = call i32 @run_alone(ptr %job, ptr %buffers)
+  call void @restore_mode(i64 %mode)
+  ret void
+}
+
+define i32 @begin(ptr %job, ptr %buffers, ptr %pool) {
+  %mode = call i64 @set_default_mode()
+  %r = call i32 @run(ptr %job, ptr %buffers, ptr %pool)
+  call void @restore_mode(i64 %mode)
+  ret i32 %r
+}
+
+define i32 @go_on(ptr %job, ptr %buffers, ptr %pool) {
+entry:
+  %px = getelementptr i64, ptr %job, i64 5
+  %state = load i64, ptr %px
+  %mode = call i64 @set_default_mode()
+  %lone = icmp eq i64 %state, {ALONE}
+  br i1 %lone, label %alone, label %together
+together:
+  %taken = load atomic i64, ptr %pool monotonic, align 8
+  %ours = icmp ne i64 %taken, 0
+  br i1 %ours, label %shared, label %lost
+alone:
+  %a = call i32 @run_alone(ptr %job, ptr %buffers)
+  br label %out
+shared:
+  %s = call i32 @share(ptr %job, ptr %buffers, ptr %pool)
+  br label %out
+lost:
+  store i64 0, ptr %px
+  br label %out
+out:
+  %r = phi i32 [ %a, %alone ], [ %s, %shared ], [ {WORK_LOST}, %lost ]
+  call void @restore_mode(i64 %mode)
+  ret i32 %r
+}
+
+define void @cancel(ptr %job, ptr %pool) {
+entry:
+  %px = getelementptr i64, ptr %job, i64 5
+  %state = load i64, ptr %px
+  store i64 0, ptr %px
+  %shared = icmp eq i64 %state, {SHARED}
+  br i1 %shared, label %prepare, label %out
+prepare:
+  %launches = load i64, ptr %job
+  br label %test
+test:
+  %k = phi i64 [ %launches, %prepare ], [ %k1, %take ], [ %k1, %report ]
+  %more = icmp ne i64 %k, 0
+  br i1 %more, label %take, label %leave
+take:
+  %k1 = sub i64 %k, 1
+  %skip = mul i64 %k1, {LAUNCH}
+  %at = add i64 %skip, {HEADER}
+  %launch = getelementptr i64, ptr %job, i64 %at
+  %pi = getelementptr i64, ptr %launch, i64 3
+  %items = load i64, ptr %pi
+  %next = getelementptr i64, ptr %launch, i64 {NEXT}
+  %claimed = atomicrmw xchg ptr %next, i64 4611686018427387904 monotonic
+  %left = icmp ult i64 %claimed, %items
+  br i1 %left, label %report, label %test
+report:
+  %done = getelementptr i64, ptr %launch, i64 {DONE}
+  %count = sub i64 %items, %claimed
+  %before = atomicrmw add ptr %done, i64 %count release
+  br label %test
 leave:
-  %turn = phi i32 [ 0, %run ], [ %turn1, %linger ]
-  %visitors = load atomic i64, ptr %pv seq_cst, align 8
-  %empty = icmp eq i64 %visitors, 0
-  br i1 %empty, label %unlock, label %linger
-linger:
-  %turn1 = add i32 %turn, 1
-  call void @wait_a_turn(i32 %turn)
-  br label %leave
-unlock:
-  store atomic i64 0, ptr %pool release, align 8
+  call void @give_back(ptr %pool)
+  br label %out
+out:
   ret void
 }
 
@@ -252,6 +483,7 @@ entry:
   %ps = getelementptr i64, ptr %pool, i64 32
   %pt = getelementptr i64, ptr %pool, i64 40
   %pb = getelementptr i64, ptr %pool, i64 48
+  %mode = call i64 @set_default_mode()
   br label %idle
 idle:
   %seen = phi i32 [ 0, %entry ], [ %epoch, %return ], [ %seen, %sleep ]
@@ -287,7 +519,7 @@ join:
   br i1 %wanted, label %share, label %return
 share:
   %buffers = load ptr, ptr %pb
-  call void @run_shared(ptr %job, ptr %buffers)
+  %finished = call i1 @run_shared(ptr %job, ptr %buffers, i64 %index, i64 -1)
   br label %return
 return:
   %v1 = atomicrmw sub ptr %pv, i64 1 seq_cst
@@ -297,19 +529,86 @@ out:
 }
 """
 
-_RELAX = {
-    "x86_64": "declare void @llvm.x86.sse2.pause()\ndefine private void @relax() alwaysinline {\n"
-    "  call void @llvm.x86.sse2.pause()\n  ret void\n}\n",
-    "aarch64": "declare void @llvm.aarch64.hint(i32)\ndefine private void @relax() alwaysinline {\n"
-    "  call void @llvm.aarch64.hint(i32 1)\n  ret void\n}\n",
+_X86 = """
+declare void @llvm.x86.sse2.pause()
+define private void @relax() alwaysinline {
+  call void @llvm.x86.sse2.pause()
+  ret void
 }
-_RELAX["arm64"] = _RELAX["aarch64"]
+declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+define private i64 @set_default_mode() {
+entry:
+  %word = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %word)
+  %old = load i32, ptr %word
+  %wide = zext i32 %old to i64
+  %controls = and i32 %old, 65472
+  %usual = icmp eq i32 %controls, 8064
+  br i1 %usual, label %out, label %change
+change:
+  store i32 8064, ptr %word
+  call void @llvm.x86.sse.ldmxcsr(ptr %word)
+  br label %out
+out:
+  ret i64 %wide
+}
+define private void @restore_mode(i64 %mode) {
+entry:
+  %word = alloca i32
+  %old = trunc i64 %mode to i32
+  %controls = and i32 %old, 65472
+  %usual = icmp eq i32 %controls, 8064
+  br i1 %usual, label %out, label %change
+change:
+  store i32 %old, ptr %word
+  call void @llvm.x86.sse.ldmxcsr(ptr %word)
+  br label %out
+out:
+  ret void
+}
+"""
+
+_ARM = """
+declare void @llvm.aarch64.hint(i32)
+define private void @relax() alwaysinline {
+  call void @llvm.aarch64.hint(i32 1)
+  ret void
+}
+declare i64 @llvm.aarch64.get.fpcr()
+declare void @llvm.aarch64.set.fpcr(i64)
+define private i64 @set_default_mode() {
+entry:
+  %old = call i64 @llvm.aarch64.get.fpcr()
+  %usual = icmp eq i64 %old, 0
+  br i1 %usual, label %out, label %change
+change:
+  call void @llvm.aarch64.set.fpcr(i64 0)
+  br label %out
+out:
+  ret i64 %old
+}
+define private void @restore_mode(i64 %mode) {
+entry:
+  %usual = icmp eq i64 %mode, 0
+  br i1 %usual, label %out, label %change
+change:
+  call void @llvm.aarch64.set.fpcr(i64 %mode)
+  br label %out
+out:
+  ret void
+}
+"""
+_PROCESSORS = {"x86_64": _X86, "aarch64": _ARM, "arm64": _ARM}
+"""Waiting a little, and the floating-point mode: rounding to nearest, with denormals, without exceptions."""
 _FUTEX = {"x86_64": "202", "aarch64": "98"}
+
+FUNCTIONS = ("dispatch_alone", "begin", "go_on", "cancel", "work")
 
 
 def runtime_assembly(triple: str) -> str:
-    """The functions dispatch_alone(job, buffers), dispatch_shared(job, buffers, pool) and work(pool,
-    index)."""
+    """The functions of FUNCTIONS: dispatch_alone(job, buffers) for a job without patience, begin(job,
+    buffers, pool), go_on(job, buffers, pool), cancel(job, pool) and work(pool, index)."""
     architecture = triple.split("-")[0]
     if sys.platform == "darwin":
         sleep = _SLEEP_DARWIN
@@ -322,10 +621,19 @@ def runtime_assembly(triple: str) -> str:
         "LAUNCH": LAUNCH,
         "NEXT": NEXT,
         "DONE": DONE,
+        "PATIENCE": PATIENCE,
+        "ROOM": ROOM,
+        "MISSING": MISSING,
+        "ALONE": 1,
+        "SHARED": 2,
+        "FINISHED": FINISHED,
+        "PAUSED": PAUSED,
+        "WORKERS_MISSING": WORKERS_MISSING,
+        "WORK_LOST": WORK_LOST,
         "SPINS": _SPINS,
-        "PATIENCE": _PATIENCE,
+        "WAITING": _WAITING,
     }
     body = _RUNTIME
     for name, value in numbers.items():
         body = body.replace("{" + name + "}", str(value))
-    return f'target triple = "{triple}"\n' + _RELAX[architecture] + sleep + body
+    return f'target triple = "{triple}"\n' + _PROCESSORS[architecture] + sleep + body

@@ -11,7 +11,7 @@ from opendml.program.node import Node, ordered
 from opendml.program.scalar_type import ScalarType
 
 TILE = 512
-"""Groups in a tile of columns, at most; their states and statistics live on the stack."""
+"""Groups in a tile of columns, at most; their states and statistics live in the thread's room."""
 WIDE_TILE = 2048
 """The same where elements are read once: the wider the better for the memory."""
 
@@ -142,9 +142,8 @@ class Pattern:
 
 class Parameters:
     """Positions in a kernel's parameters: 64-bit integers, first those below, then the counts of the group
-    and row loops, then
-    for each access (loads, then stores) its buffer, offset, inner stride, group strides and row strides, all
-    in bytes."""
+    and row loops, then for each access (loads, then stores) its buffer, offset, inner stride, group strides
+    and row strides, all in bytes."""
 
     INNER = 0
     """Steps of the innermost loop."""

@@ -5,15 +5,19 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from functools import cache
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from opendml.targets.cpu.engine import runtime_addresses
-from opendml.targets.cpu.native import POOL_WORDS
+from opendml.errors import Unsupported
+from opendml.targets.cpu.engine import compiling, runtime_addresses
+from opendml.targets.cpu.native import MISSING, POOL_WORDS, WORK_LOST, WORKERS_MISSING
 
-_Dispatch = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-_DispatchShared = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+_Alone = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+_Turn = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+_Cancel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _Work = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
 
 
@@ -23,35 +27,88 @@ class Pool:
 
     def __init__(self) -> None:
         addresses = runtime_addresses()
-        self.dispatch_alone = _Dispatch(addresses["dispatch_alone"])
-        self.dispatch_shared = _DispatchShared(addresses["dispatch_shared"])
-        self._work = _Work(addresses["work"])
+        self._dispatch_alone = _Alone(addresses["dispatch_alone"])
+        self._begin, self._go_on = _Turn(addresses["begin"]), _Turn(addresses["go_on"])
+        self._cancel, self._work = _Cancel(addresses["cancel"]), _Work(addresses["work"])
         self._state = np.zeros(POOL_WORDS + 8, np.int64)
         # Aligned to a cache line, so that the words that threads contend for lie on lines of their own.
-        self.address = -(-self._state.ctypes.data // 64) * 64
-        self.reset()
+        first = -self._state.ctypes.data % 64 // self._state.itemsize
+        self._words = self._state[first : first + POOL_WORDS]
+        self._address = self._words.ctypes.data
+        self._wanted = self._workers = 0
+        self._lock = threading.Lock()
 
-    def reset(self) -> None:
-        """Makes the pool empty. After a fork the child has none of the workers, and its copy of the state may
-        be
-        mid-job; instances hold the address, so that it stays."""
-        self._state[:] = 0
+    def forget(self) -> None:
+        """Makes the pool empty in the child of a fork, which has none of the workers; its copy of the state
+        may be mid-job. Instances hold the address, so that it stays. The next shared dispatch starts
+        workers."""
+        self._words[:] = 0
+        self._words[MISSING] = self._wanted > 0
         self._workers = 0
         self._lock = threading.Lock()
 
-    def start(self, workers: int) -> None:
-        """Makes sure that so many workers run."""
+    def start(self, workers: int = 0) -> None:
+        """Makes sure that so many workers run, and as many as were ever asked for; fewer where the system
+        gives no more threads."""
         with self._lock:
-            while self._workers < workers:
+            self._wanted = max(self._wanted, workers)
+            self._words[MISSING] = 0
+            while self._workers < self._wanted:
+                arguments = (self._address, self._workers + 1)
+                thread = threading.Thread(target=self._work, args=arguments, name="opendml", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:
+                    return
                 self._workers += 1
-                arguments = (self.address, self._workers)
-                threading.Thread(target=self._work, args=arguments, name="opendml", daemon=True).start()
+
+    def short_dispatch(self, job: Any, buffers: Any) -> Callable[[], object]:
+        """A function that runs a job without patience in the calling thread."""
+        return partial(self._dispatch_alone, job, buffers)
+
+    def dispatch(self, job: Any, buffers: Any) -> Callable[[], object]:
+        """A function that runs a job with the workers. Where it takes long, the interpreter handles signals
+        meanwhile; an exception that one raises ends the job between two items."""
+        begin, go_on, cancel = self._begin, self._go_on, self._cancel
+        state = ctypes.c_void_p(self._address)
+
+        def dispatch() -> None:
+            try:
+                result = begin(job, buffers, state)
+                while result:
+                    if result == WORKERS_MISSING:
+                        self.start()
+                        result = begin(job, buffers, state)
+                    elif result == WORK_LOST:
+                        raise Unsupported(
+                            "cpu: the process forked while it handled a signal within a dispatch, which the "
+                            "child cannot go on with; dispatch again there"
+                        )
+                    else:
+                        result = go_on(job, buffers, state)
+            except BaseException:
+                cancel(job, state)
+                raise
+
+        return dispatch
 
 
-@cache
+_pool: Pool | None = None
+
+
 def pool() -> Pool:
     """The pool of this process."""
-    result = Pool()
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=result.reset)
-    return result
+    global _pool
+    if _pool is None:
+        with compiling:
+            _pool = _pool or Pool()
+    return _pool
+
+
+def _forget_workers() -> None:
+    if _pool is not None:
+        _pool.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_workers)

@@ -34,7 +34,7 @@ class RowCode(GroupCode):
         kept: _Kept = {}
         values: Values = {}
         for number, stage in enumerate(self.passes):
-            rooms = [[self._room(part) for part in accumulation.parts] for accumulation in stage]
+            rooms = [[self._slot(part) for part in accumulation.parts] for accumulation in stage]
             with self.walk_groups(first, last) as (group, pointers):
                 known = self._of_group(kept, group, first)
                 self._find_stash(group, first)
@@ -47,8 +47,8 @@ class RowCode(GroupCode):
                 state = [self.builder.load(slot, typ=llvm_type(part, BATCH)) for slot, part in parts]
                 values |= accumulation.results(self.builder, BATCH, state, self.elements)
             found = self.found(number, Level.STATISTIC)
-            values = self.evaluate(Level.STATISTIC, BATCH, [], values, only=found)
-            kept |= self._newly_kept(values, kept)
+            values = self.evaluate(Level.STATISTIC, BATCH, [], values, roots=found.values())
+            kept |= self._put_down(values, {key: node for key, node in found.items() if key not in kept})
         with self.walk_groups(first, last) as (group, pointers):
             self._find_stash(group, first)
             known = self.evaluate(Level.GROUP, 1, pointers, self._of_group(kept, group, first))
@@ -60,8 +60,8 @@ class RowCode(GroupCode):
             size = self.parameter(Parameters.STASHED_BYTES)
             self.stash_origin = self.builder.mul(self.builder.sub(group, first), size)
 
-    def _room(self, type: ScalarType) -> ir.Value:
-        return self.code.local(ir.ArrayType(scalar_llvm_type(type), BATCH))
+    def _slot(self, type: ScalarType) -> ir.Value:
+        return self.code.room(type, BATCH)
 
     def _in_batch(self, slot: ir.Value, group: ir.Value, first: ir.Value, type: ScalarType) -> ir.Value:
         return self.code.offset(slot, self.builder.mul(self.builder.sub(group, first), I64(type.bytes)))
@@ -72,14 +72,13 @@ class RowCode(GroupCode):
             for key, (node, slot) in kept.items()
         }
 
-    def _newly_kept(self, values: Values, kept: _Kept) -> _Kept:
-        """Puts down what groups need of the statistics of the batch and is not there yet."""
-        new: _Kept = {}
-        for key, node in self.kept(Level.STATISTIC).items():
-            if key in values and key not in kept:
-                new[key] = node, self._room(node.type)
-                self.builder.store(splat(self.builder, values[key], BATCH), new[key][1])
-        return new
+    def _put_down(self, values: Values, statistics: dict[int, Node]) -> _Kept:
+        """Keeps statistics of the batch."""
+        kept: _Kept = {}
+        for key, node in statistics.items():
+            kept[key] = node, self._slot(node.type)
+            self.code.store(kept[key][1], splat(self.builder, values[key], BATCH), node.type)
+        return kept
 
     def store_group(self, pointers: Pointers, known: Values) -> None:
         """What is stored once for a group."""
@@ -111,15 +110,15 @@ class RowCode(GroupCode):
         stage, needed = self.passes[number], self.operands[number]
         values = known
         for level in (Level.GROUP, Level.ROW, Level.ELEMENT):
-            values = self.evaluate(level, 1, pointers, values, only=needed)
+            values = self.evaluate(level, 1, pointers, values, roots=needed)
         slots = []
         for accumulation in stage:
             start = accumulation.start(self.builder, 1, self.operand_values(accumulation, 1, values))
             slots.append([self._vectors(accumulation, start) for _ in range(self._at_once(number))])
-        group = self.evaluate(Level.GROUP, 1, pointers, known, only=needed)
+        group = self.evaluate(Level.GROUP, 1, pointers, known, roots=needed)
         with self.walk_units(pointers, first, last) as (row, begin, end):
             self._take_in(
-                number, slots, row, self.evaluate(Level.ROW, 1, row, group, only=needed), begin, end
+                number, slots, row, self.evaluate(Level.ROW, 1, row, group, roots=needed), begin, end
             )
         return [self._folded(*pair) for pair in zip(stage, slots, strict=True)]
 
@@ -240,7 +239,7 @@ class SplitRowCode(RowCode):
                 state = self.read_state(number, accumulation, group, self.chunks)
                 values |= accumulation.results(self.builder, 1, state, self.elements)
             found = self.found(number, Level.STATISTIC)
-            values = self.evaluate(Level.STATISTIC, 1, [], values, only=found)
+            values = self.evaluate(Level.STATISTIC, 1, [], values, roots=found.values())
         return values
 
     def _places(

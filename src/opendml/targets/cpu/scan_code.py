@@ -206,13 +206,13 @@ class ScanColumnCode(_Scan, SplitColumnCode):
             known = self.evaluate(Level.ROW, 1, row_pointers, {})
 
             def step(index: ir.Value, mask: ir.Value | None) -> None:
-                values = known
-                for level in (Level.GROUP, Level.ELEMENT):
-                    only = self.operands[0] | (self.found(0, level) if level is Level.GROUP else set())
-                    values = self.evaluate(level, self.lanes, row_pointers, values, index, mask, only)
+                values = self.evaluate(Level.GROUP, self.lanes, row_pointers, known, index, mask)
+                needed = self.operands[0]
+                values = self.evaluate(Level.ELEMENT, self.lanes, row_pointers, values, index, mask, needed)
                 (before,) = self.state(self.total, index)
                 after = self.taken_in(before, self.operand(values))
-                self.set_state(self.total, index, [after])
+                # Lanes beyond a head that ends at a boundary are visited again.
+                self.set_state(self.total, index, [after], mask)
                 result = before if self.exclusive else after
                 self.store_elements(row_pointers, values, result, index, mask)
 

@@ -37,8 +37,8 @@ def _pointwise(kernel: Kernel, nest: LoopNest) -> Launch:
 
 def _crossed(kernel: Kernel, nest: LoopNest) -> LoopNest | None:
     """The nest with the loop innermost along which the results are contiguous, and as its one row loop the
-    one
-    along which operands are; None where there are no two such loops, or they are too short to be worth it."""
+    one along which operands are; None where there are no two such loops, or they are too short to be worth
+    it."""
     loops = (*nest.groups, nest.inner)
     accesses = (*kernel.loads, *kernel.stores)
     contiguous = [

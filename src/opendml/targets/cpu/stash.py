@@ -1,7 +1,7 @@
 """Elements that the last pass over a group computes and the results need again, kept instead of computed
 twice: the exponentials of a softmax.
 
-They lie on the stack of the thread, in the order of the loops. Where they do is counted like any access: the
+They lie in the thread's room, in the order of the loops. Where they do is counted like any access: the
 last load of the kernel is a counter of bytes.
 """
 

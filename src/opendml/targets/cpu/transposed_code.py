@@ -2,8 +2,8 @@
 to NHWC, say.
 
 An item is a block of both loops. It is worked off in square tiles of vectors: operands that lie across are
-loaded along their own
-loop, transposed in registers and put down, then the rows of the tile are computed like any others.
+loaded along their own loop, transposed in registers and put down, then the rows of the tile are computed like
+any others.
 """
 
 from __future__ import annotations
@@ -30,10 +30,7 @@ class TransposedCode(KernelCode):
         group, across, along = self.code.split(item, [I64(0), self.chunks, self.blocks])
         pointers = self.group_pointers(group)
         values = self.evaluate(Level.GROUP, 1, pointers, {})
-        rooms = {
-            id(node): self.code.local(ir.ArrayType(llvm_type(node.type, self.lanes), self.lanes))
-            for node in self._lying_across()
-        }
+        rooms = {id(node): self.room(node.type, self.lanes * self.lanes) for node in self._lying_across()}
         first_row, last_row = self.chunk_range(across, self.row_counts[0])
         start = self.builder.mul(along, self.block)
         stop = self.code.minimum(self.builder.add(start, self.block), self.inner)

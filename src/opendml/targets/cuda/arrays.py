@@ -23,11 +23,12 @@ from opendml.targets.cuda.device_array import DeviceArray
 from opendml.targets.cuda.driver import device, device_at
 from opendml.targets.memory import TensorMemory
 
-_TYPES = {type.name.lower(): type for type in ScalarType if type.name in TensorDataType.__members__}
+_NUMBERS = {type.name.lower(): type for type in ScalarType if type.name in TensorDataType.__members__}
+_TYPES = _NUMBERS | {"bool": ScalarType.UINT8}
 
 
 class Library(Protocol):
-    """How the arrays of a library are read and made."""
+    """A library's way to read and make arrays."""
 
     is_ordered: bool
     """Whether the library has a current stream, in whose order its arrays are used and freed."""
@@ -57,7 +58,7 @@ class Library(Protocol):
         """A new packed array that `finished` completes, and its address."""
 
     def finished(self, array: Any) -> Any:
-        """What `empty` made, once the work that writes it is on the stream, as an array of the library."""
+        """The array that `empty` made, as one of the library; the work that writes it is on the stream."""
 
 
 class TorchArrays:
@@ -71,7 +72,7 @@ class TorchArrays:
         # What `torch.cuda.current_stream` asks, without the object that it makes.
         self._current = torch._C._cuda_getCurrentRawStream
         self._types = {getattr(torch, name): type for name, type in _TYPES.items() if hasattr(torch, name)}
-        self._dtypes = {type: dtype for dtype, type in self._types.items()}
+        self._dtypes = {type: getattr(torch, name) for name, type in _NUMBERS.items() if hasattr(torch, name)}
         self._devices = [torch.device("cuda", index) for index in range(torch.cuda.device_count())]
 
     def device(self, array: Any) -> int:
@@ -211,7 +212,7 @@ class ExchangedArrays:
 
 
 def library_of(array: Any) -> Library:
-    """How an array is read."""
+    """A way to read an array."""
     kind = type(array)
     library = _libraries.get(kind)
     if library is None:
@@ -220,7 +221,7 @@ def library_of(array: Any) -> Library:
 
 
 def exchanged(array: Any) -> Library:
-    """How an array of any library is read through the protocols alone."""
+    """A way to read an array of any library through the protocols alone."""
     return _exchange(_package(type(array)))
 
 
@@ -292,5 +293,5 @@ def _interfaced(array: Any, stream: int) -> TensorMemory:
 
 def _element(name: str, type: ScalarType | None, given: Any) -> ScalarType:
     if type is None:
-        raise InvalidArgument(f"{name}: elements of {given}; DirectML has {', '.join(_TYPES)}")
+        raise InvalidArgument(f"{name}: elements of {given}; DirectML has {', '.join(_NUMBERS)}")
     return type

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
-from pathlib import Path
 
 from opendml.errors import Unsupported
 from opendml.targets.cuda.pattern import Pattern
 from opendml.targets.cuda.source import kernel_source
-from opendml.targets.object_cache import read_object, write_object
+from opendml.targets.object_cache import compiler_digest, read_object, write_object
 
 
 def cubin_of(pattern: Pattern, architecture: str) -> bytes:
@@ -36,7 +35,7 @@ def compile_source(source: str, architecture: str) -> bytes:
     try:
         from cuda.core import Program, ProgramOptions
     except ImportError as error:
-        raise Unsupported(f"cuda: {error}; `pip install opendml[cuda]` installs what is needed") from error
+        raise Unsupported(f"cuda: {error}; the extra `cuda` of opendml installs what is needed") from error
     options = ProgramOptions(
         std="c++17",
         arch=architecture,
@@ -58,15 +57,5 @@ def _environment() -> str:
     """
     from cuda.bindings import nvrtc
 
-    from opendml.program import vector_math
-
-    sources = sorted(
-        [
-            *Path(__file__).parent.rglob("*.py"),
-            *Path(__file__).parent.rglob("*.cuh"),
-            *Path(vector_math.__file__).parent.glob("*_math.py"),
-        ]
-    )
-    printer = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     _, major, minor = nvrtc.nvrtcVersion()
-    return f"NVRTC {major}.{minor} {printer}"
+    return f"NVRTC {major}.{minor} {compiler_digest('cuda')}"

@@ -57,7 +57,7 @@ class DeviceArray:
 
     @property
     def memory(self) -> TensorMemory:
-        """Where the elements are."""
+        """The memory of the elements."""
         return TensorMemory(self._memory.address, self._layout, True, self, self._device.index)
 
     def copy_from(self, array: np.ndarray[Any, np.dtype[Any]]) -> None:

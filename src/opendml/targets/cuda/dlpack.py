@@ -61,6 +61,7 @@ _TYPES: dict[tuple[int, int], ScalarType] = {
     if type is not ScalarType.BOOLEAN
 }
 _CODES = {type: code for code, type in _TYPES.items()}
+_TYPES[6, 8] = ScalarType.UINT8  # truth values
 
 
 def read(capsule: Any) -> TensorMemory:
@@ -131,7 +132,7 @@ def _packed_steps(sizes: tuple[int, ...]) -> list[int]:
 
 
 _alive: dict[int, tuple[Any, ...]] = {}
-"""What exported tensors point to, by their addresses, until their consumers delete them."""
+"""The objects that exported tensors point to, by their addresses, until their consumers delete them."""
 
 
 def _delete(address: int) -> None:

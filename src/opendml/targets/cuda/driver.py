@@ -38,7 +38,7 @@ def driver_module() -> ModuleType:
     try:
         from cuda.bindings import driver
     except ImportError as error:
-        raise Unsupported(f"cuda: {error}; `pip install opendml[cuda]` installs what is needed") from error
+        raise Unsupported(f"cuda: {error}; the extra `cuda` of opendml installs what is needed") from error
     try:
         result = driver.cuInit(0)[0]
     except RuntimeError as error:
@@ -55,7 +55,7 @@ def driver_module() -> ModuleType:
 
 
 def check(results: tuple[Any, ...], task: str) -> Any:
-    """What a function of the driver returned beside its success.
+    """The value that a function of the driver returned beside its success.
 
     Raises:
         Unsupported: no memory, or code that the driver is too old for.
@@ -104,6 +104,13 @@ def device_at(address: int) -> int:
     return int(check(driver.cuPointerGetAttribute(ordinal, address), "finding the device of an array"))
 
 
+class _Entered(threading.local):
+    """Whether the calling thread has made a device's context current, to stay so. Never by a thread's number:
+    those of threads that have ended are given to new ones."""
+
+    value = False
+
+
 class CudaDevice:
     """A device with its primary context, which other libraries in the process use too."""
 
@@ -130,10 +137,12 @@ class CudaDevice:
             self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
         )
         self._context = check(driver.cuDevicePrimaryCtxRetain(self._handle), "opening a context")
+        self._entered = _Entered()
         self._functions: dict[tuple[bytes, int], Any] = {}
         self._lock = threading.Lock()
         self._retired: deque[tuple[Any, int]] = deque()
         self._retired_bytes = 0
+        self._scratch_pool: Any = None
         with self.current():
             self.stream = check(driver.cuStreamCreate(1), "creating a stream")
             """For work that belongs to no stream of the caller; does not wait for the default stream."""
@@ -151,6 +160,7 @@ class CudaDevice:
         driver = driver_module()
         if self.alone:
             check(driver.cuCtxSetCurrent(self._context), "entering the context")
+            self._entered.value = True
             yield
             return
         check(driver.cuCtxPushCurrent(self._context), "entering the context")
@@ -158,6 +168,12 @@ class CudaDevice:
             yield
         finally:
             driver.cuCtxPopCurrent()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the context is known to be current in the calling thread: once entered, that of the only
+        device stays so."""
+        return self.alone and self._entered.value
 
     def function(self, cubin: bytes, shared_bytes: int) -> Any:
         """The function `kernel` of some machine code, loaded once, for launches with such shared memory."""
@@ -174,6 +190,24 @@ class CudaDevice:
                     check(driver.cuFuncSetAttribute(function, most, shared_bytes), "allowing shared memory")
                 self._functions[cubin, shared_bytes] = function
             return function
+
+    @property
+    def scratch_pool(self) -> Any:
+        """The pool for what dispatches need while they run; it keeps its memory for the next ones."""
+        with self._lock:
+            self._scratch_pool = self._scratch_pool or self._new_pool()
+            return self._scratch_pool
+
+    def _new_pool(self) -> Any:
+        driver = driver_module()
+        properties = driver.CUmemPoolProps()
+        properties.allocType = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+        properties.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+        properties.location.id = self.index
+        pool = check(driver.cuMemPoolCreate(properties), "creating a pool of memory")
+        threshold = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+        check(driver.cuMemPoolSetAttribute(pool, threshold, driver.cuuint64_t(2**64 - 1)), "keeping memory")
+        return pool
 
     def allocate(self, size: int, *, cleared: bool = True) -> Memory:
         """Fresh device memory: `cleared`, it is zero and ready for all streams; else it may only be used in

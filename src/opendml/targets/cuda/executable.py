@@ -16,7 +16,7 @@ from opendml.targets.cuda.compile import cubin_of
 from opendml.targets.cuda.driver import CudaDevice, device
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch
 from opendml.targets.cuda.launcher import launcher
-from opendml.targets.cuda.memory import Memory
+from opendml.targets.cuda.memory import Memory, scratch
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.schedule import schedule
 
@@ -60,6 +60,10 @@ class CudaExecutable:
         """A new instance with nothing bound."""
         return CudaInstance(self, arena)
 
+    def instantiate_without_arena(self) -> CudaInstance:
+        """A new instance with nothing bound, which holds no memory for temporaries."""
+        return ScratchInstance(self) if self.arena_bytes else CudaInstance(self)
+
     def prepare(self, number: int, alignments: tuple[int, ...]) -> PreparedLaunch:
         """The launch of a kernel for accesses that are aligned to so many bytes; made at most once."""
         with self._lock:
@@ -101,8 +105,6 @@ class CudaInstance:
         self._launchers: list[Callable[[], None]] = []
         self._stream = 0
         self._kept: object = None
-        # Of no thread yet.
-        self._thread = -1
 
     def bind(self, buffer: int, address: int) -> None:
         """Sets the address of a tensor's first element, in device memory: inputs first, then outputs."""
@@ -127,13 +129,11 @@ class CudaInstance:
             Unsupported: no memory for what a kernel needs beside the tensors.
             DeviceRemoved: the device failed, maybe in earlier work.
         """
-        # The context stays current in a thread that works with the only device.
-        if self.device.alone and self._thread == threading.get_ident():
+        if self.device.is_current:
             self._launch(stream)
         else:
             with self.device.current():
                 self._launch(stream)
-            self._thread = threading.get_ident()
 
     def prepare(self, stream: int) -> None:
         """Compiles and allocates what the next dispatch on a stream needs.
@@ -150,6 +150,18 @@ class CudaInstance:
         self.prepare(stream)
         for launch in self._launchers:
             launch()
+
+
+class ScratchInstance(CudaInstance):
+    """A program without an arena: every dispatch takes one in the order of its stream, and gives it back."""
+
+    def __init__(self, executable: CudaExecutable) -> None:
+        super().__init__(executable, 0)
+
+    def _launch(self, stream: int) -> None:
+        with scratch(self.device, self._executable.arena_bytes, stream) as address:
+            self.bind(self._executable.arena, address)
+            super()._launch(stream)
 
 
 class StreamInstances:

@@ -6,6 +6,7 @@ import math
 import struct
 
 from opendml.errors import Unsupported
+from opendml.program.narrow import is_narrow
 from opendml.program.node import COMPARISONS, Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.near_division import NEAR
@@ -61,7 +62,7 @@ _FUNCTIONS = {
     Operation.FLOOR: "round_down",
     Operation.TRUNCATE: "cut_off",
 }
-"""Of floats; kernels/common.cuh, exact.cuh and narrow.cuh have them."""
+"""Functions of floats by operation; kernels/common.cuh and quotients.cuh have them."""
 
 _INTEGER_FUNCTIONS = {
     Operation.DIVIDE: "quotient",
@@ -126,11 +127,17 @@ def expression(node: Node, operands: list[str]) -> str:
         if operation is Operation.NEGATE:
             return f"-{operands[0]}"
         if operation in _FUNCTIONS:
-            prefix = "near_" if node.attribute == NEAR else ""
-            return f"{prefix}{_FUNCTIONS[operation]}({', '.join(operands)})"
+            return f"{_prefix(node)}{_FUNCTIONS[operation]}({', '.join(operands)})"
     if operation in _OPERATORS and computed is not ScalarType.FLOAT16:
         return f"({TYPES[type]})({operands[0]} {_OPERATORS[operation]} {operands[1]})"
     raise Unsupported(f"{operation.name} of {type.name} on CUDA")
+
+
+def _prefix(node: Node) -> str:
+    """What says how exact a quotient must be."""
+    if node.operation is not Operation.DIVIDE:
+        return ""
+    return "narrow_" if is_narrow(node) else "near_" if node.attribute == NEAR else ""
 
 
 def _conversion(value: str, source: ScalarType, target: ScalarType) -> str:

@@ -41,7 +41,7 @@ class GroupPrinter(Printer):
         return "\n\n".join(parts)
 
     def _item(self) -> str:
-        """Where a group starts; of groups side by side, each is an item."""
+        """The start of a group; of groups side by side, each is an item."""
         lines = ["return at_group(p, item);"]
         if self.pattern.columns:
             lines = [

@@ -14,23 +14,23 @@ from opendml.targets.cuda.launch import Nest
 from opendml.targets.cuda.pattern import AccessPattern, Form, Step, reduced
 
 HELD_REGISTERS = 32
-"""In which a thread holds elements."""
+"""Registers, of 4 bytes, in which a thread holds the elements of its groups."""
 _MOST_UNITS = 16
-"""That a thread holds: each costs instructions and a place to remember."""
+"""Greatest number of units that a thread holds: each costs instructions and registers."""
 _LEAST_COLUMN_BYTES, _MOST_COLUMN_BYTES = 64, 256
-"""Of groups side by side in one tile, in each row."""
+"""Least and greatest bytes that the groups side by side in one tile have in each row."""
 _COLUMN_TILE_BYTES = 8 * 1024
-"""Of a tile of groups side by side, about."""
+"""Bytes that a tile of groups side by side has, about."""
 _FOLD_GAIN = 4
-"""How much wider units must be, for columns to be folded."""
+"""Least factor by which folding columns must widen the units to be worth it."""
 _FOLD_LANES = 4
-"""Columns of a thread, at most, where they are folded: each takes registers."""
+"""Greatest number of folded columns that a thread has: each takes registers."""
 _LEAST_FOLD, _MOST_FOLD = 24, 256
-"""Threads side by side there."""
+"""Least and greatest number of threads side by side where columns are folded."""
 _MOST_ROWS, _MOST_ABREAST = 32, 8
-"""Rows, or groups, side by side there, unless more are needed for whole units."""
+"""Greatest number of rows, or groups, side by side in folded columns; more only to make whole units."""
 _ROWS_SHARE = 8
-"""What rows need is kept in shared memory if it takes at most this part of what elements take."""
+"""Values of rows go to shared memory if their bytes, times this, are at most those of the elements."""
 
 
 def widest_units(nest: Nest, alignments: Sequence[int]) -> Nest:

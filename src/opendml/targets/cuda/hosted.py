@@ -92,7 +92,7 @@ class _Copy:
 
     @property
     def address(self) -> int:
-        """Of the tensor's first element, on the device."""
+        """The address of the tensor's first element on the device."""
         return self._memory.address - self._low
 
     def upload(self) -> None:

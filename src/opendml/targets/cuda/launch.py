@@ -13,7 +13,7 @@ from opendml.program.node import Operation, ordered
 from opendml.targets.cuda.pattern import AccessPattern, Form, Pattern, Step, moves_in_group, reduced
 
 VECTOR_BYTES = 16
-"""Of the widest access of a thread."""
+"""Bytes of the widest access of a thread."""
 
 
 @dataclass(frozen=True, slots=True)

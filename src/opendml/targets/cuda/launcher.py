@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -62,7 +61,6 @@ class Recording:
             driver.cuGraphDestroy(graph)
         weakref.finalize(self, driver.cuGraphExecDestroy, self._graph).atexit = False
         self._launch = driver.cuGraphLaunch
-        self._thread = -1
 
     def _captured(self, stream: Any) -> Any:
         driver = driver_module()
@@ -80,13 +78,11 @@ class Recording:
 
     def enqueue(self, stream: Any) -> None:
         """Adds all dispatches to a stream, given by its handle."""
-        # The context stays current in a thread that works with the only device.
-        if self._device.alone and self._thread == threading.get_ident():
+        if self._device.is_current:
             result = self._launch(self._graph, stream)
         else:
             with self._device.current():
                 result = self._launch(self._graph, stream)
-            self._thread = threading.get_ident()
         if result[0]:
             check(result, "replaying a recording")
 

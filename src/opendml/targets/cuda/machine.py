@@ -1,4 +1,4 @@
-"""What a CUDA device offers."""
+"""The properties of a CUDA device that decide about schedules."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ class Machine:
 
     @property
     def architecture(self) -> str:
-        """What NVRTC calls it."""
+        """NVRTC's name of the compute capability, such as "sm_90"."""
         return f"sm_{self.capability}"

@@ -45,6 +45,27 @@ class Memory:
             check(driver_module().cuMemcpyDtoH(target, self.address, size), "copying from the device")
 
 
+@contextmanager
+def scratch(owner: CudaDevice, size: int, stream: int) -> Iterator[int]:
+    """The address of memory that work on a stream may use, which the stream gives back behind it.
+
+    It comes from a pool of the device that keeps what it was given back for later work, so that as much is
+    held as runs at a time. While the stream records a graph, the memory becomes part of that graph.
+
+    Raises:
+        Unsupported: out of memory.
+    """
+    driver = driver_module()
+    handle = driver.CUstream(stream)
+    pointer = check(
+        driver.cuMemAllocFromPoolAsync(size, owner.scratch_pool, handle), f"{size:,} bytes on the device"
+    )
+    try:
+        yield int(pointer)
+    finally:
+        check(driver.cuMemFreeAsync(pointer, handle), "giving memory back")
+
+
 def _allocate(owner: CudaDevice, size: int) -> Any:
     task = f"{size:,} bytes on the device"
     try:

@@ -1,7 +1,7 @@
 """Transcendental functions in FLOAT32 for results that are stored as FLOAT16, out of CUDA's own exponential.
 
-EXPONENTIAL stays: `kernels/narrow.cuh` has it. Relative errors are at most 2^-15, as in `program.half_math`,
-where more is said.
+EXPONENTIAL stays: `kernels/quotients.cuh` has it. Relative errors are at most 2^-15, as in
+`program.half_math`, where more is said.
 """
 
 from __future__ import annotations
@@ -31,6 +31,12 @@ def exponential_minus_one(x: Node) -> Node:
     return select(abs(x) < _SMALL, series, exp(x) - 1.0)
 
 
+def scaled_exponential(x: Node, factor: Node) -> Node:
+    """factor exp(x), where exp(x) may be beyond the range of the type"""
+    root = exp(x * 0.5)
+    return factor * root * root
+
+
 def hyperbolic_tangent(x: Node) -> Node:
     """tanh(x) = (t - 1) / (t + 1) for t = exp(2 x)"""
     growth = exp(minimum(x + x, 40.0))
@@ -55,6 +61,7 @@ def gaussian_error_linear_unit(x: Node) -> Node:
 
 _EXPANSIONS: dict[Operation, Callable[..., Node]] = {
     Operation.EXPONENTIAL_MINUS_ONE: exponential_minus_one,
+    Operation.SCALED_EXPONENTIAL: scaled_exponential,
     Operation.HYPERBOLIC_TANGENT: hyperbolic_tangent,
     Operation.LOGARITHM_ONE_PLUS_EXPONENTIAL: logarithm_one_plus_exponential,
     Operation.GAUSSIAN_ERROR_LINEAR_UNIT: gaussian_error_linear_unit,

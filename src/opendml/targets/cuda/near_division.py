@@ -1,6 +1,7 @@
-"""Quotients within mathematical functions, whose divisors are tame: no need of IEEE's division there.
+"""Quotients within mathematical functions that need not be IEEE's: of tame divisors, and of narrow functions.
 
-`kernels/exact.cuh` has what is printed for them: a reciprocal and one correction, within 1 ULP.
+`kernels/quotients.cuh` has what is printed for them: for tame divisors a reciprocal and one correction,
+within 1 ULP.
 """
 
 from __future__ import annotations
@@ -10,18 +11,16 @@ from opendml.program.scalar_type import ScalarType
 
 NEAR = 1
 """The attribute of such a quotient."""
-_TAME = frozenset({Operation.HYPERBOLIC_TANGENT, Operation.GAUSSIAN_ERROR_LINEAR_UNIT})
+TAME = frozenset({Operation.HYPERBOLIC_TANGENT, Operation.GAUSSIAN_ERROR_LINEAR_UNIT})
 """Functions that divide by numbers from 1 to 2^100 alone."""
 
 
-def with_near_quotients(function: Node, expansion: Node) -> Node:
-    """The expansion of a function, its own quotients marked."""
-    if function.operation not in _TAME:
-        return expansion
+def with_quotients(function: Node, expansion: Node, attribute: int) -> Node:
+    """The expansion of a function, its own quotients marked with an attribute."""
     changed = {id(operand): operand for operand in function.operands}
     for node in ordered([expansion], frozenset(changed)):
         operands = tuple(changed[id(operand)] for operand in node.operands)
         is_quotient = node.operation is Operation.DIVIDE and node.type is ScalarType.FLOAT32
-        attribute = NEAR if is_quotient else node.attribute
-        changed[id(node)] = Node(node.operation, node.type, node.sizes, operands, attribute)
+        own = attribute if is_quotient else node.attribute
+        changed[id(node)] = Node(node.operation, node.type, node.sizes, operands, own)
     return changed[id(expansion)]

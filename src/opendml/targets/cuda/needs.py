@@ -1,14 +1,15 @@
-"""What of a kernel is needed where: its values expanded, and told apart by how often they change."""
+"""The values that a kernel needs at each level: expanded, and told apart by how often they change."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from opendml.program import vector_math
+from opendml.program.narrow import NARROW, is_narrow
 from opendml.program.node import FUNCTIONS, REDUCTIONS, SCANS, Node, Operation, ordered, rebuild
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda import narrow_math
-from opendml.targets.cuda.near_division import with_near_quotients
+from opendml.targets.cuda.near_division import NEAR, TAME, with_quotients
 from opendml.targets.cuda.pattern import AccessPattern, Level, Mode, Pattern, reduced
 
 
@@ -19,8 +20,9 @@ class Needs:
 
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
-        self.narrow = all(store.type is ScalarType.FLOAT16 for store in pattern.stores)
-        self.values = rebuild(pattern.values, self._expanded)
+        self.narrow = all(each.type is ScalarType.FLOAT16 for each in (*pattern.loads, *pattern.stores))
+        """Whether only FLOAT16 comes in and goes out."""
+        self.values = rebuild(pattern.values, _expanded)
         self.reduced = reduced(self.values)
         self.nodes = list(ordered(self.values))
         self.names = {id(node): f"v{number}" for number, node in enumerate(self.nodes)}
@@ -31,12 +33,6 @@ class Needs:
         ]
         self.held, self.late = self._loads()
         self.given, self.kept = self._boundaries()
-
-    def _expanded(self, node: Node) -> Node:
-        if node.operation not in FUNCTIONS:
-            return node
-        expand = narrow_math.expand if self.narrow else vector_math.expand
-        return with_near_quotients(node, expand(node))
 
     def _levels(self) -> dict[int, Level]:
         levels: dict[int, Level] = {}
@@ -57,7 +53,7 @@ class Needs:
         return [store for store in self.stores if self.pattern.level(store[1]) is Level.ELEMENT]
 
     def group_stores(self) -> list[tuple[int, AccessPattern, Node]]:
-        """The same for the stores of groups."""
+        """Numbers, accesses and values of the stores of groups."""
         return [store for store in self.stores if self.pattern.level(store[1]) is not Level.ELEMENT]
 
     def needed(self, roots: Iterable[Node]) -> list[Node]:
@@ -99,6 +95,19 @@ class Needs:
         found = {id(o): o for node in users if self.levels[id(node)] > highest for o in node.operands}
         found |= {id(root): root for root in roots}
         return [node for key, node in found.items() if self.levels[key] in levels]
+
+
+def _expanded(node: Node) -> Node:
+    """A function in basic operations; of a narrow one its exponential and its quotients are narrow too."""
+    if node.operation not in FUNCTIONS:
+        return node
+    if is_narrow(node):
+        return with_quotients(node, narrow_math.expand(node), NARROW)
+    return (
+        with_quotients(node, vector_math.expand(node), NEAR)
+        if node.operation in TAME
+        else vector_math.expand(node)
+    )
 
 
 def load_of(node: Node) -> int:

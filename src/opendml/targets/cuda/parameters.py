@@ -77,8 +77,9 @@ class Parameters:
 
 
 def magic(count: int) -> int:
-    """What makes a division by `count` a multiplication, for dividends below 2^31: ceil(2^s / count) and s,
-    32 bits each.
+    """The numbers, 32 bits each, that make a division by `count` a multiplication: ceil(2^s / count) and s.
+
+    Dividends are below 2^31.
     """
     if count >= 2**31:
         return 0

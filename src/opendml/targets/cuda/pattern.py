@@ -1,5 +1,5 @@
-"""What of a kernel decides its CUDA code, apart from sizes, strides and addresses, which are parameters at
-run time.
+"""The properties of a kernel that decide its CUDA code, apart from sizes, strides and addresses, which are
+parameters at run time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from opendml.program.scalar_type import ScalarType
 
 
 class Mode(Enum):
-    """How the threads share a kernel's domain; the value names the file in `kernels`."""
+    """The way in which threads share a kernel's domain; the value names the file in `kernels`."""
 
     POINTWISE = "pointwise"
     """Element-wise, along the innermost loop."""
@@ -38,7 +38,7 @@ class Mode(Enum):
 
 
 class Level(IntEnum):
-    """Where in the loops a value changes."""
+    """The loop with which a value changes."""
 
     CONSTANT = 0
     GIVEN = 1
@@ -49,7 +49,7 @@ class Level(IntEnum):
 
 
 class Step(Enum):
-    """How an access moves along the innermost loop."""
+    """The move of an access along the innermost loop."""
 
     NONE = "none"
     CONTIGUOUS = "contiguous"
@@ -126,7 +126,7 @@ class Pattern:
         return len(self.accesses[0].rows)
 
     def level(self, access: AccessPattern) -> Level:
-        """Where the access moves. Element-wise kernels have no groups: everything is an element's."""
+        """The level at which the access moves. Element-wise kernels have no groups: it is the element's."""
         if self.mode in (Mode.POINTWISE, Mode.TRANSPOSED):
             return Level.ELEMENT
         return Level.ELEMENT if moves_in_group(access, self.columns) else Level.GIVEN

@@ -18,11 +18,11 @@ _THREADS = 128
 _UNITS = 2
 """Vectors that one thread loads before it computes."""
 _SCALAR_UNITS = 8
-"""The same for units of less than 8 bytes."""
+"""Units of less than 8 bytes that one thread loads before it computes."""
 _SQUARE_THREADS = 256
-"""Of a block that transposes."""
+"""Threads of a block that transposes."""
 _LEAST_SIDE = 16
-"""Steps of both loops from which on a transposition goes through shared memory."""
+"""Least steps of both loops for which a transposition goes through shared memory."""
 
 
 def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch:
@@ -32,8 +32,7 @@ def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Lau
         kernel: what to compute.
         machine: for which device.
         alignments: of the address of each access's first element (loads, then stores), in bytes; only whether
-        they are
-            multiples of 2, 4, 8, 16 counts.
+            they are multiples of 2, 4, 8, 16 counts.
     """
     nest = nest_of(kernel, loop_nest(kernel))
     if kernel.axes:

@@ -19,40 +19,40 @@ from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import Form, Mode, Pattern, Step
 
 _THREADS = 256
-"""Of a block of independent groups, and of one that shares a group with others."""
+"""Threads of a block whose groups are its own, and of one that shares a group with other blocks."""
 _MOST_THREADS = 512
-"""Of a block."""
+"""Greatest number of threads of a block."""
 _WARP_UNITS = 256
-"""Units up to which a group is held by one warp."""
+"""Greatest number of units of a group that one warp holds."""
 _STAGED_BYTES = 2048
-"""Up to this size, groups that are not aligned go through shared memory."""
+"""Greatest group, in bytes, that goes through shared memory when it is not aligned to its units."""
 _STAGED_UNITS = 32
-"""Elements of a thread there, about: what is computed once for a group is computed by all its threads."""
+"""Elements of a staged group that a thread has, about: all its threads compute what is the group's."""
 _STAGE_BYTES = 16 * 1024
-"""Of shared memory for them, about."""
+"""Bytes of shared memory that a block takes for staged groups, about."""
 _RESERVED_BYTES = 1024
-"""Of shared memory, for the system, per block."""
+"""Bytes of shared memory that the system takes for itself in each block."""
 _TILE_BYTES = 64 * 1024
-"""Of a tile that the registers of a block hold."""
+"""Greatest tile, in bytes, that the registers of a block hold."""
 _WHOLE = (2, 512)
-"""Blocks on a multiprocessor, and threads of each, that hold whole groups in shared memory."""
+"""Blocks on a multiprocessor, and threads of each, where shared memory holds whole groups."""
 _PARTS, _FEW_PARTS = (4, 256), (2, 512)
-"""The same for those that hold parts of groups; few, if else fewer than _FEW_TEAMS groups were held."""
+"""Blocks and threads where shared memory holds parts; few if it else held below _FEW_TEAMS groups."""
 _FEW_TEAMS = 7
 _PARTS_ABREAST = (2, 256)
-"""The same for parts of groups side by side, which take more registers."""
+"""Blocks and threads for parts of groups side by side, which take more registers."""
 _FLAT_COLUMNS = (3, 256)
-"""The same where columns far from each other are folded."""
+"""Blocks and threads where columns far from each other are folded."""
 _LEAST_HELD_UNITS, _MOST_HELD_UNITS = 4, 32
-"""That a thread holds in shared memory."""
+"""Least and greatest number of units that a thread holds in shared memory."""
 _TEAM_BLOCKS = 2
-"""Blocks on one multiprocessor, where groups are read twice."""
+"""Blocks on a multiprocessor where groups are read twice."""
 _TEAM_UNITS = 4
-"""That a thread loads at a time there."""
+"""Units that a thread loads at a time where groups are read twice."""
 _REGISTERS = 65536
-"""Of a multiprocessor."""
+"""Registers of a multiprocessor, of 4 bytes each."""
 _LANE_REGISTERS = 4
-"""Of a thread, for each column."""
+"""Registers that a thread needs for each of its columns."""
 
 
 def schedule_groups(nest: Nest, machine: Machine, alignments: Sequence[int]) -> Launch:
@@ -65,7 +65,7 @@ def schedule_groups(nest: Nest, machine: Machine, alignments: Sequence[int]) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """How a tile is shared: by `size` blocks of `threads` threads, `across` of them side by side, `keep`
+    """The share of a tile: by `size` blocks of `threads` threads, `across` of them side by side, `keep`
     units each.
     """
 

@@ -14,19 +14,19 @@ from opendml.targets.cuda.pattern import Mode, Pattern
 
 _THREADS = 256
 _MOST_THREADS = 1024
-"""Of a block that has one large group."""
+"""Threads of a block that has one large group."""
 _LARGE_GROUP = 16 * 1024
-"""Elements from which on."""
+"""Least number of elements of a group that is large."""
 _WARP_GROUP = 512
-"""Elements up to which a warp, or a part of it, has a group."""
+"""Greatest number of elements of a group that a warp, or a part of it, has."""
 _COLUMNS = 32
-"""Groups side by side that a block has, at least."""
+"""Least number of groups side by side that a block has."""
 _TEAM_BLOCKS = 2
-"""On a multiprocessor, where blocks share groups."""
+"""Blocks on a multiprocessor where they share groups."""
 _LEAST_UNITS = 16
-"""Of a thread there."""
+"""Least number of units of a thread whose block shares a group."""
 _STATE_BYTES = 24
-"""Of one reduction, at most."""
+"""Bytes that the state of one reduction takes, at most."""
 _KEEP = 4
 """Neighbouring elements that a thread scans."""
 

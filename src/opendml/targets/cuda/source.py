@@ -39,9 +39,8 @@ def kernel_source(pattern: Pattern) -> str:
     from opendml.targets.cuda.group_source import GroupPrinter
 
     printer = (GroupPrinter if pattern.mode in _COLLECTIVE else Printer)(pattern)
-    arithmetic = "narrow" if printer.narrow else "exact"
     states = ("accumulate",) if pattern.mode in _COLLECTIVE else ()
-    names = ("common", arithmetic, *states, None, *_FILES[pattern.mode])
+    names = ("common", "quotients", *states, None, *_FILES[pattern.mode])
     return "\n".join(printer.text() if name is None else _file(name) for name in names)
 
 
@@ -137,7 +136,7 @@ class Printer(Needs):
         return functions
 
     def _row_loading(self) -> list[str]:
-        """What is one value in a row and another in the next, for a unit that runs over a row's end."""
+        """The values of both rows, for a unit that runs over the end of a row."""
         return [
             "to.turn = at.turn;",
             "if constexpr (ROWS > 0) {",
@@ -221,13 +220,13 @@ class Printer(Needs):
         return template(signature, [*lines, f"return {name(root)};"])
 
     def _given_values(self) -> str:
-        """What is known of a group before its reductions; `at` is its first element."""
+        """The values of a group that are known before its reductions; `at` is its first element."""
         lines, name = self._compute(self.given, {}, self._group_load)
         lines += [f"to.{self.names[id(node)]} = {name(node)};" for node in self.given]
         return function("void load_given(Given& to, const Parameters& p, const Offsets& at)", lines)
 
     def _finish(self) -> str:
-        """What the results need of a group, and what is stored of it."""
+        """The values of a group that the results need, and its stores."""
         known = {id(node): f"given.{self.names[id(node)]}" for node in self.given}
         for index, value in enumerate(self.reduced):
             for node in self.nodes:

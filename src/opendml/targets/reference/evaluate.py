@@ -1,8 +1,7 @@
 """Evaluates a tensor program with NumPy: every float in float64, integers exactly, one rounding at the end.
 
 FLOAT32 and FLOAT16 intermediates are not rounded: the program's conversions between float types say how a
-machine computes, not
-what the operator means.
+machine computes, not what the operator means.
 """
 
 from __future__ import annotations
@@ -108,7 +107,12 @@ def _numpy_type(type: ScalarType) -> np.dtype[Any]:
 
 def _wide(value: Array, type: ScalarType) -> Array:
     """A value as it is computed with: floats in float64, integers in their own type."""
-    return value.astype(np.float64, copy=False) if type.is_float else converted(value, type)
+    if not type.is_float:
+        return converted(value, type)
+    if type is ScalarType.FLOAT32 and value.dtype.kind in "iu":
+        # Of 64 bits float64 may have to round, and FLOAT32 again. FLOAT16 has no such great numbers.
+        value = value.astype(np.float32)
+    return value.astype(np.float64, copy=False)
 
 
 def _quotient(a: Array, b: Array) -> Array:
@@ -178,6 +182,7 @@ _FUNCTIONS: dict[Operation, Callable[..., Any]] = {
     Operation.SHIFT_RIGHT: np.right_shift,
     Operation.EXPONENTIAL: np.exp,
     Operation.EXPONENTIAL_MINUS_ONE: np.expm1,
+    Operation.SCALED_EXPONENTIAL: lambda x, factor: np.exp(x) * factor,
     Operation.LOGARITHM: np.log,
     Operation.LOGARITHM_ONE_PLUS: np.log1p,
     Operation.HYPERBOLIC_TANGENT: np.tanh,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opendml.floating_point import default_mode
 from opendml.program.program import Layout, Program
 from opendml.targets.memory import HostMemory
 from opendml.targets.reference.evaluate import Array, evaluate
@@ -48,6 +49,7 @@ class ReferenceInstance:
         """Keeps an object alive as long as `dispatch` itself."""
         self._memory = memory
 
+    @default_mode()
     def dispatch(self) -> None:
         """Evaluates all results, then writes them."""
         layouts = (*self._program.inputs, *self._program.outputs)

@@ -1,0 +1,61 @@
+"""Finding operators by what people call them: DirectML, ONNX, WebNN and PyTorch."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from functools import cache
+
+from opendml.errors import InvalidArgument
+from opendml.spec.facts import alias_facts
+from opendml.spec.schema import Operator, operators
+
+_PREFIXES = ("ACTIVATION_", "ELEMENT_WISE_")
+
+
+def find_operators(name: str) -> tuple[Operator, ...]:
+    """The operators that `name` may mean, in DirectML's order; case, hyphens and underscores do not matter.
+
+    The name of an operator means that operator alone: ACTIVATION_CELU, DML_OPERATOR_ACTIVATION_CELU,
+    ActivationCelu. Other names mean all operators that have them: without the family (celu, tanh), or in ONNX
+    (LayerNormalization), WebNN (conv2d) or PyTorch (batch_norm).
+
+    Raises:
+        InvalidArgument: no operator has that name; the message has the nearest.
+    """
+    key = _key(name).removeprefix("DMLOPERATOR")
+    found = _by_own_name().get(key) or _by_other_name().get(key)
+    if not found:
+        raise InvalidArgument(f"no operator is named {name}; {_hint(key)}")
+    return tuple(operator for operator in operators().values() if operator.name in found)
+
+
+@cache
+def _by_own_name() -> dict[str, set[str]]:
+    return {_key(name): {name} for name in operators()}
+
+
+@cache
+def _by_other_name() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name in operators():
+        for prefix in _PREFIXES:
+            if name.startswith(prefix):
+                found.setdefault(_key(name.removeprefix(prefix)), set()).add(name)
+    for names in alias_facts().values():
+        for alias, meant in names.items():
+            found.setdefault(_key(alias), set()).update(meant)
+    return found
+
+
+def _hint(key: str) -> str:
+    """The operators whose own name contains `key`, else those with a similar name anywhere."""
+    own, known = _by_own_name(), _by_other_name() | _by_own_name()
+    containing = [own[each] for each in own if key in each] if key else []
+    nearest = containing or [known[each] for each in difflib.get_close_matches(key, known, n=3, cutoff=0.5)]
+    names = list(dict.fromkeys(name for each in nearest for name in sorted(each)))[:5]
+    return f"did you mean {' or '.join(names)}?" if names else "`opendml ops` lists them all"
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[^A-Z0-9]", "", name.upper())

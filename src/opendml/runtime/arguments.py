@@ -1,0 +1,140 @@
+"""Calls in the words of their callers: messages name the function and its arguments, not a desc's fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache
+from inspect import signature
+from typing import Any
+
+from opendml.errors import InvalidArgument, Unsupported
+from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
+from opendml.spec.facts import operator_facts
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.schema import Field, Operator, operator
+from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.validator import failures
+
+NUMPY_CAST = "{argument}.astype(np.{numpy})"
+CAST = "opendml.cast({argument}, output_type=opendml.{type})"
+"""How a caller makes an input have another type."""
+
+
+def unexpected(function: Callable[..., Any], unknown: Mapping[str, object]) -> TypeError:
+    """What a call raises for keywords that its function does not have."""
+    parameters = signature(function).parameters.values()
+    names = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
+    keyword = next(iter(unknown))
+    near = "".join(f"; did you mean {name!r}?" for name in get_close_matches(keyword, names, 1))
+    return TypeError(f"{function.__name__}() got an unexpected keyword argument {keyword!r}{near}")
+
+
+class NotYetError(Unsupported, AttributeError):
+    """The function of an operator that cannot be run yet: `hasattr` finds none."""
+
+
+def missing(module: str, name: str, names: Sequence[str]) -> AttributeError:
+    """What asking the module for a name that it does not have raises."""
+    if name.upper() in operator_facts():
+        return NotYetError(f"{name.upper()} cannot be run yet; `opendml ops` lists the operators that can")
+    near = _nearest(name, names)
+    return AttributeError(f"module {module!r} has no attribute {name!r}{near}", name=name)
+
+
+def _nearest(name: str, names: Sequence[str]) -> str:
+    """The public name that a misspelt one may be for: one that ends so, or is spelt alike."""
+    ends = [each for each in names if each.endswith(f"_{name.lower()}")]
+    found = sorted(ends, key=len)[:1] or get_close_matches(name.lower(), names, 1)
+    return "".join(f"; did you mean {each!r}?" for each in found)
+
+
+@cache
+def input_arguments(name: str) -> tuple[str, ...]:
+    """What the function of an operator calls its input tensors."""
+    return tuple(field.argument_name for field in operator(name).tensors if field.kind == "INPUT_TENSOR")
+
+
+@cache
+def in_place_arguments(name: str) -> frozenset[str]:
+    """The input tensors that the output may be written over."""
+    facts = operator(name)
+    return frozenset(facts.field(each).argument_name for each in facts.in_place)
+
+
+def labels_of(name: str) -> list[str]:
+    """What messages call the arrays of a call: the inputs and `out`."""
+    function = operator(name).function_name
+    return [f"{function}.{argument}" for argument in (*input_arguments(name), "out")]
+
+
+def validate_call(desc: OperatorDesc, level: FeatureLevel, output: str, cast: str) -> None:
+    """Checks the desc of a call.
+
+    Args:
+        desc: the desc, with the output that follows from the call's arguments.
+        level: what it must be valid at.
+        output: the argument that says most of the output.
+        cast: how the caller makes an input have another type.
+
+    Raises:
+        InvalidArgument: what `validate` finds, in terms of the arguments. Of an output that follows from
+            arguments which are wrong nothing is said.
+    """
+    found = failures(desc, level)
+    if not found:
+        return
+    facts = operator(desc.operator)
+    split = [_split(facts, failure) for failure in found]
+    blamed = [(field, text) for field, text in split if field is None or field.kind != "OUTPUT_TENSOR"]
+    raise InvalidArgument(
+        _message(desc, facts, level, field, text, output, cast) for field, text in blamed or split
+    )
+
+
+def _split(facts: Operator, failure: str) -> tuple[Field | None, str]:
+    """The field that a message begins with, and what it says of it."""
+    rest = failure.removeprefix(facts.name)
+    found = re.match(r"\.(\w+)", rest)
+    return (facts.field(found[1]), rest[found.end() :]) if found else (None, rest)
+
+
+def _message(
+    desc: OperatorDesc,
+    facts: Operator,
+    level: FeatureLevel,
+    field: Field | None,
+    text: str,
+    output: str,
+    cast: str,
+) -> str:
+    names = {each.name: each.argument_name for each in facts.tensors if each.kind == "INPUT_TENSOR"}
+    names |= {each.name: "the output" for each in facts.tensors if each.kind == "OUTPUT_TENSOR"}
+    said = re.sub(r"\b(\w+Tensors?)\b", lambda word: names.get(word[1], word[1]), text)
+    if field is None:
+        return facts.function_name + said
+    if field.kind == "OUTPUT_TENSOR":
+        return f"{facts.function_name}.{output}{said}"
+    fixes = [
+        cast.format(argument=field.argument_name, numpy=type.name.lower(), type=type.name)
+        for type in _fitting_types(desc, facts, level, field, text)
+    ]
+    return f"{facts.function_name}.{field.argument_name}{said}" + "".join(f"; use {fix}" for fix in fixes)
+
+
+def _fitting_types(
+    desc: OperatorDesc, facts: Operator, level: FeatureLevel, field: Field, text: str
+) -> Iterator[TensorDataType]:
+    """The type that would do, where a message is about the type of an input."""
+    tensor = getattr(desc, field.python_name)
+    if not isinstance(tensor, TensorDesc) or not text.startswith(f": {tensor.data_type.name};"):
+        return
+    function = getattr(desc, "function", None)
+    table = facts.support_at(level, function.name if isinstance(function, ReduceFunction) else None)
+    allowed: Sequence[str] = table.tensors[field.name].types if table else ()
+    other = re.search(r"must have the data type of \w+, (\w+)$", text)
+    if other and other[1] in allowed:
+        yield TensorDataType[other[1]]
+    elif allowed and tensor.data_type.name not in allowed:
+        yield TensorDataType["FLOAT32" if "FLOAT32" in allowed else allowed[0]]

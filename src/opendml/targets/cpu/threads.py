@@ -1,0 +1,88 @@
+"""How many threads may share a dispatch."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from opendml.errors import InvalidArgument
+
+VARIABLE = "OPENDML_THREADS"
+
+
+def available_threads() -> int:
+    """OPENDML_THREADS, or as many as this process may use processors: those that it may run on, and as many
+    of them as its control groups give it time for.
+
+    Raises:
+        InvalidArgument: OPENDML_THREADS is no whole number from 1.
+    """
+    chosen = chosen_threads()
+    if chosen is not None:
+        return chosen
+    has_affinity = hasattr(os, "sched_getaffinity")
+    processors = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    # More threads than the quota would be stopped for the rest of each period, all at once.
+    return max(1, min(processors, int(quota(Path("/")) or processors)))
+
+
+def chosen_threads() -> int | None:
+    """OPENDML_THREADS; None where it is not set.
+
+    Raises:
+        InvalidArgument: it is no whole number from 1.
+    """
+    text = os.environ.get(VARIABLE)
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal() and int(text) > 0):
+        raise InvalidArgument(f"{VARIABLE}: {text!r}; a whole number from 1 is needed, or no such variable")
+    return int(text)
+
+
+def quota(root: Path) -> float | None:
+    """How many processors the control groups of this process allow, of version 2 or 1; None: any number.
+
+    Args:
+        root: the folder that holds proc and sys.
+    """
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return None
+    groups = root / "sys/fs/cgroup"
+    shares = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            shares += [_share(folder) for folder in _up(groups, path)]
+        elif "cpu" in controllers.split(","):
+            for mount in (groups / controllers, groups / "cpu"):
+                shares += [_old_share(folder) for folder in _up(mount, path)]
+    return min((share for share in shares if share is not None), default=None)
+
+
+def _up(mount: Path, path: str) -> list[Path]:
+    """A group's folder and those of the groups around it. Within a container the path may be that outside of
+    it: the last is always the mount itself."""
+    parts = [part for part in path.split("/") if part not in ("", "..")]
+    return [mount.joinpath(*parts[:count]) for count in range(len(parts), -1, -1)]
+
+
+def _share(folder: Path) -> float | None:
+    """Of a group of version 2: "QUOTA PERIOD" in microseconds, or "max PERIOD"."""
+    words = _text(folder / "cpu.max").split()
+    return None if len(words) != 2 or words[0] == "max" else int(words[0]) / int(words[1])
+
+
+def _old_share(folder: Path) -> float | None:
+    """Of a group of version 1: a quota of -1 is none."""
+    quota, period = (_text(folder / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
+    return None if not quota or not period or int(quota) <= 0 else int(quota) / int(period)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

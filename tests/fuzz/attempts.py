@@ -1,0 +1,112 @@
+"""Cases tried in another process, which may crash or hang."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+SECONDS = 120
+"""How long a case may take."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a case.
+
+    Attributes:
+        case: the expression that makes it; empty where making it did not end.
+        tape: the choices that made it.
+        failed: what kind of failure, None for success.
+        message: what the failure says.
+    """
+
+    case: str
+    tape: list[int]
+    failed: str | None
+    message: str = ""
+
+
+class _EndedError(Exception):
+    """A process that answers no more."""
+
+
+class Worker:
+    """A process that tries cases; a new one after one that ended."""
+
+    def __init__(self, cache: str) -> None:
+        self._cache = cache
+        self._process: subprocess.Popen[bytes] | None = None
+        self._received = b""
+
+    def attempt(self, seconds: float = SECONDS, **request: Any) -> Outcome:
+        """Tries a case.
+
+        Args:
+            seconds: how long it may take.
+            request: a `fuzzer` with a `seed` or a `tape`, or a `case`.
+        """
+        process = self._process or self._start()
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(request).encode() + b"\n")
+        process.stdin.flush()
+        case, tape = "", request.get("tape", [])
+        while True:
+            try:
+                answer = self._answer(process, seconds)
+            except _EndedError as error:
+                self.close()
+                return Outcome(
+                    case,
+                    tape,
+                    f"{case.partition('(')[0]} {error}",
+                    f"{error}; {seconds:g} seconds are allowed",
+                )
+            if "case" in answer:
+                case, tape = answer["case"], answer["tape"]
+                continue
+            return Outcome(case, tape, answer["failed"], answer.get("message", ""))
+
+    def close(self) -> None:
+        """Ends the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process, self._received = None, b""
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.fuzz.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=os.environ
+            | {"OPENDML_CACHE_DIRECTORY": self._cache, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        assert self._answer(self._process, SECONDS) == "ready"
+        return self._process
+
+    def _answer(self, process: subprocess.Popen[bytes], seconds: float) -> Any:
+        """The next line.
+
+        Raises:
+            _EndedError: none comes; the message says how the process ended.
+        """
+        assert process.stdout is not None
+        while b"\n" not in self._received:
+            if not select.select([process.stdout], [], [], seconds)[0]:
+                raise _EndedError("did not end")
+            part = os.read(process.stdout.fileno(), 1 << 16)
+            if not part:
+                code = process.wait()
+                raise _EndedError(
+                    f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+                )
+            self._received += part
+        line, _, self._received = self._received.partition(b"\n")
+        return json.loads(line)

@@ -1,0 +1,129 @@
+"""All fuzzers for some time: what was tried, what failed, and the line that shows it again."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from shlex import quote
+from threading import Lock
+from time import monotonic
+
+from tests.fuzz.attempts import Outcome, Worker
+from tests.fuzz.shrink import shrunk
+
+SHRINKING = 500
+"""How often a failure is tried to be made simpler."""
+
+
+@dataclass
+class Campaign:
+    """What some fuzzers try and find.
+
+    Attributes:
+        fuzzers: their names.
+        seed: the first seed; the next ones follow.
+        shrinking: how many simpler cases are tried for a failure.
+        tried: how many cases of each fuzzer.
+        seconds: how long they took.
+        failed: how many of them failed.
+        findings: the kinds of failures, by fuzzer and kind.
+    """
+
+    fuzzers: Sequence[str]
+    seed: int = 0
+    shrinking: int = SHRINKING
+    tried: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    failed: Counter[str] = field(default_factory=Counter)
+    findings: dict[tuple[str, str], Finding] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def run(self, seconds: float, processes: int) -> None:
+        """Tries cases for that long, with that many processes; every fuzzer gets as much time as another."""
+        end = monotonic() + seconds
+        with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(processes) as pool:
+            for future in [pool.submit(self._work, cache, end) for _ in range(processes)]:
+                future.result()
+
+    def try_seeds(self, fuzzer: str, seeds: Sequence[int]) -> None:
+        """Tries these cases, in one process where none fails."""
+        with tempfile.TemporaryDirectory() as cache:
+            worker = Worker(cache)
+            try:
+                for seed in seeds:
+                    self._try(worker, fuzzer, seed)
+            finally:
+                worker.close()
+
+    def report(self) -> str:
+        """A table of the fuzzers, then every failure with the line that shows it again."""
+        lines = [f"{'fuzzer':10} {'cases':>9} {'seconds':>9} {'failed':>8}"]
+        lines += [
+            f"{name:10} {self.tried[name]:9,} {self.seconds[name]:9,.0f} {self.failed[name]:8,}"
+            for name in self.fuzzers
+        ]
+        return "\n".join([*lines, *(str(each) for each in self.findings.values())])
+
+    def _work(self, cache: str, end: float) -> None:
+        worker = Worker(cache)
+        try:
+            while monotonic() < end:
+                with self._lock:
+                    fuzzer = min(self.fuzzers, key=self.seconds.__getitem__)
+                    self.seconds[fuzzer] += (
+                        1e-3  # so that processes that start together choose different ones
+                    )
+                    seed = self.seed + self.tried[fuzzer]
+                    self.tried[fuzzer] += 1
+                self._try(worker, fuzzer, seed, counted=True)
+        finally:
+            worker.close()
+
+    def _try(self, worker: Worker, fuzzer: str, seed: int, *, counted: bool = False) -> None:
+        start = monotonic()
+        outcome = worker.attempt(fuzzer=fuzzer, seed=seed)
+        if outcome.failed is not None:
+            worker.close()  # The failure may have left something behind.
+        with self._lock:
+            self.seconds[fuzzer] += monotonic() - start
+            self.tried[fuzzer] += not counted
+            if outcome.failed is None:
+                return
+            self.failed[fuzzer] += 1
+            key = fuzzer, outcome.failed
+            if key in self.findings:
+                self.findings[key].count += 1
+                return
+            finding = self.findings[key] = Finding(fuzzer, seed, outcome)
+        alone = worker.attempt(fuzzer=fuzzer, seed=seed)
+        if alone.failed is not None:
+            finding.outcome, finding.alone = shrunk(worker, fuzzer, alone, self.shrinking), True
+        print(finding, file=sys.stderr, flush=True)
+
+
+@dataclass
+class Finding:
+    """A kind of failure, with its simplest case.
+
+    Attributes:
+        alone: the case fails in a process of its own, not only after others.
+        count: how many cases failed so.
+    """
+
+    fuzzer: str
+    seed: int
+    outcome: Outcome
+    alone: bool = False
+    count: int = 1
+
+    def __str__(self) -> str:
+        again = quote(self.outcome.case) if self.alone and self.outcome.case else f"{self.fuzzer} {self.seed}"
+        remark = "" if self.alone else "   # fails only after others"
+        message = self.outcome.message.replace("\n", "\n  ")
+        return (
+            f"\n{self.count} times {self.outcome.failed}\n  {message}\n  python -m tests.fuzz {again}{remark}"
+        )

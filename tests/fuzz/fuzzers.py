@@ -1,0 +1,36 @@
+"""The fuzzers by name, each a module whose `make` is a function from choices to a case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.fuzz import aliasing, calls, descs, graphs, large, models, peers, samples
+from tests.fuzz.case import Case, vocabulary
+from tests.fuzz.choices import Choices
+
+FUZZERS: dict[str, Callable[[Choices], Case]] = {
+    "descs": descs.make,
+    "large": large.make,
+    "aliasing": aliasing.make,
+    "graphs": graphs.make,
+    "calls": calls.make,
+    "models": models.make,
+    "peers": peers.make,
+}
+_MODULES = (aliasing, calls, descs, graphs, large, models, peers, samples)
+
+
+def made(fuzzer: str, choices: Choices) -> Case:
+    """A case of a fuzzer, or of the samples that its machinery is tried with."""
+    make = samples.make if fuzzer == "samples" else FUZZERS[fuzzer]
+    return make(choices)
+
+
+def evaluated(expression: str) -> Case:
+    """The case that its repr shows."""
+    names = vocabulary()
+    for module in _MODULES:
+        names |= vars(module)
+    case = eval(expression, names)
+    assert isinstance(case, Case)
+    return case

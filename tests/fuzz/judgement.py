@@ -1,0 +1,110 @@
+"""Whether a result is what the reference says, as exactly as opendml promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from opendml.runtime.host_array import Array
+from opendml.runtime.program import tensors_of
+from opendml.spec.facts import accuracy_facts
+from opendml.spec.operator_desc import OperatorDesc, ScaleBias
+from opendml.spec.schema import operator
+from tests.running import elements, run
+from tools.measure_accuracy import ulp_distance
+
+PERTURBATIONS = 12
+ROUNDINGS = 4
+"""How many neighbours of an operand an error may be worth."""
+
+
+def assert_right(desc: OperatorDesc, inputs: Sequence[Array | None], result: Array, reference: Array) -> None:
+    """Fails where the result is further from the reference than the stated accuracy of the operator.
+
+    Beyond that only what the operands' own rounding explains is allowed: the results of the reference when
+    every number in its inputs and attributes is exchanged for a neighbour.
+    """
+    wrong = _differs(desc, result, reference)
+    if not wrong.any():
+        return
+    low, high = reference.astype(np.float64), reference.astype(np.float64)
+    free = np.zeros(reference.shape, bool)
+    with np.errstate(all="ignore"):
+        for neighbour in _neighbours(desc, inputs):
+            free |= np.isnan(neighbour) != np.isnan(reference)
+            low, high = np.fmin(low, neighbour), np.fmax(high, neighbour)
+        spread = np.nan_to_num(high - low, nan=0.0)
+        free |= spread > np.maximum(np.abs(low), np.abs(high)) / 2  # not one digit is certain
+        room = spread * ROUNDINGS + _room(desc, reference)
+        exact = result.astype(np.float64)
+        inside = (exact >= low - room) & (exact <= high + room)
+    wrong &= ~(inside | free)
+    where = tuple(int(each[0]) for each in np.nonzero(wrong)) if wrong.any() else ()
+    assert not wrong.any(), (
+        f"{desc.operator}: {result[where]!r} instead of {reference[where]!r} at {list(where)}, "
+        f"{int(wrong.sum())} of {wrong.size} wrong; operands {_operands(desc, inputs, where)}"
+    )
+
+
+def _differs(desc: OperatorDesc, result: Array, reference: Array) -> Array:
+    """Where the two are not the same within the stated accuracy of the operator."""
+    if result.dtype.kind != "f":
+        return np.asarray(result != reference)
+    facts = accuracy_facts().get(desc.operator, {}).get(result.dtype.name.upper(), {})
+    if not facts:
+        with np.errstate(all="ignore"):
+            return np.asarray((result != reference) & ~(np.isnan(result) & np.isnan(reference)))
+    # The reference is rounded to the type itself.
+    return np.asarray(ulp_distance(result, reference.astype(np.float64)) > facts["ulp"] + 0.5)
+
+
+def _room(desc: OperatorDesc, reference: Array) -> Any:
+    """What an operator without a stated accuracy may be off by: digits of its greatest result."""
+    if reference.dtype.kind != "f" or desc.operator in accuracy_facts():
+        return 0.0
+    finite = np.abs(reference[np.isfinite(reference)].astype(np.float64))
+    return 64 * float(np.finfo(reference.dtype).eps) * float(finite.max(initial=0.0))
+
+
+def _neighbours(desc: OperatorDesc, inputs: Sequence[Array | None]) -> Iterator[Array]:
+    """Results of the reference for operands that are off by a rounding, each up, down or not."""
+    random = np.random.default_rng(0)
+    for _ in range(PERTURBATIONS):
+        operands = [None if each is None else near(each, random) for each in inputs]
+        changes: dict[str, Any] = {}
+        for field in operator(desc.operator).attributes:
+            value = getattr(desc, field.python_name)
+            if isinstance(value, float):
+                changes[field.python_name] = _near_number(value, random)
+            elif isinstance(value, ScaleBias):
+                changes[field.python_name] = ScaleBias(*(_near_number(each, random) for each in value))
+        yield run(desc.replace(**changes), operands, "reference").astype(np.float64)
+
+
+def near(array: Array, random: np.random.Generator) -> Array:
+    """Floats of the type or their neighbours; no other zero or infinity than before."""
+    if array.dtype.kind != "f":
+        return array
+    with np.errstate(all="ignore"):
+        towards = random.choice(np.array([-np.inf, np.inf]), array.shape).astype(array.dtype)
+        moved = np.nextafter(array, towards)
+    keeps = (array == 0) | ~np.isfinite(array) | ~np.isfinite(moved) | (random.random(array.shape) < 1 / 8)
+    return np.where(keeps, array, moved)
+
+
+def _near_number(value: float, random: np.random.Generator) -> float:
+    with np.errstate(over="ignore"):
+        number = np.array([value], np.float32)
+    return float(near(number, random)[0])
+
+
+def _operands(desc: OperatorDesc, inputs: Sequence[Array | None], where: tuple[int, ...]) -> list[Any]:
+    """The elements of the inputs at that place, where they have the same sizes as the output."""
+    found = []
+    for tensor, memory in zip(tensors_of(desc, "INPUT_TENSOR"), inputs, strict=True):
+        if tensor is not None and memory is not None and len(tensor.sizes) == len(where):
+            at = tuple(min(index, size - 1) for index, size in zip(where, tensor.sizes, strict=True))
+            found.append(elements(memory, tensor)[at].item())
+    return found

@@ -1,0 +1,35 @@
+"""The fuzzers for a few seconds each, always on the same cases; `make fuzz MINUTES=60` tries others."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fuzz.campaign import Campaign
+from tests.fuzz.choices import Choices
+from tests.fuzz.fuzzers import FUZZERS, evaluated, made
+
+CASES = {"descs": 30, "large": 20, "aliasing": 40, "graphs": 30, "calls": 80, "models": 150, "peers": 40}
+SHRINKING = 40
+
+
+@pytest.mark.parametrize("fuzzer", FUZZERS)
+def test_fuzzers_find_nothing(fuzzer: str) -> None:
+    campaign = Campaign([fuzzer], shrinking=SHRINKING)
+    campaign.try_seeds(fuzzer, range(CASES[fuzzer]))
+    if campaign.findings:
+        pytest.fail(campaign.report())
+
+
+@pytest.mark.parametrize("fuzzer", FUZZERS)
+def test_a_case_is_the_same_from_its_seed_its_choices_and_its_repr(fuzzer: str) -> None:
+    for seed in range(20):
+        choices = Choices(seed)
+        case = made(fuzzer, choices)
+        assert repr(made(fuzzer, Choices(seed))) == repr(case)
+        assert repr(made(fuzzer, Choices(tape=choices.tape))) == repr(case)
+        assert repr(evaluated(repr(case))) == repr(case)
+
+
+@pytest.mark.parametrize("fuzzer", FUZZERS)
+def test_the_simplest_choices_make_a_case(fuzzer: str) -> None:
+    made(fuzzer, Choices(tape=[])).check()

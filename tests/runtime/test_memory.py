@@ -1,0 +1,99 @@
+"""What immediate calls keep: one scratch memory for each thread, however many different calls there were."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendml as dml
+from opendml.runtime import immediate
+from opendml.runtime.host_array import Array
+from opendml.runtime.scratch import Scratch
+from opendml.targets.memory import HostMemory
+from tests.running import same_bits
+
+ROW = 2_000_000
+
+
+def total(x: Array) -> Any:
+    """A reduction whose partial sums need scratch memory."""
+    return dml.mean_variance_normalization1(x, axes=[0])
+
+
+def test_a_thread_has_one_scratch_memory_as_large_as_its_greatest_need(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[tuple[int, Any]] = []
+
+    class Counted(HostMemory):
+        def __init__(self, size: int) -> None:
+            super().__init__(size)
+            made.append((size, weakref.ref(self)))
+
+    monkeypatch.setattr("opendml.runtime.scratch.HostMemory", Counted)
+    monkeypatch.setattr(immediate, "_scratch", Scratch())
+    results = []
+
+    def work() -> None:
+        for count in (ROW, 3 * ROW, 2 * ROW, ROW, 3 * ROW):
+            x = np.ones(count, np.float32)
+            results.append(np.abs(total(x)).max())
+        assert [size for size, memory in made if memory() is not None] == [max(size for size, _ in made)]
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert results == [0] * 5
+    assert 1 <= len(made) <= 2
+    assert all(memory() is None for _, memory in made)
+
+
+BOUNDED = """
+import numpy as np, opendml as dml
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096 / 2**20
+x = np.ones((1, 64, 130, 130), np.float32)
+def call(height, width):
+    dml.local_response_normalization(x[:, :, :height, :width], cross_channel=True, local_size=5)
+call(130, 130)
+before = resident()
+for number in range(40):
+    call(90 + number, 130)
+small = np.ones(2000, np.float32)
+for number in range(1000):
+    dml.activation_relu(small[: 1000 + number])
+grown = resident() - before
+assert grown < 40, grown
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read as Linux shows it")
+def test_memory_stays_bounded_over_a_thousand_different_calls() -> None:
+    subprocess.run([sys.executable, "-c", BOUNDED], check=True, timeout=300)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no alarms")
+def test_a_handler_may_call_what_it_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opendml.targets.cpu.executable._MILLISECONDS", 1)
+    x = np.random.default_rng(0).standard_normal(ROW + 1, np.float32)
+    other = x[::-1].copy()
+    expected, expected_other = total(x), total(other)
+    inside: list[Array] = []
+    monkeypatch.setattr(immediate, "_plans", type(immediate._plans)())
+    before = signal.signal(signal.SIGALRM, lambda *_: inside.append(total(other)))
+    try:
+        while len(inside) < 5:
+            signal.setitimer(signal.ITIMER_REAL, 0.003)
+            assert same_bits(total(x), expected)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert all(same_bits(each, expected_other) for each in inside)

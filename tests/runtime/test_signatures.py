@@ -1,0 +1,67 @@
+"""What editors and type checkers see of the immediate functions, and what misspelt names are answered."""
+
+from __future__ import annotations
+
+from typing import Any, assert_type
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import opendml as dml
+from opendml import functions
+from opendml.runtime.host_array import Array
+
+Floats = npt.NDArray[np.float32]
+
+
+def test_results_have_the_types_of_what_was_given() -> None:
+    """`make lint` holds the types to this."""
+    x: Floats = np.ones((2, 3), np.float32)
+    tensor = dml.Graph().input("x", "float32", [2, 3])
+    assert_type(dml.activation_celu(x), Floats)
+    assert_type(dml.activation_celu(tensor), dml.GraphTensor)
+    assert_type(dml.element_wise_add(x, 1.0), Floats)
+    assert_type(dml.element_wise_add(1.0, tensor), dml.GraphTensor)
+    assert_type(dml.argmax(x, axes=[-1]), Array)
+    assert_type(dml.argmax(tensor, axes=[0]), dml.GraphTensor)
+    assert_type(dml.reduce(x, function="SUM", axes=[0]), Array)
+    assert_type(dml.cast(x, output_type=np.int8), Array)
+    assert_type(dml.element_wise_logical_less_than(x, 0.0), Array)
+    assert_type(dml.fill_value_constant(value_data_type=np.float16, value=1, sizes=[2]), Array)
+    out: Floats = np.zeros(2, np.float32)
+    assert_type(dml.fill_value_constant(value_data_type=dml.FLOAT32, value=1, out=out), Floats)
+
+
+def test_misspelt_keywords_name_the_nearest() -> None:
+    x: Any = np.ones(3, np.float32)
+    with pytest.raises(
+        TypeError, match=r"activation_celu\(\) .* keyword argument 'alhpa'; did you mean 'alpha'\?"
+    ):
+        dml.activation_celu(x, alhpa=2.0)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"'zzz'$"):
+        dml.argmax(x, axes=[0], zzz=1)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("name", functions.__all__)
+def test_every_function_refuses_unknown_keywords(name: str) -> None:
+    x: Any = np.ones(3, np.float32)
+    with pytest.raises(TypeError, match=f"{name}"):
+        getattr(dml, name)(x, decvice="cpu", axes=[0])
+
+
+def test_functions_that_cannot_run_yet_say_so() -> None:
+    with pytest.raises(dml.Unsupported, match="GEMM cannot be run yet"):
+        dml.gemm(1, 2)  # type: ignore[attr-defined]
+    assert not hasattr(dml, "gemm")
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("relu", "activation_relu"), ("add", "element_wise_add"), ("Grahp", "Graph"), ("argmx", "argmax")],
+)
+def test_misspelt_names_name_the_nearest(name: str, nearest: str) -> None:
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; did you mean '{nearest}'"):
+        getattr(dml, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'qqqqqq'$"):
+        _ = dml.qqqqqq  # type: ignore[attr-defined]

@@ -1,0 +1,25 @@
+"""What a processor must offer."""
+
+from __future__ import annotations
+
+import llvmlite.binding as llvm
+import pytest
+
+import opendml as dml
+from opendml.targets.cpu.machine import machine
+
+
+@pytest.mark.parametrize(("feature", "name"), [("fma", "FMA"), ("f16c", "F16C")])
+def test_a_processor_without_a_needed_feature_is_refused_by_name(
+    feature: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    features = llvm.get_host_cpu_features()
+    features[feature] = False
+    monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: features)
+    monkeypatch.setattr(llvm, "get_process_triple", lambda: "x86_64-unknown-linux-gnu")
+    machine.cache_clear()
+    try:
+        with pytest.raises(dml.Unsupported, match=f'no {name},.* use the device "reference"'):
+            machine()
+    finally:
+        machine.cache_clear()

@@ -1,0 +1,134 @@
+"""No kernel calls into a library: its object file needs no symbol, whatever the processor's features."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+import llvmlite.binding as llvm
+import pytest
+from llvmlite import ir
+
+from opendml import TensorDesc
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.schema import operator
+from opendml.targets.cpu.emit_kernel import emit_kernel
+from opendml.targets.cpu.pattern import Pattern
+from tests.running import launches
+from tests.targets.test_cpu_schedules import FAMILIES, WALKS
+from tools.pointwise_cases import OPERATORS, desc_of, type_combinations
+
+
+@dataclass(frozen=True)
+class Processor:
+    """A processor to compile for; `vector_bytes` as in `Machine`."""
+
+    triple: str
+    name: str
+    vector_bytes: int
+
+    def __str__(self) -> str:
+        return self.name
+
+
+PROCESSORS = [
+    Processor("x86_64-unknown-linux-gnu", "haswell", 32),
+    Processor("x86_64-unknown-linux-gnu", "skylake-avx512", 64),
+    Processor("x86_64-unknown-linux-gnu", "sapphirerapids", 64),
+    Processor("aarch64-unknown-linux-gnu", "generic", 16),
+]
+every_processor = pytest.mark.parametrize("processor", PROCESSORS, ids=str)
+SHARE = 12
+"""Of the combinations of types, what each processor takes: each another part of them."""
+
+
+@cache
+def target_machine(processor: Processor) -> llvm.TargetMachine:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    target = llvm.Target.from_triple(processor.triple)
+    return target.create_target_machine(cpu=processor.name, opt=3, reloc="pic", codemodel="default")
+
+
+def compiled(pattern: Pattern, processor: Processor) -> bytes:
+    """The pattern's object file."""
+    module = ir.Module()
+    module.triple = processor.triple
+    emit_kernel(module, "kernel", pattern, processor.vector_bytes // pattern.lane_bytes)
+    parsed = llvm.parse_assembly(str(module))
+    machine = target_machine(processor)
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+    passes = llvm.create_pass_builder(machine, options)
+    passes.getModulePassManager().run(parsed, passes)
+    return bytes(machine.emit_object(parsed))
+
+
+def undefined_symbols(code: bytes) -> Iterator[str]:
+    """The symbols that an ELF object of 64 bits needs from elsewhere; where its own data lie is none."""
+    (headers,) = struct.unpack_from("<Q", code, 0x28)
+    (count,) = struct.unpack_from("<H", code, 0x3C)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", code, headers + 64 * number) for number in range(count)]
+    for _, kind, _, _, offset, size, strings, *_ in sections:
+        if kind != 2:  # a table of symbols
+            continue
+        for place in range(offset, offset + size, 24):
+            name, _, _, section, _, _ = struct.unpack_from("<IBBHQQ", code, place)
+            first = sections[strings][4] + name
+            text = code[first : code.index(b"\0", first)].decode()
+            if section == 0 and text not in ("", "_GLOBAL_OFFSET_TABLE_"):
+                yield text
+
+
+def needed_symbols(descs: Iterable[OperatorDesc], processor: Processor) -> dict[str, str]:
+    """The symbols that kernels of the descs need, each with a desc that does."""
+    patterns = {each.pattern.text(): (each.pattern, desc) for desc in descs for each in launches(desc)}
+    return {
+        symbol: f"{desc} as {pattern.mode}"
+        for pattern, desc in patterns.values()
+        for symbol in undefined_symbols(compiled(pattern, processor))
+    }
+
+
+def pointwise_descs(name: str, first: int) -> Iterator[OperatorDesc]:
+    """A part of all combinations of types, each over vectors, and over one number that is computed by itself
+    and repeated."""
+    for types in list(type_combinations(name))[first::SHARE]:
+        desc = desc_of(name, types, 1000)
+        yield desc
+        repeated = {
+            field.python_name: TensorDesc(tensor.data_type, tensor.sizes, [0])
+            for field in operator(name).tensors
+            if field.kind == "INPUT_TENSOR" and (tensor := getattr(desc, field.python_name)) is not None
+        }
+        yield desc.replace(**repeated)
+
+
+@every_processor
+def test_no_pointwise_kernel_needs_a_symbol(processor: Processor) -> None:
+    first = PROCESSORS.index(processor)
+    for number, name in enumerate(OPERATORS):
+        assert needed_symbols(pointwise_descs(name, (first + number) % SHARE), processor) == {}
+
+
+@every_processor
+def test_no_remainder_needs_a_symbol(processor: Processor) -> None:
+    for name, first in product(("ELEMENT_WISE_MODULUS_FLOOR", "ELEMENT_WISE_MODULUS_TRUNCATE"), range(SHARE)):
+        assert needed_symbols(pointwise_descs(name, first), processor) == {}
+
+
+@every_processor
+def test_no_kernel_of_groups_needs_a_symbol(processor: Processor) -> None:
+    first = PROCESSORS.index(processor)
+    descs = [desc for family in FAMILIES[1:] for walk in WALKS for desc in family(walk)]
+    assert needed_symbols(descs[first :: 2 * SHARE], processor) == {}
+
+
+def test_a_needed_symbol_is_found() -> None:
+    """Without F16C there is no instruction from FLOAT16."""
+    types = {"InputTensor": "FLOAT16", "OutputTensor": "FLOAT32"}
+    old = Processor("x86_64-unknown-linux-gnu", "x86-64", 16)
+    assert set(needed_symbols([desc_of("CAST", types, 1000)], old)) == {"__extendhfsf2"}
