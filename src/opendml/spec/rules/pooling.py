@@ -23,10 +23,11 @@ def pooled_sizes(
     end_padding: tuple[int, ...],
     dilations: tuple[int, ...] | None = None,
 ) -> Sizes:
-    """(size + paddings - span) / stride + 1, rounded down or up, with span (window - 1) * dilation + 1.
+    """An output size is (size + paddings - span) / stride + 1, rounded down or up.
 
-    DirectML's pages round down, and leave the dilation out. DirectML's authors say (DirectML issue 205) that the
-    output's sizes tell how to round, and ONNX Runtime rounds up for its ceil_mode.
+    The span is (window - 1) * dilation + 1. DirectML's pages round down, and leave the dilation out.
+    DirectML's authors say (DirectML issue 205) that the output's sizes tell how to round, and ONNX Runtime
+    rounds up for its ceil_mode.
     """
     batch, channels, *image = input_tensor.sizes
     spatial = windows(image, window_size, strides, dilations, start_padding, end_padding)
