@@ -211,7 +211,7 @@ def test_what_nests_deeply_has_a_repr(number: int) -> None:
 
 def test_descs_that_nest_deeply_are_refused_where_they_are_compared() -> None:
     desc = deep()[0]
-    with pytest.raises(dml.InvalidArgument, match="MEAN_VARIANCE_NORMALIZATION1: descs within descs"):
+    with pytest.raises(dml.InvalidArgument, match="descs within descs"):
         hash(desc)
     with pytest.raises(dml.InvalidArgument, match="descs within descs"):
         _ = desc == deep.__wrapped__()[0]

@@ -339,7 +339,7 @@ def test_an_array_of_tensors_is_bound_one_by_one_or_as_one() -> None:
         memory = slot_ranges("JOIN", "inputs", slots, bindings)
         assert [each.address for each in memory if each] == [x.ctypes.data, y.ctypes.data]
     for wrong in ([BufferArrayBinding([x])], [BufferArrayBinding([x, y, x])], [x, BufferArrayBinding([y])]):
-        with pytest.raises(InvalidArgument, match="it must be a list, for all tensors of a field"):
+        with pytest.raises(InvalidArgument, match="it must be for all tensors of a field"):
             slot_ranges("JOIN", "inputs", slots, wrong)
     with pytest.raises(InvalidArgument, match=r"JOIN.InputTensors\[1\]: nothing is bound"):
         slot_ranges("JOIN", "inputs", slots, [BufferArrayBinding([x, None])])
