@@ -69,28 +69,24 @@ def labels_of(name: str) -> list[str]:
     return [f"{function}.{argument}" for argument in (*input_arguments(name), "out")]
 
 
-def validate_call(desc: OperatorDesc, level: FeatureLevel, output: str, cast: str) -> None:
+def validate_call(desc: OperatorDesc, level: FeatureLevel, output: str | None, cast: str) -> None:
     """Checks the desc of a call.
 
     Args:
-        desc: the desc, with the output that follows from the call's arguments.
+        desc: the desc.
         level: what it must be valid at.
-        output: the argument that says most of the output.
+        output: the argument that says most of the output; None: the desc is without its outputs as yet.
         cast: how the caller makes an input have another type.
 
     Raises:
-        InvalidArgument: what `validate` finds, in terms of the arguments. Of an output that follows from
-            arguments which are wrong nothing is said.
+        InvalidArgument: what `validate` finds, in terms of the arguments.
     """
-    found = failures(desc, level)
+    found = failures(desc, level, outputs=output is not None)
     if not found:
         return
     facts = operator(desc.operator)
     split = [_split(facts, failure) for failure in found]
-    blamed = [(field, text) for field, text in split if field is None or field.kind != "OUTPUT_TENSOR"]
-    raise InvalidArgument(
-        _message(desc, facts, level, field, text, output, cast) for field, text in blamed or split
-    )
+    raise InvalidArgument(_message(desc, facts, level, field, text, output, cast) for field, text in split)
 
 
 def _split(facts: Operator, failure: str) -> tuple[Field | None, str]:
@@ -106,7 +102,7 @@ def _message(
     level: FeatureLevel,
     field: Field | None,
     text: str,
-    output: str,
+    output: str | None,
     cast: str,
 ) -> str:
     names = {each.name: each.argument_name for each in facts.tensors if each.kind == "INPUT_TENSOR"}

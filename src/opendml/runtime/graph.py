@@ -12,19 +12,16 @@ from opendml.operators.registry import define
 from opendml.program.node import Node, constant, ordered, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.arguments import CAST, labels_of, validate_call
+from opendml.runtime.arguments import CAST, labels_of
 from opendml.runtime.described import counted, tensor_text
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.host_array import Array, layout_of_array
 from opendml.runtime.model import Model
 from opendml.runtime.operator_call import (
-    NOTHING,
-    Output,
     broadcast_sizes,
     desc_of_call,
     exact_number,
     input_names,
-    output_argument,
     output_names,
     type_of_number,
 )
@@ -32,6 +29,7 @@ from opendml.runtime.program import Watched, layout_of, tensors_of
 from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
+from opendml.spec.outputs import NOTHING, Told
 from opendml.spec.plain import DataTypeLike
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import validate
@@ -164,7 +162,7 @@ def call_in_graph(
     attributes: Sequence[Any],
     out: Any,
     device: str | Device | None,
-    told: Output = NOTHING,
+    told: Told = NOTHING,
 ) -> GraphTensor:
     """The operator as a node of the graph that its tensors belong to; numbers become constants.
 
@@ -180,8 +178,7 @@ def call_in_graph(
     nodes = _nodes(name, graph, tensors, told)
     sizes = broadcast_sizes(name, [None if node is None else node.sizes for node in nodes])
     inputs = [_desc(node, wanted) for node, wanted in zip(nodes, sizes, strict=True)]
-    desc = desc_of_call(name, inputs, attributes, told)
-    validate_call(desc, graph.feature_level, output_argument(told), CAST)
+    desc = desc_of_call(name, inputs, attributes, graph.feature_level, told, CAST)
     (output,) = tensors_of(desc, "OUTPUT_TENSOR")
     assert output is not None
     (result,) = define(desc, nodes, [ScalarType.of(output.data_type)])
@@ -189,7 +186,7 @@ def call_in_graph(
     return GraphTensor(graph, result, output.data_type)
 
 
-def _nodes(name: str, graph: Graph, tensors: Sequence[Any], told: Output) -> list[Node | None]:
+def _nodes(name: str, graph: Graph, tensors: Sequence[Any], told: Told) -> list[Node | None]:
     """The tensors of a call as nodes of the graph."""
     names, labels = input_names(name), labels_of(name)
     types = {

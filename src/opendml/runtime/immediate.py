@@ -28,8 +28,6 @@ from opendml.runtime.host_array import (
 )
 from opendml.runtime.in_place import Placing
 from opendml.runtime.operator_call import (
-    NOTHING,
-    Output,
     exact_number,
     input_names,
     output_of_call,
@@ -41,6 +39,7 @@ from opendml.runtime.plans import Plans
 from opendml.runtime.program import compile_program
 from opendml.runtime.scratch import Scratch
 from opendml.spec.exact import append_keys, sizes_key
+from opendml.spec.outputs import NOTHING, Told
 from opendml.spec.plain import DataTypeLike
 from opendml.spec.schema import operator
 
@@ -172,7 +171,7 @@ def _plan(
     tensors: tuple[Array | None, ...],
     out: Array | None,
     device: str | Device | None,
-    told: Output,
+    told: Told,
 ) -> _Plan:
     """The plan of a call, validated and compiled."""
     where = as_device(device)
@@ -193,7 +192,7 @@ def _call_on_others(
     attributes: tuple[Any, ...],
     out: Any,
     device: str | Device | None,
-    told: Output,
+    told: Told,
 ) -> Any:
     """A call with `other`, which is no NumPy array: on tensors of a graph, on arrays on a CUDA device, or on
     numbers and host arrays of other libraries, whose kind the result then has.
@@ -212,7 +211,7 @@ def _call_on_others(
     return out if out is not None else like(kind, result)
 
 
-def _as_arrays(name: str, tensors: tuple[Any, ...], out: Array | None, told: Output) -> list[Array | None]:
+def _as_arrays(name: str, tensors: tuple[Any, ...], out: Array | None, told: Told) -> list[Array | None]:
     """The tensors of a call as NumPy arrays, numbers in the type of what is beside them."""
     names, labels = input_names(name), labels_of(name)
     has_array = any(not isinstance(tensor, int | float | None) for tensor in tensors)

@@ -13,10 +13,11 @@ from opendml.runtime.cuda_call import CudaCall
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.host_array import check_outputs, reject_truth_values
 from opendml.runtime.in_place import Placing
-from opendml.runtime.operator_call import NOTHING, Output, program_of_call
+from opendml.runtime.operator_call import program_of_call
 from opendml.runtime.places import common_place, cuda_device_of, is_array, require_device
 from opendml.runtime.plans import Plans
 from opendml.spec.exact import append_keys
+from opendml.spec.outputs import NOTHING, Told
 from opendml.spec.schema import operator
 from opendml.targets.cuda.executable import CudaExecutable, StreamInstances
 
@@ -28,7 +29,7 @@ def call_on_cuda(
     attributes: tuple[Any, ...],
     out: Any,
     device: str | Device | None,
-    told: Output = NOTHING,
+    told: Told = NOTHING,
 ) -> Any:
     """Runs the operator `name` on arrays of which one, `first`, is on a CUDA device; as `immediate.call`.
 
@@ -110,7 +111,7 @@ def _plan(
     out: Any,
     device: str | Device | None,
     call: CudaCall,
-    told: Output,
+    told: Told,
 ) -> _Plan:
     """The plan of a call, validated and compiled."""
     labels, arguments = labels_of(name), (*input_arguments(name), "out")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,12 @@ from opendml.program.scalar_type import ScalarType, number_in
 from opendml.runtime.arguments import NUMPY_CAST, labels_of, validate_call
 from opendml.runtime.host_array import check_no_overlap_within
 from opendml.spec import descs
-from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
+from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.outputs import NOTHING, Told, with_outputs
 from opendml.spec.plain import as_member, as_plain, as_tuple
-from opendml.spec.schema import Field, Operator, operator
+from opendml.spec.rank_defaults import with_rank_defaults
+from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import shown
 
@@ -35,18 +37,7 @@ def output_names(name: str) -> list[str]:
     return [field.name for field in operator(name).tensors if field.kind == "OUTPUT_TENSOR"]
 
 
-class Output(NamedTuple):
-    """What a call says of its output: its type, its sizes, and the type of the array to write."""
-
-    type: TensorDataType | None = None
-    sizes: Any = None
-    written: TensorDataType | None = None
-
-
-NOTHING = Output()
-
-
-def output_of_call(name: str, output_type: Any, sizes: Any) -> Output:
+def output_of_call(name: str, output_type: Any, sizes: Any) -> Told:
     """What the arguments of a call say of its output.
 
     Raises:
@@ -57,10 +48,10 @@ def output_of_call(name: str, output_type: Any, sizes: Any) -> Output:
         raise InvalidArgument(
             f"{name.lower()}.output_type: {shown(output_type)}; must be a TensorDataType or name one"
         )
-    return Output(type, as_tuple(sizes))
+    return Told(type, as_tuple(sizes))
 
 
-def output_argument(told: Output) -> str:
+def output_argument(told: Told) -> str:
     """The argument that says most of the output."""
     if told.type is not None:
         return "output_type"
@@ -68,24 +59,33 @@ def output_argument(told: Output) -> str:
 
 
 def desc_of_call(
-    name: str, inputs: Sequence[TensorDesc | None], attributes: Sequence[Any], told: Output = NOTHING
+    name: str,
+    inputs: Sequence[TensorDesc | None],
+    attributes: Sequence[Any],
+    feature_level: FeatureLevel,
+    told: Told = NOTHING,
+    cast: str = NUMPY_CAST,
 ) -> OperatorDesc:
-    """The desc of the operator over `inputs`, with the output that follows from them and from what is told.
+    """The valid desc of the operator over `inputs`, with the outputs that follow from them and from what is
+    told.
 
     Raises:
-        InvalidArgument: the first input is missing, or the output's type or sizes remain open.
+        InvalidArgument: what `validate` finds, or a type or sizes of an output that remain open.
     """
     facts = operator(name)
-    if inputs and inputs[0] is None:
+    if inputs and inputs[0] is None and not facts.tensors[0].optional:
         raise InvalidArgument(f"{labels_of(name)[0]}: None; a tensor is needed")
     given = iter(inputs)
     values = {field.python_name: next(given) for field in facts.tensors if field.kind == "INPUT_TENSOR"}
     for field, value in zip(facts.attributes, attributes, strict=True):
         tensor = values[facts.field(field.axis_of).python_name] if field.axis_of else None
         values[field.python_name] = value if tensor is None else _counted_from_the_end(value, tensor)
-    desc = descs.desc_class(name)(**values)
-    outputs = [field for field in facts.tensors if field.kind == "OUTPUT_TENSOR"]
-    return desc.replace(**{field.python_name: _output(facts, field, desc, told) for field in outputs})
+    values |= {output.python_name: None for output in facts.outputs}
+    desc = with_rank_defaults(descs.desc_class(name)(**values))
+    validate_call(desc, feature_level, None, cast)
+    desc = with_outputs(desc, told)
+    validate_call(desc, feature_level, output_argument(told), cast)
+    return desc
 
 
 def _counted_from_the_end(value: Any, tensor: TensorDesc) -> Any:
@@ -125,7 +125,7 @@ def broadcast_sizes(name: str, inputs: Sequence[tuple[int, ...] | None]) -> list
 
 
 def type_of_number(
-    name: str, label: str, types: Mapping[str, TensorDataType], told: Output = NOTHING
+    name: str, label: str, types: Mapping[str, TensorDataType], told: Told = NOTHING
 ) -> TensorDataType:
     """The type of a tensor that is given as a number: what the call says of an output that must have the same
     type; or that of an input that must, of the first input, or what the tensor may be at all."""
@@ -164,61 +164,13 @@ def exact_number(value: float, type: ScalarType, name: str) -> float:
     return result
 
 
-_REDUCING = frozenset({"REDUCE", "ARGMIN", "ARGMAX"})
-_SEARCHES = (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
-
-
-def _output(facts: Operator, field: Field, desc: OperatorDesc, told: Output) -> TensorDesc:
-    """An output: of the first input's sizes, 1 along reduced axes, and of the type that its rules leave."""
-    first = getattr(desc, facts.tensors[0].python_name)
-    sizes = told.sizes if first is None else first.sizes
-    if sizes is None:
-        raise InvalidArgument(f"{facts.function_name}: neither sizes nor out; one of them is needed")
-    if facts.name in _REDUCING and isinstance(axes := desc.axes, tuple):  # type: ignore[attr-defined]
-        reduced = {axis for axis in axes if type(axis) is int}
-        sizes = tuple(1 if axis in reduced else size for axis, size in enumerate(sizes))
-    return TensorDesc(_output_type(facts, field, desc, told), sizes)
-
-
-def _output_type(facts: Operator, field: Field, desc: OperatorDesc, told: Output) -> TensorDataType:
-    """The type of an output: what the call says, or that of what must have the same type, or that of the
-    array to write, or the default.
-
-    An input whose type need not be the output's decides only where nothing else does.
-    """
-    if told.type is not None:
-        return told.type
-    if any(getattr(desc, "function", None) is search for search in _SEARCHES):
-        return told.written or TensorDataType.UINT32
-    for attribute in facts.attributes:
-        value = getattr(desc, attribute.python_name)
-        if attribute.same_type_as == field.name and isinstance(value, TensorDataType):
-            return value
-    for same in facts.same:
-        if "DataType" in same.what and field.name in same.tensors:
-            tied = [getattr(desc, facts.field(name).python_name) for name in same.tensors]
-            if present := [tensor for tensor in tied if tensor is not None]:
-                return TensorDataType(present[0].data_type)
-    if told.written is not None:
-        return told.written
-    if field.has_call_type:
-        if field.call_type is None:
-            raise InvalidArgument(
-                f"{facts.function_name}: neither output_type nor out; one of them is needed"
-            )
-        return TensorDataType[field.call_type]
-    allowed = facts.support[0].tensors[field.name].types
-    first = getattr(desc, facts.tensors[0].python_name)
-    return TensorDataType[allowed[0]] if len(allowed) == 1 or first is None else first.data_type
-
-
 def program_of_call(
     name: str,
     inputs: Sequence[Layout | None],
     attributes: Sequence[Any],
     out: Layout | None,
     feature_level: FeatureLevel,
-    told: Output = NOTHING,
+    told: Told = NOTHING,
     cast: str = NUMPY_CAST,
 ) -> Program:
     """The program of a call, whose output is packed unless `out` says otherwise. The tensors may have any
@@ -231,9 +183,9 @@ def program_of_call(
     inputs = _repeated(name, inputs)
     tensors = [None if each is None else TensorDesc(each.type.data_type, each.sizes) for each in inputs]
     if out is not None:
-        told = Output(told.type, out.sizes if told.sizes is None else told.sizes, out.type.data_type)
-    desc = desc_of_call(name, tensors, attributes, told)
-    validate_call(desc, feature_level, output_argument(told), cast)
+        sizes = out.sizes if told.sizes is None else told.sizes
+        told = told._replace(sizes=sizes, written=out.type.data_type)
+    desc = desc_of_call(name, tensors, attributes, feature_level, told, cast)
     present = [layout for layout in inputs if layout is not None]
     output = _packed_output(desc)
     if out is not None:

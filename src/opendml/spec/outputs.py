@@ -6,9 +6,7 @@ types from tensors of equal types, from the call, or from its default.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from opendml.errors import InvalidArgument
 from opendml.spec.enums import ReduceFunction, TensorDataType
@@ -19,26 +17,30 @@ from opendml.spec.schema import Field, Operator, operator
 from opendml.spec.tensor_desc import TensorDesc
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """What a call says of its outputs.
 
     Attributes:
-        types: types by the outputs' Python names.
+        type: the type of the output whose type a call may choose (`Field.has_call_type`, or the first one).
         sizes: the sizes of the first output; for SPLIT, those of the parts along its axis.
+        written: the type of the array that is to be written, which decides where nothing else does.
         wanted: the optional outputs that it asks for, by their Python names.
     """
 
-    types: Mapping[str, TensorDataType] = field(default_factory=dict)
-    sizes: tuple[int, ...] | None = None
+    type: TensorDataType | None = None
+    sizes: Any = None
+    written: TensorDataType | None = None
     wanted: frozenset[str] = frozenset()
 
 
-def with_outputs(desc: OperatorDesc, told: Told) -> OperatorDesc:
+NOTHING = Told()
+
+
+def with_outputs(desc: OperatorDesc, told: Told = NOTHING) -> OperatorDesc:
     """The desc with its outputs.
 
     Args:
-        desc: inputs and attributes, valid by themselves and with each other.
+        desc: inputs and attributes that are valid (`failures(desc, outputs=False)` finds nothing).
         told: what the call says.
 
     Raises:
@@ -46,119 +48,107 @@ def with_outputs(desc: OperatorDesc, told: Told) -> OperatorDesc:
     """
     facts = operator(desc.operator)
     shapes = shape_of(facts, desc)
-    first = True
-    for output in outputs_of(facts):
-        if not output.optional or output.python_name in told.wanted:
-            desc = desc.replace(
-                **{
-                    output.python_name: _output(
-                        facts, output, desc, shapes, told, told.sizes if first else None
-                    )
-                }
-            )
-        first = False
+    outputs = facts.outputs
+    for output in outputs:
+        if output.optional and output.python_name not in told.wanted:
+            continue
+        sizes = told.sizes if output is outputs[0] else None
+        made = _output(facts, output, desc, shapes.get(output.python_name), sizes, told)
+        desc = desc.replace(**{output.python_name: made})
     return desc
 
 
-def outputs_of(facts: Operator) -> list[Field]:
-    """The operator's outputs, in DirectML's order."""
-    return [each for each in facts.tensors if each.kind == "OUTPUT_TENSOR"]
-
-
 def _output(
-    facts: Operator,
-    output: Field,
-    desc: OperatorDesc,
-    shapes: Mapping[str, Sizes],
-    told: Told,
-    sizes: tuple[int, ...] | None,
+    facts: Operator, output: Field, desc: OperatorDesc, shape: Sizes | None, sizes: Any, told: Told
 ) -> TensorDesc | tuple[TensorDesc, ...]:
     data_type = _data_type(facts, output, desc, told)
     if output.type == "TENSOR_DESC_ARRAY":
-        return _parts(facts, output, desc, data_type, sizes)
-    if sizes is None:
-        sizes = _sizes(facts, output, desc, shapes.get(output.python_name))
-    return TensorDesc(data_type, sizes)
+        return _parts(facts, desc, data_type, sizes)
+    return TensorDesc(data_type, _sizes(facts, output, desc, shape, sizes))
 
 
 def _parts(
-    facts: Operator,
-    output: Field,
-    desc: OperatorDesc,
-    data_type: TensorDataType,
-    along_axis: tuple[int, ...] | None,
+    facts: Operator, desc: OperatorDesc, data_type: TensorDataType, along_axis: Any
 ) -> tuple[TensorDesc, ...]:
     """The parts of SPLIT."""
-    if along_axis is None:
-        raise InvalidArgument(f"{facts.name}.{output.name}: sizes of the parts along the axis are needed")
+    if not isinstance(along_axis, tuple):
+        raise InvalidArgument(
+            f"{facts.function_name}: no sizes; those of the parts along the axis are needed"
+        )
     values: Any = desc
     sizes, axis = values.input_tensor.sizes, values.axis
     return tuple(TensorDesc(data_type, (*sizes[:axis], size, *sizes[axis + 1 :])) for size in along_axis)
 
 
-def _sizes(facts: Operator, output: Field, desc: OperatorDesc, shape: Sizes | None) -> tuple[int, ...]:
+def _sizes(facts: Operator, output: Field, desc: OperatorDesc, shape: Sizes | None, told: Any) -> Any:
+    """The sizes of an output. What a call says counts where they do not follow, or not alone."""
     if shape is not None:
-        return tuple(_usual(facts, output, size) for size in shape)
+        if told is None or all(type(size) is int for size in shape):
+            return tuple(_usual(facts, size) for size in shape)
+        return told
     for tensors in (same.tensors for same in facts.same if "Sizes" in same.what):
         if output.name in tensors and (other := _first_given(facts, desc, tensors)) is not None:
             return other.sizes
+    inputs = tuple(each.name for each in facts.tensors if each.kind == "INPUT_TENSOR")
     if output.name in facts.one_element:
-        inputs = tuple(each.name for each in facts.tensors if each.kind == "INPUT_TENSOR")
         given = _first_given(facts, desc, inputs)
         return (1,) * len(given.sizes if given is not None else (1,))
-    raise _open_sizes(facts, output)
+    if told is None:
+        raise _open_sizes(facts)
+    return told
 
 
-def _usual(facts: Operator, output: Field, size: Size) -> int:
+def _usual(facts: Operator, size: Size) -> int:
     if size is None:
-        raise _open_sizes(facts, output)
+        raise _open_sizes(facts)
     return size if isinstance(size, int) else size[0]
 
 
-def _open_sizes(facts: Operator, output: Field) -> InvalidArgument:
-    message = "do not follow from inputs and attributes; give sizes, or an array to write"
-    return InvalidArgument(f"{facts.name}.{output.name}: its sizes {message}")
+def _open_sizes(facts: Operator) -> InvalidArgument:
+    return InvalidArgument(f"{facts.function_name}: neither sizes nor out; one of them is needed")
 
 
 def _first_given(facts: Operator, desc: OperatorDesc, names: tuple[str, ...]) -> TensorDesc | None:
     """The first of those tensors that the desc has."""
     for name in names:
         value = getattr(desc, facts.field(name).python_name)
-        tensor = value[0] if isinstance(value, tuple) else value
-        if tensor is not None:
-            return tensor  # type: ignore[no-any-return]
+        tensor = value[0] if isinstance(value, tuple) and value else value
+        if isinstance(tensor, TensorDesc):
+            return tensor
     return None
 
 
-_SEARCHES = frozenset({ReduceFunction.ARGMIN, ReduceFunction.ARGMAX})
+_SEARCHES = (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
 
 
 def _data_type(facts: Operator, output: Field, desc: OperatorDesc, told: Told) -> TensorDataType:
-    """The type of an output: what the call says, that of what must have the same type, or the default."""
-    said = told.types.get(output.python_name)
-    if said is not None:
-        return said
+    """The type of an output: what the call says, or that of what must have the same type, or that of the
+    array to write, or the default.
+
+    An input whose type need not be the output's decides only where nothing else does.
+    """
+    is_only = len(facts.outputs) == 1
+    if told.type is not None and (is_only or output.has_call_type):
+        return told.type
+    written = told.written if is_only else None
+    if any(getattr(desc, "function", None) is search for search in _SEARCHES):
+        return written or TensorDataType.UINT32
     for attribute in facts.attributes:
-        if attribute.same_type_as == output.name:
-            return TensorDataType(getattr(desc, attribute.python_name))
-    function = getattr(desc, "function", None)
-    if facts.name == "REDUCE" and function in _SEARCHES:
-        return TensorDataType.UINT32
+        value = getattr(desc, attribute.python_name)
+        if attribute.same_type_as == output.name and isinstance(value, TensorDataType):
+            return value
     for tensors in (same.tensors for same in facts.same if "DataType" in same.what):
         if output.name in tensors and (other := _first_given(facts, desc, tensors)) is not None:
             return other.data_type
+    if written is not None:
+        return written
     if output.has_call_type:
         if output.call_type is None:
-            raise InvalidArgument(
-                f"{facts.name}.{output.name}: its type does not follow; output_type is needed"
-            )
+            message = "neither output_type nor out; one of them is needed"
+            raise InvalidArgument(f"{facts.function_name}: {message}")
         return TensorDataType[output.call_type]
     allowed = facts.support[0].tensors[output.name].types
     first = _first_given(
         facts, desc, tuple(each.name for each in facts.tensors if each.kind == "INPUT_TENSOR")
     )
-    return (
-        first.data_type
-        if first is not None and first.data_type.name in allowed
-        else TensorDataType[allowed[0]]
-    )
+    return first.data_type if first is not None and len(allowed) > 1 else TensorDataType[allowed[0]]

@@ -197,6 +197,11 @@ class Operator:
         return tuple(field for field in self.fields if field.is_tensor)
 
     @cached_property
+    def outputs(self) -> tuple[Field, ...]:
+        """The output tensors, in DirectML's order."""
+        return tuple(field for field in self.tensors if field.kind == "OUTPUT_TENSOR")
+
+    @cached_property
     def attributes(self) -> tuple[Field, ...]:
         """The attributes that the desc class takes, in DirectML's order: all but the counts."""
         return tuple(field for field in self.fields if field.is_attribute)
@@ -204,9 +209,8 @@ class Operator:
     @cached_property
     def output_arguments(self) -> tuple[str, ...]:
         """The arguments of an immediate function about its output: "output_type" and "sizes", or neither."""
-        outputs = [field for field in self.tensors if field.kind == "OUTPUT_TENSOR"]
-        has_type = len(outputs) == 1 and outputs[0].has_call_type
-        has_sizes = len(outputs) == len(self.tensors) == 1
+        has_type = any(field.has_call_type for field in self.outputs)
+        has_sizes = len(self.outputs) == len(self.tensors) == 1
         return ("output_type",) * has_type + ("sizes",) * has_sizes
 
     def field(self, name: str) -> Field:

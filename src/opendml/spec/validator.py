@@ -36,8 +36,15 @@ def validate(desc: OperatorDesc, feature_level: FeatureLevel | str | int | None 
         raise InvalidArgument(found)
 
 
-def failures(desc: OperatorDesc, feature_level: FeatureLevel | str | int | None = None) -> list[str]:
+def failures(
+    desc: OperatorDesc, feature_level: FeatureLevel | str | int | None = None, *, outputs: bool = True
+) -> list[str]:
     """One message for every rule that the desc breaks at the level, the first field first.
+
+    Args:
+        desc: an operator's desc.
+        feature_level: a member of FeatureLevel or a name such as "2_0"; None is the newest.
+        outputs: whether the desc has its outputs; otherwise only what else it has is judged.
 
     Raises:
         InvalidArgument: no such feature level.
@@ -49,7 +56,7 @@ def failures(desc: OperatorDesc, feature_level: FeatureLevel | str | int | None 
     facts = operator(name)
     if level < facts.introduced:
         return [f"{name}: not in {full_name(level)}; exists from {full_name(facts.introduced)}"]
-    return [name + message for message in _messages(desc, facts, level, fused=False)]
+    return [name + message for message in _messages(desc, facts, level, fused=False, outputs=outputs)]
 
 
 class _Plan(NamedTuple):
@@ -60,12 +67,16 @@ class _Plan(NamedTuple):
     order: dict[str, int]
 
 
-def _messages(desc: OperatorDesc, facts: Operator, level: FeatureLevel, *, fused: bool) -> Iterator[str]:
+def _messages(
+    desc: OperatorDesc, facts: Operator, level: FeatureLevel, *, fused: bool, outputs: bool = True
+) -> Iterator[str]:
     """Messages that continue the operator's name: ".Alpha: ..."."""
     plan = _plan(facts.name, level, _function(desc, facts), fused)
     found: list[tuple[int, str]] = []
     malformed: set[str] = set()
     for field, name, check in plan.fields:
+        if not outputs and field.kind == "OUTPUT_TENSOR":
+            continue
         problems = check(getattr(desc, name, None))
         if problems is not None:
             position = plan.order[field.name]
@@ -76,6 +87,8 @@ def _messages(desc: OperatorDesc, facts: Operator, level: FeatureLevel, *, fused
         if malformed and any(field.name in malformed for field in rule.fields):
             continue
         for field, message in rule.check(desc):
+            if not outputs and field.kind == "OUTPUT_TENSOR":
+                continue
             found.append((plan.order[field.name], f".{field.name}{message}"))
             if rule.basic:
                 malformed.add(field.name)

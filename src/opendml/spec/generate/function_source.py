@@ -156,7 +156,7 @@ def _output_text(operator: Operator, name: str) -> str:
     """The meaning of an argument that is about the output."""
     if name == "sizes":
         return "The sizes of the output; those of `out` when None."
-    (output,) = (field for field in operator.tensors if field.kind == "OUTPUT_TENSOR")
+    (output,) = (field for field in operator.outputs if field.has_call_type)
     ties = [
         tensor
         for same in operator.same

@@ -35,7 +35,7 @@ def given_tensors(desc: OperatorDesc, field: Field) -> Iterator[tuple[str, Tenso
     """The tensors of a field that are given, each with its index if the field is an array ("" or "[1]")."""
     value = getattr(desc, field.python_name)
     if field.type == "TENSOR_DESC_ARRAY":
-        for i, tensor in enumerate(value):
+        for i, tensor in enumerate(value or ()):
             yield f"[{i}]", tensor
     elif value is not None:
         yield "", value
