@@ -23,6 +23,7 @@ from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from tests.conftest import SHARED
 from tests.running import device_kinds, elements
+from tests.spec.made_outputs import check_made_outputs
 from tools.measure_accuracy import ulp_distance
 
 from .webnn_case import WebnnCase, read_cases
@@ -103,6 +104,13 @@ def test_case(case: WebnnCase, run: Run, kind: str) -> None:
             continue
         table.check(case.operator, result, expected, output.data_type, call.lengths)
         _check_own_promise(call.desc.operator, result, expected)
+
+
+@pytest.mark.parametrize("case", list(_all_cases()))
+def test_outputs_follow_from_the_rest(case: WebnnCase) -> None:
+    if case.operator not in OPERATORS:
+        pytest.skip(f"WebNN's {case.operator} maps to no operator of DirectML")
+    check_made_outputs(OPERATORS[case.operator](case).desc)
 
 
 def _check_own_promise(operator: str, result: Array, expected: Array) -> None:

@@ -14,6 +14,7 @@ from opendml.spec.naming import camel_case, snake_case
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import failures
+from tests.spec.made_outputs import check_made_outputs
 from tests.spec.rules.breaking import NEWEST
 from tests.spec.valid_descs import NAMES, tensor_of, valid_desc
 
@@ -74,3 +75,11 @@ def attribute(field: dict[str, Any], value: Any) -> Any:
 def test_examples_are_valid(name: str, example: dict[str, Any], request: pytest.FixtureRequest) -> None:
     slip = SLIPS.get(request.node.callspec.id)
     assert failures(described(name, example)) == ([slip] if slip else [])
+
+
+@pytest.mark.parametrize(("name", "example"), EXAMPLES)
+def test_outputs_follow_from_the_rest(
+    name: str, example: dict[str, Any], request: pytest.FixtureRequest
+) -> None:
+    if request.node.callspec.id not in SLIPS:
+        check_made_outputs(described(name, example))
