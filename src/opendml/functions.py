@@ -153,6 +153,10 @@ def element_wise_identity(
         scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; FLOAT64, INT64, UINT64 from 4_1;
+        1 to 8 dimensions (4 to 5 below 3_0). Same DataType, DimensionCount and Sizes as InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_identity, unknown)
@@ -183,6 +187,10 @@ def element_wise_abs(
         scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; INT32, INT16, INT8 from 2_1; INT64 from 4_1; 1 to 8 dimensions (4 below 3_0). Same
+        DataType, DimensionCount and Sizes as InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_abs, unknown)
@@ -212,6 +220,10 @@ def element_wise_acos(
         scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as
+        InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_acos, unknown)
@@ -244,6 +256,10 @@ def element_wise_add(
             and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8, UINT16, UINT8 from 5_1;
+        1 to 8 dimensions (4 to 5 below 3_0). Same DataType, DimensionCount and Sizes as ATensor.
     """
     if unknown:
         raise unexpected(element_wise_add, unknown)
@@ -273,6 +289,10 @@ def element_wise_asin(
         scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as
+        InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_asin, unknown)
@@ -302,6 +322,10 @@ def element_wise_atan(
         scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as
+        InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_atan, unknown)
@@ -331,6 +355,10 @@ def element_wise_ceil(
         scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as
+        InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_ceil, unknown)
@@ -365,6 +393,10 @@ def element_wise_clip(
         max: Upper bound; larger values become Max.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from 5_0; 1 to 8
+        dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_clip, unknown)
@@ -399,6 +431,10 @@ def element_wise_clip1(
         max: Upper bound, read as MinMaxDataType; larger values become Max.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8; 1 to 8 dimensions. Same
+        DataType, DimensionCount and Sizes as InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_clip1, unknown)
@@ -435,6 +471,10 @@ def element_wise_clip_grad(
         max: X at or above it gives gradient 0.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 5_0; 1 to 8
+        dimensions. Resulting gradient, normally with the sizes of the forward input.
     """
     if unknown:
         raise unexpected(element_wise_clip_grad, unknown)
@@ -471,6 +511,10 @@ def element_wise_clip_grad1(
         max: Read as MinMaxDataType; x at or above it gives gradient 0.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8; 1 to 8 dimensions.
+        Resulting gradient, normally with the sizes of the forward input.
     """
     if unknown:
         raise unexpected(element_wise_clip_grad1, unknown)
@@ -506,6 +550,10 @@ def element_wise_cos(
         scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as
+        InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_cos, unknown)
@@ -538,6 +586,10 @@ def element_wise_divide(
             Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT16, INT8, UINT16, UINT8 from 5_1; INT64, UINT64 from 6_0;
+        1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as ATensor.
     """
     if unknown:
         raise unexpected(element_wise_divide, unknown)
@@ -567,6 +619,10 @@ def element_wise_exp(
         scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as
+        InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_exp, unknown)
@@ -596,6 +652,10 @@ def element_wise_floor(
         scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as
+        InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_floor, unknown)
@@ -625,6 +685,10 @@ def element_wise_log(
         scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as
+        InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_log, unknown)
@@ -653,6 +717,10 @@ def element_wise_logical_and(
             DimensionCount and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as
+        ATensor.
     """
     if unknown:
         raise unexpected(element_wise_logical_and, unknown)
@@ -706,6 +774,10 @@ def element_wise_logical_equals(
         output_type: The type of the output; that of `out` when None, or UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). Same DimensionCount and Sizes as ATensor; its
+        DataType is independent of the inputs.
     """
     if unknown:
         raise unexpected(element_wise_logical_equals, unknown)
@@ -759,6 +831,10 @@ def element_wise_logical_greater_than(
         output_type: The type of the output; that of `out` when None, or UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). Same DimensionCount and Sizes as ATensor; its
+        DataType is independent of the inputs.
     """
     if unknown:
         raise unexpected(element_wise_logical_greater_than, unknown)
@@ -812,6 +888,10 @@ def element_wise_logical_less_than(
         output_type: The type of the output; that of `out` when None, or UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). Same DimensionCount and Sizes as ATensor; its
+        DataType is independent of the inputs.
     """
     if unknown:
         raise unexpected(element_wise_logical_less_than, unknown)
@@ -864,6 +944,10 @@ def element_wise_logical_greater_than_or_equal(
         output_type: The type of the output; that of `out` when None, or UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT32, UINT8; 1 to 8 dimensions. Same DimensionCount and Sizes as ATensor; its DataType is
+        independent of the inputs.
     """
     if unknown:
         raise unexpected(element_wise_logical_greater_than_or_equal, unknown)
@@ -923,6 +1007,10 @@ def element_wise_logical_less_than_or_equal(
         output_type: The type of the output; that of `out` when None, or UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT32, UINT8; 1 to 8 dimensions. Same DimensionCount and Sizes as ATensor; its DataType is
+        independent of the inputs.
     """
     if unknown:
         raise unexpected(element_wise_logical_less_than_or_equal, unknown)
@@ -955,6 +1043,10 @@ def element_wise_logical_not(
         input: input, UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). Input, any sizes.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as
+        InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_logical_not, unknown)
@@ -983,6 +1075,10 @@ def element_wise_logical_or(
             DimensionCount and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as
+        ATensor.
     """
     if unknown:
         raise unexpected(element_wise_logical_or, unknown)
@@ -1011,6 +1107,10 @@ def element_wise_logical_xor(
             DimensionCount and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT32; UINT8 from 2_0; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as
+        ATensor.
     """
     if unknown:
         raise unexpected(element_wise_logical_xor, unknown)
@@ -1043,6 +1143,10 @@ def element_wise_max(
             as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from 5_0; 1 to 8
+        dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as ATensor.
     """
     if unknown:
         raise unexpected(element_wise_max, unknown)
@@ -1074,6 +1178,10 @@ def element_wise_mean(
             operand; same DataType, DimensionCount and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; INT32, UINT32 from 2_1; 1 to 8 dimensions (4 below 3_0). Same DataType,
+        DimensionCount and Sizes as ATensor.
     """
     if unknown:
         raise unexpected(element_wise_mean, unknown)
@@ -1106,6 +1214,10 @@ def element_wise_min(
             as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from 5_0; 1 to 8
+        dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as ATensor.
     """
     if unknown:
         raise unexpected(element_wise_min, unknown)
@@ -1138,6 +1250,10 @@ def element_wise_multiply(
             and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8, UINT16, UINT8 from 5_1;
+        1 to 8 dimensions (4 to 5 below 3_0). Same DataType, DimensionCount and Sizes as ATensor.
     """
     if unknown:
         raise unexpected(element_wise_multiply, unknown)
@@ -1173,6 +1289,10 @@ def element_wise_pow(
             InputTensor, not to ExponentTensor).
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 3_0; 1 to 8 dimensions (4 below 3_0).
+        Same DataType, DimensionCount and Sizes as InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_pow, unknown)
@@ -1204,6 +1324,10 @@ def element_wise_constant_pow(
         exponent: Exponent applied to every element.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as
+        InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_constant_pow, unknown)
@@ -1233,6 +1357,10 @@ def element_wise_recip(
         scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as
+        InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_recip, unknown)
@@ -1262,6 +1390,10 @@ def element_wise_sin(
         scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as
+        InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_sin, unknown)
@@ -1291,6 +1423,10 @@ def element_wise_sqrt(
         scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same DataType, DimensionCount and Sizes as
+        InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_sqrt, unknown)
@@ -1321,6 +1457,10 @@ def element_wise_difference_square(
             DimensionCount and Sizes as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16, INT32, UINT32; 1 to 8 dimensions. Same DataType, DimensionCount and Sizes as
+        ATensor.
     """
     if unknown:
         raise unexpected(element_wise_difference_square, unknown)
@@ -1351,6 +1491,9 @@ def element_wise_atan_yx(
             as ATensor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions. Same DataType, DimensionCount and Sizes as ATensor.
     """
     if unknown:
         raise unexpected(element_wise_atan_yx, unknown)
@@ -1382,6 +1525,11 @@ def element_wise_subtract(
             from 5_1; 1 to 8 dimensions (4 below 3_0). right-hand operand.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; INT32, UINT32 from 2_1; INT64, UINT64 from 4_1; INT16, INT8, UINT16, UINT8 from 5_1;
+        1 to 8 dimensions (4 below 3_0). Same sizes as the inputs (broadcast only through zero strides, Sizes
+        must still match).
     """
     if unknown:
         raise unexpected(element_wise_subtract, unknown)
@@ -1411,6 +1559,9 @@ def element_wise_tan(
         scale_bias: When present g(x) = x * Scale + Bias is applied to each input element before the operator.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_tan, unknown)
@@ -1444,6 +1595,10 @@ def element_wise_threshold(
         min: Lower bound; elements under it become Min.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; 1 to 8 dimensions (4 below 3_0).
+        Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(element_wise_threshold, unknown)
@@ -1503,6 +1658,9 @@ def element_wise_quantize_linear(
         output_type: The type of the output; that of `out` when None, or that of ZeroPointTensor, or UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT8; INT8 from 2_1; 1 to 8 dimensions (4 below 3_0). 8-bit result.
     """
     if unknown:
         raise unexpected(element_wise_quantize_linear, unknown)
@@ -1564,6 +1722,9 @@ def element_wise_dequantize_linear(
             before.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32; FLOAT16 from 6_0; 1 to 8 dimensions (4 below 3_0). Same DataType as ScaleTensor.
     """
     if unknown:
         raise unexpected(element_wise_dequantize_linear, unknown)
@@ -1618,6 +1779,11 @@ def reduce(
         axes: Axes to reduce; each in [0, InputTensor.DimensionCount - 1].
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT32, FLOAT32, FLOAT16; INT32 from 2_1; INT64, UINT64, INT16, INT8, UINT16, UINT8 from 3_0; 1 to 8
+        dimensions (4 below 3_0). DimensionCount as the input; Sizes as the input except 1 on each reduced
+        axis.
     """
     if unknown:
         raise unexpected(reduce, unknown)
@@ -1675,6 +1841,10 @@ def argmin(
         output_type: The type of the output; that of `out` when None, or UINT32.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        INT64, INT32, UINT64, UINT32; 1 to 8 dimensions. DimensionCount as the input; Sizes as the input
+        except 1 on each reduced axis; integer indices.
     """
     if unknown:
         raise unexpected(argmin, unknown)
@@ -1732,6 +1902,10 @@ def argmax(
         output_type: The type of the output; that of `out` when None, or UINT32.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        INT64, INT32, UINT64, UINT32; 1 to 8 dimensions. DimensionCount as the input; Sizes as the input
+        except 1 on each reduced axis; integer indices.
     """
     if unknown:
         raise unexpected(argmax, unknown)
@@ -1779,6 +1953,10 @@ def cast(
         output_type: The type of the output; that of `out` when None.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16, INT16, INT8, UINT16, UINT8; INT64, INT32, UINT64, UINT32 from 3_0; FLOAT64 from 4_1;
+        1 to 8 dimensions (4 below 3_1). Same Sizes as InputTensor, any supported type.
     """
     if unknown:
         raise unexpected(cast, unknown)
@@ -1819,6 +1997,9 @@ def batch_normalization(
         fused_activation: Activation applied last.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). Sizes of InputTensor.
     """
     if unknown:
         raise unexpected(batch_normalization, unknown)
@@ -1866,6 +2047,9 @@ def mean_variance_normalization(
         fused_activation: Activation applied last.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 4 dimensions. {BatchCount, ChannelCount, Height, Width}.
     """
     if unknown:
         raise unexpected(mean_variance_normalization, unknown)
@@ -1907,6 +2091,9 @@ def local_response_normalization(
         bias: Usually 1.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 4 dimensions. Same as InputTensor.
     """
     if unknown:
         raise unexpected(local_response_normalization, unknown)
@@ -1943,6 +2130,9 @@ def lp_normalization(
         p: Norm order, 1 or 2 only.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(lp_normalization, unknown)
@@ -1971,6 +2161,10 @@ def element_wise_sign(
             4_1; 1 to 8 dimensions (4 below 3_0). Data.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from 4_1; 1 to 8
+        dimensions (4 below 3_0). Same sizes.
     """
     if unknown:
         raise unexpected(element_wise_sign, unknown)
@@ -2017,6 +2211,9 @@ def element_wise_is_nan(
         output_type: The type of the output; that of `out` when None, or UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT32, UINT8; 1 to 8 dimensions (4 below 3_0). Same sizes.
     """
     if unknown:
         raise unexpected(element_wise_is_nan, unknown)
@@ -2044,6 +2241,9 @@ def element_wise_negate(
         input: input, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8; 1 to 8 dimensions. Data.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16, INT64, INT32, INT16, INT8; 1 to 8 dimensions. Same sizes.
     """
     if unknown:
         raise unexpected(element_wise_negate, unknown)
@@ -2074,6 +2274,9 @@ def element_wise_erf(
             absent: identity.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same sizes.
     """
     if unknown:
         raise unexpected(element_wise_erf, unknown)
@@ -2104,6 +2307,9 @@ def element_wise_sinh(
             absent: identity.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same sizes.
     """
     if unknown:
         raise unexpected(element_wise_sinh, unknown)
@@ -2134,6 +2340,9 @@ def element_wise_cosh(
             absent: identity.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same sizes.
     """
     if unknown:
         raise unexpected(element_wise_cosh, unknown)
@@ -2164,6 +2373,9 @@ def element_wise_tanh(
             absent: identity.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same sizes.
     """
     if unknown:
         raise unexpected(element_wise_tanh, unknown)
@@ -2194,6 +2406,9 @@ def element_wise_asinh(
             absent: identity.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same sizes.
     """
     if unknown:
         raise unexpected(element_wise_asinh, unknown)
@@ -2224,6 +2439,9 @@ def element_wise_acosh(
             absent: identity.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same sizes.
     """
     if unknown:
         raise unexpected(element_wise_acosh, unknown)
@@ -2254,6 +2472,9 @@ def element_wise_atanh(
             absent: identity.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same sizes.
     """
     if unknown:
         raise unexpected(element_wise_atanh, unknown)
@@ -2306,6 +2527,10 @@ def element_wise_if(
             from 5_0; 1 to 8 dimensions (4 below 3_0). Values for zero condition.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 3_0; FLOAT64, INT64, UINT64 from 5_0;
+        1 to 8 dimensions (4 below 3_0). Result.
     """
     if unknown:
         raise unexpected(element_wise_if, unknown)
@@ -2338,6 +2563,9 @@ def element_wise_add1(
             FLOAT32; absent: none.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0). Result.
     """
     if unknown:
         raise unexpected(element_wise_add1, unknown)
@@ -2365,6 +2593,9 @@ def element_wise_bit_shift_left(
         b: input, UINT32, UINT16, UINT8; UINT64 from 4_1; 1 to 8 dimensions (4 below 3_0). Bit counts.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT32, UINT16, UINT8; UINT64 from 4_1; 1 to 8 dimensions (4 below 3_0). Result.
     """
     if unknown:
         raise unexpected(element_wise_bit_shift_left, unknown)
@@ -2392,6 +2623,9 @@ def element_wise_bit_shift_right(
         b: input, UINT32, UINT16, UINT8; UINT64 from 4_1; 1 to 8 dimensions (4 below 3_0). Bit counts.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT32, UINT16, UINT8; UINT64 from 4_1; 1 to 8 dimensions (4 below 3_0). Result.
     """
     if unknown:
         raise unexpected(element_wise_bit_shift_right, unknown)
@@ -2422,6 +2656,9 @@ def element_wise_round(
         rounding_mode: DML_ROUNDING_MODE: HALVES_TO_NEAREST_EVEN, TOWARD_ZERO, TOWARD_INFINITY.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_0). Same sizes.
     """
     if unknown:
         raise unexpected(element_wise_round, unknown)
@@ -2469,6 +2706,9 @@ def element_wise_is_infinity(
         infinity_mode: DML_IS_INFINITY_MODE: EITHER (-inf or inf), POSITIVE (inf only), NEGATIVE (-inf only).
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT8; 1 to 8 dimensions (4 below 3_0). Same sizes, UINT8.
     """
     if unknown:
         raise unexpected(element_wise_is_infinity, unknown)
@@ -2500,6 +2740,10 @@ def element_wise_modulus_truncate(
             dimensions (4 below 3_0). Divisor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 6_0; 1 to 8 dimensions
+        (4 below 3_0). Result.
     """
     if unknown:
         raise unexpected(element_wise_modulus_truncate, unknown)
@@ -2531,6 +2775,10 @@ def element_wise_modulus_floor(
             dimensions (4 below 3_0). Divisor.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 6_0; 1 to 8 dimensions
+        (4 below 3_0). Result.
     """
     if unknown:
         raise unexpected(element_wise_modulus_floor, unknown)
@@ -2581,6 +2829,10 @@ def fill_value_constant(
         sizes: The sizes of the output; those of `out` when None.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; FLOAT64, INT64, UINT64 from 4_1; 1 to 8
+        dimensions (4 below 4_0). Any sizes.
     """
     if unknown:
         raise unexpected(fill_value_constant, unknown)
@@ -2635,6 +2887,10 @@ def fill_value_sequence(
         sizes: The sizes of the output; those of `out` when None.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 5_0; 1 to 8 dimensions
+        (4 below 4_0). Any sizes.
     """
     if unknown:
         raise unexpected(fill_value_sequence, unknown)
@@ -2676,6 +2932,10 @@ def cumulative_summation(
             never written).
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16, INT32, UINT32; INT64, UINT64 from 5_0; 1 to 8 dimensions (4 below 4_0). Same sizes
+        and data type.
     """
     if unknown:
         raise unexpected(cumulative_summation, unknown)
@@ -2716,6 +2976,10 @@ def cumulative_product(
             total never written).
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16, INT32, UINT32; INT64, UINT64 from 5_0; 1 to 8 dimensions (4 below 4_0). Same sizes
+        and data type.
     """
     if unknown:
         raise unexpected(cumulative_product, unknown)
@@ -2767,6 +3031,9 @@ def mean_variance_normalization1(
         fused_activation: Activation operator applied last; its own InputTensor/OutputTensor are null.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(mean_variance_normalization1, unknown)
@@ -2802,6 +3069,10 @@ def element_wise_bit_and(
             4_1; 1 to 8 dimensions. Right operand, same sizes (no implicit broadcasting).
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT32, UINT16, UINT8; FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64 from 4_1; 1 to 8
+        dimensions. Same sizes.
     """
     if unknown:
         raise unexpected(element_wise_bit_and, unknown)
@@ -2831,6 +3102,10 @@ def element_wise_bit_or(
             4_1; 1 to 8 dimensions. Right operand, same sizes (no implicit broadcasting).
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT32, UINT16, UINT8; FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64 from 4_1; 1 to 8
+        dimensions. Same sizes.
     """
     if unknown:
         raise unexpected(element_wise_bit_or, unknown)
@@ -2860,6 +3135,10 @@ def element_wise_bit_xor(
             4_1; 1 to 8 dimensions. Right operand, same sizes (no implicit broadcasting).
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT32, UINT16, UINT8; FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64 from 4_1; 1 to 8
+        dimensions. Same sizes.
     """
     if unknown:
         raise unexpected(element_wise_bit_xor, unknown)
@@ -2886,6 +3165,10 @@ def element_wise_bit_not(
             4_1; 1 to 8 dimensions. Any sizes.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT32, UINT16, UINT8; FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64 from 4_1; 1 to 8
+        dimensions. Same sizes.
     """
     if unknown:
         raise unexpected(element_wise_bit_not, unknown)
@@ -2933,6 +3216,9 @@ def element_wise_bit_count(
         output_type: The type of the output; that of `out` when None, or UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        UINT32, UINT8; 1 to 8 dimensions. Same sizes, UINT32 or UINT8 independent of the input type.
     """
     if unknown:
         raise unexpected(element_wise_bit_count, unknown)
@@ -2963,6 +3249,9 @@ def activation_relu_grad(
             gradient, same sizes.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; INT32, INT16, INT8 from 5_1; 1 to 8 dimensions. Same sizes.
     """
     if unknown:
         raise unexpected(activation_relu_grad, unknown)
@@ -3039,6 +3328,9 @@ def element_wise_quantized_linear_add(
             UINT8.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        INT8, UINT8; 1 to 8 dimensions. Same sizes (implied).
     """
     if unknown:
         raise unexpected(element_wise_quantized_linear_add, unknown)
@@ -3093,6 +3385,10 @@ def mean_variance_normalization2(
         fused_activation: Activation desc applied after the normalization.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions. {BatchCount, ChannelCount, Height, Width}, i.e. sizes of
+        InputTensor.
     """
     if unknown:
         raise unexpected(mean_variance_normalization2, unknown)
@@ -3129,6 +3425,9 @@ def activation_elu(
         alpha: Coefficient; usually 1.0.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_elu, unknown)
@@ -3158,6 +3457,9 @@ def activation_celu(
         alpha: Coefficient; usually 1.0.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions. Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_celu, unknown)
@@ -3184,6 +3486,9 @@ def activation_hardmax(
             acts as {BatchCount, Width}.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_hardmax, unknown)
@@ -3211,6 +3516,9 @@ def activation_hardmax1(
         axes: Axes reduced together; each in [0, InputTensor.DimensionCount - 1].
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions. Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_hardmax1, unknown)
@@ -3243,6 +3551,9 @@ def activation_hard_sigmoid(
         beta: Coefficient; usually 0.5.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_hard_sigmoid, unknown)
@@ -3271,6 +3582,9 @@ def activation_identity(
             (element-wise); source.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_identity, unknown)
@@ -3301,6 +3615,9 @@ def activation_leaky_relu(
         alpha: Slope for x < 0; usually 0.01.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_leaky_relu, unknown)
@@ -3333,6 +3650,9 @@ def activation_linear(
         beta: Offset.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_linear, unknown)
@@ -3359,6 +3679,9 @@ def activation_log_softmax(
             acts as {BatchCount, Width}.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_log_softmax, unknown)
@@ -3386,6 +3709,9 @@ def activation_log_softmax1(
         axes: Axes reduced together; each in [0, InputTensor.DimensionCount - 1].
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions. Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_log_softmax1, unknown)
@@ -3418,6 +3744,10 @@ def activation_parameterized_relu(
             strides).
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; INT32, INT16, INT8 from 5_1; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Same
+        sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_parameterized_relu, unknown)
@@ -3450,6 +3780,9 @@ def activation_parametric_softplus(
         beta: Input coefficient.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_parametric_softplus, unknown)
@@ -3478,6 +3811,10 @@ def activation_relu(
             below 2_0). Any sizes (element-wise); source.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; INT32, INT16, INT8 from 5_1; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Same
+        sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_relu, unknown)
@@ -3510,6 +3847,9 @@ def activation_scaled_elu(
         gamma: Usually 1.0507.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_scaled_elu, unknown)
@@ -3542,6 +3882,9 @@ def activation_scaled_tanh(
         beta: Usually 0.5.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_scaled_tanh, unknown)
@@ -3570,6 +3913,9 @@ def activation_sigmoid(
             (element-wise); source.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_sigmoid, unknown)
@@ -3597,6 +3943,9 @@ def activation_softmax(
             acts as {BatchCount, Width}.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_softmax, unknown)
@@ -3624,6 +3973,9 @@ def activation_softmax1(
         axes: Axes reduced together; each in [0, InputTensor.DimensionCount - 1].
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions. Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_softmax1, unknown)
@@ -3654,6 +4006,9 @@ def activation_softplus(
         steepness: Usually 1.0; at least 1 below level 6_4; from 6_4 smaller values are allowed.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_softplus, unknown)
@@ -3682,6 +4037,9 @@ def activation_softsign(
             (element-wise); source.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_softsign, unknown)
@@ -3710,6 +4068,9 @@ def activation_tanh(
             (element-wise); source.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_tanh, unknown)
@@ -3740,6 +4101,9 @@ def activation_thresholded_relu(
         alpha: Threshold; usually 1.0.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_thresholded_relu, unknown)
@@ -3772,6 +4136,10 @@ def activation_shrink(
         threshold: Usually 0.5.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 5_1; 1 to 8 dimensions (4 to 5 below
+        3_0). Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_shrink, unknown)
@@ -3799,6 +4167,9 @@ def activation_gelu(
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions. Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_gelu, unknown)
@@ -3828,6 +4199,9 @@ def activation_swish(
         sigmoid_input_scale: Coefficient; usually 1.0.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions. Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_swish, unknown)
@@ -3859,6 +4233,9 @@ def activation_hard_swish(
         beta: Bias; usually 0.5.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
+
+    Returns:
+        FLOAT32, FLOAT16; 1 to 8 dimensions. Same sizes as InputTensor.
     """
     if unknown:
         raise unexpected(activation_hard_swish, unknown)

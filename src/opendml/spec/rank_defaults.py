@@ -23,9 +23,10 @@ _EACH: dict[str, float] = {
 between whole coordinates, as ONNX's half_pixel does, and are what RESAMPLE (without offsets) means."""
 
 
-def has_rank_default(operator: Operator, field: Field) -> bool:
-    """Whether a call may leave the attribute out because its default depends on the number of dimensions."""
-    return field.name in _EACH and _count(operator, field) is not None
+def rank_default(operator: Operator, field: Field) -> float | None:
+    """The number for each dimension that a call takes where it is not given the attribute; None: there is
+    none, or the attribute has no number for each dimension."""
+    return None if _count(operator, field) is None else _EACH.get(field.name)
 
 
 def with_rank_defaults(desc: OperatorDesc) -> OperatorDesc:

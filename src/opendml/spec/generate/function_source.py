@@ -10,6 +10,7 @@ from opendml.spec.generate.desc_source import argument_type, default_source
 from opendml.spec.generate.prose import docstring_head, meaning, tensor_line
 from opendml.spec.generate.text import WIDTH, call_lines, header, wrap
 from opendml.spec.naming import camel_case
+from opendml.spec.rank_defaults import rank_default
 from opendml.spec.schema import Field, Operator, operator
 
 _HEAD = """
@@ -66,7 +67,7 @@ def _function(operator: Operator) -> str:
     arguments = [
         *_positional(inputs),
         "*",
-        *map(_keyword, operator.attributes),
+        *(_keyword(operator, field) for field in operator.attributes),
         *(_OUTPUT_ARGUMENTS[name] for name in operator.output_arguments),
         f"out: {result} | None = None",
         "device: str | Device | None = None",
@@ -120,7 +121,9 @@ def _positional(inputs: list[Field]) -> Iterator[str]:
         yield f"{field.argument_name}: {kind}{optional}{default}"
 
 
-def _keyword(field: Field) -> str:
+def _keyword(operator: Operator, field: Field) -> str:
+    if rank_default(operator, field) is not None:
+        return f"{field.python_name}: {argument_type(field)} | None = None"
     default = default_source(field)
     return f"{field.python_name}: {argument_type(field)}{f' = {default}' if default else ''}"
 
@@ -144,11 +147,19 @@ def _docstring(operator: Operator, inputs: list[Field]) -> Iterator[str]:
     for field in inputs:
         yield wrap(f"{field.argument_name}: {tensor_line(operator, field)}", "        ", "    ")
     for field in operator.attributes:
-        yield wrap(f"{field.python_name}: {meaning(field)}", "        ", "    ")
+        default = rank_default(operator, field)
+        each = "" if default is None else f" When None, {default} for each dimension."
+        yield wrap(f"{field.python_name}: {meaning(field)}{each}", "        ", "    ")
     for name in operator.output_arguments:
         yield wrap(f"{name}: {_output_text(operator, name)}", "        ", "    ")
     yield wrap("out: Where to write; a new array (of the inputs' kind) when None.", "        ", "    ")
     yield wrap("device: Where to run; the default device when None.", "        ", "    ")
+    yield ""
+    yield "    Returns:"
+    for field in operator.outputs:
+        name = f"{field.argument_name}: " if len(operator.outputs) > 1 else ""
+        text = tensor_line(operator, field).removeprefix("output, ")
+        yield wrap(f"{name}{text}", "        ", "    " if name else "")
     yield '    """'
 
 
