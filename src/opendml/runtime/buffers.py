@@ -150,7 +150,7 @@ def copy_bytes(source: Range, target: Range) -> None:
 
 
 def _array(buffer: Any, name: str) -> _Array:
-    """What is bound, as an array in host memory or on a CUDA device."""
+    """A bound buffer as an array in host memory or on a CUDA device."""
     if isinstance(buffer, np.ndarray) or cuda_device_of(buffer) is None:
         array = _host_array(buffer, name)
         if array.dtype.name in NUMPY_NAMES:

@@ -91,7 +91,8 @@ class Device(Removable):
         return text if self._removed is None else f"<{text}, removed: {self._removed}>"
 
     def check_feature_support(self, feature: TensorDataType | Sequence[FeatureLevel | str]) -> Any:
-        """What the device supports (IDMLDevice::CheckFeatureSupport).
+        """Whether the device supports a data type, or which level of several
+        (IDMLDevice::CheckFeatureSupport).
 
         Args:
             feature: a data type: is it supported (True or False)? Or feature levels: which of them is the
@@ -167,7 +168,7 @@ class Device(Removable):
         return CompiledOperator(self, form_of_graph(desc, self), _checked(flags))
 
     def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
-        """What initializes these compiled operators; with none of them, it may be reset later.
+        """An initializer of these compiled operators; with none of them, it may be reset later.
 
         Raises:
             InvalidArgument, DeviceRemoved: as OperatorInitializer.reset.

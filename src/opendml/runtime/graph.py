@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,9 +33,10 @@ from opendml.runtime.program import Watched, layout_of, tensors_of
 from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
+from opendml.spec.naming import snake_case
 from opendml.spec.plain import DataTypeLike
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.spec.validator import validate
+from opendml.spec.validator import failures
 from opendml.spec.wording import shown
 
 
@@ -103,9 +105,7 @@ class Graph:
             problem = "already exists" if isinstance(name, str) else "not a name"
             raise InvalidArgument(f"graph input {shown(name)}: {problem}")
         tensor = TensorDesc(data_type, sizes, strides)
-        # Every tensor type and layout is valid as an input of the identity operator or of none.
-        packed_output = TensorDesc(data_type, sizes)
-        validate(descs.ElementWiseIdentity(tensor, packed_output), self.feature_level)
+        _check_input(f"graph input {shown(name)}", tensor, self.feature_level)
         return self._source(name, layout_of(tensor))
 
     def constant(self, array: Array) -> GraphTensor:
@@ -156,6 +156,19 @@ class Graph:
         self._names.append(name)
         self._layouts.append(layout)
         return GraphTensor(self, node, layout.type.data_type)
+
+
+def _check_input(name: str, tensor: TensorDesc, level: FeatureLevel) -> None:
+    """Checks a tensor as an input of the identity operator: whatever that does not allow, none does.
+
+    Raises:
+        InvalidArgument: what `validate` finds, in terms of the arguments.
+    """
+    identity = descs.ElementWiseIdentity(tensor, TensorDesc(tensor.data_type, tensor.sizes))
+    pattern = re.compile(r"ELEMENT_WISE_IDENTITY\.InputTensor(\.\w+)?(.*)")
+    found = map(pattern.match, failures(identity, level))
+    if messages := [f"{name}{snake_case(each[1] or '')}{each[2]}" for each in found if each]:
+        raise InvalidArgument(messages)
 
 
 def call_in_graph(

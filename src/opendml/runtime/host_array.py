@@ -80,7 +80,7 @@ _LARGE_BYTES = 64 * 1024
 
 
 def array_maker(layout: Layout) -> Callable[[], Array]:
-    """What makes new packed arrays of a tensor's type and sizes.
+    """A function that makes new packed arrays of a tensor's type and sizes.
 
     Large ones are aligned so that every library takes them over as they are: JAX copies what is not aligned
     to 64 bytes. For small ones that would take longer than the copy.

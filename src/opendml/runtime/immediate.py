@@ -236,7 +236,7 @@ def _as_arrays(name: str, tensors: tuple[Any, ...], out: Array | None, told: Out
 
 @cache
 def _cuda_call() -> Callable[..., Any]:
-    """What runs calls on CUDA arrays; imported when there are such arrays."""
+    """The function that runs calls on CUDA arrays; imported when there are such arrays."""
     from opendml.runtime.immediate_cuda import call_on_cuda
 
     return call_on_cuda

@@ -24,7 +24,7 @@ from opendml.targets.memory import HostMemory, aligned_bytes
 _SHARED_BYTES = 96 * 1024
 """Dispatches that move fewer bytes are over before another thread could have joined them."""
 _FEW_CLAIMS = 16
-"""What one thread does in so many claims is over before a signal could matter."""
+"""Claims up to which the work of one thread is over before a signal could matter."""
 _MILLISECONDS = 50
 """How long a dispatch runs before the interpreter looks for signals."""
 
