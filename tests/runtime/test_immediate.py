@@ -445,6 +445,18 @@ def test_negative_axes_count_from_the_end() -> None:
         dml.reduce(x, function="SUM", axes=[-1, 2])
 
 
+def test_wrong_sizes_of_an_output_are_named_once() -> None:
+    for sizes, message in (([2, -3], "sizes[1]: -3; must be"), (3, "sizes: 3; must be")):
+        with pytest.raises(InvalidArgument) as error:
+            dml.fill_value_constant(value_data_type="float32", value=1, sizes=sizes)  # type: ignore[call-overload]
+        assert str(error.value).startswith(f"fill_value_constant.{message}")
+
+
+def test_foreign_byte_orders_are_refused() -> None:
+    with pytest.raises(InvalidArgument, match=r"dtype\('>f4'\); .* processor's byte order$"):
+        dml.activation_relu(np.ones(3, np.dtype(np.float32).newbyteorder(">")))
+
+
 def test_axes_may_be_any_sequence_of_integers() -> None:
     x = ramp(4, 6)
     expected = dml.mean_variance_normalization1(x, axes=[1])

@@ -102,7 +102,7 @@ def _message(
     if field is None:
         return facts.function_name + said
     if field.kind == "OUTPUT_TENSOR":
-        return f"{facts.function_name}.{output}{said}"
+        return f"{facts.function_name}.{output}{said.removeprefix('.Sizes') if output == 'sizes' else said}"
     fixes = [
         cast.format(argument=field.argument_name, numpy=type.name.lower(), type=type.name)
         for type in _fitting_types(desc, facts, level, field, text)

@@ -90,12 +90,12 @@ def _record(item: Key, value: Any) -> Hashable:
 
 
 def _desc(value: Any) -> Hashable:
-    """Descs are equal by these keys."""
+    """Descs are equal by these keys. One that nests too deeply to be compared says so itself."""
     if not hasattr(value, "operator"):
         return _other(value, _desc)
     try:
         hash(value)
-    except (RecursionError, TypeError):  # nested without end, or no desc
+    except TypeError:  # no desc
         return object()
     return value  # type: ignore[no-any-return]
 
