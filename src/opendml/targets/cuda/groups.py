@@ -110,7 +110,7 @@ class Groups:
         return min(across, 1 << (self.row_units - 1).bit_length())
 
     def most_units(self) -> int:
-        """That a thread holds in registers."""
+        """Units that a thread holds in registers, at most."""
         return min(_MOST_UNITS, max(1, HELD_REGISTERS // self.registers))
 
     def tiles(self) -> tuple[int, int]:
