@@ -10,7 +10,9 @@ from inspect import signature
 from typing import Any
 
 from opendml.errors import InvalidArgument
+from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
+from opendml.spec.naming import snake_case
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import Field, Operator, operator
 from opendml.spec.tensor_desc import TensorDesc
@@ -78,6 +80,24 @@ def validate_call(desc: OperatorDesc, level: FeatureLevel, output: str, cast: st
     raise InvalidArgument(
         _message(desc, facts, level, field, text, output, cast) for field, text in blamed or split
     )
+
+
+def validate_tensor(name: str, tensor: TensorDesc, level: FeatureLevel) -> None:
+    """Checks a tensor as an input of the identity operator: whatever that does not allow, none does.
+
+    Args:
+        name: its name in messages.
+        tensor: the tensor, made of the arguments `data_type`, `sizes` and so on.
+        level: what it must be valid at.
+
+    Raises:
+        InvalidArgument: what `validate` finds, in terms of the arguments.
+    """
+    identity = descs.ElementWiseIdentity(tensor, TensorDesc(tensor.data_type, tensor.sizes))
+    pattern = re.compile(r"ELEMENT_WISE_IDENTITY\.InputTensor(\.\w+)?(.*)")
+    found = map(pattern.match, failures(identity, level))
+    if messages := [f"{name}{snake_case(each[1] or '')}{each[2]}" for each in found if each]:
+        raise InvalidArgument(messages)
 
 
 def _split(facts: Operator, failure: str) -> tuple[Field | None, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from opendml.operators.registry import define
 from opendml.program.node import Node, constant, ordered, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.arguments import CAST, labels_of, validate_call
+from opendml.runtime.arguments import CAST, labels_of, validate_call, validate_tensor
 from opendml.runtime.described import counted, tensor_text
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.host_array import Array, layout_of_array
@@ -30,13 +29,10 @@ from opendml.runtime.operator_call import (
     type_of_number,
 )
 from opendml.runtime.program import Watched, layout_of, tensors_of
-from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
-from opendml.spec.naming import snake_case
 from opendml.spec.plain import DataTypeLike
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.spec.validator import failures
 from opendml.spec.wording import shown
 
 
@@ -105,7 +101,7 @@ class Graph:
             problem = "already exists" if isinstance(name, str) else "not a name"
             raise InvalidArgument(f"graph input {shown(name)}: {problem}")
         tensor = TensorDesc(data_type, sizes, strides)
-        _check_input(f"graph input {shown(name)}", tensor, self.feature_level)
+        validate_tensor(f"graph input {shown(name)}", tensor, self.feature_level)
         return self._source(name, layout_of(tensor))
 
     def constant(self, array: Array) -> GraphTensor:
@@ -156,19 +152,6 @@ class Graph:
         self._names.append(name)
         self._layouts.append(layout)
         return GraphTensor(self, node, layout.type.data_type)
-
-
-def _check_input(name: str, tensor: TensorDesc, level: FeatureLevel) -> None:
-    """Checks a tensor as an input of the identity operator: whatever that does not allow, none does.
-
-    Raises:
-        InvalidArgument: what `validate` finds, in terms of the arguments.
-    """
-    identity = descs.ElementWiseIdentity(tensor, TensorDesc(tensor.data_type, tensor.sizes))
-    pattern = re.compile(r"ELEMENT_WISE_IDENTITY\.InputTensor(\.\w+)?(.*)")
-    found = map(pattern.match, failures(identity, level))
-    if messages := [f"{name}{snake_case(each[1] or '')}{each[2]}" for each in found if each]:
-        raise InvalidArgument(messages)
 
 
 def call_in_graph(
