@@ -173,6 +173,7 @@ def test_size_covers_the_farthest_element(
     [
         (TensorDataType.UNKNOWN, [1], None, "DataType: .*UNKNOWN.* has no size"),
         ("x", [1], None, "DataType: 'x' has no size"),
+        (F32, 3, None, r"Sizes: 3; must be a sequence of whole numbers"),
         (F32, [], None, r"Sizes: \[\]; every size must be at least 1"),
         (F32, [2, 0], None, r"Sizes: \[2, 0\]; every size must be at least 1"),
         (F32, [2, 2], [1], r"Strides: \[1\]; must be one stride of 0 or more per size"),

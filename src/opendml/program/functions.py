@@ -86,7 +86,7 @@ def truncate(x: Node) -> Node:
 
 
 def remainder(a: Node, b: Node) -> Node:
-    """What division with a truncated quotient leaves; it has the sign of a."""
+    """The remainder of division with a truncated quotient; it has the sign of a."""
     return apply(Operation.REMAINDER, a, b)
 
 

@@ -47,7 +47,7 @@ from opendml.program.node import Node, Operation, apply, bitcast, constant, conv
 from opendml.program.scalar_type import ScalarType
 
 KNOWN_ERRORS = frozenset({Operation.NEGATE, Operation.ABSOLUTE, Operation.MULTIPLY, Operation.DIVIDE})
-"""What an argument may be so that its rounding error takes part."""
+"""The operations whose rounding error takes part where an argument is their result."""
 
 
 def expand(node: Node) -> Node:
@@ -194,7 +194,7 @@ def _normal_tail(x: Node, factor: Node | None = None) -> Node:
 
 
 def _remainder(n: Node, high: Node, error: Node | None = None) -> Node:
-    """What is left of the argument of exp, and of its error."""
+    """The argument of exp less n times log 2, and with its rounding error if that is known."""
     return multiply_add(n, LOG_2_LOW, high) if error is None else high + multiply_add(n, LOG_2_LOW, error)
 
 
@@ -217,7 +217,8 @@ def _error_within(within: Node, x: Node) -> Node | None:
 
 
 def _rounding_error(x: Node) -> Node | None:
-    """What was rounded off x if it is computed as a product or a quotient; None if not, or if it is exact."""
+    """The part that was rounded off x if it is computed as a product or a quotient; None if not, or if it is
+    exact."""
     if x.operation in (Operation.NEGATE, Operation.ABSOLUTE):
         error = _rounding_error(x.operands[0])
         if error is None:

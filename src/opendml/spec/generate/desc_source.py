@@ -167,7 +167,7 @@ def _package(families: dict[str, list[Operator]]) -> str:
         )
     ]
     parts.append("\nfrom importlib import import_module\nfrom typing import TYPE_CHECKING, Any, Final\n\n")
-    parts.append("from opendml.spec.naming import camel_case\n")
+    parts.append("from opendml.spec.naming import camel_case, nearest\n")
     parts.append(
         "from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D\n\nif TYPE_CHECKING:\n"
     )
@@ -196,7 +196,9 @@ def desc_class(operator: str) -> type[OperatorDesc]:
 
 def __getattr__(name: str) -> Any:
     if (family := _MODULES.get(name)) is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        near = nearest(name, _MODULES)
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name)
     found = getattr(import_module(f"{__name__}.{family}"), name)
     globals()[name] = found
     return found

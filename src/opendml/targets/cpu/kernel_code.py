@@ -1,4 +1,4 @@
-"""What the functions of all kernel patterns share: positions in memory, values by level of the loops, loads
+"""The common part of all kernel patterns: positions in memory, values by level of the loops, loads
 and stores.
 
 A function has the form kernel(begin, end, parameters, buffers, room) and works off the items begin..end.
@@ -259,8 +259,8 @@ class KernelCode:
     def load(
         self, access: int, lanes: int, pointers: Pointers, index: ir.Value | None, mask: ir.Value | None
     ) -> ir.Value:
-        """What an access reads at an index of the innermost loop; a scalar where it does not move along
-        it."""
+        """The value that an access reads at an index of the innermost loop; a scalar where it does not move
+        along it."""
         type, step = self.accesses[access].type, self.accesses[access].step
         if self.accesses[access].counter:
             return self._count(access, lanes, pointers, index)

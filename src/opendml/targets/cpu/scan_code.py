@@ -54,7 +54,7 @@ class _Scan(GroupCode):
     def store_elements(
         self, pointers: Pointers, values: Values, result: ir.Value, index: ir.Value, mask: ir.Value | None
     ) -> None:
-        """What is stored of a vector of elements, `result` being its running results."""
+        """Stores a vector of elements, whose running results are `result`."""
         values = values | {id(self.scan): result}
         values = self.evaluate(Level.ELEMENT, self.lanes, pointers, values, index, mask)
         for access, root in self.stores(of_groups=False):
