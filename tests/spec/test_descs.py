@@ -13,9 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opendml.errors import DeviceRemoved, Error, InvalidArgument, Unsupported
-from opendml.spec.descs import ActivationCelu, ActivationElu, Join, MeanVarianceNormalization1
+from opendml.spec.descs import (
+    ActivationCelu,
+    ActivationElu,
+    ElementWiseFloor,
+    Join,
+    MeanVarianceNormalization1,
+    RoiPooling,
+)
 from opendml.spec.enums import DATA_TYPE_BITS, TensorDataType, TensorFlags
-from opendml.spec.operator_desc import ScaleBias
+from opendml.spec.operator_desc import ScaleBias, Size2D
 from opendml.spec.plain import as_tuple
 from opendml.spec.tensor_desc import TensorDesc, calc_buffer_tensor_size, packed_strides
 from tests.spec.valid_descs import F16, F32, changed
@@ -106,6 +113,10 @@ def test_numpy_scalars_become_plain_numbers() -> None:
     desc = MeanVarianceNormalization1(axes=np.array([1, 2]), normalize_variance=np.True_)  # type: ignore[arg-type]
     assert desc.axes == (1, 2)
     assert desc.normalize_variance is True
+    scaled = ElementWiseFloor(scale_bias=ScaleBias(np.float32(0.5), np.int64(2)))  # type: ignore[arg-type]
+    assert [type(value) for value in scaled.scale_bias or ()] == [float, int]
+    region = RoiPooling(spatial_scale=1.0, pooled_size=Size2D(np.int64(2), np.uint8(3)))  # type: ignore[arg-type]
+    assert [type(value) for value in region.pooled_size or ()] == [int, int]
 
 
 def test_arrays_of_tensors_become_tuples() -> None:
