@@ -9,6 +9,7 @@ import mmap
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
@@ -75,12 +76,13 @@ def runtime_addresses() -> dict[str, int]:
 
 def _loaded(text: str, assembly: Callable[[], str], symbols: tuple[str, ...]) -> dict[str, int]:
     """The addresses of the `symbols` of some code, which `text` stands for, from the cache if it is there.
-    Only code that could be linked gets there."""
+    Only code that could be linked gets there; an object there that cannot be is compiled again."""
     key = hashlib.sha256(f"{_environment()}\n{text}".encode()).hexdigest()
     _require_memory()
     found = read_object(key)
     if found is not None:
-        return load_object(found, symbols)
+        with suppress(Unsupported):
+            return load_object(found, symbols)
     code = compile_object(assembly())
     addresses = load_object(code, symbols)
     write_object(key, code)
