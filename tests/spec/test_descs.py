@@ -108,6 +108,12 @@ def test_sizes_become_a_tuple_of_int(sizes: Any) -> None:
     assert all(type(value) is int for value in tensor.sizes)
 
 
+def test_arrays_of_several_dimensions_are_values_too() -> None:
+    tensor = TensorDesc(F32, np.ones((2, 2), int))  # type: ignore[arg-type]
+    assert tensor == TensorDesc(F32, np.ones((2, 2), int))  # type: ignore[arg-type]
+    assert repr(tensor) == "TensorDesc(FLOAT32, [[1, 1], [1, 1]])"
+
+
 def test_numpy_scalars_become_plain_numbers() -> None:
     assert type(ActivationCelu(alpha=np.float32(0.5)).alpha) is float  # type: ignore[arg-type]
     desc = MeanVarianceNormalization1(axes=np.array([1, 2]), normalize_variance=np.True_)  # type: ignore[arg-type]

@@ -95,7 +95,7 @@ def _desc(value: Any) -> Hashable:
         return _other(value, _desc)
     try:
         hash(value)
-    except (RecursionError, TypeError):  # nested without end, or no desc
+    except TypeError:  # no desc
         return object()
     return value  # type: ignore[no-any-return]
 
