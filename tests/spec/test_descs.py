@@ -112,6 +112,8 @@ def test_arrays_of_several_dimensions_are_values_too() -> None:
     tensor = TensorDesc(F32, np.ones((2, 2), int))  # type: ignore[arg-type]
     assert tensor == TensorDesc(F32, np.ones((2, 2), int))  # type: ignore[arg-type]
     assert repr(tensor) == "TensorDesc(FLOAT32, [[1, 1], [1, 1]])"
+    for other in (np.float32, np.ndarray, np.array(3)):
+        assert as_tuple(other) is other
 
 
 def test_numpy_scalars_become_plain_numbers() -> None:

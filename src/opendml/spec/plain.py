@@ -57,7 +57,8 @@ def as_tuple(value: Any) -> Any:
         return type(value)(*map(as_plain, value))
     if isinstance(value, list | tuple | range):
         return tuple([as_plain(item) for item in value])
-    if getattr(value, "ndim", 0) and hasattr(value, "tolist"):
+    dimensions = getattr(value, "ndim", None)  # of a class the attribute itself
+    if isinstance(dimensions, int) and dimensions > 0 and hasattr(value, "tolist"):
         return tuple(value.tolist())
     return value
 
