@@ -78,7 +78,7 @@ class Operation(Enum):
     LOGARITHM_ONE_PLUS_EXPONENTIAL = auto()
     """log(1 + exp(x)) for x that is not above zero."""
     GAUSSIAN_ERROR_LINEAR_UNIT = auto()
-    """x (1 + erf(x / sqrt 2)) / 2; at -infinity its limit, zero."""
+    """x (1 + erf(x / sqrt 2)) / 2; at -infinity its limit, -0."""
     POWER = auto()
     """The first operand to the power of the second, with the special values of C."""
     SINE = auto()

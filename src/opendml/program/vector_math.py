@@ -165,11 +165,12 @@ def error_function(x: Node) -> Node:
 def gaussian_error_linear_unit(x: Node) -> Node:
     """x times the probability that a standard normal variable is below x, within 2.96 ULP.
 
-    That holds also where the probability is denormal. 0 at -infinity, which is the limit there; the product
+    That holds also where the probability is denormal. -0 at -infinity, which is the limit there; the product
     is not a number.
     """
     magnitude = at_most(abs(x), _NORMAL_HIGHEST)
-    return at_least(x, 0.0) - _normal_tail(magnitude, magnitude)
+    # -0 rather than 0, so that no tail at all leaves the sign of x.
+    return at_least(x, -0.0) - _normal_tail(magnitude, magnitude)
 
 
 def _normal_tail(x: Node, factor: Node | None = None) -> Node:

@@ -140,7 +140,8 @@ def _stored(field: Field) -> str:
     name = field.python_name
     if field.enum:
         return f"as_member({camel_case(field.enum)}, {name})"
-    return f"as_tuple({name})" if field.type.endswith("_ARRAY") else name
+    is_tuple = field.type.endswith("_ARRAY") or field.type in ("SCALE_BIAS", "SIZE_2D")
+    return f"as_tuple({name})" if is_tuple else name
 
 
 def _docstring(operator: Operator) -> Iterator[str]:
