@@ -105,6 +105,11 @@ def test_several_models_are_told_apart_and_the_worst_sets_the_status(tmp_path: P
     assert others == [f"{good}: 'it' (ACTIVATION_RELU): valid at DML_FEATURE_LEVEL_6_4"]
 
 
+def test_an_absent_file_among_several_is_named_once(tmp_path: Path) -> None:
+    absent, good = tmp_path / "absent.json", _model(tmp_path / "good.json", "ACTIVATION_RELU", [1])
+    assert _check(absent, str(good)).stderr == f"Error: {absent}: No such file or directory\n"
+
+
 @pytest.mark.parametrize("options", [[], ["--runs"]])
 def test_model_from_standard_input(options: list[str], tmp_path: Path) -> None:
     text = _model(tmp_path / "m.json", "ACTIVATION_RELU", [1]).read_text()

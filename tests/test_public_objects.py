@@ -101,6 +101,10 @@ REPRS: dict[str, Callable[[Made], dict[str, Any]]] = {
     "ConstantNode": lambda m: {
         "ConstantNode(<ndarray float32 [2, 3, 4]>, name='scale')": dml.ConstantNode(SCALE, "scale"),
         "ConstantNode(<ndarray float32 [2, 3, 4]>)": dml.ConstantNode(SCALE),
+        "ConstantNode(<ndarray float32 [2, 3, 4]>, name=array([1., 1.]))": dml.ConstantNode(
+            SCALE,
+            np.ones(2),  # type: ignore[arg-type]
+        ),
     },
     "Device": lambda m: {
         "Device('cpu', feature_level='5_0')": m.device,

@@ -268,7 +268,7 @@ def _described(type: ScalarType, count: int, cases: Sequence[Attributes]) -> str
     values = (
         "every float16"
         if type is F16
-        else f"{count / 1e6:.1f} million float32: every {STEP}th, every {DENSE_STEP}th from {low} to {high}"
+        else f"{count / 1e6:.1f} million float32: one in {STEP}, and one in {DENSE_STEP} from {low} to {high}"
     )
     attributes = "; ".join(
         ", ".join(f"{key} {_shown(value)}" for key, value in case.items()) or "no attributes"

@@ -149,6 +149,6 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:  # to type checkers a missing name stays missing
 
     def __getattr__(name: str) -> NoReturn:
-        from opendml.runtime.arguments import missing
+        from opendml.reference.names import missing
 
         raise missing(__name__, name, __all__)

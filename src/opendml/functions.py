@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Never, TypeVar, overload
 
-from opendml.runtime.arguments import unexpected
+from opendml.runtime.arguments import hide_unknown, unexpected
 from opendml.runtime.immediate import call
 from opendml.spec.enums import AxisDirection, IsInfinityMode, ReduceFunction, RoundingMode
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias
@@ -4241,3 +4241,6 @@ def activation_hard_swish(
         raise unexpected(activation_hard_swish, unknown)
     results: T = call("ACTIVATION_HARD_SWISH", (input,), (alpha, beta), out, device)
     return results
+
+
+hide_unknown(globals()[_name] for _name in __all__)

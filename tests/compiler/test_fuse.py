@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from opendml.compiler.fuse import fuse
+from collections.abc import Callable
+
+import pytest
+
+from opendml.compiler.fuse import MAXIMUM_REDUCTIONS, fuse
 from opendml.compiler.kernel import KernelProgram
-from opendml.program.functions import deviation, maximum, mean, tanh, variance
-from opendml.program.node import Node, constant, convert, element_number, source
+from opendml.program.functions import deviation, maximum, mean, reduce_maximum, tanh, variance
+from opendml.program.node import REDUCTIONS, Node, constant, convert, element_number, ordered, source
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
 
@@ -61,6 +65,45 @@ def test_broadcast_operand_has_no_stride_along_the_repeated_dimension() -> None:
     scale_layout = packed(FLOAT32, (1, 3, 1, 1))
     program = fuse(Program((LAYOUT, scale_layout), (LAYOUT,), (X * scale,)))
     assert program.kernels[0].loads[1].strides == (0, 4, 0, 0)
+
+
+def added_in_line(values: list[Node]) -> Node:
+    total, *others = values
+    for other in others:
+        total = total + other
+    return total
+
+
+def added_in_pairs(values: list[Node]) -> Node:
+    while len(values) > 1:
+        values = [left + right for left, right in zip(values[::2], values[1::2], strict=True)]
+    return values[0]
+
+
+@pytest.mark.parametrize("added", [added_in_line, added_in_pairs])
+@pytest.mark.parametrize("with_elements", [False, True])
+def test_hundreds_of_reductions_are_kernels_of_a_few(
+    added: Callable[[list[Node]], Node], with_elements: bool
+) -> None:
+    reductions = [reduce_maximum(X * (1.0 + number), [2, 3]) for number in range(512)]
+    program = fused(added([X * each for each in reductions] if with_elements else reductions))
+    counts = [
+        sum(node.operation in REDUCTIONS for node in ordered(kernel.values)) for kernel in program.kernels
+    ]
+    assert max(counts) <= MAXIMUM_REDUCTIONS
+    assert sum(counts) == len(reductions)
+    assert len(program.kernels) <= 2 * len(reductions) / MAXIMUM_REDUCTIONS
+
+
+def test_reductions_of_many_reductions_are_kernels_of_a_few() -> None:
+    shift = added_in_line(
+        [reduce_maximum(X * (1.0 + number), [2, 3]) for number in range(MAXIMUM_REDUCTIONS)]
+    )
+    program = fused(reduce_maximum(X - shift, [2, 3]))
+    counts = [
+        sum(node.operation in REDUCTIONS for node in ordered(kernel.values)) for kernel in program.kernels
+    ]
+    assert counts == [MAXIMUM_REDUCTIONS, 1]
 
 
 def test_temporaries_that_are_not_alive_together_share_memory() -> None:

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from shlex import quote
 from threading import Lock
@@ -15,6 +15,8 @@ from time import monotonic
 from tests.fuzz.attempts import Outcome, Worker
 from tests.fuzz.shrink import shrunk
 
+PROGRESS = 60.0
+"""After how many seconds it is said how far the campaign is, again and again."""
 SHRINKING = 500
 """How often a failure is tried to be made simpler."""
 
@@ -44,10 +46,22 @@ class Campaign:
 
     def run(self, seconds: float, processes: int) -> None:
         """Tries cases for that long, with that many processes; every fuzzer gets as much time as another."""
-        end = monotonic() + seconds
+        start = monotonic()
         with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(processes) as pool:
-            for future in [pool.submit(self._work, cache, end) for _ in range(processes)]:
-                future.result()
+            working = {pool.submit(self._work, cache, start + seconds) for _ in range(processes)}
+            while working:
+                done, working = wait(working, min(PROGRESS, seconds / 4))
+                for future in done:
+                    future.result()
+                if working:
+                    print(self.progress(monotonic() - start, seconds), file=sys.stderr, flush=True)
+
+    def progress(self, elapsed: float, seconds: float) -> str:
+        """How far a campaign of so many seconds is, in a line."""
+        with self._lock:
+            cases = ", ".join(f"{name} {self.tried[name]:,}" for name in self.fuzzers)
+            kinds = len(self.findings)
+        return f"{elapsed:.0f} of {seconds:.0f} seconds: {cases}; {kinds} kinds of failures"
 
     def try_seeds(self, fuzzer: str, seeds: Sequence[int]) -> None:
         """Tries these cases, in one process where none fails."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import chdir
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -93,7 +94,7 @@ class OnModel(Case):
         tokens = list(_tokens(source))
         for edit in sorted(self.edits, key=lambda edit: edit.start, reverse=True):
             tokens[edit.start : edit.stop] = [eval(edit.text)]
-        with TemporaryDirectory() as folder:
+        with TemporaryDirectory() as folder, chdir(folder):
             path = Path(folder) / self.name
             for other in source.parent.glob("*.[dn][ap][ty]"):
                 content = bytearray(other.read_bytes())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -30,10 +31,17 @@ def test_every_way_to_fail_is_seen_and_the_next_case_runs(way: str, tmp_path: Pa
     worker.close()
 
 
+def test_a_campaign_says_how_far_it_is(capfd: pytest.CaptureFixture[str]) -> None:
+    campaign = Campaign(["samples"], shrinking=0)
+    campaign.run(2.0, 1)
+    (first, *_) = [line for line in capfd.readouterr().err.splitlines() if "seconds:" in line]
+    assert re.fullmatch(r"\d+ of 2 seconds: samples \d+; \d kinds of failures", first)
+
+
 def test_a_report_shows_each_failure_once_as_the_simplest_case_that_fails_so() -> None:
     campaign = Campaign(["samples"], shrinking=300)
     cases = {seed: make(Choices(seed)) for seed in range(100)}
-    failing = [seed for seed, case in cases.items() if case.way == "fails"][:5]
+    failing = [seed for seed, case in cases.items() if case.way == "fails"][:3]
     campaign.try_seeds("samples", failing)
     assert campaign.tried["samples"] == len(failing)
     assert campaign.failed["samples"] > 1

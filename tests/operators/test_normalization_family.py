@@ -123,6 +123,19 @@ def test_epsilon_is_the_least_norm(p: int, where: str) -> None:
     np.testing.assert_allclose(result, x / norms, rtol=1e-6)
 
 
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_norm_may_be_beyond_all_of_the_type(p: int, axis: int, device: Device) -> None:
+    x = np.float32([[-3.4e38, 3.4e38, 3e30, 1e-40, 0.0]] * 2)
+    x = x if axis else np.ascontiguousarray(x.T)
+    wide = x.astype(np.float64)
+    result = dml.lp_normalization(x, axis=axis, epsilon=1.0, p=p, device=device)
+    wanted = wide / np.linalg.norm(wide, p, axis, keepdims=True)
+    np.testing.assert_allclose(result, wanted.astype(np.float32), rtol=1e-6)
+    least = dml.lp_normalization(x, axis=axis, epsilon=3.4e38, p=p, device=device)
+    np.testing.assert_allclose(least, wanted.astype(np.float32), rtol=1e-6)
+
+
 def test_squares_do_not_overflow(device: Device) -> None:
     x = np.array([[3e30, 4e30], [3e-30, 4e-30]], np.float32)
     result = dml.lp_normalization(x, axis=1, epsilon=0.0, p=2, device=device)

@@ -96,7 +96,8 @@ def test_function_keeps_its_stated_accuracy(name: str) -> None:
         ("gelu", 0.0, 0.0),
         ("gelu", -0.0, -0.0),
         ("gelu", INFINITY, INFINITY),
-        ("gelu", -INFINITY, 0.0),
+        ("gelu", -INFINITY, -0.0),
+        ("gelu", -1000.0, -0.0),
         *((name, NAN, NAN) for name in CASES),
     ],
 )

@@ -134,7 +134,7 @@ REFUSED: dict[str, tuple[Callable[[], list[Any]], str]] = {
     ),
     "an array of bindings": (
         lambda: [BufferArrayBinding([array()])],
-        "ACTIVATION_CELU: inputs[0]: a BufferArrayBinding of 1; it must be a list, for all tensors of a",
+        "ACTIVATION_CELU: inputs[0]: a BufferArrayBinding of 1; it must be for all tensors of a",
     ),
     "no list": (lambda: array(), "ACTIVATION_CELU: inputs: array("),
 }

@@ -115,6 +115,13 @@ def test_arrays_that_cannot_be_written_are_never_written(library: Any) -> None:
     assert not np.asarray(y).any()
 
 
+def test_arrays_of_other_libraries_are_told_how_they_get_another_type(torch: Any) -> None:
+    with pytest.raises(
+        dml.InvalidArgument, match=r"use opendml\.cast\(input, output_type=opendml\.FLOAT32\)$"
+    ):
+        dml.activation_celu(torch.ones(3, dtype=torch.int32))
+
+
 def test_views_of_other_libraries_keep_their_strides(torch: Any) -> None:
     x = torch.asarray(VALUES.copy()).transpose(0, 1)
     y = dml.activation_celu(x, alpha=0.5)

@@ -199,11 +199,11 @@ INPUTS = {"a": ones(), "b": ones()}
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ({"a": ones()}, "arrays for a; needed: a, b"),
-        ({}, "arrays for nothing; needed: a, b"),
-        (INPUTS | {"c": ones()}, "arrays for a, b, c; needed: a, b"),
+        ({"a": ones()}, "inputs: b is missing; the graph has a, b"),
+        ({}, "inputs: a is missing, b is missing; the graph has a, b"),
+        (INPUTS | {"c": ones()}, "inputs: c is unknown; the graph has a, b"),
         (INPUTS | {"a": ones(4, 3)}, "a: sizes [4, 3]; [3, 4] are needed"),
-        (INPUTS | {"b": ones(type=np.float16)}, "b: FLOAT16; FLOAT32 is needed"),
+        (INPUTS | {"b": ones(type=np.float16)}, "b: FLOAT16; FLOAT32 is needed; use b.astype(np.float32)"),
         (INPUTS | {"b": [1.0]}, "b: list; an array is needed"),
         (INPUTS | {"b": ones(6, 4)[::2]}, "b: strides [32, 4] bytes; the graph was compiled for [16, 4]"),
     ],
@@ -219,7 +219,7 @@ def test_inputs_that_do_not_fit_are_refused_and_nothing_written(inputs: dict[str
 @pytest.mark.parametrize(
     ("outputs", "message"),
     [
-        ({"y": ones()}, "arrays for y; needed: y, z"),
+        ({"y": ones()}, "outputs: z is missing; the graph has y, z"),
         ({"y": ones(), "z": read_only()}, "graph.z: a read-only array"),
         ({"y": ones(), "z": ones(4, 3)}, "z: sizes [4, 3]; [3, 4] are needed"),
         ({"y": ones(), "z": ones(4, 3).T}, "z: strides [4, 12] bytes; the graph was compiled for [16, 4]"),
@@ -255,7 +255,9 @@ def test_a_graph_refuses_what_does_not_belong_to_it() -> None:
     for build, message in [
         (lambda: graph.input("x", FLOAT32, [4]), "graph input 'x': already exists"),
         (lambda: graph.input(3, FLOAT32, [4]), "graph input 3: not a name"),  # type: ignore[arg-type]
-        (lambda: graph.input("y", FLOAT32, []), "InputTensor"),
+        (lambda: graph.input("y", FLOAT32, []), "graph input 'y': 0 dimensions"),
+        (lambda: graph.input("y", "float33", [2]), "graph input 'y'.data_type: 'float33'; must be"),
+        (lambda: graph.input("y", FLOAT32, 2), "graph input 'y'.sizes: 2; must be"),  # type: ignore[arg-type]
         (lambda: graph.input("y", FLOAT32, [2] * 9), "9 dimensions"),
         (lambda: graph.constant([1.0]), "graph constant: list; a NumPy array is needed"),  # type: ignore[arg-type]
         (lambda: graph.constant(np.array(["a"])), "graph constant: elements of"),

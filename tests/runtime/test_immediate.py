@@ -438,11 +438,23 @@ def test_negative_axes_count_from_the_end() -> None:
         )
     expected = dml.cumulative_summation(x, axis=1)
     assert same_bits(dml.cumulative_summation(x, axis=-2), expected)
-    for wrong in (-4, 3):
-        with pytest.raises(InvalidArgument, match=r"cumulative_summation\.axis"):
+    for wrong, allowed in ((-4, "-3 to 2"), (3, "numbered from 0")):
+        with pytest.raises(InvalidArgument, match=rf"axis: {wrong}; input has 3 dimensions.* {allowed}$"):
             dml.cumulative_summation(x, axis=wrong)
     with pytest.raises(InvalidArgument, match=r"listed twice"):
         dml.reduce(x, function="SUM", axes=[-1, 2])
+
+
+def test_wrong_sizes_of_an_output_are_named_once() -> None:
+    for sizes, message in (([2, -3], "sizes[1]: -3; must be"), (3, "sizes: 3; must be")):
+        with pytest.raises(InvalidArgument) as error:
+            dml.fill_value_constant(value_data_type="float32", value=1, sizes=sizes)  # type: ignore[call-overload]
+        assert str(error.value).startswith(f"fill_value_constant.{message}")
+
+
+def test_foreign_byte_orders_are_refused() -> None:
+    with pytest.raises(InvalidArgument, match=r"dtype\('>f4'\); .* processor's byte order$"):
+        dml.activation_relu(np.ones(3, np.dtype(np.float32).newbyteorder(">")))
 
 
 def test_axes_may_be_any_sequence_of_integers() -> None:

@@ -142,3 +142,11 @@ def test_bindings_and_models_raise_errors_of_their_own(odd: Any) -> None:
     for arguments in ((odd, dml.FLOAT32, [2]), ("a", odd, [2]), ("b", dml.FLOAT32, odd)):
         with contextlib.suppress(dml.Error):
             graph.input(*arguments)
+
+
+@pytest.mark.parametrize("kind", ["cpu", "reference"])
+def test_the_arguments_of_a_tensor_are_named_as_the_caller_has_them(kind: str) -> None:
+    with pytest.raises(
+        dml.InvalidArgument, match=r"^empty\.sizes\[0\]: -1; must be a whole number from 1 to [0-9]+$"
+    ):
+        dml.Device(kind).empty([-1])

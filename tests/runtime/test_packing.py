@@ -71,10 +71,11 @@ def test_arrays_of_other_libraries_are_copied() -> None:
     assert dml.to_buffer(torch.tensor([1, 258], dtype=torch.int16)).tolist() == [1, 0, 2, 1]
 
 
-def test_what_numpy_cannot_copy_is_refused() -> None:
+@pytest.mark.parametrize("error", [TypeError, RuntimeError, OSError])
+def test_what_numpy_cannot_copy_is_refused(error: type[Exception]) -> None:
     class OnADevice:
         def __array__(self, *_: Any, **__: Any) -> Any:
-            raise TypeError("not in host memory")
+            raise error("not in host memory")
 
     with pytest.raises(
         InvalidArgument, match=r"array: OnADevice that NumPy cannot copy \(not in host memory\)"
@@ -110,6 +111,9 @@ def test_results_are_copies() -> None:
         ),
         (bytes(4), TensorDesc(dml.INT4, [0]), r"Sizes: \[0\]; every size must be at least 1"),
         (bytes(4), TensorDesc(TensorDataType.UNKNOWN, [1]), "has no size"),
+        (bytes(4), TensorDesc(dml.FLOAT32, [1] * 65), "NumPy has no such array"),
+        (bytes(4), TensorDesc(dml.FLOAT32, [2**48], [0]), "NumPy has no such array"),
+        (bytes(4), TensorDesc(dml.FLOAT32, [2**80], [0]), "NumPy has no such array"),
     ],
 )
 def test_wrong_buffers_are_refused(buffer: Any, tensor: TensorDesc, message: str) -> None:

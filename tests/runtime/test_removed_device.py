@@ -160,6 +160,7 @@ def test_threads_share_the_new_default_device() -> None:
 def test_feature_support() -> None:
     device = Device("cpu", feature_level="3_0")
     assert device.check_feature_support(FLOAT32) is True
+    assert device.check_feature_support("float32") is device.check_feature_support(np.float32) is True
     assert device.check_feature_support(TensorDataType.UNKNOWN) is False
     assert device.check_feature_support(["1_0", "5_0", "2_0"]) == FeatureLevel.LEVEL_2_0
     assert device.check_feature_support(list(FeatureLevel)) == FeatureLevel.LEVEL_3_0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any, assert_type
 
 import numpy as np
@@ -43,6 +44,13 @@ def test_misspelt_keywords_name_the_nearest() -> None:
         dml.argmax(x, axes=[0], zzz=1)  # type: ignore[call-overload]
 
 
+def test_signatures_show_the_arguments_that_may_be_given() -> None:
+    for name in functions.__all__:
+        parameters = signature(getattr(dml, name)).parameters
+        assert list(parameters)[-2:] == ["out", "device"]
+        assert all(each.kind is not each.VAR_KEYWORD for each in parameters.values())
+
+
 @pytest.mark.parametrize("name", functions.__all__)
 def test_every_function_refuses_unknown_keywords(name: str) -> None:
     x: Any = np.ones(3, np.float32)
@@ -58,10 +66,28 @@ def test_functions_that_cannot_run_yet_say_so() -> None:
 
 @pytest.mark.parametrize(
     ("name", "nearest"),
-    [("relu", "activation_relu"), ("add", "element_wise_add"), ("Grahp", "Graph"), ("argmx", "argmax")],
+    [
+        ("relu", "activation_relu"),
+        ("add", "element_wise_add"),
+        ("Grahp", "Graph"),
+        ("argmx", "argmax"),
+        ("float32", "FLOAT32"),
+        ("layer_norm", "mean_variance_normalization1' or 'mean_variance_normalization2"),
+    ],
 )
 def test_misspelt_names_name_the_nearest(name: str, nearest: str) -> None:
     with pytest.raises(AttributeError, match=f"no attribute '{name}'; did you mean '{nearest}'"):
         getattr(dml, name)
     with pytest.raises(AttributeError, match=r"no attribute 'qqqqqq'$"):
         _ = dml.qqqqqq  # type: ignore[attr-defined]
+
+
+def test_names_that_others_have_for_an_operator_that_cannot_run_yet_say_so() -> None:
+    with pytest.raises(AttributeError, match=r"no attribute 'matmul'; DirectML's GEMM cannot be run yet$"):
+        _ = dml.matmul  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["Celu", "activation_celu", "ActivationCleu"])
+def test_misspelt_descs_name_the_nearest(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; did you mean 'ActivationCelu'"):
+        getattr(dml.descs, name)

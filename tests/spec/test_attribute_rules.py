@@ -21,6 +21,8 @@ NEWEST = FeatureLevel.LEVEL_6_4
 UINT = "must be a whole number from 0 to 4294967295"
 INT = "must be a whole number from -2147483648 to 2147483647"
 FLOAT = "must fit a 32-bit float"
+ACTIVATION = "must be the desc of an activation, such as opendml.descs.ActivationRelu()"
+ROUNDING = "must be a RoundingMode: HALVES_TO_NEAREST_EVEN, TOWARD_ZERO, TOWARD_INFINITY"
 
 WRONG: list[tuple[str, str, Any, str]] = [
     ("ACTIVATION_CELU", "Alpha", None, ": None; must be a number"),
@@ -38,12 +40,12 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("DIAGONAL_MATRIX", "Offset", 2**31, f": 2147483648; {INT}"),
     ("DIAGONAL_MATRIX", "Offset", -(2**31) - 1, f": -2147483649; {INT}"),
     ("RNN", "ActivationDescs", [], ": (); must be a sequence of one or more descs"),
-    ("RNN", "ActivationDescs", [3], "[0]: 3; must be the desc of an activation"),
+    ("RNN", "ActivationDescs", [3], f"[0]: 3; {ACTIVATION}"),
     ("BATCH_NORMALIZATION", "Spatial", 1, ": 1; must be True or False"),
     ("BATCH_NORMALIZATION", "Spatial", None, ": None; must be True or False"),
-    ("BATCH_NORMALIZATION", "FusedActivation", "relu", ": 'relu'; must be the desc of an activation"),
+    ("BATCH_NORMALIZATION", "FusedActivation", "relu", f": 'relu'; {ACTIVATION}"),
     ("TILE", "Repeats", [1, -2, 3.5], f"[1]: -2; {UINT}"),
-    ("TILE", "Repeats", 7, ": 7; must be a sequence of numbers"),
+    ("TILE", "Repeats", 7, ": 7; must be a sequence of numbers, such as [7]"),
     ("TILE", "Repeats", "12", ": '12'; must be a sequence of numbers"),
     ("TILE", "Repeats", None, ": None; must be a sequence of numbers"),
     ("SLICE1", "InputWindowStrides", [-(2**31) - 1], f"[0]: -2147483649; {INT}"),
@@ -59,15 +61,21 @@ WRONG: list[tuple[str, str, Any, str]] = [
         "ELEMENT_WISE_ROUND",
         "RoundingMode",
         1,
-        ": 1; must be a RoundingMode, such as RoundingMode.TOWARD_INFINITY",
+        f": 1; {ROUNDING}",
     ),
     (
         "ELEMENT_WISE_ROUND",
         "RoundingMode",
         PaddingMode.EDGE,
-        ": <PaddingMode.EDGE: 1>; must be a RoundingMode, such as RoundingMode.TOWARD_INFINITY",
+        f": <PaddingMode.EDGE: 1>; {ROUNDING}",
     ),
-    ("REDUCE", "Function", "SUMM", ": 'SUMM'; must be a ReduceFunction, such as ReduceFunction.SUM_SQUARE"),
+    (
+        "REDUCE",
+        "Function",
+        "SUMM",
+        ": 'SUMM'; must be a ReduceFunction: ARGMAX, ARGMIN, AVERAGE, L1, L2, LOG_SUM, LOG_SUM_EXP, MAX, "
+        "MIN, MULTIPLY, SUM, SUM_SQUARE",
+    ),
 ]
 
 

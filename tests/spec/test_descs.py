@@ -13,9 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opendml.errors import DeviceRemoved, Error, InvalidArgument, Unsupported
-from opendml.spec.descs import ActivationCelu, ActivationElu, Join, MeanVarianceNormalization1
+from opendml.spec.descs import (
+    ActivationCelu,
+    ActivationElu,
+    ElementWiseFloor,
+    Join,
+    MeanVarianceNormalization1,
+    RoiPooling,
+)
 from opendml.spec.enums import DATA_TYPE_BITS, TensorDataType, TensorFlags
-from opendml.spec.operator_desc import ScaleBias
+from opendml.spec.operator_desc import ScaleBias, Size2D
 from opendml.spec.plain import as_tuple
 from opendml.spec.tensor_desc import TensorDesc, calc_buffer_tensor_size, packed_strides
 from tests.spec.valid_descs import F16, F32, changed
@@ -101,11 +108,23 @@ def test_sizes_become_a_tuple_of_int(sizes: Any) -> None:
     assert all(type(value) is int for value in tensor.sizes)
 
 
+def test_arrays_of_several_dimensions_are_values_too() -> None:
+    tensor = TensorDesc(F32, np.ones((2, 2), int))  # type: ignore[arg-type]
+    assert tensor == TensorDesc(F32, np.ones((2, 2), int))  # type: ignore[arg-type]
+    assert repr(tensor) == "TensorDesc(FLOAT32, [[1, 1], [1, 1]])"
+    for other in (np.float32, np.ndarray, np.array(3)):
+        assert as_tuple(other) is other
+
+
 def test_numpy_scalars_become_plain_numbers() -> None:
     assert type(ActivationCelu(alpha=np.float32(0.5)).alpha) is float  # type: ignore[arg-type]
     desc = MeanVarianceNormalization1(axes=np.array([1, 2]), normalize_variance=np.True_)  # type: ignore[arg-type]
     assert desc.axes == (1, 2)
     assert desc.normalize_variance is True
+    scaled = ElementWiseFloor(scale_bias=ScaleBias(np.float32(0.5), np.int64(2)))  # type: ignore[arg-type]
+    assert [type(value) for value in scaled.scale_bias or ()] == [float, int]
+    region = RoiPooling(spatial_scale=1.0, pooled_size=Size2D(np.int64(2), np.uint8(3)))  # type: ignore[arg-type]
+    assert [type(value) for value in region.pooled_size or ()] == [int, int]
 
 
 def test_arrays_of_tensors_become_tuples() -> None:
@@ -173,6 +192,7 @@ def test_size_covers_the_farthest_element(
     [
         (TensorDataType.UNKNOWN, [1], None, "DataType: .*UNKNOWN.* has no size"),
         ("x", [1], None, "DataType: 'x' has no size"),
+        (F32, 3, None, r"Sizes: 3; must be a sequence of whole numbers"),
         (F32, [], None, r"Sizes: \[\]; every size must be at least 1"),
         (F32, [2, 0], None, r"Sizes: \[2, 0\]; every size must be at least 1"),
         (F32, [2, 2], [1], r"Strides: \[1\]; must be one stride of 0 or more per size"),

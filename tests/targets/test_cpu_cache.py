@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 import subprocess
@@ -57,6 +58,16 @@ def test_single_flipped_bit_is_noticed(tmp_path: Path) -> None:
         path.write_bytes(content[:200] + bytes([content[200] ^ 1]) + content[201:])
     run(tmp_path)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == sound
+
+
+def test_whole_objects_that_cannot_be_linked_are_compiled_again(tmp_path: Path) -> None:
+    run(tmp_path)
+    sound = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for other in (*sound.values(), hashlib.sha256(b"no object").digest() + b"no object"):
+        for path in sound:
+            path.write_bytes(other)
+        run(tmp_path)
+        assert {path: path.read_bytes() for path in tmp_path.iterdir()} == sound
 
 
 def test_directory_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -15,9 +16,11 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml import Device
+from opendml import Device, Unsupported
 from opendml.runtime.host_array import Array
+from opendml.targets.cpu import engine
 from opendml.targets.cpu import pool as pool_module
+from opendml.targets.cpu.engine import kernel_assembly
 from opendml.targets.cpu.pool import Pool, pool
 from tests.running import same_bits
 
@@ -245,6 +248,56 @@ assert (dml.activation_tanh(small) == expected).all()
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_interrupt_ends_a_long_dispatch_and_nothing_else(threads: int) -> None:
     python(INTERRUPTED.replace("THREADS", str(threads)))
+
+
+def test_an_interrupt_waits_for_the_end_of_a_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM's binding would keep its lock, and other threads wait for ever."""
+    texts = []
+
+    def interrupted(pattern: Any) -> str:
+        signal.raise_signal(signal.SIGINT)
+        texts.append(pattern.text())
+        return kernel_assembly(pattern)
+
+    monkeypatch.setattr(engine, "kernel_assembly", interrupted)
+    monkeypatch.setattr(engine, "read_object", lambda _: None)
+    monkeypatch.setattr(engine, "_codes", {})
+    before = signal.getsignal(signal.SIGINT)
+    x = np.linspace(-2, 2, 37, dtype=np.float32)
+    with pytest.raises(KeyboardInterrupt):
+        dml.activation_celu(x, alpha=0.8125)
+    assert list(engine._codes) == texts
+    assert len(texts) == 1
+    assert signal.getsignal(signal.SIGINT) is before
+    expected = np.where(x > 0, x, 0.8125 * np.expm1(x / 0.8125))
+    np.testing.assert_allclose(dml.activation_celu(x, alpha=0.8125), expected, rtol=1e-6)
+
+
+def test_an_interrupt_of_a_compilation_that_fails_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(_: Any) -> str:
+        signal.raise_signal(signal.SIGINT)
+        raise Unsupported("no such code")
+
+    monkeypatch.setattr(engine, "kernel_assembly", failing)
+    monkeypatch.setattr(engine, "read_object", lambda _: None)
+    monkeypatch.setattr(engine, "_codes", {})
+    with pytest.raises(KeyboardInterrupt) as error:
+        dml.activation_celu(np.ones(37, np.float32), alpha=0.9375)
+    assert isinstance(error.value.__context__, Unsupported)
+
+
+def test_an_interrupt_while_workers_start_leaves_them_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    own = Pool()
+    with pytest.raises(KeyboardInterrupt):
+        own.start(2)
+    assert own._workers == 2
 
 
 def test_an_interrupted_instance_can_be_dispatched_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,10 @@ def main() -> None:
 )
 @_feature_level
 @click.option(
-    "--threads", type=click.IntRange(1, _MOST_THREADS), metavar="N", help="CPU threads. Default: all cores."
+    "--threads",
+    type=click.IntRange(1, _MOST_THREADS),
+    metavar="N",
+    help="CPU threads. Default: OPENDML_THREADS, or all that the process may use.",
 )
 @click.option(
     "--input-directory",

@@ -23,7 +23,7 @@ from opendml.spec.validator import failures
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was found out about an operator of a model."""
+    """The judgement of an operator of a model."""
 
     path: str
     name: str
@@ -37,15 +37,15 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found out about a model."""
+    """The judgement of a model."""
 
     file: str
     verdicts: tuple[Verdict, ...] = ()
     errors: tuple[str, ...] = ()
-    """Why it is no model, or has operators that are not DirectML's."""
+    """Why the file is no model, or has operators that are not DirectML's."""
     error_status: int = 0
     obstacles: tuple[str, ...] = ()
-    """What it needs to run besides its operators, and lacks."""
+    """Files and libraries that the model needs to run, besides its operators, and lacks."""
 
     @property
     def status(self) -> int:
@@ -75,7 +75,7 @@ def check_models(paths: Sequence[Path], feature_level: str | None, *, runs: bool
     for path in paths:
         each = _report(path, level, runs=runs)
         prefix = f"{each.file}: " if len(paths) > 1 else ""
-        report(prefix + error for error in each.errors)
+        report(error if error.startswith(prefix) else prefix + error for error in each.errors)
         for line in _lines(each, level, runs=runs):
             click.echo(prefix + line)
         status = max(status, each.status)
@@ -116,7 +116,7 @@ def _obstacle(desc: OperatorDesc) -> str | None:
 
 
 def _obstacles(root: Node, path: Path) -> tuple[str, ...]:
-    """What keeps a well-formed model from being loaded: files that are not there, folders, libraries."""
+    """The obstacles to loading a well-formed model: files that are not there, folders, libraries."""
     try:
         dxdispatch.parse_model(root, dxdispatch.Folders.of(path))
     except Error as error:

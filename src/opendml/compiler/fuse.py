@@ -3,7 +3,7 @@
 Every output is one kernel that recomputes nothing from memory: element-wise nodes are inlined, and reductions
 over common axes of the kernel's domain stay inside it, also of values that need such reductions themselves:
 the kernel passes over a group once for each. Written to a temporary first are only reductions over another
-domain or other axes, and what would need too many passes.
+domain or other axes, and what would need too many passes or reductions.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ from opendml.program.program import Layout, Program, packed
 
 MAXIMUM_PASSES = 3
 """Over a group, before its results: those of a softmax of a normalization."""
+MAXIMUM_REDUCTIONS = 16
+"""In a kernel: all states are live at once. Of 32, for want of registers, each takes half as long again, of
+64 three times as long; and the time to compile grows faster than their number."""
 
 
 def fuse(program: Program) -> KernelProgram:
@@ -143,8 +146,8 @@ def _in_memory(roots: Sequence[Node]) -> Iterator[Node]:
 
 def _foreign(root: Node, cuts: Container[int]) -> list[Node]:
     """The nodes that the kernel of `root` cannot compute itself: a tensor that it reduces and that needs
-    reductions over another domain or other axes, or more passes over a group than a kernel makes; then other
-    such reductions."""
+    reductions over another domain or other axes, or more passes over a group than a kernel makes; parts of
+    its result that have as many reductions as a kernel may have; then other such reductions."""
     own = _home(root, cuts).own
     passes: dict[int, int] = {}
     for node in own:
@@ -153,7 +156,29 @@ def _foreign(root: Node, cuts: Container[int]) -> list[Node]:
         passes[id(node)] = 1 + max((passes.get(id(other), MAXIMUM_PASSES) for other in below), default=0)
         if passes[id(node)] > MAXIMUM_PASSES:
             return [operand]
+    if len(own) > MAXIMUM_REDUCTIONS:
+        return _with_few_reductions(root, own, cuts)
     return [node for node in _collective(root, cuts) if node not in own]
+
+
+def _with_few_reductions(root: Node, own: Sequence[Node], cuts: Container[int]) -> list[Node]:
+    """What to write to temporaries, so that nothing needs more of its `own` reductions than a kernel has."""
+    bits = {id(node): 1 << number for number, node in enumerate(own)}
+    needs: dict[int, int] = {}
+    found: list[Node] = []
+    for node in ordered([root], _Except(cuts, id(root))):
+        operands = sorted(node.operands, key=lambda operand: needs.get(id(operand), 0).bit_count())
+        while (need := _united(bits.get(id(node), 0), operands, needs)).bit_count() > MAXIMUM_REDUCTIONS:
+            found.append(operands.pop())
+            needs[id(found[-1])] = 0
+        needs[id(node)] = need
+    return found
+
+
+def _united(bits: int, operands: Sequence[Node], needs: Mapping[int, int]) -> int:
+    for operand in operands:
+        bits |= needs.get(id(operand), 0)
+    return bits
 
 
 def _home(root: Node, cuts: Container[int]) -> _Home:

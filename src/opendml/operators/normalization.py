@@ -13,12 +13,13 @@ from opendml.program.functions import (
     multiply_add,
     power,
     reduce_sum,
+    select,
     square_root,
     variance,
     wide,
     window_sum,
 )
-from opendml.program.node import Node, convert
+from opendml.program.node import Node, constant, convert
 from opendml.spec.operator_desc import OperatorDesc
 
 
@@ -127,7 +128,10 @@ def lp_normalization(x: Node, *, axis: int, epsilon: float, p: int) -> Node:
     results of all other groups exact, as ONNX's operator, which has no epsilon, and PyTorch's have them.
     """
     norm = reduce_sum(magnitude(x), [axis]) if p == 1 else square_root(reduce_sum(wide(x) * wide(x), [axis]))
-    return x / convert(maximum(norm, epsilon), x.type)
+    bound = maximum(norm, epsilon)
+    # A norm may be beyond all of x's type. What scaling makes denormal is nothing beside such a norm.
+    scale = select(bound > 2.0**127, constant(2.0**-64, bound.type), 1.0)
+    return x * convert(scale, x.type) / convert(bound * scale, x.type)
 
 
 @defines("LOCAL_RESPONSE_NORMALIZATION")

@@ -1,4 +1,4 @@
-"""What the expansions of functions share."""
+"""Constants and steps that the expansions of functions share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOG2_E = 1.0 / LOG_2
 LOG_2_HIGH = 0.693147182464599609375
 """log 2 rounded to FLOAT32."""
 LOG_2_LOW = LOG_2_HIGH - LOG_2
-"""What that is too much."""
+"""How much LOG_2_HIGH is above log 2."""
 
 TWO_23 = 2.0**23
 UNITS = 1.5 * TWO_23

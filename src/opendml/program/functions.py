@@ -86,7 +86,7 @@ def truncate(x: Node) -> Node:
 
 
 def remainder(a: Node, b: Node) -> Node:
-    """What division with a truncated quotient leaves; it has the sign of a."""
+    """The remainder of division with a truncated quotient; it has the sign of a."""
     return apply(Operation.REMAINDER, a, b)
 
 
@@ -151,7 +151,7 @@ def log1p_exp(x: Node) -> Node:
 
 
 def gaussian_error_linear_unit(x: Node) -> Node:
-    """x times the probability that a standard normal variable is below x; zero at -infinity."""
+    """x times the probability that a standard normal variable is below x; -0 at -infinity."""
     return apply(Operation.GAUSSIAN_ERROR_LINEAR_UNIT, x)
 
 

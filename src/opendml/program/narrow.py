@@ -21,7 +21,7 @@ def is_narrow(node: Node) -> bool:
 
 
 def narrowed(roots: Sequence[Node]) -> tuple[Node, ...]:
-    """The same program with its functions and quotients marked where they may be cheap.
+    """The program with its functions and quotients marked where they may be cheap.
 
     What is made of a group's reductions alone stays exact: it costs next to nothing, and the rest of the
     operator may cancel most of it, as it does for the logarithm of a sum of exponentials.

@@ -60,9 +60,9 @@ class Operation(Enum):
     """The value in another type. Floats are rounded to nearest even. Floats become integers by truncation,
     those out of range the nearest integer in range, NaN zero. Integers wrap."""
     BITCAST = auto()
-    """The same bits in another type of the same width."""
+    """The bits of the value in another type of equal width."""
     SHIFT_LEFT = auto()
-    """By less than the width."""
+    """The first operand shifted by the second, which is less than the width."""
     SHIFT_RIGHT = auto()
     """By less than the width; arithmetic on signed integers, logical on unsigned ones."""
 
@@ -78,7 +78,7 @@ class Operation(Enum):
     LOGARITHM_ONE_PLUS_EXPONENTIAL = auto()
     """log(1 + exp(x)) for x that is not above zero."""
     GAUSSIAN_ERROR_LINEAR_UNIT = auto()
-    """x (1 + erf(x / sqrt 2)) / 2; at -infinity its limit, zero."""
+    """x (1 + erf(x / sqrt 2)) / 2; at -infinity its limit, -0."""
     POWER = auto()
     """The first operand to the power of the second, with the special values of C."""
     SINE = auto()
@@ -99,10 +99,10 @@ class Operation(Enum):
     VARIANCE = auto()
     """Population variance over the axes in `attribute`, which keep the size 1; FLOAT64."""
     SUM = auto()
-    """Over the axes in `attribute`, which keep the size 1: of floats in FLOAT64, of integers wrapping in
-    their type."""
+    """The sum over the axes in `attribute`, which keep the size 1: of floats in FLOAT64, of integers wrapping
+    in their type."""
     PRODUCT = auto()
-    """As SUM."""
+    """The product over the axes in `attribute`, with the axes and types of SUM."""
     LEAST = auto()
     """The least element over the axes in `attribute`, which keep the size 1; NaN if one is."""
     GREATEST = auto()
@@ -116,8 +116,8 @@ class Operation(Enum):
     LAST_GREATEST = auto()
 
     RUNNING_SUM = auto()
-    """Of all elements up to each along an axis; typed as SUM. `attribute`: the axis, whether the element
-    itself is left out, and whether to count from the last element down."""
+    """The sum of all elements up to each along an axis; typed as SUM. `attribute`: the axis, whether the
+    element itself is left out, and whether to count from the last element down."""
     RUNNING_PRODUCT = auto()
 
     PADDED = auto()
@@ -340,7 +340,7 @@ def ordered(roots: Iterable[Node], known: Container[int] = ()) -> Iterator[Node]
 
 
 def rebuild(roots: Sequence[Node], change: Callable[[Node], Node]) -> tuple[Node, ...]:
-    """The same graph with `change` applied to every node, operands first; equal nodes become one."""
+    """The graph with `change` applied to every node, operands first; equal nodes become one."""
     unique: dict[tuple[object, ...], Node] = {}
     shared: dict[int, Node] = {}
 
@@ -366,5 +366,5 @@ def rebuild(roots: Sequence[Node], change: Callable[[Node], Node]) -> tuple[Node
 
 
 def with_operands(node: Node, operands: tuple[Node, ...]) -> Node:
-    """The same node over other operands."""
+    """The node's operation over other operands."""
     return Node(node.operation, node.type, node.sizes, operands, node.attribute)

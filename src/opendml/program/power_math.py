@@ -47,7 +47,7 @@ def with_care(x: Node, y: Node, exponent: Node, usual: Node, of_any: Node, bound
 
 
 def _power_of_any(x: Node, y: Node) -> Node:
-    """The same for any x above zero, and any result, but for the pairs that `power_of` knows."""
+    """x to the power of y for any x above zero, and any result, but for the pairs that `power_of` knows."""
     is_small = x < LEAST_NORMAL
     scale = select(is_small, constant(-23.0, x.type), 0.0)
     high, low = _logarithm(select(is_small, x * TWO_23, x), scale)

@@ -47,7 +47,7 @@ from opendml.program.node import Node, Operation, apply, bitcast, constant, conv
 from opendml.program.scalar_type import ScalarType
 
 KNOWN_ERRORS = frozenset({Operation.NEGATE, Operation.ABSOLUTE, Operation.MULTIPLY, Operation.DIVIDE})
-"""What an argument may be so that its rounding error takes part."""
+"""The operations whose rounding error takes part where an argument is their result."""
 
 
 def expand(node: Node) -> Node:
@@ -165,11 +165,12 @@ def error_function(x: Node) -> Node:
 def gaussian_error_linear_unit(x: Node) -> Node:
     """x times the probability that a standard normal variable is below x, within 2.96 ULP.
 
-    That holds also where the probability is denormal. 0 at -infinity, which is the limit there; the product
+    That holds also where the probability is denormal. -0 at -infinity, which is the limit there; the product
     is not a number.
     """
     magnitude = at_most(abs(x), _NORMAL_HIGHEST)
-    return at_least(x, 0.0) - _normal_tail(magnitude, magnitude)
+    # -0 rather than 0, so that no tail at all leaves the sign of x.
+    return at_least(x, -0.0) - _normal_tail(magnitude, magnitude)
 
 
 def _normal_tail(x: Node, factor: Node | None = None) -> Node:
@@ -194,7 +195,7 @@ def _normal_tail(x: Node, factor: Node | None = None) -> Node:
 
 
 def _remainder(n: Node, high: Node, error: Node | None = None) -> Node:
-    """What is left of the argument of exp, and of its error."""
+    """The argument of exp less n times log 2, and with its rounding error if that is known."""
     return multiply_add(n, LOG_2_LOW, high) if error is None else high + multiply_add(n, LOG_2_LOW, error)
 
 
@@ -217,7 +218,8 @@ def _error_within(within: Node, x: Node) -> Node | None:
 
 
 def _rounding_error(x: Node) -> Node | None:
-    """What was rounded off x if it is computed as a product or a quotient; None if not, or if it is exact."""
+    """The part that was rounded off x if it is computed as a product or a quotient; None if not, or if it is
+    exact."""
     if x.operation in (Operation.NEGATE, Operation.ABSOLUTE):
         error = _rounding_error(x.operands[0])
         if error is None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from inspect import signature
 from typing import Any
 
-from opendml.errors import InvalidArgument, Unsupported
+from opendml.errors import InvalidArgument
+from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
-from opendml.spec.facts import operator_facts
+from opendml.spec.naming import snake_case
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import Field, Operator, operator
 from opendml.spec.tensor_desc import TensorDesc
@@ -22,37 +23,25 @@ CAST = "opendml.cast({argument}, output_type=opendml.{type})"
 """How a caller makes an input have another type."""
 
 
+def hide_unknown(functions: Iterable[Callable[..., Any]]) -> None:
+    """Leaves `**unknown`, by which functions find misspelt keywords, out of the signatures they show."""
+    for function in functions:
+        shown = signature(function)
+        named = [each for each in shown.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        function.__signature__ = shown.replace(parameters=named)  # type: ignore[attr-defined]
+
+
 def unexpected(function: Callable[..., Any], unknown: Mapping[str, object]) -> TypeError:
-    """What a call raises for keywords that its function does not have."""
-    parameters = signature(function).parameters.values()
-    names = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
+    """The error of a call with keywords that its function does not have."""
+    names = list(signature(function).parameters)
     keyword = next(iter(unknown))
     near = "".join(f"; did you mean {name!r}?" for name in get_close_matches(keyword, names, 1))
     return TypeError(f"{function.__name__}() got an unexpected keyword argument {keyword!r}{near}")
 
 
-class NotYetError(Unsupported, AttributeError):
-    """The function of an operator that cannot be run yet: `hasattr` finds none."""
-
-
-def missing(module: str, name: str, names: Sequence[str]) -> AttributeError:
-    """What asking the module for a name that it does not have raises."""
-    if name.upper() in operator_facts():
-        return NotYetError(f"{name.upper()} cannot be run yet; `opendml ops` lists the operators that can")
-    near = _nearest(name, names)
-    return AttributeError(f"module {module!r} has no attribute {name!r}{near}", name=name)
-
-
-def _nearest(name: str, names: Sequence[str]) -> str:
-    """The public name that a misspelt one may be for: one that ends so, or is spelt alike."""
-    ends = [each for each in names if each.endswith(f"_{name.lower()}")]
-    found = sorted(ends, key=len)[:1] or get_close_matches(name.lower(), names, 1)
-    return "".join(f"; did you mean {each!r}?" for each in found)
-
-
 @cache
 def input_arguments(name: str) -> tuple[str, ...]:
-    """What the function of an operator calls its input tensors."""
+    """The names of an operator's input tensors as arguments of its function."""
     return tuple(field.argument_name for field in operator(name).tensors if field.kind == "INPUT_TENSOR")
 
 
@@ -64,7 +53,7 @@ def in_place_arguments(name: str) -> frozenset[str]:
 
 
 def labels_of(name: str) -> list[str]:
-    """What messages call the arrays of a call: the inputs and `out`."""
+    """The names of the arrays of a call in messages: the inputs and `out`."""
     function = operator(name).function_name
     return [f"{function}.{argument}" for argument in (*input_arguments(name), "out")]
 
@@ -89,6 +78,24 @@ def validate_call(desc: OperatorDesc, level: FeatureLevel, output: str | None, c
     raise InvalidArgument(_message(desc, facts, level, field, text, output, cast) for field, text in split)
 
 
+def validate_tensor(name: str, tensor: TensorDesc, level: FeatureLevel) -> None:
+    """Checks a tensor as an input of the identity operator: whatever that does not allow, none does.
+
+    Args:
+        name: its name in messages.
+        tensor: the tensor, made of the arguments `data_type`, `sizes` and so on.
+        level: what it must be valid at.
+
+    Raises:
+        InvalidArgument: what `validate` finds, in terms of the arguments.
+    """
+    identity = descs.ElementWiseIdentity(tensor, TensorDesc(tensor.data_type, tensor.sizes))
+    pattern = re.compile(r"ELEMENT_WISE_IDENTITY\.InputTensor(\.\w+)?(.*)")
+    found = map(pattern.match, failures(identity, level))
+    if messages := [f"{name}{snake_case(each[1] or '')}{each[2]}" for each in found if each]:
+        raise InvalidArgument(messages)
+
+
 def _split(facts: Operator, failure: str) -> tuple[Field | None, str]:
     """The field that a message begins with, and what it says of it."""
     rest = failure.removeprefix(facts.name)
@@ -111,7 +118,7 @@ def _message(
     if field is None:
         return facts.function_name + said
     if field.kind == "OUTPUT_TENSOR":
-        return f"{facts.function_name}.{output}{said}"
+        return f"{facts.function_name}.{output}{said.removeprefix('.Sizes') if output == 'sizes' else said}"
     fixes = [
         cast.format(argument=field.argument_name, numpy=type.name.lower(), type=type.name)
         for type in _fitting_types(desc, facts, level, field, text)

@@ -1,4 +1,4 @@
-"""What is bound to a binding table: ranges of bytes in buffers."""
+"""Bindings of a binding table: ranges of bytes in buffers."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Descriptors:
-    """What a table has bound since it was made or reset: a recorded dispatch goes on seeing it after a reset
+    """The bindings of a table since it was made or reset: a recorded dispatch goes on seeing it after a reset
     of the table, as DirectML's recorded work goes on seeing the descriptors."""
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Descriptors:
 
 
 class BindingTable:
-    """What is bound to a compiled operator or an operator initializer (IDMLBindingTable): made by
+    """The bindings of a compiled operator or an operator initializer (IDMLBindingTable): made by
     Device.create_binding_table.
 
     A binding is a BufferBinding, an array as it is (all of it), or None. Every method checks what it is
@@ -140,7 +140,7 @@ class BindingTable:
 
 
 def _unless_nothing(bindings: Sequence[Any] | None, read: Callable[[Sequence[Any]], list[Any]]) -> Any:
-    """What the bindings are, or None for none."""
+    """The bindings as `read` checks them, or None for none."""
     if bindings is None or (isinstance(bindings, Sequence) and not bindings):
         return None
     return read(bindings)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Runnable(Protocol):
-    """What is behind a bound object: an instance of a program, or a recording. Those over memory on a CUDA
+    """The work of a bound object: an instance of a program, or a recording. Those over memory on a CUDA
     device also have `enqueue`, which adds the work to a stream.
     """
 

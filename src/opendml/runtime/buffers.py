@@ -130,9 +130,10 @@ def _require(given: _Array, type: ScalarType | None, writable: bool, is_in_order
             "or of uint8, which is taken as raw bytes"
         )
     if not is_in_order:
+        fix = "bind a contiguous array" if writable else "copy it (np.ascontiguousarray)"
         raise InvalidArgument(
             f"{name}: an array that is not contiguous in row-major order, but has strides of "
-            f"{list(given.strides)} bytes; copy it (np.ascontiguousarray), or give the TensorDesc its strides"
+            f"{list(given.strides)} bytes; {fix}, or give the TensorDesc its strides"
         )
     if writable and not given.writable:
         raise InvalidArgument(f"{name}: a read-only buffer; an output must be writable")
@@ -150,7 +151,7 @@ def copy_bytes(source: Range, target: Range) -> None:
 
 
 def _array(buffer: Any, name: str) -> _Array:
-    """What is bound, as an array in host memory or on a CUDA device."""
+    """A bound buffer as an array in host memory or on a CUDA device."""
     if isinstance(buffer, np.ndarray) or cuda_device_of(buffer) is None:
         array = _host_array(buffer, name)
         if array.dtype.name in NUMPY_NAMES:

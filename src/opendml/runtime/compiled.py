@@ -57,9 +57,9 @@ class CompiledOperator(Dispatchable, Locked):
         self.device, self.name, self.flags = device, form.name, flags
         self._is_volatile = bool(flags & ExecutionFlags.DESCRIPTORS_VOLATILE)
         self._initialization: Command | None = None
-        """The one that has run."""
+        """The initialization that has run."""
         self._persistent: Range | None = None
-        """What the initializer has written, if there was something to write."""
+        """The persistent resource that the initializer has written, if there was something to write."""
         self._inputs, self._outputs = form.inputs, form.outputs
         self._in_place = form.in_place
         self._executable = compile_work(form.work, device.kind, device.threads, device._shower)
@@ -87,7 +87,7 @@ class CompiledOperator(Dispatchable, Locked):
 
     @cached_property
     def binding_properties(self) -> BindingProperties:
-        """What it needs of a binding table when it is executed."""
+        """The needs of an execution: descriptors, and bytes of temporary and persistent resources."""
         temporary, persistent = self._executable.temporary_bytes, self._owned.size
         tensors = len(self._inputs) + len(self._outputs)
         return BindingProperties(tensors + bool(temporary) + bool(persistent), temporary, persistent)

@@ -57,7 +57,7 @@ class CudaCall:
         return memory
 
     def end(self, outputs: Sequence[Any]) -> None:
-        """What follows when the work is on the stream, and has written arrays that the caller gave."""
+        """Ends the call once its work, which writes the arrays that the caller gave, is on the stream."""
         if self._held:
             _in_flight(self.device).hold(self._held, self.stream)
         # Their libraries do not know of the stream that they are written on.

@@ -1,4 +1,4 @@
-"""What objects say of themselves: tensors and buffers in short, never their contents."""
+"""The reprs of objects: tensors and buffers in short, never their contents."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.program.scalar_type import ScalarType
+from opendml.runtime.arguments import validate_tensor
 from opendml.runtime.binding_table import BindingTable
 from opendml.runtime.bound import Bound, Recording, record
 from opendml.runtime.compiled import CompiledOperator, Operator
@@ -24,11 +25,10 @@ from opendml.runtime.intermediates import Intermediate, shower
 from opendml.runtime.program import cuda_index, layout_of
 from opendml.runtime.recorder import CommandRecorder
 from opendml.runtime.removable import Removable
-from opendml.spec import descs
 from opendml.spec.enums import ExecutionFlags, FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level, full_name, short_name
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.plain import as_plain
+from opendml.spec.plain import DataTypeLike, as_member, as_plain
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import validate
 from opendml.spec.wording import shown
@@ -90,8 +90,9 @@ class Device(Removable):
         text = f"Device({self.kind!r}, feature_level={short_name(self.feature_level)!r}{threads})"
         return text if self._removed is None else f"<{text}, removed: {self._removed}>"
 
-    def check_feature_support(self, feature: TensorDataType | Sequence[FeatureLevel | str]) -> Any:
-        """What the device supports (IDMLDevice::CheckFeatureSupport).
+    def check_feature_support(self, feature: DataTypeLike | Sequence[FeatureLevel | str]) -> Any:
+        """Whether the device supports a data type, or which level of several
+        (IDMLDevice::CheckFeatureSupport).
 
         Args:
             feature: a data type: is it supported (True or False)? Or feature levels: which of them is the
@@ -102,8 +103,9 @@ class Device(Removable):
             DeviceRemoved: the device was removed.
         """
         self._require_present()
-        if isinstance(feature, TensorDataType):
-            return feature.name in ScalarType.__members__
+        data_type = as_member(TensorDataType, feature)
+        if isinstance(data_type, TensorDataType):
+            return data_type.name in ScalarType.__members__
         if isinstance(feature, str) or not isinstance(feature, Sequence):
             raise InvalidArgument(
                 f"check_feature_support: {shown(feature)}; "
@@ -167,7 +169,7 @@ class Device(Removable):
         return CompiledOperator(self, form_of_graph(desc, self), _checked(flags))
 
     def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
-        """What initializes these compiled operators; with none of them, it may be reset later.
+        """An initializer of these compiled operators; with none of them, it may be reset later.
 
         Raises:
             InvalidArgument, DeviceRemoved: as OperatorInitializer.reset.
@@ -239,7 +241,7 @@ class Device(Removable):
 
         return DeviceArray(device(self.cuda_index), [size], ScalarType.UINT8, cleared=True)
 
-    def empty(self, sizes: Sequence[int], data_type: TensorDataType = TensorDataType.FLOAT32) -> Any:
+    def empty(self, sizes: Sequence[int], data_type: DataTypeLike = TensorDataType.FLOAT32) -> Any:
         """A packed array in the device's memory, with any values: a DeviceArray on a CUDA device (which
         PyTorch, CuPy and JAX take over with `from_dlpack`), a NumPy array elsewhere.
 
@@ -249,7 +251,7 @@ class Device(Removable):
         """
         self._require_present()
         tensor = TensorDesc(data_type, sizes)
-        validate(descs.ElementWiseIdentity(tensor, tensor), self.feature_level)
+        validate_tensor("empty", tensor, self.feature_level)
         layout = layout_of(tensor)
         if self.cuda_index is None:
             return np.empty(layout.sizes, layout.type.numpy)

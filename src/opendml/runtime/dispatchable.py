@@ -1,4 +1,4 @@
-"""What can be recorded: compiled operators and operator initializers, with what is bound to them."""
+"""Dispatchables, which can be recorded: compiled operators and operator initializers, and their bindings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BindingProperties:
-    """What a dispatchable needs of a binding table (DML_BINDING_PROPERTIES).
+    """The needs of a dispatchable, which a binding table meets (DML_BINDING_PROPERTIES).
 
     Args:
         required_descriptor_count: descriptors that DirectML would need: one for every tensor, and for each
@@ -32,7 +32,7 @@ class BindingProperties:
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """What is bound: checked ranges in the dispatchable's order, None for absent tensors; of an
+    """Checked bindings: ranges in the dispatchable's order, None for absent tensors; of an
     initializer, each operator with those of its own."""
 
     inputs: Sequence[Any] | None = None
@@ -67,14 +67,14 @@ class Dispatchable(ABC):
 
     device: Device
     name: str
-    """What messages call it."""
+    """Its name in messages."""
     _is_volatile: bool
     """Whether bindings may change between recording and execution."""
 
     @property
     @abstractmethod
     def binding_properties(self) -> BindingProperties:
-        """What it needs of a binding table."""
+        """Its needs, which a binding table meets."""
 
     @abstractmethod
     def _input_ranges(self, bindings: Sequence[Any]) -> list[Any]:

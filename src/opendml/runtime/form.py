@@ -1,4 +1,4 @@
-"""What a compiled operator is before it has a device: its tensors and its work."""
+"""Forms: compiled operators before they have a device, as their tensors and their work."""
 
 from __future__ import annotations
 

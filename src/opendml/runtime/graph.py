@@ -12,7 +12,7 @@ from opendml.operators.registry import define
 from opendml.program.node import Node, constant, ordered, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.arguments import CAST, labels_of
+from opendml.runtime.arguments import CAST, labels_of, validate_tensor
 from opendml.runtime.described import counted, tensor_text
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.host_array import Array, layout_of_array
@@ -26,13 +26,11 @@ from opendml.runtime.operator_call import (
     type_of_number,
 )
 from opendml.runtime.program import Watched, layout_of, tensors_of
-from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
 from opendml.spec.outputs import NOTHING, Told
 from opendml.spec.plain import DataTypeLike
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.spec.validator import validate
 from opendml.spec.wording import shown
 
 
@@ -101,9 +99,7 @@ class Graph:
             problem = "already exists" if isinstance(name, str) else "not a name"
             raise InvalidArgument(f"graph input {shown(name)}: {problem}")
         tensor = TensorDesc(data_type, sizes, strides)
-        # Every tensor type and layout is valid as an input of the identity operator or of none.
-        packed_output = TensorDesc(data_type, sizes)
-        validate(descs.ElementWiseIdentity(tensor, packed_output), self.feature_level)
+        validate_tensor(f"graph input {shown(name)}", tensor, self.feature_level)
         return self._source(name, layout_of(tensor))
 
     def constant(self, array: Array) -> GraphTensor:

@@ -38,7 +38,7 @@ class ConstantNode:
     name: str = ""
 
     def __repr__(self) -> str:
-        name = f", name={shown(self.name)}" if self.name else ""
+        name = "" if isinstance(self.name, str) and not self.name else f", name={shown(self.name)}"
         return f"ConstantNode({buffer_text(self.data)}{name})"
 
 

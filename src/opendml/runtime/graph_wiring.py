@@ -35,7 +35,7 @@ Port = tuple[int, int]
 
 @dataclass(slots=True)
 class Wiring:
-    """What leads to what.
+    """The edges of a graph by their ends.
 
     Args:
         inputs: the input slots of each node; none of a constant.
@@ -79,7 +79,7 @@ def _raise(failures: Iterator[str] | Sequence[str]) -> None:
 
 
 def _malformed(desc: GraphDesc, device: Device) -> Iterator[str]:
-    """What keeps the desc from being read at all."""
+    """The mistakes that keep the desc from being read at all."""
     for name, least in (("input_count", 0), ("output_count", 1)):
         count = getattr(desc, name)
         if type(count) is not int or not least <= count <= _MOST:

@@ -33,9 +33,10 @@ def data_type_of(array: Array, name: str) -> TensorDataType:
     """
     data_type = _DATA_TYPES.get(array.dtype) or NUMPY_NAMES.get(array.dtype.name)
     if data_type is None or not array.dtype.isnative:
+        order = "" if array.dtype.isnative else " in the processor's byte order"
         raise InvalidArgument(
             f"{name}: elements of {array.dtype!r}; "
-            f"DirectML has {', '.join([*map(str, _NUMBERS), *NUMPY_NAMES])}"
+            f"DirectML has {', '.join([*map(str, _NUMBERS), *NUMPY_NAMES])}{order}"
         )
     if not array.flags.aligned:
         raise InvalidArgument(f"{name}: memory that is not aligned to {array.dtype}; copy the array first")
@@ -80,7 +81,7 @@ _LARGE_BYTES = 64 * 1024
 
 
 def array_maker(layout: Layout) -> Callable[[], Array]:
-    """What makes new packed arrays of a tensor's type and sizes.
+    """A function that makes new packed arrays of a tensor's type and sizes.
 
     Large ones are aligned so that every library takes them over as they are: JAX copies what is not aligned
     to 64 bytes. For small ones that would take longer than the copy.

@@ -11,7 +11,7 @@ import numpy as np
 
 from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.arguments import in_place_arguments, input_arguments, labels_of
+from opendml.runtime.arguments import CAST, NUMPY_CAST, in_place_arguments, input_arguments, labels_of
 from opendml.runtime.bound import BoundOperator
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.foreign import as_numpy, like
@@ -52,6 +52,7 @@ def call(
     device: str | Device | None,
     output_type: DataTypeLike | None = None,
     sizes: Sequence[int] | None = None,
+    cast: str = NUMPY_CAST,
 ) -> Any:
     """Runs the operator `name`.
 
@@ -68,6 +69,7 @@ def call(
             be given with any device: "cuda" copies them there and the result back.
         output_type: the type of the output, where the inputs do not say it.
         sizes: the sizes of the output of an operator without inputs.
+        cast: how the caller makes an input have another type.
 
     Raises:
         InvalidArgument: what `validate` finds, an array that cannot be read or written as asked, or arrays
@@ -91,7 +93,9 @@ def call(
             key.append(None)
         else:
             return _call_on_others(tensor, name, tensors, attributes, out, device, told)
-    return _plans.find(tuple(key), _plan, name, attributes, tensors, out, device, told).run(tensors, out)
+    return _plans.find(tuple(key), _plan, name, attributes, tensors, out, device, told, cast).run(
+        tensors, out
+    )
 
 
 class _Plan:
@@ -172,6 +176,7 @@ def _plan(
     out: Array | None,
     device: str | Device | None,
     told: Told,
+    cast: str,
 ) -> _Plan:
     """The plan of a call, validated and compiled."""
     where = as_device(device)
@@ -181,7 +186,7 @@ def _plan(
         None if array is None else layout_of_array(array, label)
         for array, label in zip((*tensors, out), labels_of(name), strict=True)
     ]
-    program = program_of_call(name, layouts[:-1], attributes, layouts[-1], where.feature_level, told)
+    program = program_of_call(name, layouts[:-1], attributes, layouts[-1], where.feature_level, told, cast)
     return _Plan(name, tensors, program, where)
 
 
@@ -206,8 +211,9 @@ def _call_on_others(
             return _cuda_call()(array, name, tensors, attributes, out, device, told)
     target = None if out is None else as_numpy(out, labels_of(name)[-1], writable=True)
     arrays = _as_arrays(name, tensors, target, told)
-    result = call(name, tuple(arrays), attributes, target, device, told.type, told.sizes)
     kind = next((tensor for tensor in tensors if not isinstance(tensor, int | float | None)), None)
+    cast = NUMPY_CAST if isinstance(kind, np.ndarray) else CAST
+    result = call(name, tuple(arrays), attributes, target, device, told.type, told.sizes, cast)
     return out if out is not None else like(kind, result)
 
 
@@ -235,7 +241,7 @@ def _as_arrays(name: str, tensors: tuple[Any, ...], out: Array | None, told: Tol
 
 @cache
 def _cuda_call() -> Callable[..., Any]:
-    """What runs calls on CUDA arrays; imported when there are such arrays."""
+    """The function that runs calls on CUDA arrays; imported when there are such arrays."""
     from opendml.runtime.immediate_cuda import call_on_cuda
 
     return call_on_cuda

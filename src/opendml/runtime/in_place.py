@@ -11,8 +11,8 @@ from opendml.spec.schema import operator
 
 
 class Placing:
-    """What the output of a call may share with the inputs: nothing, or with one that may be written in place
-    and is laid out alike, all.
+    """The memory that the output of a call may share with the inputs: none, or all of an input that may be
+    written in place and is laid out alike.
 
     Args:
         name: DirectML's name of the operator.

@@ -65,7 +65,7 @@ class OperatorInitializer(Dispatchable):
 
     @property
     def binding_properties(self) -> BindingProperties:
-        """What it needs of a binding table: no resources."""
+        """The needs of initialization: descriptors, but no resources."""
         owned = sum(slot.is_owned for each in self.operators for slot in each._inputs)
         persistent = sum(bool(each.binding_properties.persistent_resource_size) for each in self.operators)
         return BindingProperties(owned + persistent, 0, 0)

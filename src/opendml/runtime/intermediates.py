@@ -20,7 +20,7 @@ from opendml.spec.wording import shown
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Intermediate:
-    """What one operator of a graph has computed in one dispatch.
+    """The output of one operator of a graph in one dispatch.
 
     Args:
         sequence: a number that grows with everything that the device shows.
@@ -69,7 +69,7 @@ class Shower:
 
 
 def shower(debug: Callable[[Intermediate], object] | str | PathLike[str] | None) -> Shower | None:
-    """What gives watched values to a function or writes them to a folder.
+    """The callback of a debug device: it gives watched values to a function or writes them to a folder.
 
     Raises:
         InvalidArgument: neither a function nor a folder.

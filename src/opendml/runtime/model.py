@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+import numpy as np
+
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout, Program
+from opendml.runtime.arguments import CAST, NUMPY_CAST
 from opendml.runtime.bound import BoundModel
 from opendml.runtime.described import signature, tensor_text
 from opendml.runtime.device import Device
@@ -86,7 +89,7 @@ class Model(Locked):
         Raises:
             InvalidArgument: a missing or unknown input, or one of another type, size or layout, or elsewhere.
         """
-        _require_names(inputs, self.input_names)
+        _require_names("inputs", inputs, self.input_names)
         self.device._require_ready()
         layouts = dict(zip(self.output_names, self._program.outputs, strict=True))
         call = self._call_on_cuda(inputs, {})
@@ -110,8 +113,8 @@ class Model(Locked):
             InvalidArgument: as for a call; or an output that cannot be written, or shares memory with another
             array.
         """
-        _require_names(inputs, self.input_names)
-        _require_names(outputs, self.output_names)
+        _require_names("inputs", inputs, self.input_names)
+        _require_names("outputs", outputs, self.output_names)
         self.device._require_ready()
         call = self._call_on_cuda(inputs, outputs)
         if call is not None:
@@ -132,8 +135,8 @@ class Model(Locked):
         Raises:
             InvalidArgument: as for `run`.
         """
-        _require_names(inputs, self.input_names)
-        _require_names(outputs, self.output_names)
+        _require_names("inputs", inputs, self.input_names)
+        _require_names("outputs", outputs, self.output_names)
         place = self._place(inputs, outputs)
         instance: Instance
         if place is None:
@@ -190,7 +193,7 @@ class Model(Locked):
         given = [
             constants[number]
             if name is None
-            else _checked(memory(inputs[name], name), name, self._program.inputs[number])
+            else _checked(memory(inputs[name], name), name, self._program.inputs[number], _cast(inputs[name]))
             for number, name in enumerate(self._names)
         ]
         results = [
@@ -240,18 +243,30 @@ class Model(Locked):
         }
 
 
-def _require_names(given: Mapping[str, Any], known: Sequence[str]) -> None:
+def _require_names(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Checks that `what`, the inputs or the outputs, are those of the graph.
+
+    Raises:
+        InvalidArgument: a missing or unknown one.
+    """
+    needed = f"the graph has {', '.join(known) or 'none'}"
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        raise InvalidArgument(f"{shown(given)}; a dictionary of arrays by name is needed: {', '.join(known)}")
-    if set(given) != set(known):
-        names = ", ".join(map(str, given)) or "nothing"
-        raise InvalidArgument(f"arrays for {names}; needed: {', '.join(known)}")
+        raise InvalidArgument(f"{what}: {shown(given)}; must be a dict of arrays by their names; {needed}")
+    missing = [f"{name} is missing" for name in known if name not in given]
+    unknown = [f"{name} is unknown" for name in given if name not in known]
+    if missing or unknown:
+        raise InvalidArgument(f"{what}: {', '.join(missing + unknown)}; {needed}")
 
 
-def _checked(memory: TensorMemory, name: str, layout: Layout) -> TensorMemory:
-    """`memory`, if it has the type, sizes and strides of the tensor."""
+def _cast(array: Any) -> str:
+    """How a caller makes an array have another type."""
+    return NUMPY_CAST if isinstance(array, np.ndarray) else CAST
+
+
+def _checked(memory: TensorMemory, name: str, layout: Layout, cast: str = "") -> TensorMemory:
+    """`memory`, if it has the type, sizes and strides of the tensor. `cast` is how it gets another type."""
     given = memory.layout
-    require_array(name, given, layout)
+    require_array(name, given, layout, cast)
     moving = [
         (a, b) for size, a, b in zip(given.sizes, given.strides, layout.strides, strict=True) if size > 1
     ]

@@ -1,4 +1,4 @@
-"""What a call means: the desc and the program of an operator's name, its tensors and attributes, and the
+"""The meaning of calls: the desc and the program of an operator's name, its tensors and attributes, and the
 outputs that follow from them."""
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.outputs import NOTHING, Told, with_outputs
 from opendml.spec.plain import as_member, as_plain, as_tuple
 from opendml.spec.rank_defaults import with_rank_defaults
-from opendml.spec.schema import operator
+from opendml.spec.schema import Field, Operator, operator
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.spec.wording import shown
+from opendml.spec.wording import dimensions, member_words, shown
 
 
 def input_names(name: str) -> list[str]:
@@ -38,16 +38,15 @@ def output_names(name: str) -> list[str]:
 
 
 def output_of_call(name: str, output_type: Any, sizes: Any) -> Told:
-    """What the arguments of a call say of its output.
+    """The arguments of a call about its output, as DirectML's values.
 
     Raises:
         InvalidArgument: no type.
     """
     type = as_member(TensorDataType, output_type)
     if type is not None and not isinstance(type, TensorDataType):
-        raise InvalidArgument(
-            f"{name.lower()}.output_type: {shown(output_type)}; must be a TensorDataType or name one"
-        )
+        allowed = member_words(TensorDataType, TensorDataType.__members__)
+        raise InvalidArgument(f"{name.lower()}.output_type: {shown(output_type)}; {allowed}")
     return Told(type, as_tuple(sizes))
 
 
@@ -79,7 +78,7 @@ def desc_of_call(
     values = {field.python_name: next(given) for field in facts.tensors if field.kind == "INPUT_TENSOR"}
     for field, value in zip(facts.attributes, attributes, strict=True):
         tensor = values[facts.field(field.axis_of).python_name] if field.axis_of else None
-        values[field.python_name] = value if tensor is None else _counted_from_the_end(value, tensor)
+        values[field.python_name] = value if tensor is None else _axes(facts, field, value, tensor)
     values |= {output.python_name: None for output in facts.outputs}
     desc = with_rank_defaults(descs.desc_class(name)(**values))
     validate_call(desc, feature_level, None, cast)
@@ -88,12 +87,23 @@ def desc_of_call(
     return desc
 
 
-def _counted_from_the_end(value: Any, tensor: TensorDesc) -> Any:
-    """An axis, or several, with the negative ones as the dimensions that they count from the end."""
+def _axes(facts: Operator, field: Field, value: Any, tensor: TensorDesc) -> Any:
+    """An axis, or several, of a tensor, with the negative ones counted from the end.
+
+    Raises:
+        InvalidArgument: a negative one before the first dimension.
+    """
     value, rank = as_tuple(as_plain(value)), len(tensor.sizes)
-    if isinstance(value, tuple):
-        return tuple([axis + rank if type(axis) is int and -rank <= axis < 0 else axis for axis in value])
-    return value + rank if type(value) is int and -rank <= value < 0 else value
+    axes = value if isinstance(value, tuple) else (value,)
+    for axis in axes:
+        if type(axis) is int and axis < -rank:
+            input = facts.field(field.axis_of or "").argument_name
+            raise InvalidArgument(
+                f"{facts.function_name}.{field.python_name}: {shown(axis)}; "
+                f"{input} has {dimensions(rank)}: {-rank} to {rank - 1}"
+            )
+    counted = tuple([axis + rank if type(axis) is int and axis < 0 else axis for axis in axes])
+    return counted if axes is value else counted[0]
 
 
 def broadcast_sizes(name: str, inputs: Sequence[tuple[int, ...] | None]) -> list[tuple[int, ...] | None]:
@@ -221,13 +231,16 @@ def _repeating_strides(layout: Layout, sizes: tuple[int, ...]) -> tuple[int, ...
     return (0,) * (len(sizes) - len(strides)) + tuple(strides)
 
 
-def require_array(name: str, given: Layout, wanted: Layout) -> None:
-    """Checks an array's type and sizes.
+def require_array(name: str, given: Layout, wanted: Layout, cast: str = "") -> None:
+    """Checks an array's type and sizes. `cast` is how its caller makes it have another type.
 
     Raises:
         InvalidArgument: one of them differs.
     """
     if given.type is not wanted.type:
-        raise InvalidArgument(f"{name}: {given.type.name}; {wanted.type.name} is needed")
+        fix = cast.format(argument=name, numpy=wanted.type.numpy.name, type=wanted.type.name)
+        raise InvalidArgument(
+            f"{name}: {given.type.name}; {wanted.type.name} is needed" + (f"; use {fix}" if fix else "")
+        )
     if given.sizes != wanted.sizes:
         raise InvalidArgument(f"{name}: sizes {list(given.sizes)}; {list(wanted.sizes)} are needed")

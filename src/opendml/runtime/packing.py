@@ -32,7 +32,7 @@ def to_buffer(array: Any) -> Bytes:
     """
     try:
         values = np.asarray(array)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except Exception as error:  # whatever a foreign array raises
         raise InvalidArgument(f"array: {type(array).__name__} that NumPy cannot copy ({error})") from error
     data_type = data_type_of(values, "array")
     if data_type in CARRIERS:
@@ -55,7 +55,8 @@ def from_buffer(buffer: Any, tensor: TensorDesc) -> Array:
     array([1, -1, 7], dtype=int4)
 
     Raises:
-        InvalidArgument: no such buffer, too small a buffer, or a tensor without a size.
+        InvalidArgument: no such buffer, too small a buffer, a tensor without a size, or one of
+            more dimensions or elements than an array can have.
     """
     if not isinstance(tensor, TensorDesc):
         raise InvalidArgument(f"tensor: {shown(tensor)}; a TensorDesc is needed")
@@ -70,7 +71,10 @@ def from_buffer(buffer: Any, tensor: TensorDesc) -> Array:
     count = reach(tensor.sizes, tensor.effective_strides)
     elements = _elements(data, tensor.data_type, count)
     strides = [stride * elements.itemsize for stride in tensor.effective_strides]
-    return np.lib.stride_tricks.as_strided(elements, tensor.sizes, strides, writeable=False).copy()
+    try:
+        return np.lib.stride_tricks.as_strided(elements, tensor.sizes, strides, writeable=False).copy()
+    except (ValueError, OverflowError, MemoryError) as error:
+        raise InvalidArgument(f"tensor: {shown(tensor)}; NumPy has no such array ({error})") from error
 
 
 def _elements(data: Bytes, data_type: TensorDataType, count: int) -> Array:

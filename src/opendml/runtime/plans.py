@@ -1,4 +1,4 @@
-"""What calls were compiled to, kept for later calls of the same form."""
+"""Plans: compiled calls, kept for later calls of the same form."""
 
 from __future__ import annotations
 

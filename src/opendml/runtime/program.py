@@ -173,8 +173,8 @@ def _compile_in_place(program: Program, kind: str, threads: int | None) -> Execu
 
 
 def on_device(executable: Executable) -> Any:
-    """The same program, compiled by `compile_work` for a CUDA device, over memory on that device. Its
-    instances have `enqueue`."""
+    """The program of an executable that was compiled by `compile_work` for a CUDA device, over memory on that
+    device. Its instances have `enqueue`."""
     from opendml.targets.cuda.hosted import HostedExecutable
 
     return executable.on_device if isinstance(executable, HostedExecutable) else executable

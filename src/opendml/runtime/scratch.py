@@ -19,7 +19,7 @@ class Scratch(threading.local):
         """At least `size` bytes."""
         memory, self._memory = self._memory, None
         if memory is None or memory.bytes.size < size:
-            # What is too small is freed first.
+            # Memory that is too small is freed before more is taken.
             memory = None
             memory = HostMemory(size)
         return memory

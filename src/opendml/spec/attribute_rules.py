@@ -15,7 +15,7 @@ from opendml.spec.naming import camel_case
 from opendml.spec.operator_desc import ScaleBias, Size2D
 from opendml.spec.schema import Field, Range, value_since
 from opendml.spec.tensor_rules import UINT32_MAX, Problems, is_integer
-from opendml.spec.wording import shown
+from opendml.spec.wording import member_words, shown
 
 FLOAT32_MAX = float.fromhex("0x1.fffffep127")
 
@@ -65,7 +65,8 @@ def _bool(value: Any) -> Problems | None:
 def _array_check(item_check: AttributeCheck) -> AttributeCheck:
     def check(value: Any) -> Problems | None:
         if not isinstance(value, tuple):
-            return Problems([f": {shown(value)}; must be a sequence of numbers"], False)
+            example = f", such as [{shown(value)}]" if item_check(value) is None else ""
+            return Problems([f": {shown(value)}; must be a sequence of numbers{example}"], False)
         messages = [
             f"[{i}]{message}"
             for i, item in enumerate(value)
@@ -95,11 +96,11 @@ def _record_check(record: type[ScaleBias] | type[Size2D], item_check: AttributeC
 def _enum_check(name: str, level: FeatureLevel) -> AttributeCheck:
     members: type[IntEnum] = getattr(enums, camel_case(name))
     since = {member: value_since(name, member.name) for member in members}
+    words = member_words(members, [member.name for member in members if since[member] <= level])
 
     def check(value: Any) -> Problems | None:
         if not isinstance(value, members):
-            example = f"{members.__name__}.{next(reversed(list(members))).name}"
-            return Problems([f": {shown(value)}; must be a {members.__name__}, such as {example}"], False)
+            return Problems([f": {shown(value)}; {words}"], False)
         if since[value] > level:
             exists = f"exists from {full_name(since[value])}, not in {full_name(level)}"
             return Problems([f": {value.name}; {exists}"], True)

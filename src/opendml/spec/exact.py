@@ -90,7 +90,7 @@ def _record(item: Key, value: Any) -> Hashable:
 
 
 def _desc(value: Any) -> Hashable:
-    """Descs are equal by these keys."""
+    """Descs are equal by these keys. One that nests too deeply to be compared says so itself."""
     if not hasattr(value, "operator"):
         return _other(value, _desc)
     try:

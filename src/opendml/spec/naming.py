@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -23,3 +25,15 @@ def camel_case(name: str) -> str:
     ('MeanVarianceNormalization1', 'Upsample2D')
     """
     return "".join(word.upper() if word[0].isdigit() else word.capitalize() for word in name.split("_"))
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The name that a misspelt one may be for: itself in another case, one that ends so, or one spelt alike.
+
+    >>> nearest("celu", ["activation_elu", "activation_celu"]), nearest("qqq", ["activation_elu"])
+    ('activation_celu', None)
+    """
+    wanted, known = snake_case(name), {snake_case(each): each for each in names}
+    ends = sorted((each for each in known if f"_{each}".endswith(f"_{wanted}")), key=len)
+    found = ends or get_close_matches(wanted, known, 1)
+    return known[found[0]] if found else None

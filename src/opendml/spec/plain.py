@@ -48,7 +48,7 @@ def listed(value: Any) -> tuple[Any, ...] | None:
 
 
 def as_tuple(value: Any) -> Any:
-    """A list, tuple, range or one-dimensional array as a tuple of plain values; anything else as it is.
+    """A list, tuple, range or array as a tuple of plain values; anything else as it is.
 
     A named tuple, such as a ScaleBias, keeps its type. Strings and whatever else is no sequence of numbers
     stay untouched: the validator says what is wrong.
@@ -57,7 +57,8 @@ def as_tuple(value: Any) -> Any:
         return type(value)(*map(as_plain, value))
     if isinstance(value, list | tuple | range):
         return tuple([as_plain(item) for item in value])
-    if getattr(value, "ndim", None) == 1 and hasattr(value, "tolist"):
+    dimensions = getattr(value, "ndim", None)  # of a class the attribute itself
+    if isinstance(dimensions, int) and dimensions > 0 and hasattr(value, "tolist"):
         return tuple(value.tolist())
     return value
 

@@ -178,7 +178,9 @@ def calc_buffer_tensor_size(
     if bits is None:
         raise InvalidArgument(f"DataType: {text_of(data_type)} has no size")
     sizes, strides = as_tuple(sizes), as_tuple(strides)
-    if not _are_integers(sizes) or min(sizes, default=0) < 1:
+    if not _are_integers(sizes):
+        raise InvalidArgument(f"Sizes: {text_of(sizes)}; must be a sequence of whole numbers")
+    if min(sizes, default=0) < 1:
         raise InvalidArgument(f"Sizes: {_listed(sizes)}; every size must be at least 1")
     if strides is None:
         return byte_size(prod(sizes), bits)

@@ -156,7 +156,10 @@ def _unbound(value: Any) -> Problems | None:
 def _activation_problems(desc: Any, outer: str, level: FeatureLevel) -> Problems | None:
     name = _operator_name(desc)
     if name is None:
-        return Problems([f": {shown(desc)}; must be the desc of an activation"], False)
+        return Problems(
+            [f": {shown(desc)}; must be the desc of an activation, such as opendml.descs.ActivationRelu()"],
+            False,
+        )
     message = fusion_message(outer, name, level)
     if message:
         return Problems([message], False)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum
 from typing import TypeVar
 
 from opendml.spec.feature_level import full_name
@@ -18,6 +19,12 @@ def shown(value: object) -> str:
     """A short repr on one line of any object, also of one whose repr fails."""
     text = " ".join(text_of(value).split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def member_words(members: type[IntEnum], names: Iterable[str]) -> str:
+    """The demand on a member of an enumeration: "must be a PaddingMode: CONSTANT, EDGE"."""
+    allowed = [name for name in names if name not in ("UNKNOWN", "INVALID")]
+    return f"must be a {members.__name__}: {', '.join(allowed)}"
 
 
 def ranks(dims: tuple[int, int]) -> str:

@@ -1,4 +1,4 @@
-"""What every target makes of a program, and what the runtime does with it."""
+"""The interface of compiled programs: all that the runtime does with them, whatever the target."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Compiled(Protocol):
 
 
 class Device(Protocol):
-    """What running a model needs of a device."""
+    """The part of a device that running a model needs."""
 
     def create_operator(self, desc: OperatorDesc) -> Any:
         """Judges the desc."""
@@ -180,7 +180,8 @@ def _tensors(bindings: Bindings, buffers: Buffers) -> Tensors:
 
 
 def _initial_tensors(dispatchable: Dispatchable, buffers: Buffers) -> Tensors:
-    """What initialization reads, as it was then: DirectML keeps its own copy of tensors that it owns."""
+    """Copies of the tensors that initialization reads: DirectML keeps its own copy of tensors that it
+    owns."""
     owned = _tensors(dispatchable.initial_bindings, buffers)
     return {
         name: [None if data is None else _aligned_copy(data) for data in several]

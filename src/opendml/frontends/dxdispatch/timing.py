@@ -55,7 +55,8 @@ def measure(dispatch: Callable[[], object], repetition: Repetition) -> tuple[flo
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What several measurements say, in seconds. Percentiles between two measurements are interpolated."""
+    """Statistics of several measurements, in seconds. Percentiles between two measurements are
+    interpolated."""
 
     count: int
     mean: float

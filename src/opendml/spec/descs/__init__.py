@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from opendml.spec.naming import camel_case
+from opendml.spec.naming import camel_case, nearest
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
 
 if TYPE_CHECKING:
@@ -582,7 +582,9 @@ def desc_class(operator: str) -> type[OperatorDesc]:
 
 def __getattr__(name: str) -> Any:
     if (family := _MODULES.get(name)) is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        near = nearest(name, _MODULES)
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name)
     found = getattr(import_module(f"{__name__}.{family}"), name)
     globals()[name] = found
     return found

@@ -50,7 +50,7 @@ class ElementWiseIdentity(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -90,7 +90,7 @@ class ElementWiseAbs(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -129,7 +129,7 @@ class ElementWiseAcos(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -207,7 +207,7 @@ class ElementWiseAsin(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -246,7 +246,7 @@ class ElementWiseAtan(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -285,7 +285,7 @@ class ElementWiseCeil(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -332,7 +332,7 @@ class ElementWiseClip(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
             min,
             max,
         )
@@ -384,7 +384,7 @@ class ElementWiseClip1(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
             as_member(TensorDataType, min_max_data_type),
             min,
             max,
@@ -538,7 +538,7 @@ class ElementWiseCos(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -616,7 +616,7 @@ class ElementWiseExp(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -655,7 +655,7 @@ class ElementWiseFloor(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -694,7 +694,7 @@ class ElementWiseLog(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -1216,7 +1216,7 @@ class ElementWisePow(OperatorDesc):
             input_tensor,
             exponent_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -1258,7 +1258,7 @@ class ElementWiseConstantPow(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
             exponent,
         )
 
@@ -1298,7 +1298,7 @@ class ElementWiseRecip(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -1337,7 +1337,7 @@ class ElementWiseSin(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -1376,7 +1376,7 @@ class ElementWiseSqrt(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -1524,7 +1524,7 @@ class ElementWiseTan(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -1568,7 +1568,7 @@ class ElementWiseThreshold(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
             min,
         )
 
@@ -1770,7 +1770,7 @@ class ElementWiseErf(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -1808,7 +1808,7 @@ class ElementWiseSinh(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -1846,7 +1846,7 @@ class ElementWiseCosh(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -1884,7 +1884,7 @@ class ElementWiseTanh(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -1922,7 +1922,7 @@ class ElementWiseAsinh(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -1960,7 +1960,7 @@ class ElementWiseAcosh(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 
@@ -1998,7 +1998,7 @@ class ElementWiseAtanh(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_bias,
+            as_tuple(scale_bias),
         )
 
 

@@ -434,7 +434,7 @@ class RoiPooling(OperatorDesc):
             roi_tensor,
             output_tensor,
             spatial_scale,
-            pooled_size,
+            as_tuple(pooled_size),
         )
 
 

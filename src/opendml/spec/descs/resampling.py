@@ -55,7 +55,7 @@ class Upsample2D(OperatorDesc):
         self._fill(
             input_tensor,
             output_tensor,
-            scale_size,
+            as_tuple(scale_size),
             as_member(InterpolationMode, interpolation_mode),
         )
 

@@ -140,7 +140,8 @@ def _stored(field: Field) -> str:
     name = field.python_name
     if field.enum:
         return f"as_member({camel_case(field.enum)}, {name})"
-    return f"as_tuple({name})" if field.type.endswith("_ARRAY") else name
+    is_tuple = field.type.endswith("_ARRAY") or field.type in ("SCALE_BIAS", "SIZE_2D")
+    return f"as_tuple({name})" if is_tuple else name
 
 
 def _docstring(operator: Operator) -> Iterator[str]:
@@ -167,7 +168,7 @@ def _package(families: dict[str, list[Operator]]) -> str:
         )
     ]
     parts.append("\nfrom importlib import import_module\nfrom typing import TYPE_CHECKING, Any, Final\n\n")
-    parts.append("from opendml.spec.naming import camel_case\n")
+    parts.append("from opendml.spec.naming import camel_case, nearest\n")
     parts.append(
         "from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D\n\nif TYPE_CHECKING:\n"
     )
@@ -196,7 +197,9 @@ def desc_class(operator: str) -> type[OperatorDesc]:
 
 def __getattr__(name: str) -> Any:
     if (family := _MODULES.get(name)) is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        near = nearest(name, _MODULES)
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name)
     found = getattr(import_module(f"{__name__}.{family}"), name)
     globals()[name] = found
     return found

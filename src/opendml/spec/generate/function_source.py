@@ -17,7 +17,7 @@ _HEAD = """
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Never, TypeVar, overload
 
-from opendml.runtime.arguments import unexpected
+from opendml.runtime.arguments import hide_unknown, unexpected
 from opendml.runtime.immediate import call
 {imports}
 if TYPE_CHECKING:
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from opendml.runtime.host_array import Array
 
 T = TypeVar("T")
+"""
+
+_TAIL = """
+
+hide_unknown(globals()[_name] for _name in __all__)
 """
 
 
@@ -45,7 +50,7 @@ def function_source(names: Iterable[str]) -> str:
     )
     if "Sequence[" not in functions:
         text = text.replace("from collections.abc import Sequence\n", "")
-    return f"{text}\n__all__ = [\n{exported}]\n{functions}"
+    return f"{text}\n__all__ = [\n{exported}]\n{functions}{_TAIL}"
 
 
 def _enum_imports(chosen: list[Operator]) -> str:

@@ -1,5 +1,5 @@
-"""What is kept while a group is reduced: how it starts, takes elements in, is put together, and what follows
-from it.
+"""The state that is kept while a group is reduced: how it starts, takes elements in, is put together, and
+what follows from it.
 
 All of it works on scalars and on vectors alike, whose lanes are accumulations of their own.
 """
@@ -34,7 +34,7 @@ class Accumulation(ABC):
         self.nodes = tuple(nodes)
         self.value, *_ = nodes[0].operands
         self.operands = nodes[0].operands
-        """What it takes in of every element."""
+        """The values that it takes in of every element."""
         self.parts: tuple[ScalarType, ...] = ()
         """The types of the state."""
 

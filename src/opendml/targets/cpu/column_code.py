@@ -68,7 +68,7 @@ class ColumnCode(GroupCode):
             self.code.store(self._at(room, part, index), value, part, mask)
 
     def _known(self, index: ir.Value) -> Values:
-        """What is kept of a vector of groups."""
+        """The values that are kept of a vector of groups."""
         return {
             key: self.code.load(self._at(room, node.type, index), node.type, self.lanes)
             for key, (node, room) in self._kept.items()

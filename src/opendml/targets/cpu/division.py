@@ -28,7 +28,7 @@ def quotient(builder: ir.IRBuilder, type: ScalarType, lanes: int, a: ir.Value, b
 
 
 def remainder(builder: ir.IRBuilder, type: ScalarType, lanes: int, a: ir.Value, b: ir.Value) -> ir.Value:
-    """What the truncated quotient leaves, with REMAINDER's rules."""
+    """The remainder of the truncated quotient, with REMAINDER's rules."""
     if type.is_float:
         return builder.call(_float_remainder(builder.module, type, lanes), [a, b])
     return builder.sub(a, builder.mul(quotient(builder, type, lanes, a, b), b))

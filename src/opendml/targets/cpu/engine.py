@@ -9,6 +9,7 @@ import mmap
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
@@ -22,6 +23,7 @@ from opendml.targets.cpu.kernel_code import ROOM_SYMBOL
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.native import FUNCTIONS, runtime_assembly
 from opendml.targets.cpu.pattern import Pattern
+from opendml.targets.cpu.signals import deferred_signals
 from opendml.targets.object_cache import compiler_digest, read_object, write_object
 
 _SYMBOL = "kernel"
@@ -58,29 +60,32 @@ def kernel_code(pattern: Pattern) -> Code:
     text = pattern.text()
     with compiling:
         code = _codes.get(text)
-        if code is None:
+        if code is not None:
+            return code
+        with deferred_signals():
             symbols = _loaded(text, lambda: kernel_assembly(pattern), (_SYMBOL, ROOM_SYMBOL))
             room_bytes = ctypes.c_int64.from_address(symbols[ROOM_SYMBOL]).value
             code = _codes[text] = Code(symbols[_SYMBOL], room_bytes)
-        return code
+            return code
 
 
 @cache
 def runtime_addresses() -> dict[str, int]:
     """The addresses of the native runtime's functions."""
     assembly = runtime_assembly(machine().triple)
-    with compiling:
+    with compiling, deferred_signals():
         return _loaded(assembly, lambda: assembly, FUNCTIONS)
 
 
 def _loaded(text: str, assembly: Callable[[], str], symbols: tuple[str, ...]) -> dict[str, int]:
     """The addresses of the `symbols` of some code, which `text` stands for, from the cache if it is there.
-    Only code that could be linked gets there."""
+    Only code that could be linked gets there; an object there that cannot be is compiled again."""
     key = hashlib.sha256(f"{_environment()}\n{text}".encode()).hexdigest()
     _require_memory()
     found = read_object(key)
     if found is not None:
-        return load_object(found, symbols)
+        with suppress(Unsupported):
+            return load_object(found, symbols)
     code = compile_object(assembly())
     addresses = load_object(code, symbols)
     write_object(key, code)

@@ -14,7 +14,7 @@ from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
 from opendml.targets.cpu.engine import Code, kernel_code
 from opendml.targets.cpu.launch import Launch
-from opendml.targets.cpu.native import HEADER, LAUNCH, PATIENCE, ROOM
+from opendml.targets.cpu.native import FIRST, HEADER, LAUNCH, PARAMETERS, PATIENCE, ROOM, THREADS
 from opendml.targets.cpu.pattern import Parameters
 from opendml.targets.cpu.pool import pool
 from opendml.targets.cpu.schedule import schedule
@@ -24,7 +24,7 @@ from opendml.targets.memory import HostMemory, aligned_bytes
 _SHARED_BYTES = 96 * 1024
 """Dispatches that move fewer bytes are over before another thread could have joined them."""
 _FEW_CLAIMS = 16
-"""What one thread does in so many claims is over before a signal could matter."""
+"""Claims up to which the work of one thread is over before a signal could matter."""
 _MILLISECONDS = 50
 """How long a dispatch runs before the interpreter looks for signals."""
 
@@ -52,7 +52,7 @@ class CpuExecutable:
         self._arena_bytes = room_at + self._threads * room_bytes
         placed = [_placed(launch, kernels.arena, kernels.arena_bytes) for launch in launches]
         self._job = _job(launches, codes, placed)
-        self._job.words[1] = self._threads
+        self._job.words[THREADS] = self._threads
         self._job.words[PATIENCE] = 0 if self._is_short else _MILLISECONDS
         self._job.words[ROOM : ROOM + 3] = kernels.arena, room_at, room_bytes
 
@@ -91,7 +91,7 @@ class CpuInstance:
         if is_short:
             self.dispatch = workers.short_dispatch(native, table)
         else:
-            workers.start(int(words[1]) - 1)
+            workers.start(int(words[THREADS]) - 1)
             self.dispatch = workers.dispatch(native, table)
 
     def use_arena(self, address: int) -> None:
@@ -128,10 +128,10 @@ def _job(launches: Sequence[Launch], codes: Sequence[Code], placed: Sequence[tup
     for number, (launch, code, parameters) in enumerate(zip(launches, codes, placed, strict=True)):
         at = HEADER + LAUNCH * number
         words[at] = code.address
-        words[at + 1] = parameters_at * words.itemsize
-        words[at + 2 : at + 5] = launch.first, launch.items, launch.grain
+        words[at + PARAMETERS] = parameters_at * words.itemsize
+        words[at + FIRST : at + FIRST + 3] = launch.first, launch.items, launch.grain
         words[parameters_at : parameters_at + len(parameters)] = parameters
-        pointers.append(at + 1)
+        pointers.append(at + PARAMETERS)
         parameters_at += len(parameters)
     return _Job(words, pointers, codes)
 

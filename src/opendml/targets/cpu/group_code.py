@@ -1,4 +1,4 @@
-"""What kernels that reduce have in common: passes over a group, each of which may need what earlier ones
+"""The common part of kernels that reduce: passes over a group, each of which may need what earlier ones
 found."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class GroupCode(KernelCode):
         self.operands = [
             [operand for accumulation in stage for operand in accumulation.operands] for stage in self.passes
         ]
-        """What each pass takes in."""
+        """The values that each pass takes in of an element."""
         self.stashed = self._stashed() if pattern.stashes else None
         if self.stashed is not None:
             self._stash = self.room(STASHED, MOST_STASHED + lanes)
@@ -47,7 +47,7 @@ class GroupCode(KernelCode):
         return {id(node): node for node in wanted if Level.CONSTANT < self.levels[id(node)] <= level}
 
     def found(self, stage: int, level: Level) -> dict[int, Node]:
-        """Those of them that are known after a pass."""
+        """The nodes of `kept` that are known after a pass."""
         return {key: node for key, node in self.kept(level).items() if self.depths[key] <= stage + 1}
 
     def parts_before(self, stage: int, accumulation: Accumulation) -> int:
@@ -115,7 +115,7 @@ class GroupCode(KernelCode):
         return ends[0]
 
     def operand_values(self, accumulation: Accumulation, lanes: int, values: Values) -> State:
-        """What an accumulation takes in of an element."""
+        """The values that an accumulation takes in of an element."""
         return [self.value(operand, lanes, values) for operand in accumulation.operands]
 
     def _depths(self) -> dict[int, int]:

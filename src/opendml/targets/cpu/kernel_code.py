@@ -1,4 +1,4 @@
-"""What the functions of all kernel patterns share: positions in memory, values by level of the loops, loads
+"""The common part of all kernel patterns: positions in memory, values by level of the loops, loads
 and stores.
 
 A function has the form kernel(begin, end, parameters, buffers, room) and works off the items begin..end.
@@ -259,8 +259,8 @@ class KernelCode:
     def load(
         self, access: int, lanes: int, pointers: Pointers, index: ir.Value | None, mask: ir.Value | None
     ) -> ir.Value:
-        """What an access reads at an index of the innermost loop; a scalar where it does not move along
-        it."""
+        """The value that an access reads at an index of the innermost loop; a scalar where it does not move
+        along it."""
         type, step = self.accesses[access].type, self.accesses[access].step
         if self.accesses[access].counter:
             return self._count(access, lanes, pointers, index)
@@ -333,22 +333,16 @@ class KernelCode:
     def up_to_boundary(self, pointers: Pointers, start: ir.Value, stop: ir.Value, store: Body) -> ir.Value:
         """Stores the elements before the first full vector that can be streamed; returns the index behind
         them."""
-        if not any(access.streamed for access in self.accesses):
-            return start
-        head = self.head_before_boundary(pointers, start, stop)
-        with self.builder.if_then(self.builder.icmp_signed("!=", head, I64(0)), likely=False):
-            store(start, self.code.first_lanes(head))
-        return self.builder.add(start, head)
-
-    def head_before_boundary(self, pointers: Pointers, start: ir.Value, stop: ir.Value) -> ir.Value:
-        """How many elements come before the first full vector that can be streamed; none without streams."""
         streamed = [number for number, access in enumerate(self.accesses) if access.streamed]
         if not streamed:
-            return I64(0)
+            return start
         access = streamed[0]
         address = self.code.offset(pointers[access], self.builder.mul(start, self.steps[access]))
         ahead = self.code.elements_to_boundary(address, self.accesses[access].type)
-        return self.code.minimum(ahead, self.builder.sub(stop, start))
+        head = self.code.minimum(ahead, self.builder.sub(stop, start))
+        with self.builder.if_then(self.builder.icmp_signed("!=", head, I64(0)), likely=False):
+            store(start, self.code.first_lanes(head))
+        return self.builder.add(start, head)
 
 
 def source_index(node: Node) -> int:

@@ -13,9 +13,9 @@ from opendml.targets.cpu.pattern import TILE, AccessPattern, Level, Mode, Parame
 from opendml.targets.cpu.stash import STASHED
 
 BLOCK_BYTES = 32 * 1024
-"""Of one operand, in one block of a row."""
+"""Bytes of one operand in a block of a row."""
 CLAIM_BYTES = 128 * 1024
-"""Of all operands, that a thread takes at a time."""
+"""Bytes of all operands that a thread claims at a time."""
 _STREAMED_SHARE = 2
 """Outputs larger than the last cache divided by this go past the caches: whoever reads them next would not
 find them there anyway."""
@@ -46,9 +46,9 @@ class Shape:
     rows: int
     inner: int
     element_bytes: int
-    """Of the widest operand."""
+    """Bytes of an element of the widest operand."""
     step_bytes: int
-    """Of all operands that move along the innermost loop."""
+    """Bytes of a step of the innermost loop: those of an element of each operand that moves along it."""
     passes: int
     """Over a group."""
     maps: bool

@@ -1,4 +1,4 @@
-"""What this processor offers: vector width, caches."""
+"""The processor at hand: its vector width and caches."""
 
 from __future__ import annotations
 

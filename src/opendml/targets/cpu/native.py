@@ -1,13 +1,8 @@
 """The native part of the runtime, as LLVM assembly: dispatch, work sharing between threads, sleeping and
 waking.
 
-A job is an array of 64-bit words:
-
-    0 number of launches   1 threads that may take part   2 PATIENCE: milliseconds; 0: no end
-    3 launch and 4 item at which a lone caller goes on    5 STATE: 0, or how the caller paused: ALONE, SHARED
-    8 ROOM: buffer, 9 offset and 10 bytes of a thread's room for values of its own    .. reserved up to HEADER
-    per launch, LAUNCH words: function, parameters, first item, items, grain, ..., next item (NEXT), items
-    done (DONE)
+A job is an array of 64-bit words: HEADER words, of which the first is the number of launches, then LAUNCH
+words for each of them, of which the first is the address of its function.
 
 Threads claim items by adding to NEXT and report them by adding to DONE; a launch is over when DONE reaches
 its items, whoever worked on them. So a thread that comes late, or never, delays nobody. A pool holds one job
@@ -24,35 +19,57 @@ computes an item must not matter.
 
 from __future__ import annotations
 
+import re
 import sys
 
 HEADER = 16
-LAUNCH = 24
-NEXT = 8
-DONE = 16
-
+"""Words in front of a job's launches; those without a name are reserved."""
+THREADS = 1
+"""The word that holds how many threads may take part."""
 PATIENCE = 2
+"""The word that holds the milliseconds after which the caller pauses; 0: never."""
+_NEXT_LAUNCH = 3
+_NEXT_ITEM = 4
+"""The words that hold where a lone caller goes on after a pause."""
+_STATE = 5
+"""The word that holds how the caller has paused: _ALONE, _SHARED, or 0."""
 ROOM = 8
+"""The first of three words that hold a thread's room for values of its own: buffer, offset, bytes."""
+
+LAUNCH = 24
+"""Words of a launch. The counts of items claimed and done, which threads contend for, have cache lines of
+their own."""
+PARAMETERS = 1
+"""The word that holds the address of the parameters."""
+FIRST = 2
+"""The first of three words: the first item, the number of items, the items that a thread claims at a time."""
+_NEXT = 8
+_DONE = 16
+
+_ALONE = 1
+_SHARED = 2
 
 FINISHED = 0
-"""What `begin` and `go_on` return: all is done; the caller's patience is at its end; the process is a fork's
-child that has to start workers before it begins; or it became one while the caller paused, and what workers
-had claimed is lost."""
+"""Returned by `begin` and `go_on`: all is done."""
 PAUSED = 1
+"""Returned where the caller's patience is at its end."""
 WORKERS_MISSING = 2
+"""Returned by `begin` where the process is a fork's child that has to start workers first."""
 WORK_LOST = 3
+"""Returned by `go_on` where the process became a fork's child while the caller paused: what workers had
+claimed is lost."""
 
 POOL_WORDS = 64
-"""Words of a pool: 0 lock, 8 epoch, 16 job, 24 visitors, 32 sleepers, 40 stop, 48 buffers, 56 whether workers
-are missing (MISSING); a cache line apart."""
+"""Words of a pool: the first is a lock; each of the others that are used has a cache line of its own."""
 MISSING = 56
-
+"""The word of a pool that holds whether workers are missing."""
 
 _SPINS = 6000
 """Turns for which an idle worker waits for new work before it sleeps: some tens of microseconds."""
 _WAITING = 1000
 """Turns for which a thread waits for another that holds work before it offers its processor to it."""
 
+# Clock 6 is CLOCK_MONOTONIC_COARSE; 128 and 129 are FUTEX_WAIT and FUTEX_WAKE with FUTEX_PRIVATE_FLAG.
 _SLEEP_LINUX = """
 declare i32 @clock_gettime(i32, ptr)
 define private i64 @milliseconds() {
@@ -189,11 +206,11 @@ define private i32 @run_alone(ptr %job, ptr %buffers) {
 entry:
   %launches = load i64, ptr %job
   %head = getelementptr i64, ptr %job, i64 {HEADER}
-  %pk = getelementptr i64, ptr %job, i64 3
+  %pk = getelementptr i64, ptr %job, i64 {NEXT_LAUNCH}
   %k0 = load i64, ptr %pk
-  %pa = getelementptr i64, ptr %job, i64 4
+  %pa = getelementptr i64, ptr %job, i64 {NEXT_ITEM}
   %a0 = load i64, ptr %pa
-  %px = getelementptr i64, ptr %job, i64 5
+  %px = getelementptr i64, ptr %job, i64 {STATE}
   %room = call ptr @room(ptr %job, ptr %buffers, i64 0)
   %deadline = call i64 @deadline(ptr %job)
   %endless = icmp eq i64 %deadline, -1
@@ -207,13 +224,13 @@ body:
   %skip = mul i64 %k, {LAUNCH}
   %launch = getelementptr i64, ptr %head, i64 %skip
   %function = load ptr, ptr %launch
-  %pp = getelementptr i64, ptr %launch, i64 1
+  %pp = getelementptr i64, ptr %launch, i64 {PARAMETERS}
   %parameters = load ptr, ptr %pp
-  %pf = getelementptr i64, ptr %launch, i64 2
+  %pf = getelementptr i64, ptr %launch, i64 {FIRST}
   %first = load i64, ptr %pf
-  %pi = getelementptr i64, ptr %launch, i64 3
+  %pi = getelementptr i64, ptr %launch, i64 {ITEMS}
   %items = load i64, ptr %pi
-  %pg = getelementptr i64, ptr %launch, i64 4
+  %pg = getelementptr i64, ptr %launch, i64 {GRAIN}
   %grain = load i64, ptr %pg
   %step = select i1 %endless, i64 %items, i64 %grain
   br label %next
@@ -259,13 +276,13 @@ begin:
   %skip = mul i64 %k, {LAUNCH}
   %launch = getelementptr i64, ptr %head, i64 %skip
   %function = load ptr, ptr %launch
-  %pp = getelementptr i64, ptr %launch, i64 1
+  %pp = getelementptr i64, ptr %launch, i64 {PARAMETERS}
   %parameters = load ptr, ptr %pp
-  %pf = getelementptr i64, ptr %launch, i64 2
+  %pf = getelementptr i64, ptr %launch, i64 {FIRST}
   %first = load i64, ptr %pf
-  %pi = getelementptr i64, ptr %launch, i64 3
+  %pi = getelementptr i64, ptr %launch, i64 {ITEMS}
   %items = load i64, ptr %pi
-  %pg = getelementptr i64, ptr %launch, i64 4
+  %pg = getelementptr i64, ptr %launch, i64 {GRAIN}
   %grain = load i64, ptr %pg
   %next = getelementptr i64, ptr %launch, i64 {NEXT}
   %done = getelementptr i64, ptr %launch, i64 {DONE}
@@ -305,9 +322,9 @@ out:
 
 define private void @give_back(ptr %pool) {
 entry:
-  %pj = getelementptr i64, ptr %pool, i64 16
+  %pj = getelementptr i64, ptr %pool, i64 {JOB}
   store atomic ptr null, ptr %pj seq_cst, align 8
-  %pv = getelementptr i64, ptr %pool, i64 24
+  %pv = getelementptr i64, ptr %pool, i64 {VISITORS}
   br label %leave
 leave:
   %turn = phi i32 [ 0, %entry ], [ %turn1, %linger ]
@@ -325,7 +342,7 @@ unlock:
 
 define private i32 @share(ptr %job, ptr %buffers, ptr %pool) {
 entry:
-  %px = getelementptr i64, ptr %job, i64 5
+  %px = getelementptr i64, ptr %job, i64 {STATE}
   store i64 {SHARED}, ptr %px
   %deadline = call i64 @deadline(ptr %job)
   %finished = call i1 @run_shared(ptr %job, ptr %buffers, i64 0, i64 %deadline)
@@ -340,7 +357,7 @@ over:
 
 define private i32 @run(ptr %job, ptr %buffers, ptr %pool) {
 entry:
-  %pt = getelementptr i64, ptr %job, i64 1
+  %pt = getelementptr i64, ptr %job, i64 {THREADS}
   %threads = load i64, ptr %pt
   %several = icmp ugt i64 %threads, 1
   br i1 %several, label %ask, label %alone
@@ -356,9 +373,9 @@ take:
   %free = extractvalue { i64, i1 } %lock, 1
   br i1 %free, label %prepare, label %alone
 alone:
-  %pk = getelementptr i64, ptr %job, i64 3
+  %pk = getelementptr i64, ptr %job, i64 {NEXT_LAUNCH}
   store i64 0, ptr %pk
-  %pa = getelementptr i64, ptr %job, i64 4
+  %pa = getelementptr i64, ptr %job, i64 {NEXT_ITEM}
   store i64 0, ptr %pa
   %r = call i32 @run_alone(ptr %job, ptr %buffers)
   ret i32 %r
@@ -380,13 +397,13 @@ clear:
   %k1 = add i64 %k, 1
   br label %reset
 publish:
-  %pb = getelementptr i64, ptr %pool, i64 48
+  %pb = getelementptr i64, ptr %pool, i64 {BUFFERS}
   store ptr %buffers, ptr %pb
-  %pj = getelementptr i64, ptr %pool, i64 16
+  %pj = getelementptr i64, ptr %pool, i64 {JOB}
   store atomic ptr %job, ptr %pj seq_cst, align 8
-  %pe = getelementptr i64, ptr %pool, i64 8
+  %pe = getelementptr i64, ptr %pool, i64 {EPOCH}
   %old = atomicrmw add ptr %pe, i32 1 seq_cst
-  %ps = getelementptr i64, ptr %pool, i64 32
+  %ps = getelementptr i64, ptr %pool, i64 {SLEEPERS}
   %sleepers = load atomic i64, ptr %ps seq_cst, align 8
   %asleep = icmp ne i64 %sleepers, 0
   br i1 %asleep, label %wake, label %start
@@ -414,7 +431,7 @@ define i32 @begin(ptr %job, ptr %buffers, ptr %pool) {
 
 define i32 @go_on(ptr %job, ptr %buffers, ptr %pool) {
 entry:
-  %px = getelementptr i64, ptr %job, i64 5
+  %px = getelementptr i64, ptr %job, i64 {STATE}
   %state = load i64, ptr %px
   %mode = call i64 @set_default_mode()
   %lone = icmp eq i64 %state, {ALONE}
@@ -440,7 +457,7 @@ out:
 
 define void @cancel(ptr %job, ptr %pool) {
 entry:
-  %px = getelementptr i64, ptr %job, i64 5
+  %px = getelementptr i64, ptr %job, i64 {STATE}
   %state = load i64, ptr %px
   store i64 0, ptr %px
   %shared = icmp eq i64 %state, {SHARED}
@@ -457,10 +474,10 @@ take:
   %skip = mul i64 %k1, {LAUNCH}
   %at = add i64 %skip, {HEADER}
   %launch = getelementptr i64, ptr %job, i64 %at
-  %pi = getelementptr i64, ptr %launch, i64 3
+  %pi = getelementptr i64, ptr %launch, i64 {ITEMS}
   %items = load i64, ptr %pi
   %next = getelementptr i64, ptr %launch, i64 {NEXT}
-  %claimed = atomicrmw xchg ptr %next, i64 4611686018427387904 monotonic
+  %claimed = atomicrmw xchg ptr %next, i64 {BEYOND_ALL} monotonic
   %left = icmp ult i64 %claimed, %items
   br i1 %left, label %report, label %test
 report:
@@ -477,12 +494,12 @@ out:
 
 define void @work(ptr %pool, i64 %index) {
 entry:
-  %pe = getelementptr i64, ptr %pool, i64 8
-  %pj = getelementptr i64, ptr %pool, i64 16
-  %pv = getelementptr i64, ptr %pool, i64 24
-  %ps = getelementptr i64, ptr %pool, i64 32
-  %pt = getelementptr i64, ptr %pool, i64 40
-  %pb = getelementptr i64, ptr %pool, i64 48
+  %pe = getelementptr i64, ptr %pool, i64 {EPOCH}
+  %pj = getelementptr i64, ptr %pool, i64 {JOB}
+  %pv = getelementptr i64, ptr %pool, i64 {VISITORS}
+  %ps = getelementptr i64, ptr %pool, i64 {SLEEPERS}
+  %pt = getelementptr i64, ptr %pool, i64 {STOP}
+  %pb = getelementptr i64, ptr %pool, i64 {BUFFERS}
   %mode = call i64 @set_default_mode()
   br label %idle
 idle:
@@ -513,7 +530,7 @@ enter:
   %none = icmp eq ptr %job, null
   br i1 %none, label %return, label %join
 join:
-  %pn = getelementptr i64, ptr %job, i64 1
+  %pn = getelementptr i64, ptr %job, i64 {THREADS}
   %threads = load i64, ptr %pn
   %wanted = icmp ult i64 %index, %threads
   br i1 %wanted, label %share, label %return
@@ -543,11 +560,11 @@ entry:
   call void @llvm.x86.sse.stmxcsr(ptr %word)
   %old = load i32, ptr %word
   %wide = zext i32 %old to i64
-  %controls = and i32 %old, 65472
-  %usual = icmp eq i32 %controls, 8064
+  %controls = and i32 %old, {MXCSR_CONTROLS}
+  %usual = icmp eq i32 %controls, {MXCSR_DEFAULT}
   br i1 %usual, label %out, label %change
 change:
-  store i32 8064, ptr %word
+  store i32 {MXCSR_DEFAULT}, ptr %word
   call void @llvm.x86.sse.ldmxcsr(ptr %word)
   br label %out
 out:
@@ -557,8 +574,8 @@ define private void @restore_mode(i64 %mode) {
 entry:
   %word = alloca i32
   %old = trunc i64 %mode to i32
-  %controls = and i32 %old, 65472
-  %usual = icmp eq i32 %controls, 8064
+  %controls = and i32 %old, {MXCSR_CONTROLS}
+  %usual = icmp eq i32 %controls, {MXCSR_DEFAULT}
   br i1 %usual, label %out, label %change
 change:
   store i32 %old, ptr %word
@@ -603,6 +620,42 @@ _PROCESSORS = {"x86_64": _X86, "aarch64": _ARM, "arm64": _ARM}
 """Waiting a little, and the floating-point mode: rounding to nearest, with denormals, without exceptions."""
 _FUTEX = {"x86_64": "202", "aarch64": "98"}
 
+_NUMBERS = {
+    "HEADER": HEADER,
+    "THREADS": THREADS,
+    "PATIENCE": PATIENCE,
+    "NEXT_LAUNCH": _NEXT_LAUNCH,
+    "NEXT_ITEM": _NEXT_ITEM,
+    "STATE": _STATE,
+    "ALONE": _ALONE,
+    "SHARED": _SHARED,
+    "ROOM": ROOM,
+    "LAUNCH": LAUNCH,
+    "PARAMETERS": PARAMETERS,
+    "FIRST": FIRST,
+    "ITEMS": FIRST + 1,
+    "GRAIN": FIRST + 2,
+    "NEXT": _NEXT,
+    "DONE": _DONE,
+    "BEYOND_ALL": 2**62,
+    "EPOCH": 8,
+    "JOB": 16,
+    "VISITORS": 24,
+    "SLEEPERS": 32,
+    "STOP": 40,
+    "BUFFERS": 48,
+    "MISSING": MISSING,
+    "FINISHED": FINISHED,
+    "PAUSED": PAUSED,
+    "WORKERS_MISSING": WORKERS_MISSING,
+    "WORK_LOST": WORK_LOST,
+    "SPINS": _SPINS,
+    "WAITING": _WAITING,
+    "MXCSR_CONTROLS": 0xFFC0,  # all but the flags of exceptions that were met
+    "MXCSR_DEFAULT": 0x1F80,  # every exception masked
+}
+"""The numbers of the assembly, by their names there."""
+
 FUNCTIONS = ("dispatch_alone", "begin", "go_on", "cancel", "work")
 
 
@@ -616,24 +669,5 @@ def runtime_assembly(triple: str) -> str:
         sleep = _SLEEP_WINDOWS
     else:
         sleep = _SLEEP_LINUX.replace("NUMBER", _FUTEX[architecture])
-    numbers = {
-        "HEADER": HEADER,
-        "LAUNCH": LAUNCH,
-        "NEXT": NEXT,
-        "DONE": DONE,
-        "PATIENCE": PATIENCE,
-        "ROOM": ROOM,
-        "MISSING": MISSING,
-        "ALONE": 1,
-        "SHARED": 2,
-        "FINISHED": FINISHED,
-        "PAUSED": PAUSED,
-        "WORKERS_MISSING": WORKERS_MISSING,
-        "WORK_LOST": WORK_LOST,
-        "SPINS": _SPINS,
-        "WAITING": _WAITING,
-    }
-    body = _RUNTIME
-    for name, value in numbers.items():
-        body = body.replace("{" + name + "}", str(value))
-    return f'target triple = "{triple}"\n' + _PROCESSORS[architecture] + sleep + body
+    text = _PROCESSORS[architecture] + sleep + _RUNTIME
+    return f'target triple = "{triple}"\n' + re.sub(r"\{(\w+)\}", lambda name: str(_NUMBERS[name[1]]), text)

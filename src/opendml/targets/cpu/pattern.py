@@ -1,5 +1,5 @@
-"""What of a kernel decides its machine code, apart from sizes, strides and addresses, which are parameters at
-run time."""
+"""Patterns of kernels: all that decides the machine code, apart from sizes, strides and addresses, which are
+parameters at run time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opendml.program.scalar_type import ScalarType
 TILE = 512
 """Groups in a tile of columns, at most; their states and statistics live in the thread's room."""
 WIDE_TILE = 2048
-"""The same where elements are read once: the wider the better for the memory."""
+"""Groups in a tile of columns whose elements are read once, at most: the wider the better for the memory."""
 
 
 class Mode(Enum):
@@ -49,7 +49,7 @@ class Mode(Enum):
     SCAN_ROWS_MAP = "scan rows map"
     """The results of one chunk."""
     SCAN_COLUMNS = "scan columns"
-    """The same of lines side by side in memory; an item is a tile of neighbouring lines."""
+    """Running results of lines side by side in memory; an item is a tile of neighbouring lines."""
     SCAN_COLUMNS_COMBINE = "scan columns combine"
     SCAN_COLUMNS_MAP = "scan columns map"
 
@@ -132,8 +132,8 @@ class Pattern:
 
     @property
     def lane_bytes(self) -> int:
-        """What a lane takes of a vector register: an element of 32 bits, or of the widest type if that is
-        narrower. Wider elements take several registers."""
+        """Bytes of a vector register that a lane takes: an element of 32 bits, or of the widest type if that
+        is narrower. Wider elements take several registers."""
         if self.mode is not Mode.POINTWISE:
             return 4
         types = {node.type for node in ordered(self.values)} | {a.type for a in (*self.loads, *self.stores)}
@@ -165,7 +165,7 @@ class Parameters:
     """The buffer and offset of the states of chunks and groups."""
     PARTIAL_OFFSET = 9
     STASHED_BYTES = 10
-    """Of a group, where elements are kept."""
+    """Bytes of a group's elements, where these are kept."""
     COUNTS = 11
 
     def __init__(self, pattern: Pattern) -> None:

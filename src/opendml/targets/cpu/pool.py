@@ -14,6 +14,7 @@ import numpy as np
 from opendml.errors import Unsupported
 from opendml.targets.cpu.engine import compiling, runtime_addresses
 from opendml.targets.cpu.native import MISSING, POOL_WORDS, WORK_LOST, WORKERS_MISSING
+from opendml.targets.cpu.signals import deferred_signals
 
 _Alone = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _Turn = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -50,7 +51,8 @@ class Pool:
     def start(self, workers: int = 0) -> None:
         """Makes sure that so many workers run, and as many as were ever asked for; fewer where the system
         gives no more threads."""
-        with self._lock:
+        # A handler that raised while a thread starts would leave one that runs and is not counted.
+        with self._lock, deferred_signals():
             self._wanted = max(self._wanted, workers)
             self._words[MISSING] = 0
             while self._workers < self._wanted:

@@ -81,7 +81,7 @@ class RowCode(GroupCode):
         return kept
 
     def store_group(self, pointers: Pointers, known: Values) -> None:
-        """What is stored once for a group."""
+        """Stores the results that are one value for a group."""
         for access, root in self.stores(of_groups=True):
             self.store(access, self.value(root, 1, known), pointers, None, None)
 
@@ -232,7 +232,7 @@ class SplitRowCode(RowCode):
             self.store_group(pointers, self.evaluate(Level.GROUP, 1, pointers, known))
 
     def _statistics(self, group: ir.Value, stages: int) -> Values:
-        """What follows from the states that the first passes have found of a group."""
+        """The reductions of a group, from the states that its first passes have found."""
         values: Values = {}
         for number in range(stages):
             for accumulation in self.passes[number]:

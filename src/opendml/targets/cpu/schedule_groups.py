@@ -21,11 +21,11 @@ _LEAST_TILE = 64
 _FEW_GROUPS = 16
 """Below this many groups, large ones are split between threads."""
 _MANY_GROUPS = 128
-"""The same where splitting costs little: nothing is read twice."""
+"""Below this many groups, large ones are split where that costs little: nothing is read twice."""
 _STASHED_BATCH = 8 * 1024
 """Elements of a batch of groups or a tile that are kept, if one group or tile has no more."""
 _MOST_CHUNKS = 1024
-"""Of one group: one thread puts their states together."""
+"""Chunks of one group, at most: one thread puts their states together."""
 
 
 def schedule_groups(kernel: Kernel, nest: LoopNest) -> list[Launch]:

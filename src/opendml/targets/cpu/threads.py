@@ -63,20 +63,20 @@ def quota(root: Path) -> float | None:
 
 
 def _up(mount: Path, path: str) -> list[Path]:
-    """A group's folder and those of the groups around it. Within a container the path may be that outside of
-    it: the last is always the mount itself."""
+    """A group's folder and those of the groups around it. Within a container the path may be the one outside:
+    the last is always the mount itself."""
     parts = [part for part in path.split("/") if part not in ("", "..")]
     return [mount.joinpath(*parts[:count]) for count in range(len(parts), -1, -1)]
 
 
 def _share(folder: Path) -> float | None:
-    """Of a group of version 2: "QUOTA PERIOD" in microseconds, or "max PERIOD"."""
+    """The share of a group of version 2: "QUOTA PERIOD" in microseconds, or "max PERIOD"."""
     words = _text(folder / "cpu.max").split()
     return None if len(words) != 2 or words[0] == "max" else int(words[0]) / int(words[1])
 
 
 def _old_share(folder: Path) -> float | None:
-    """Of a group of version 1: a quota of -1 is none."""
+    """The share of a group of version 1, in which a quota of -1 is none."""
     quota, period = (_text(folder / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
     return None if not quota or not period or int(quota) <= 0 else int(quota) / int(period)
 

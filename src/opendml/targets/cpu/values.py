@@ -116,5 +116,5 @@ def any_lane(builder: ir.IRBuilder, mask: ir.Value, lanes: int) -> ir.Value:
 
 
 def type_suffix(type: ScalarType, lanes: int) -> str:
-    """What LLVM appends to the names of intrinsics for a type."""
+    """The suffix of the names of LLVM's intrinsics for a type."""
     return (f"v{lanes}" if lanes > 1 else "") + _SUFFIXES.get(type, f"i{type.bits}")

@@ -134,7 +134,7 @@ def expression(node: Node, operands: list[str]) -> str:
 
 
 def _prefix(node: Node) -> str:
-    """What says how exact a quotient must be."""
+    """The prefix of a function's name that says how exact a quotient must be."""
     if node.operation is not Operation.DIVIDE:
         return ""
     return "narrow_" if is_narrow(node) else "near_" if node.attribute == NEAR else ""

@@ -79,8 +79,8 @@ class Groups:
         return [self.nest.accesses[number] for number in self.nest.held]
 
     def _fold(self) -> None:
-        """As many rows of a group, or groups, side by side as make whole units; `across` is 0 if those are
-        too many.
+        """Puts as many rows of a group, or groups, side by side as make whole units; `across` is 0 if those
+        are too many.
         """
         nest, run = self.nest, self.nest.inner.count
         flat = nest.form is Form.FLAT
@@ -110,7 +110,7 @@ class Groups:
         return min(across, 1 << (self.row_units - 1).bit_length())
 
     def most_units(self) -> int:
-        """That a thread holds in registers."""
+        """Units that a thread holds in registers, at most."""
         return min(_MOST_UNITS, max(1, HELD_REGISTERS // self.registers))
 
     def tiles(self) -> tuple[int, int]:
@@ -122,8 +122,8 @@ class Groups:
         return tiles, groups * tiles
 
     def row_bytes(self) -> int:
-        """What a row needs, where units run over its end and all groups need the same; 0 if that is too much
-        to keep.
+        """Bytes of shared memory that a row needs, where units run over its end and all groups need the same;
+        0 if that is too much to keep.
         """
         broken = [access for access in self.nest.accesses if access.step is Step.BROKEN]
         bytes = sum(access.type.bytes for access in broken)

@@ -16,7 +16,7 @@ class HostedExecutable:
     def __init__(self, layouts: Sequence[Layout], input_count: int, on_device: Executable) -> None:
         self._layouts, self._input_count = layouts, input_count
         self.on_device = on_device
-        """The same program over tensors in device memory."""
+        """The program over tensors in device memory."""
 
     @property
     def temporary_bytes(self) -> int:

@@ -75,7 +75,7 @@ class _Block:
     keep: int
 
     def constants(self, blocks: int) -> dict[str, int]:
-        """Those that the code of all blocks needs, where a multiprocessor runs so many blocks."""
+        """The constants that the code of all blocks needs, where a multiprocessor runs so many blocks."""
         return {"THREADS": self.threads, "BLOCKS": blocks, "TX": self.across, "KEEP": self.keep}
 
 

@@ -1,0 +1,29 @@
+"""Work that no handler of a signal may break into."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+
+@contextmanager
+def deferred_signals() -> Iterator[None]:
+    """Lets handlers, which may raise, run only after the block: KeyboardInterrupt, say, between any two lines
+    of a library would leave its locks locked. Only the main thread runs handlers."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pending: list[int] = []
+    try:
+        with ExitStack() as handlers:
+            for number in signal.valid_signals():
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    handlers.callback(signal.signal, number, handler)
+                    signal.signal(number, lambda number, _: pending.append(number))
+            yield
+    finally:
+        for number in dict.fromkeys(pending):
+            signal.raise_signal(number)
