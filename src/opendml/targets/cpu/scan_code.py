@@ -58,7 +58,7 @@ class _Scan(GroupCode):
     def stored(
         self, pointers: Pointers, values: Values, result: ir.Value, index: ir.Value, mask: ir.Value | None
     ) -> list[tuple[int, ir.Value]]:
-        """What is stored of a vector of elements, `result` being its running results: access and value."""
+        """The stores of a vector of elements whose running results are `result`: accesses and values."""
         values = values | {id(self.scan): result}
         values = self.evaluate(Level.ELEMENT, self.lanes, pointers, values, index, mask)
         return [
