@@ -241,6 +241,8 @@ class Model(Locked):
 
 
 def _require_names(given: Mapping[str, Any], known: Sequence[str]) -> None:
+    if type(given) is dict and given.keys() == set(known):
+        return
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         raise InvalidArgument(f"{shown(given)}; a dictionary of arrays by name is needed: {', '.join(known)}")
     if set(given) != set(known):
