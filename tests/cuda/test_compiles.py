@@ -1,95 +1,24 @@
-"""Kernels of the CUDA target, without a device: all compile, and their launches keep within the hardware's
-limits.
-"""
+"""Kernels of the CUDA target, without a device: they compile for all generations, and their launches keep
+within the hardware's limits."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from opendml.compiler.fuse import fuse
-from opendml.compiler.simplify import simplify
-from opendml.errors import Unsupported
-from opendml.program.program import Program
 from opendml.targets.cuda.launch import Launch
-from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import magic
 from opendml.targets.cuda.pattern import Form, Mode
-from opendml.targets.cuda.schedule import schedule
+from tests.cuda.compiled import CASES, MACHINES, all_launches, compiled, launches, machine_code
 from tests.targets.test_levels import random_program
-from tools.cuda_cases import Case, all_cases
+from tools.cuda_cases import Case
 
-# What a block may ask for at most, in dynamic shared memory.
 SHARED_BYTES = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
-MACHINES = {
-    80: Machine(80, 108, 164 * 1024),
-    90: Machine(90, 132, 228 * 1024),
-    100: Machine(100, 148, 228 * 1024),
-}
-CASES = list(all_cases())
+"""What a block may ask for at most, in dynamic shared memory."""
 MOST_PARAMETER_BYTES = 4096
 
 
-def launches(case: Case, machine: Machine) -> Iterator[Launch]:
-    """The launches of a case, for the alignments that its offset leaves."""
-    program = case.program
-    kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results)))
-    for kernel in kernels.kernels:
-        alignments = []
-        for access in (*kernel.loads, *kernel.stores):
-            offset = case.offset * access.type.bytes
-            alignments.append(min(16, offset & -offset) if offset else 16)
-        yield schedule(kernel, machine, alignments)
-
-
-def all_launches(machine: Machine) -> dict[str, Launch]:
-    """One launch of each pattern."""
-    return {launch.pattern.text(): launch for case in CASES for launch in launches(case, machine)}
-
-
-def compiled_per_capability() -> Iterator[tuple[int, Launch]]:
-    """All patterns for one capability; for the others, of each mode, vector and way of lying in memory
-    one."""
-    for capability, machine in MACHINES.items():
-        seen = set()
-        for launch in all_launches(machine).values():
-            pattern = launch.pattern
-            key = (
-                pattern.mode,
-                pattern.vector > 1,
-                pattern.columns,
-                pattern.accesses[0].type,
-            )
-            if capability == 90 or key not in seen:
-                seen.add(key)
-                yield capability, launch
-
-
-COMPILED = list(compiled_per_capability())
-
-
-def machine_code(launch: Launch, capability: int) -> bytes:
-    """The launch's kernel; skips where NVRTC is missing."""
-    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
-    pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC's bindings are not installed")
-    from opendml.targets.cuda.compile import compile_source
-    from opendml.targets.cuda.source import kernel_source
-
-    try:
-        return compile_source(kernel_source(launch.pattern), f"sm_{capability}")
-    except (Unsupported, RuntimeError) as error:
-        if "nvrtc" in str(error).lower() and "found" in str(error):
-            pytest.skip(f"NVRTC is not installed: {error}")
-        raise
-
-
-@pytest.mark.parametrize(
-    ("capability", "launch"),
-    COMPILED,
-    ids=[f"sm_{c}-{n}-{launch.pattern.mode.value}" for n, (c, launch) in enumerate(COMPILED)],
-)
+@pytest.mark.parametrize(("capability", "launch"), compiled(lambda sm, _: sm != 90))
 def test_kernel_compiles(capability: int, launch: Launch) -> None:
     assert machine_code(launch, capability).startswith(b"\x7fELF")
 

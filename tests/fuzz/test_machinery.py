@@ -39,7 +39,7 @@ def test_a_campaign_says_how_far_it_is(capfd: pytest.CaptureFixture[str]) -> Non
 
 
 def test_a_report_shows_each_failure_once_as_the_simplest_case_that_fails_so() -> None:
-    campaign = Campaign(["samples"], shrinking=300)
+    campaign = Campaign(["samples"])
     cases = {seed: make(Choices(seed)) for seed in range(100)}
     failing = [seed for seed, case in cases.items() if case.way == "fails"][:3]
     campaign.try_seeds("samples", failing)

@@ -18,7 +18,7 @@ from opendml.spec.schema import operator
 from opendml.targets.cpu.emit_kernel import emit_kernel
 from opendml.targets.cpu.pattern import Pattern
 from tests.running import launches
-from tests.targets.test_cpu_schedules import FAMILIES, WALKS
+from tests.targets.walks import FAMILIES, WALKS
 from tools.pointwise_cases import OPERATORS, desc_of, type_combinations
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class ScalarType(Enum):
     INT64 = "INT64"
 
     @staticmethod
+    @cache
     def of(data_type: TensorDataType) -> ScalarType:
         """The element type of a tensor of DirectML's `data_type`.
 

@@ -49,7 +49,11 @@ def reject_truth_values(array: Any, name: str) -> None:
     Raises:
         InvalidArgument: it is one.
     """
-    if str(getattr(array, "dtype", "")).endswith("bool"):
+    if type(array) is np.ndarray:
+        is_truth = array.dtype.kind == "b"
+    else:
+        is_truth = str(getattr(array, "dtype", "")).endswith("bool")
+    if is_truth:
         raise InvalidArgument(f"{name}: an array of truth values; an output needs one of uint8")
 
 

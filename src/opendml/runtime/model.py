@@ -249,6 +249,8 @@ def _require_names(what: str, given: Mapping[str, Any], known: Sequence[str]) ->
     Raises:
         InvalidArgument: a missing or unknown one.
     """
+    if type(given) is dict and given.keys() == set(known):
+        return
     needed = f"the graph has {', '.join(known) or 'none'}"
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         raise InvalidArgument(f"{what}: {shown(given)}; must be a dict of arrays by their names; {needed}")

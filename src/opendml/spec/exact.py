@@ -10,7 +10,7 @@ need not ask for those.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -140,11 +140,16 @@ _CONTAINERS: dict[str, Callable[[Key, Any], Hashable]] = {
 }
 
 
-def append_keys(keys: list[Hashable], name: str, attributes: Iterable[Any]) -> None:
+def append_keys(keys: list[Hashable], name: str, attributes: Sequence[Any]) -> None:
     """Appends the keys of an operator's attributes, given in their order."""
+    for value in attributes:
+        if type(value) is not float or not value or value != value:
+            break
+    else:
+        keys += attributes
+        return
     for make, value in zip(attribute_keys(name), attributes):  # noqa: B905 (slower)
-        is_itself = type(value) is float and value and value == value
-        keys.append(value if is_itself else make(value))
+        keys.append(make(value))
 
 
 def sizes_key(sizes: Any) -> Hashable:
