@@ -43,7 +43,7 @@ def like(kind: Any, result: Array) -> Any:
         return result
     for base in type(kind).__mro__:
         name = base.__module__.partition(".")[0]
-        library = sys.modules.get("jax" if name == "jaxlib" else name)
+        library: Any = sys.modules.get("jax" if name == "jaxlib" else name)
         module = getattr(library, "numpy", library)
         if hasattr(module, "from_dlpack"):
             return module.from_dlpack(result)
