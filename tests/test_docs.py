@@ -230,7 +230,7 @@ def test_the_texts_of_a_page_are_punctuated(name: str) -> None:
 )
 def test_generated_docstrings_are_punctuated(module: ModuleType) -> None:
     for name, value in vars(module).items():
-        if getattr(value, "__module__", None) == module.__name__:
+        if (inspect.isroutine(value) or inspect.isclass(value)) and value.__module__ == module.__name__:
             text = " ".join((value.__doc__ or "").split())
             for formula in FORMULAS:
                 text = text.replace(formula, "")
