@@ -136,3 +136,27 @@ def test_bindings_of_another_order_or_type_are_refused(torch: Any) -> None:
         for binding in (wrong, BufferBinding(wrong)):
             with pytest.raises(InvalidArgument, match=f"InputTensor: .*{message}"):
                 celu(Device("cpu")).bind([binding], [torch.zeros(SIZES)])
+
+
+def test_results_of_derived_classes_are_arrays_of_their_library(torch: Any) -> None:
+    class Derived(torch.Tensor):  # type: ignore[misc]
+        """A class of another module than PyTorch's."""
+
+    y = dml.activation_celu(torch.asarray(VALUES.copy()).as_subclass(Derived), alpha=0.5)
+    assert isinstance(y, torch.Tensor)
+    assert np.allclose(y.numpy(), elu(VALUES), rtol=1e-6)
+
+
+def test_results_of_classes_of_no_library_are_numpy_arrays() -> None:
+    class Own:
+        """All that DLPack asks for, and nothing that makes arrays."""
+
+        def __dlpack__(self, **options: Any) -> Any:
+            return VALUES.copy().__dlpack__(**options)
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return VALUES.__dlpack_device__()
+
+    for y in (dml.activation_celu(Own(), alpha=0.5), model()(x=Own())["y"]):
+        assert type(y) is np.ndarray
+        assert np.allclose(y, elu(VALUES), rtol=1e-6)

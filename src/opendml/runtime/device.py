@@ -32,7 +32,7 @@ from opendml.spec.plain import DataTypeLike, as_member, as_plain
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import validate
 from opendml.spec.wording import shown
-from opendml.targets.cpu.threads import chosen_threads
+from opendml.targets.cpu.threads import MOST_THREADS, chosen_threads
 from opendml.targets.memory import aligned_bytes
 
 
@@ -73,8 +73,8 @@ class Device(Removable):
             from opendml.targets.cuda.driver import device
 
             device(index)
-        if threads is not None and (not isinstance(threads, int) or not 1 <= threads <= 1024):
-            raise InvalidArgument(f"threads: {shown(threads)}; 1 to 1024, or None for all")
+        if threads is not None and (not isinstance(threads, int) or not 1 <= threads <= MOST_THREADS):
+            raise InvalidArgument(f"threads: {shown(threads)}; 1 to {MOST_THREADS}, or None for all")
         if kind == "cpu":
             chosen_threads()
         super().__init__(kind)

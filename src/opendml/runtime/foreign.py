@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import sys
 from typing import Any
 
 import numpy as np
@@ -37,10 +37,14 @@ def as_numpy(value: Any, name: str, *, writable: bool = False) -> Array:
 
 
 def like(kind: Any, result: Array) -> Any:
-    """`result` as an array of the library that `kind` is from, over the same memory."""
+    """`result` as an array of the library that the class of `kind`, or one that it is derived from, is of,
+    over the same memory; as it is where no library makes arrays."""
     if isinstance(kind, np.ndarray):
         return result
-    name = type(kind).__module__.partition(".")[0]
-    library = importlib.import_module("jax" if name == "jaxlib" else name)
-    module = getattr(library, "numpy", library)
-    return module.from_dlpack(result)
+    for base in type(kind).__mro__:
+        name = base.__module__.partition(".")[0]
+        library: Any = sys.modules.get("jax" if name == "jaxlib" else name)
+        module = getattr(library, "numpy", library)
+        if hasattr(module, "from_dlpack"):
+            return module.from_dlpack(result)
+    return result

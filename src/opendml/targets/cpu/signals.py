@@ -25,5 +25,5 @@ def deferred_signals() -> Iterator[None]:
                     signal.signal(number, lambda number, _: pending.append(number))
             yield
     finally:
-        for number in dict.fromkeys(pending):
-            signal.raise_signal(number)
+        for caught in dict.fromkeys(pending):
+            signal.raise_signal(caught)

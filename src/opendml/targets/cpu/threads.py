@@ -6,8 +6,11 @@ import os
 from pathlib import Path
 
 from opendml.errors import InvalidArgument
+from opendml.spec.wording import shown
 
 VARIABLE = "OPENDML_THREADS"
+MOST_THREADS = 1024
+"""Threads that may be asked for; each needs its room in the arenas."""
 
 
 def available_threads() -> int:
@@ -15,7 +18,7 @@ def available_threads() -> int:
     of them as its control groups give it time for.
 
     Raises:
-        InvalidArgument: OPENDML_THREADS is no whole number from 1.
+        InvalidArgument: OPENDML_THREADS is no whole number from 1 to 1024.
     """
     chosen = chosen_threads()
     if chosen is not None:
@@ -30,14 +33,19 @@ def chosen_threads() -> int | None:
     """OPENDML_THREADS; None where it is not set.
 
     Raises:
-        InvalidArgument: it is no whole number from 1.
+        InvalidArgument: it is no whole number from 1 to 1024.
     """
     text = os.environ.get(VARIABLE)
     if not text:
         return None
-    if not (text.isascii() and text.isdecimal() and int(text) > 0):
-        raise InvalidArgument(f"{VARIABLE}: {text!r}; a whole number from 1 is needed, or no such variable")
-    return int(text)
+    # So many digits are enough, and Python does not convert thousands.
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
+    if not 1 <= number <= MOST_THREADS:
+        raise InvalidArgument(
+            f"{VARIABLE}: {shown(text)}; a whole number from 1 to {MOST_THREADS} is needed, or no such "
+            "variable"
+        )
+    return number
 
 
 def quota(root: Path) -> float | None:
