@@ -67,7 +67,7 @@ def test_a_quota_limits_the_threads(
 ) -> None:
     monkeypatch.delenv("OPENDML_THREADS", raising=False)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
-    monkeypatch.setattr("opendml.targets.cpu.threads.quota", lambda _: share)
+    monkeypatch.setattr("opendml.targets.cpu.threads._own_quota", lambda: share)
     assert available_threads() == threads
 
 

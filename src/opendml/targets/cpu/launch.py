@@ -21,6 +21,9 @@ _STREAMED_SHARE = 2
 find them there anyway."""
 _STREAMED_ROW = 512
 """Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
+_NEVER_STREAMED = {Mode.TRANSPOSED, Mode.SCAN_ROWS, Mode.SCAN_ROWS_MAP}
+"""Streamed vectors begin where memory has boundaries. The vectors of a line that is scanned begin where it
+does, since its sums depend on that; and its arithmetic takes as long as writing through the caches."""
 _LONG_ROW = 256
 """Steps of the innermost loop from which on several vectors of states pay."""
 
@@ -176,7 +179,7 @@ def _access_pattern(
         level = Level.ELEMENT if step is not Step.NONE else Level.ROW if moves_in_rows else Level.GROUP
     streamed = (
         written
-        and mode is not Mode.TRANSPOSED
+        and mode not in _NEVER_STREAMED
         and step is Step.CONTIGUOUS
         and level is Level.ELEMENT
         and nest.inner.count >= _STREAMED_ROW

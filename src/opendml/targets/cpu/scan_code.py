@@ -7,9 +7,8 @@ before each chunk, then its elements.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
 from llvmlite import ir
 
@@ -22,9 +21,6 @@ from opendml.targets.cpu.kernel_code import Pointers, Values
 from opendml.targets.cpu.pattern import Level, Mode, Pattern
 from opendml.targets.cpu.row_code import SplitRowCode
 from opendml.targets.cpu.values import llvm_type, scalar_llvm_type, splat
-
-_PART = 2048
-"""Elements of a line that are made before any of them is streamed: they stay in a level 1 cache."""
 
 
 class _Scan(GroupCode):
@@ -55,22 +51,14 @@ class _Scan(GroupCode):
         """The results of two neighbouring parts put together."""
         return self.total.merge(self.builder, lanes, [left], [right])[0]
 
-    def stored(
-        self, pointers: Pointers, values: Values, result: ir.Value, index: ir.Value, mask: ir.Value | None
-    ) -> list[tuple[int, ir.Value]]:
-        """The stores of a vector of elements whose running results are `result`: accesses and values."""
-        values = values | {id(self.scan): result}
-        values = self.evaluate(Level.ELEMENT, self.lanes, pointers, values, index, mask)
-        return [
-            (access, splat(self.builder, self.value(root, self.lanes, values), self.lanes))
-            for access, root in self.stores(of_groups=False)
-        ]
-
     def store_elements(
         self, pointers: Pointers, values: Values, result: ir.Value, index: ir.Value, mask: ir.Value | None
     ) -> None:
         """Stores a vector of elements, whose running results are `result`."""
-        for access, value in self.stored(pointers, values, result, index, mask):
+        values = values | {id(self.scan): result}
+        values = self.evaluate(Level.ELEMENT, self.lanes, pointers, values, index, mask)
+        for access, root in self.stores(of_groups=False):
+            value = splat(self.builder, self.value(root, self.lanes, values), self.lanes)
             self.store(access, value, pointers, index, mask)
 
     @contextmanager
@@ -108,56 +96,12 @@ class ScanRowCode(_Scan, SplitRowCode):
             self._scan(self.group_pointers(group), before, self.builder.mul(first, self.block), stop)
 
     def _scan(self, pointers: Pointers, before: ir.Value, start: ir.Value, stop: ir.Value) -> None:
-        """The results of start..stop, `before` being that of all elements ahead of them.
-
-        Their vectors begin at `start`, wherever the memory lies: sums depend on what is added first. Vectors
-        that are streamed begin at boundaries of memory: a part of the line is made first, then written.
-        """
+        """The results of start..stop, `before` being that of all elements ahead of them: full vectors, and a
+        rest. Vectors begin at `start`, wherever the memory lies: sums depend on what is added first."""
         values = self.evaluate(Level.GROUP, 1, pointers, {})
         values = self.evaluate(Level.ROW, 1, pointers, values)
         carry = splat(self.builder, before, self.lanes)
         running = self.code.local(llvm_type(self.scan.type, self.lanes), carry)
-        streamed = [number for number, access in enumerate(self.accesses) if access.streamed]
-        if not streamed:
-            self._run(pointers, values, running, start, stop, partial(self.store_elements, pointers))
-            return
-        (access,) = streamed
-        type = self.accesses[access].type
-        room = self.room(type, _PART + self.lanes)
-        parts = self.builder.sdiv(self.builder.add(self.builder.sub(stop, start), I64(_PART - 1)), I64(_PART))
-        with self.in_order(I64(0), parts) as part:
-            first = self.builder.add(start, self.builder.mul(part, I64(_PART)))
-            last = self.code.minimum(self.builder.add(first, I64(_PART)), stop)
-
-            def place(index: ir.Value) -> ir.Value:
-                distance = self.builder.mul(self.builder.sub(index, first), I64(type.bytes))
-                return self.code.offset(room, distance)
-
-            def keep(known: Values, result: ir.Value, index: ir.Value, mask: ir.Value | None) -> None:
-                for store, value in self.stored(pointers, known, result, index, mask):
-                    if store == access:
-                        self.code.store(place(index), value, type)
-                    else:
-                        self.store(store, value, pointers, index, mask)
-
-            def write(index: ir.Value, mask: ir.Value | None) -> None:
-                value = self.code.load(place(index), type, self.lanes)
-                self.store(access, value, pointers, index, mask)
-
-            self._run(pointers, values, running, first, last, keep)
-            self.code.vector_loop(self.up_to_boundary(pointers, first, last, write), last, write)
-
-    def _run(
-        self,
-        pointers: Pointers,
-        values: Values,
-        running: ir.Value,
-        start: ir.Value,
-        stop: ir.Value,
-        take: Callable[[Values, ir.Value, ir.Value, ir.Value | None], None],
-    ) -> None:
-        """Gives `take` the vectors of start..stop: what is known of each, its running results, its index, and
-        its mask."""
         last_lane = 0 if self.reverse else self.lanes - 1
         everywhere = ir.Constant(ir.VectorType(I32, self.lanes), [last_lane] * self.lanes)
 
@@ -175,7 +119,7 @@ class ScanRowCode(_Scan, SplitRowCode):
             result = self.merged(self.lanes, carried, within)
             if self.exclusive:
                 result = self._shifted(result, carried, 1)
-            take(known, result, index, mask)
+            self.store_elements(pointers, values, result, index, mask)
 
         rest = self.builder.and_(self.builder.sub(stop, start), I64(self.lanes - 1))
         last = self.builder.sub(stop, rest)

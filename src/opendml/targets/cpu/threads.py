@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 from opendml.errors import InvalidArgument
@@ -26,7 +27,7 @@ def available_threads() -> int:
     has_affinity = hasattr(os, "sched_getaffinity")
     processors = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     # More threads than the quota would be stopped for the rest of each period, all at once.
-    return max(1, min(processors, int(quota(Path("/")) or processors)))
+    return max(1, min(processors, int(_own_quota() or processors)))
 
 
 def chosen_threads() -> int | None:
@@ -46,6 +47,12 @@ def chosen_threads() -> int | None:
             "variable"
         )
     return number
+
+
+@cache
+def _own_quota() -> float | None:
+    """Read once: it takes as long as loading a kernel."""
+    return quota(Path("/"))
 
 
 def quota(root: Path) -> float | None:
