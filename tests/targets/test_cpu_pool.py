@@ -300,6 +300,23 @@ def test_an_interrupt_while_workers_start_leaves_them_counted(monkeypatch: pytes
     assert own._workers == 2
 
 
+def test_a_handler_that_comes_while_workers_start_may_need_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, own = threading.Thread.start, Pool()
+
+    def alarmed(thread: threading.Thread) -> None:
+        start(thread)
+        signal.raise_signal(signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, lambda *_: own.start(3))
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", alarmed)
+            own.start(1)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert own._workers == 3
+
+
 def test_an_interrupted_instance_can_be_dispatched_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("opendml.targets.cpu.executable._MILLISECONDS", 1)
     x = np.linspace(-3, 3, 4_000_037, dtype=np.float32)

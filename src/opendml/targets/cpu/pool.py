@@ -51,8 +51,9 @@ class Pool:
     def start(self, workers: int = 0) -> None:
         """Makes sure that so many workers run, and as many as were ever asked for; fewer where the system
         gives no more threads."""
-        # A handler that raised while a thread starts would leave one that runs and is not counted.
-        with self._lock, deferred_signals():
+        # A handler that raised while a thread starts would leave one that runs and is not counted; one that
+        # needs the pool itself must find it unlocked.
+        with deferred_signals(), self._lock:
             self._wanted = max(self._wanted, workers)
             self._words[MISSING] = 0
             while self._workers < self._wanted:
