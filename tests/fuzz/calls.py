@@ -16,10 +16,10 @@ from opendml import Device, TensorDataType, TensorDesc
 from opendml.runtime.operator_call import desc_of_call, input_names
 from opendml.spec import enums
 from opendml.spec.descs import desc_class
+from opendml.spec.feature_level import NEWEST
 from opendml.spec.naming import camel_case
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import Field, operator
-from opendml.spec.validator import validate
 from tests.fuzz.case import Case, python, vocabulary
 from tests.fuzz.choices import Choices
 from tests.fuzz.random_descs import OPERATORS, any_desc
@@ -237,8 +237,7 @@ class OnHistory(Case):
         last = self.attributes[-1]
 
         def alone() -> Any:
-            desc: OperatorDesc = desc_of_call(self.operator, [tensor] * len(arrays), last)
-            validate(desc)
+            desc: OperatorDesc = desc_of_call(self.operator, [tensor] * len(arrays), last, NEWEST)
             return run(desc, [each.copy() for each in arrays])
 
         expected = _outcome(alone)
