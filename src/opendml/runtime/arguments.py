@@ -113,7 +113,7 @@ def _message(
     cast: str,
 ) -> str:
     names = {each.name: each.argument_name for each in facts.tensors if each.kind == "INPUT_TENSOR"}
-    names |= {each.name: "the output" for each in facts.tensors if each.kind == "OUTPUT_TENSOR"}
+    names |= {each.name: "the output" for each in facts.outputs}
     said = re.sub(r"\b(\w+Tensors?)\b", lambda word: names.get(word[1], word[1]), text)
     if field is None:
         return facts.function_name + said

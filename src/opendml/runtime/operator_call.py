@@ -34,7 +34,7 @@ def input_names(name: str) -> list[str]:
 
 def output_names(name: str) -> list[str]:
     """DirectML's names of an operator's output tensors."""
-    return [field.name for field in operator(name).tensors if field.kind == "OUTPUT_TENSOR"]
+    return [field.name for field in operator(name).outputs]
 
 
 def output_of_call(name: str, output_type: Any, sizes: Any) -> Told:
@@ -209,8 +209,7 @@ def program_of_call(
 
 def _packed_output(desc: OperatorDesc) -> Layout:
     """The one output of a desc, packed."""
-    fields = [field for field in operator(desc.operator).tensors if field.kind == "OUTPUT_TENSOR"]
-    (tensor,) = (getattr(desc, field.python_name) for field in fields)
+    (tensor,) = (getattr(desc, field.python_name) for field in operator(desc.operator).outputs)
     return packed(ScalarType.of(tensor.data_type), tensor.sizes)
 
 

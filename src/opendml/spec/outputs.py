@@ -89,9 +89,8 @@ def _sizes(facts: Operator, output: Field, desc: OperatorDesc, shape: Sizes | No
     for tensors in (same.tensors for same in facts.same if "Sizes" in same.what):
         if output.name in tensors and (other := _first_given(facts, desc, tensors)) is not None:
             return other.sizes
-    inputs = tuple(each.name for each in facts.tensors if each.kind == "INPUT_TENSOR")
     if output.name in facts.one_element:
-        given = _first_given(facts, desc, inputs)
+        given = _first_given(facts, desc, _input_names(facts))
         return (1,) * len(given.sizes if given is not None else (1,))
     if told is None:
         raise _open_sizes(facts)
@@ -106,6 +105,10 @@ def _usual(facts: Operator, size: Size) -> int:
 
 def _open_sizes(facts: Operator) -> InvalidArgument:
     return InvalidArgument(f"{facts.function_name}: neither sizes nor out; one of them is needed")
+
+
+def _input_names(facts: Operator) -> tuple[str, ...]:
+    return tuple(each.name for each in facts.tensors if each.kind == "INPUT_TENSOR")
 
 
 def _first_given(facts: Operator, desc: OperatorDesc, names: tuple[str, ...]) -> TensorDesc | None:
@@ -148,7 +151,5 @@ def _data_type(facts: Operator, output: Field, desc: OperatorDesc, told: Told) -
             raise InvalidArgument(f"{facts.function_name}: {message}")
         return TensorDataType[output.call_type]
     allowed = facts.support[0].tensors[output.name].types
-    first = _first_given(
-        facts, desc, tuple(each.name for each in facts.tensors if each.kind == "INPUT_TENSOR")
-    )
+    first = _first_given(facts, desc, _input_names(facts))
     return first.data_type if first is not None and len(allowed) > 1 else TensorDataType[allowed[0]]

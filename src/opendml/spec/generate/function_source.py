@@ -67,7 +67,7 @@ def _desc_imports(functions: str) -> str:
 
 def _function(operator: Operator) -> str:
     inputs = [field for field in operator.tensors if field.kind == "INPUT_TENSOR"]
-    outputs = [field for field in operator.tensors if field.kind == "OUTPUT_TENSOR"]
+    outputs = operator.outputs
     result = "T" if len(outputs) == 1 else f"tuple[{', '.join('T' for _ in outputs)}]"
     arguments = [
         *_positional(inputs),

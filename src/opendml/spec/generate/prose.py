@@ -50,7 +50,7 @@ def ranks_since(operator: Operator, tensor: str) -> str:
 
 def aliases(operator: Operator) -> str:
     """The sentence on execution in place."""
-    outputs = [field.name for field in operator.tensors if field.kind == "OUTPUT_TENSOR"]
+    outputs = [field.name for field in operator.outputs]
     if not operator.in_place:
         return "Not in place."
     return f"{outputs[0]} may be the same memory as {join(operator.in_place, 'or')}."

@@ -123,9 +123,7 @@ class _Bound:
     def __init__(self, operator: Operator, declaration: _Declaration) -> None:
         self.function, self.fields = declaration.function, dict[str, Field]()
         self._names = declaration.outputs
-        self._outputs = {
-            field.name: field.python_name for field in operator.tensors if field.kind == "OUTPUT_TENSOR"
-        }
+        self._outputs = {field.name: field.python_name for field in operator.outputs}
         by_name = {field.name: field for field in operator.fields}
         by_name |= {field.python_name: field for field in operator.fields if not field.is_count}
         self._arguments: list[Any] = []
@@ -180,7 +178,7 @@ def _rule(operator: Operator, declaration: _Declaration) -> Rule:
 def _rule_of_shape(operator: Operator, declaration: _Declaration) -> Rule:
     """That the outputs which are given have the sizes of the shape."""
     bound = _Bound(operator, declaration)
-    outputs = {field.python_name: field for field in operator.tensors if field.kind == "OUTPUT_TENSOR"}
+    outputs = {field.python_name: field for field in operator.outputs}
 
     def check(desc: OperatorDesc) -> Iterator[tuple[Field, str]]:
         for name, expected in bound.shape(desc).items():
