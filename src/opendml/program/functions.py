@@ -17,13 +17,12 @@ from opendml.program.node import (
     bitcast,
     constant,
     convert,
-    padded,
-    part,
     position,
     reduction,
     scan,
 )
 from opendml.program.scalar_type import ScalarType
+from opendml.program.view import padded, sliced
 
 
 def maximum(a: Node | Number, b: Node | Number) -> Node:
@@ -331,7 +330,7 @@ def _sum_of_following(x: Node, axis: int, count: int, size: int, apart: int = 1)
 
     def following(number: int) -> Node:
         sizes = [size if each == axis else full for each, full in enumerate(x.sizes)]
-        return part(x, [number * apart if each == axis else 0 for each in range(len(sizes))], sizes)
+        return sliced(x, [number * apart if each == axis else 0 for each in range(len(sizes))], sizes)
 
     if count <= _FOLLOWING:
         return reduce(operator.add, map(following, range(count)))
