@@ -11,11 +11,11 @@ import pytest
 
 from opendml.spec import descs, enums
 from opendml.spec.facts import enum_facts, operator_facts
-from opendml.spec.generate import __main__ as command
-from opendml.spec.generate.files import PACKAGE, stale_files, write_files
 from opendml.spec.naming import camel_case, snake_case
 from opendml.spec.schema import operators
 from tests.spec.valid_descs import NAMES
+from tools.generate import __main__ as command
+from tools.generate.files import PACKAGE, stale_files, write_files
 
 
 def test_generated_files_are_up_to_date() -> None:

@@ -1,18 +1,23 @@
-"""The words with which messages name what was given and what the levels allow."""
+"""The words with which messages and pages name what was given, what the levels allow and what fields mean."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import TypeVar
 
 from opendml.spec.feature_level import full_name
 from opendml.spec.plain import text_of
-from opendml.spec.schema import Support
+from opendml.spec.schema import Field, Support
 
 T = TypeVar("T")
 
 _LONGEST = 80
+
+_SAID_ELSEWHERE = re.compile(
+    r"^(optional\b[;.,:]? ?)?((BOOL|FLOAT|UINT|INT|SCALAR_UNION|DML_SCALAR_UNION)[;,]? )?"
+)
 
 
 def shown(value: object) -> str:
@@ -65,3 +70,24 @@ def allowance(
             break
         first = table
     return f"{full_name(first.level)} and above allow {says(part(held))}"
+
+
+def meaning(field: Field) -> str:
+    """The meaning of a field, without its type and without "optional", which stand beside it."""
+    return sentence(_SAID_ELSEWHERE.sub("", field.description))
+
+
+def sentence(text: str) -> str:
+    """`text` with a capital first letter (unless it starts with a name or formula) and a full stop."""
+    text = text.strip()
+    if not text:
+        return ""
+    if text[0].islower() and text.split(" ", 1)[0].strip(",;:").isalpha():
+        text = text[0].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def join(words: Iterable[str], conjunction: str) -> str:
+    """Words as English lists them: "A, B and C"."""
+    *first, last = words
+    return f"{', '.join(first)} {conjunction} {last}" if first else last

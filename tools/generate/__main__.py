@@ -1,10 +1,10 @@
-"""`python -m opendml.spec.generate` writes the generated files; with --check it only compares them."""
+"""`python -m tools.generate` writes the generated files; with --check it only compares them."""
 
 from __future__ import annotations
 
 import sys
 
-from opendml.spec.generate.files import stale_files, write_files
+from tools.generate.files import stale_files, write_files
 
 
 def main(arguments: list[str]) -> int:
@@ -12,10 +12,10 @@ def main(arguments: list[str]) -> int:
     if arguments == ["--check"]:
         stale = stale_files()
         for path in stale:
-            print(f"{path} differs from opendml/spec/data; run python -m opendml.spec.generate")
+            print(f"{path} differs from opendml/spec/data; run python -m tools.generate")
         return 1 if stale else 0
     if arguments:
-        print("usage: python -m opendml.spec.generate [--check]")
+        print("usage: python -m tools.generate [--check]")
         return 2
     for path in write_files():
         print(f"wrote {path}" if path.exists() else f"removed {path}")
