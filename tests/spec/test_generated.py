@@ -119,4 +119,3 @@ def test_fields_of_the_facts_are_consistent(operator: str) -> None:
         if "data_type_field" in field:
             assert fields[field["data_type_field"]]["enum"] == "TENSOR_DATA_TYPE"
         assert ("default" in field) == (field.get("default_source") in {"page", "opendml"})
-        assert field["name"] in facts["tensors"] or field["name"] in facts["attributes"]

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from opendml.spec.feature_level import full_name
 from opendml.spec.plain import text_of
-from opendml.spec.schema import Field, Support
+from opendml.spec.schema import Field, Same, Support
 
 T = TypeVar("T")
 
@@ -35,6 +35,12 @@ def member_words(members: type[IntEnum], names: Iterable[str]) -> str:
 def ranks(dims: tuple[int, int]) -> str:
     """Dimension counts: "4" or "1 to 8"."""
     return str(dims[0]) if dims[0] == dims[1] else f"{dims[0]} to {dims[1]}"
+
+
+def same_words(same: Same) -> str:
+    """The demand that tensors agree: "ATensor, BTensor: same DataType and Sizes"."""
+    below = f" below {full_name(same.below)}" if same.below else ""
+    return f"{', '.join(same.tensors)}: same {join(same.what, 'and')}{below}"
 
 
 def dimensions(count: int) -> str:
