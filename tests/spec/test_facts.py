@@ -129,7 +129,7 @@ def test_an_operator_takes_over_what_it_does_not_state() -> None:
     common = {"forms": {"form": form}, "fields": {"c": _field("C")}, "constraints": {}, "corrections": {}}
     row = {"dims": [1, 8], "types": ["INT8"]}
     table = {"level": "1_0", "tensors": [{"names": ["C", "A"], **row}, {"names": ["B"], **row}]}
-    stated = {
+    stated: dict[str, Any] = {
         "elder": {"extends": ["form"], "notes": "its own", "support": [table], "summary": "elder"},
         "variant": {
             "extends": ["elder"],

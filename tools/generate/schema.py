@@ -68,7 +68,7 @@ def problems(value: Any, shape: _Shape, where: str) -> Iterator[str]:
 
 def problems_of_files() -> list[str]:
     """What is wrong with the files, or else with the operators that are completed by what they share."""
-    found = []
+    found: list[str] = []
     for name, shape in FILES.items():
         found += problems(json.loads((DATA_FOLDER / name).read_text("utf-8")), shape, name)
     return found or list(problems(dict(operator_facts()), Named(OPERATOR), "operators.json, completed"))
