@@ -165,8 +165,8 @@ class Code:
         mask: ir.Value | None,
         distance: ir.Value | None = None,
     ) -> ir.Value:
-        """Elements `stride` bytes apart, or a vector of such `distance` further on; lanes outside the mask are
-        zero and are not read."""
+        """Elements `stride` bytes apart, each so many bytes further on as `distance` says; lanes outside the
+        mask are zero and are not read."""
         if type is ScalarType.BOOLEAN:
             found = self.gather(pointer, stride, ScalarType.UINT8, mask, distance)
             return self.builder.trunc(found, llvm_type(type, self.lanes))

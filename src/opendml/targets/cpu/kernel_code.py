@@ -300,7 +300,7 @@ class KernelCode:
         guard: ir.Value | None,
         distance: ir.Value | None,
     ) -> ir.Value:
-        """The elements of an access from an address on, or the one there; guards and distances are vectors."""
+        """The elements of an access from an address on, or the one there; guard and distance are vectors."""
         type = self.accesses[access].type
         if guard is None and distance is None and lanes == 1:
             return self.code.load(address, type, 1)

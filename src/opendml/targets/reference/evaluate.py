@@ -98,7 +98,7 @@ def _view(view: View, sizes: Sequence[int], value: Array, *others: Array) -> Arr
 
 
 def _contraction(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
-    """The sum of a * b over the axes, as a product of matrices wherever a dimension is one operand's alone."""
+    """The sum of a * b over the axes; dimensions of one operand alone are those of products of matrices."""
     letters = list(range(max(a.ndim, b.ndim)))
     terms: list[Any] = []
     for value in (a, b):
