@@ -56,7 +56,8 @@ def contraction_kernel(
     loads = tuple(access(number, array) for number, array in enumerate(arrays))
     stores = tuple(access(len(arrays) + number, array) for number, array in enumerate(outputs))
     sources = [
-        source(number, load.type, array.shape) for number, (load, array) in enumerate(zip(loads, arrays))
+        source(number, load.type, array.shape)
+        for number, (load, array) in enumerate(zip(loads, arrays, strict=True))
     ]
     total = contraction(operand(sources[0]), operand(sources[1]), axes)
     return Kernel(domain, axes, loads, stores, tuple(epilogue(total, *sources[2:])))

@@ -16,6 +16,7 @@ from opendml.compiler.homes import collective, home_of
 from opendml.compiler.kernel import Access, Kernel, KernelProgram
 from opendml.compiler.memory import place
 from opendml.compiler.views import moved, split_groups
+from opendml.compiler.windows import unrolled
 from opendml.compiler.write import Place, Writer, parts_of
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.program import Program, packed
@@ -29,7 +30,7 @@ MAXIMUM_REDUCTIONS = 16
 
 def fuse(program: Program) -> KernelProgram:
     """The kernels of a program; its table of buffers is the inputs, the outputs, and one arena."""
-    roots = moved(program.results)
+    roots = unrolled(moved(program.results))
     inputs = [Place(number, 0, layout) for number, layout in enumerate(program.inputs)]
     outputs = [Place(len(inputs) + number, 0, layout) for number, layout in enumerate(program.outputs)]
     cuts = _cuts(roots, program)
@@ -103,14 +104,18 @@ def _cuts(roots: Sequence[Node], program: Program) -> list[Node]:
 
 
 def _in_memory(roots: Sequence[Node], program: Program) -> Iterator[Node]:
-    """The nodes that must lie in memory: what is seen through views or in other sizes, unless it is an input
-    that can be."""
+    """The nodes that must lie in memory: joined tensors that are computed with, and what is seen through
+    views or in other sizes, unless it is an input that can be."""
     written = {id(root): layout for root, layout in zip(roots, program.outputs, strict=True)}
     users: dict[int, list[Node]] = {}
     for node in ordered(roots):
         for operand in node.operands:
             users.setdefault(id(operand), []).append(node)
     for node in ordered(roots):
+        if node.operation is Operation.JOIN and any(
+            user.operation not in _MOVEMENTS for user in users.get(id(node), ())
+        ):
+            yield node
         if node.operation not in (Operation.VIEW, Operation.RESHAPE):
             continue
         value, used_by = node.operands[0], users.get(id(node), ())
@@ -125,6 +130,9 @@ def _in_memory(roots: Sequence[Node], program: Program) -> Iterator[Node]:
                 yield value
         elif value.operation is not Operation.RESHAPE:
             yield value
+
+
+_MOVEMENTS = frozenset({Operation.VIEW, Operation.RESHAPE, Operation.JOIN})
 
 
 def _bodies(root: Node, held: Collection[int]) -> Iterator[Node]:

@@ -37,7 +37,7 @@ def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
     seen: dict[int, int] = {}
     for node in nodes:
         if node.operation is Operation.VIEW:
-            seen[id(node.operands[0])] = seen.get(id(node.operands[0]), 0) + math.prod(node.sizes)
+            seen[id(node.operands[0])] = seen.get(id(node.operands[0]), 0) + _reads(node)
     if not seen and not any(node.operation is Operation.RESHAPE for node in nodes):
         return tuple(roots)
     changed: dict[int, Node] = {}
@@ -55,6 +55,15 @@ def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
     return rebuild([changed[id(root)] for root in roots], lambda node: node)
 
 
+def _reads(node: Node) -> int:
+    """How many elements a VIEW reads at most; each counts as often as it is read."""
+    assert isinstance(node.attribute, View)
+    count, rows = math.prod(node.sizes), node.attribute.steps
+    columns = [[row[column] for row in rows] for column, size in enumerate(node.sizes) if size > 1]
+    once = all(sum(map(bool, line)) <= 1 for line in rows) and all(any(column) for column in columns)
+    return min(count, math.prod(node.operands[0].sizes)) if once and not node.attribute.indexed else count
+
+
 # Views
 
 
@@ -67,13 +76,20 @@ def _view(node: Node, repeats: bool) -> Node:
         value = below if below is not None else value
     if value.operation is not Operation.VIEW and (value.operation in IN_MEMORY or _stays(value, repeats)):
         return with_operands(node, (value, *node.operands[1:]))
-    return _View(node).of(value, top=True)
+    return _seen_by(node).of(value, top=True)
+
+
+def _seen_by(node: Node) -> Seen:
+    """What a VIEW does to what it reads."""
+    assert isinstance(node.attribute, View)
+    mask = node.operands[1] if len(node.operands) > 1 else None
+    return Seen(node.sizes, node.attribute, mask, node.operands[2:])
 
 
 def _stays(value: Node, repeats: bool) -> bool:
     """Whether an element-wise value is written to memory for a view to read it: where it is made of a
     reduction, or is more work than that for all that the view repeats."""
-    steps = list(_above_memory(value))
+    steps = list(above_memory(value))
     if any(each.operation in REDUCTIONS | SCANS for each in steps):
         return True
     if not repeats:
@@ -82,7 +98,7 @@ def _stays(value: Node, repeats: bool) -> bool:
     return len(work) > _REPEATED_OPERATIONS or any(each.operation in FUNCTIONS for each in work)
 
 
-def _above_memory(value: Node) -> Iterator[Node]:
+def above_memory(value: Node) -> Iterator[Node]:
     """A value and what it is made of, down to tensors in memory."""
     pending, seen = [value], {id(value)}
     while pending:
@@ -94,14 +110,15 @@ def _above_memory(value: Node) -> Iterator[Node]:
             pending += new
 
 
-class _View:
-    """A VIEW, applied to the nodes below what it reads."""
+class Seen:
+    """What the nodes of a program are through a view of sizes, an optional mask and indices (by the dimension
+    that they add to)."""
 
-    def __init__(self, node: Node) -> None:
-        assert isinstance(node.attribute, View)
-        self.sizes, self.view = node.sizes, node.attribute
-        self.mask = node.operands[1] if len(node.operands) > 1 else None
-        self.indices = dict(zip(node.attribute.indexed, node.operands[2:], strict=True))
+    def __init__(
+        self, sizes: tuple[int, ...], view: View, mask: Node | None = None, indices: Sequence[Node] = ()
+    ) -> None:
+        self.sizes, self.view, self.mask = sizes, view, mask
+        self.indices = dict(zip(view.indexed, indices, strict=True))
         self._known: dict[int, Node] = {}
 
     def of(self, node: Node, top: bool = False) -> Node:
@@ -138,7 +155,7 @@ class _View:
 
     def _of_view(self, node: Node) -> Node:
         """A view of a view: one view, masked by both masks."""
-        inner = _View(node)
+        inner = _seen_by(node)
         offsets, steps, indices = self._within(node.sizes)
         combined_offsets, combined_steps, combined_indices = [], [], {}
         for d, (offset, row) in enumerate(zip(inner.view.offsets, inner.view.steps, strict=True)):
@@ -224,7 +241,7 @@ def _moves_below(value: Node) -> bool:
     return all(
         each.sizes in ((), value.sizes)
         and each.operation not in REDUCTIONS | SCANS | {Operation.JOIN, Operation.INDEX}
-        for each in _above_memory(value)
+        for each in above_memory(value)
     )
 
 
