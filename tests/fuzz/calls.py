@@ -19,6 +19,7 @@ from opendml.spec.descs import desc_class
 from opendml.spec.feature_level import NEWEST
 from opendml.spec.naming import camel_case
 from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.outputs import output_arguments
 from opendml.spec.schema import Field, operator
 from tests.fuzz.case import Case, python, vocabulary
 from tests.fuzz.choices import Choices
@@ -284,7 +285,7 @@ def _is_plain(name: str) -> bool:
     facts = operator(name)
     kinds = {field.type for field in facts.attributes if field.enum is None}
     inputs = [field for field in facts.tensors if field.kind == "INPUT_TENSOR"]
-    return bool(kinds & {"FLOAT", "BOOL", "SCALE_BIAS"}) and bool(inputs) and not facts.output_arguments
+    return bool(kinds & {"FLOAT", "BOOL", "SCALE_BIAS"}) and bool(inputs) and not output_arguments(facts)
 
 
 def _plain(choices: Choices, field: Field) -> Any:

@@ -7,7 +7,6 @@ types from tensors of equal types, from the call, or from its default.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -47,7 +46,6 @@ class Told(NamedTuple):
 NOTHING = Told()
 
 
-@cache
 def output_arguments(facts: Operator) -> tuple[str, ...]:
     """The arguments of a call about its outputs: "output_type", "sizes", both or neither."""
     has_type = any(output.has_call_type for output in facts.outputs)
@@ -104,7 +102,7 @@ def _parts(facts: Operator, output: Field, desc: OperatorDesc, told: Told) -> tu
         raise _open_sizes(facts)
     if not isinstance(along_axis, list | tuple) or not along_axis:
         raise InvalidArgument(
-            f"{facts.function_name}.sizes: {shown(along_axis)}; the size of each part along the axis is needed"
+            f"{facts.function_name}.sizes: {shown(along_axis)}; one for each part, along the axis, is needed"
         )
     data_type = _data_type(facts, output, desc, told)
     return tuple(TensorDesc(data_type, (*sizes[:axis], size, *sizes[axis + 1 :])) for size in along_axis)
@@ -151,6 +149,9 @@ def _first_given(facts: Operator, desc: OperatorDesc, names: tuple[str, ...]) ->
     return None
 
 
+_TYPE_BY_MEMBER = {"QUANTIZE": 1, "DEQUANTIZE": 0}
+"""Which of the QuantizationTensors has the type of the output: the zero point, the scale."""
+
 _SEARCHES = (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
 
 
@@ -173,6 +174,10 @@ def _data_type(facts: Operator, output: Field, desc: OperatorDesc, told: Told) -
     for tensors in (same.tensors for same in facts.same if "DataType" in same.what):
         if output.name in tensors and (other := _first_given(facts, desc, tensors)) is not None:
             return other.data_type
+    if facts.name in _TYPE_BY_MEMBER:
+        members: Any = getattr(desc, "quantization_tensors")  # noqa: B009 (not every desc has it)
+        if len(members) > _TYPE_BY_MEMBER[facts.name]:
+            return members[_TYPE_BY_MEMBER[facts.name]].data_type  # type: ignore[no-any-return]
     if written is not None:
         return written
     if output.has_call_type:
