@@ -107,7 +107,6 @@ def call_several(
     output_type: DataTypeLike | None = None,
     sizes: Sequence[int] | None = None,
     wanted: tuple[bool, ...] = (),
-    returns: Callable[..., Any] | None = None,
 ) -> Any:
     """Runs the operator `name`, which has lists of tensors or may have several outputs.
 
@@ -120,10 +119,10 @@ def call_several(
         output_type: the type of the output whose type the call may choose.
         sizes: the sizes of the first output, or along the axis those of the parts.
         wanted: for each of the optional outputs whether the call asks for it.
-        returns: the named tuple that holds the outputs; None: a tuple.
 
     Returns:
-        The operator's one required output, where no optional one is asked for; else a tuple.
+        The operator's one required output, where no optional one is asked for; of an array of outputs a
+        tuple; else the operator's named tuple.
 
     Raises:
         InvalidArgument: as `call`; or an argument is no sequence of tensors.
@@ -133,7 +132,7 @@ def call_several(
     told = told_of_call(name, output_type, sizes, wanted)
     flat, lengths = flattened(name, tensors)
     outs = written_of(name, told.wanted, out)
-    one = Call(name, flat, attributes, outs, device, told, NUMPY_CAST, lengths, returns)
+    one = Call(name, flat, attributes, outs, device, told, NUMPY_CAST, lengths)
     if device is not None and not isinstance(device, str):
         as_device(device)
     for array in (*flat, *(outs or ())):

@@ -32,7 +32,7 @@ def call_on_cuda(first: Any, call: Call) -> Any:
     stream_call = CudaCall(first)
     told, outs = call.told, call.outs
     key: list[Any] = [call.name, call.device, told.type, stream_call.device, outs is None]
-    if call.returns is not None or call.lengths:
+    if call.lengths or told.wanted:
         key.append((call.lengths, told.wanted))
     if told.sizes is not None:
         key.append(sizes_key(told.sizes))

@@ -52,6 +52,15 @@ def output_arguments(facts: Operator) -> tuple[str, ...]:
     return ("output_type",) * has_type + ("sizes",) * _is_open(facts, facts.outputs[0])
 
 
+def has_usual_sizes(facts: Operator) -> bool:
+    """Whether a call may leave out the sizes of the first output, of which a usual one is taken then."""
+    return bool(has_open_shape(facts)) and facts.name not in _WITHOUT_USUAL_SIZES
+
+
+_WITHOUT_USUAL_SIZES = ("ONE_HOT", "ROI_ALIGN", "ROI_ALIGN1")
+"""Operators whose shapes leave sizes open that have no usual value."""
+
+
 def _is_open(facts: Operator, output: Field) -> bool:
     """Whether a call may say the sizes of the first output: they do not follow, or not alone."""
     is_open = has_open_shape(facts)
