@@ -3494,7 +3494,7 @@ def tile(
 def top_k(
     input: Array,
     *,
-    axis: int,
+    axis: int | None = None,
     k: int,
     output_type: DataTypeLike | None = None,
     out: tuple[Array, Array] | None = None,
@@ -3506,7 +3506,7 @@ def top_k(
 def top_k(
     input: T,
     *,
-    axis: int,
+    axis: int | None = None,
     k: int,
     output_type: DataTypeLike | None = None,
     out: tuple[T, T] | None = None,
@@ -3517,7 +3517,7 @@ def top_k(
 def top_k(
     input: T,
     *,
-    axis: int,
+    axis: int | None = None,
     k: int,
     output_type: DataTypeLike | None = None,
     out: tuple[T, T] | None = None,
@@ -3534,7 +3534,7 @@ def top_k(
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
             5_0; 1 to 8 dimensions (4 below 3_1). Source.
-        axis: Dimension; < InputTensor.DimensionCount.
+        axis: Dimension; < InputTensor.DimensionCount. When None, the last axis.
         k: Number of elements; > 0 and at most InputTensor.Sizes[Axis].
         output_type: The type of output_index; that of `out` when None, or UINT32.
         out: Where to write, a tuple with an array for each output; new arrays (of the inputs' kind) when
@@ -5841,9 +5841,9 @@ def slice1(
 def top_k1(
     input: Array,
     *,
-    axis: int,
+    axis: int | None = None,
     k: int,
-    axis_direction: AxisDirection | str,
+    axis_direction: AxisDirection | str = AxisDirection.DECREASING,
     output_type: DataTypeLike | None = None,
     out: tuple[Array, Array] | None = None,
     device: str | Device | None = None,
@@ -5854,9 +5854,9 @@ def top_k1(
 def top_k1(
     input: T,
     *,
-    axis: int,
+    axis: int | None = None,
     k: int,
-    axis_direction: AxisDirection | str,
+    axis_direction: AxisDirection | str = AxisDirection.DECREASING,
     output_type: DataTypeLike | None = None,
     out: tuple[T, T] | None = None,
     device: str | Device | None = None,
@@ -5866,9 +5866,9 @@ def top_k1(
 def top_k1(
     input: T,
     *,
-    axis: int,
+    axis: int | None = None,
     k: int,
-    axis_direction: AxisDirection | str,
+    axis_direction: AxisDirection | str = AxisDirection.DECREASING,
     output_type: DataTypeLike | None = None,
     out: tuple[T, T] | None = None,
     device: str | Device | None = None,
@@ -5885,7 +5885,7 @@ def top_k1(
     Args:
         input: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 5_0; 1
             to 8 dimensions (4 below 3_1). Any sizes.
-        axis: Axis of the sequences; Axis < InputTensor.DimensionCount.
+        axis: Axis of the sequences; Axis < InputTensor.DimensionCount. When None, the last axis.
         k: Number of elements kept; > 0 and at most InputTensor.Sizes[Axis].
         axis_direction: DML_AXIS_DIRECTION_INCREASING: K smallest, ascending; DML_AXIS_DIRECTION_DECREASING: K
             largest, descending (then identical to TOP_K).

@@ -216,7 +216,7 @@ def _docstring(operator: Operator) -> Iterator[str]:
         yield wrap(f"{field.argument_name}: {tensor_line(operator, field)}", "        ", "    ")
     for field in operator.attributes:
         default = rank_default(operator, field)
-        each = "" if default is None else f" When None, {default} for each dimension."
+        each = "" if default is None else f" When None, {default}."
         yield wrap(f"{field.python_name}: {meaning(field)}{each}", "        ", "    ")
     for output in optional_outputs(operator):
         yield f"        {output.argument_name}: Whether this output is returned too."
