@@ -194,6 +194,9 @@ def written_of(name: str, wanted: frozenset[str], out: Any) -> tuple[Any, ...] |
     if facts.outputs[0].is_array:
         if not given:
             raise InvalidArgument(f"{facts.function_name}.out: {_kind(out)}; a tuple of arrays is needed")
+        for number, array in enumerate(given):
+            if array is None:
+                raise InvalidArgument(f"{facts.function_name}.out[{number}]: None; an array is needed")
         return given
     names = ", ".join(output.argument_name for output in facts.outputs)
     if given is None or len(given) != len(facts.outputs):

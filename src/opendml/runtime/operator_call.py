@@ -88,10 +88,7 @@ def desc_of_call(
         field.python_name: each for field, each in zip(facts.inputs, inputs, strict=True)
     }
     for field, value in zip(facts.attributes, attributes, strict=True):
-        tensor = values[facts.field(field.axis_of).python_name] if field.axis_of else None
-        if isinstance(tensor, tuple):
-            tensor = tensor[0]
-        values[field.python_name] = value if tensor is None else _axes(facts, field, value, tensor)
+        values[field.python_name] = _axes(facts, field, value, values) if field.axis_of else value
     desc = with_rank_defaults(descs.desc_class(name)(**values))
     validate_call(desc, feature_level, None, cast)
     desc = with_outputs(desc, told)
@@ -99,20 +96,26 @@ def desc_of_call(
     return desc
 
 
-def _axes(facts: Operator, field: Field, value: Any, tensor: TensorDesc) -> Any:
-    """An axis, or several, of a tensor, with the negative ones counted from the end.
+def _axes(facts: Operator, field: Field, value: Any, inputs: Mapping[str, Any]) -> Any:
+    """An axis, or several, of a tensor, with the negative ones counted from the end. An output, as of JOIN, has
+    as many dimensions as the first input.
 
     Raises:
         InvalidArgument: a negative one before the first dimension.
     """
+    of = facts.field(field.axis_of or "")
+    of = of if of.python_name in inputs else facts.inputs[0]
+    tensor = inputs[of.python_name]
+    tensor = tensor[0] if isinstance(tensor, tuple) else tensor
+    if tensor is None:
+        return value
     value, rank = as_tuple(as_plain(value)), len(tensor.sizes)
     axes = value if isinstance(value, tuple) else (value,)
     for axis in axes:
         if type(axis) is int and axis < -rank:
-            input = facts.field(field.axis_of or "").argument_name
             raise InvalidArgument(
                 f"{facts.function_name}.{field.python_name}: {shown(axis)}; "
-                f"{input} has {dimensions(rank)}: {-rank} to {rank - 1}"
+                f"{of.argument_name} has {dimensions(rank)}: {-rank} to {rank - 1}"
             )
     counted = tuple([axis + rank if type(axis) is int and axis < 0 else axis for axis in axes])
     return counted if axes is value else counted[0]
