@@ -1,5 +1,5 @@
-"""Small definitions of operators with several outputs or lists of tensors, in place of the real ones: they show
-that such calls are made right, whatever the operators compute."""
+"""Small definitions of operators with several outputs or lists of tensors, in place of the real ones: they
+show that such calls are made right, whatever the operators compute."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Calls with several outputs, with lists of tensors, and with sizes that the call says: on arrays, and as nodes of
-graphs."""
+"""Calls with several outputs, with lists of tensors, and with sizes that the call says: on arrays, and as
+nodes of graphs."""
 
 from __future__ import annotations
 
@@ -261,11 +261,11 @@ def test_outputs_are_written_where_the_call_says() -> None:
         assert result[1] is index
         np.testing.assert_array_equal(value, x)
         np.testing.assert_array_equal(index, [[0, 1, 2]] * 2)
-    out = values(2, 1), values(2, 1)
-    parts = dml.split(x[:, :2], axis=1, out=out)
-    assert parts[0] is out[0]
-    assert parts[1] is out[1]
-    np.testing.assert_array_equal(out[1], x[:, 1:2])
+    given = values(2, 1), values(2, 1)
+    parts = dml.split(x[:, :2], axis=1, out=given)
+    assert parts[0] is given[0]
+    assert parts[1] is given[1]
+    np.testing.assert_array_equal(given[1], x[:, 1:2])
 
 
 VALUE, INDEX = np.zeros(3, np.float32), np.zeros(3, np.uint32)

@@ -120,7 +120,7 @@ def grouped(values: Sequence[T], lengths: Sequence[tuple[int, int]]) -> list[T |
     """Values of tensors in a row by field, those of a list as a tuple."""
     result: list[T | tuple[T, ...]] = list(values)
     for position, length in lengths:
-        result[position : position + length] = [tuple(values[position : position + length])]  # type: ignore[list-item]
+        result[position : position + length] = [tuple(values[position : position + length])]
     return result
 
 
