@@ -25,6 +25,7 @@ from opendml.runtime.host_array import (
     layout_of_array,
     memory_of,
     reject_truth_values,
+    require_aligned,
 )
 from opendml.runtime.in_place import Placing
 from opendml.runtime.operator_call import (
@@ -167,7 +168,7 @@ class _Plan:
             and ((self.placing.is_over_itself and out is tensors[0]) or self.placing.is_sound(addresses))
         ):
             self._check(tensors, (out,))
-        self._dispatch(addresses, tensors, (result,))
+        self._dispatch(addresses)
         return result
 
     def run_several(
@@ -180,22 +181,20 @@ class _Plan:
             addresses.append(address_of(result))
             if outs is not None and not (result.flags.writeable and placing.is_sound(addresses)):
                 self._check(tensors, outs)
-        self._dispatch(addresses, tensors, results)
+        self._dispatch(addresses)
         return results
 
-    def _dispatch(
-        self, addresses: list[int], tensors: tuple[Array | None, ...], results: tuple[Array, ...]
-    ) -> None:
+    def _dispatch(self, addresses: list[int]) -> None:
         if self.is_running:
             # A call by the handler of a signal that came within this one.
-            _Plan(self.call, self.program, self.device)._dispatch(addresses, tensors, results)
+            _Plan(self.call, self.program, self.device)._dispatch(addresses)
             return
-        bind = self.instance.bind
+        bind, misaligned = self.instance.bind, self.misaligned
         self.is_running = True
         try:
             for number, address in enumerate(addresses):
-                if address & self.misaligned:
-                    self._reject_misaligned(tensors, results)
+                if address & misaligned:
+                    self._reject_misaligned(addresses)
                 bind(number, address)
             if self.scratch_bytes:
                 self._dispatch_with_scratch()
@@ -225,11 +224,15 @@ class _Plan:
         ]
         check_outputs(call.function, inputs, outputs, in_place_arguments(call.name))
 
-    def _reject_misaligned(self, tensors: tuple[Array | None, ...], results: tuple[Array, ...]) -> None:
-        labels = (*self.call.labels, *self.call.out_labels(len(results)))
-        for label, array in zip(labels, (*tensors, *results), strict=True):
-            if array is not None:
-                data_type_of(array, label)
+    def _reject_misaligned(self, addresses: list[int]) -> None:
+        call, outputs = self.call, self.program.outputs
+        labels = [
+            label for label, tensor in zip(call.labels, call.tensors, strict=True) if tensor is not None
+        ]
+        labels += call.out_labels(len(outputs))
+        layouts = (*self.program.inputs, *outputs)
+        for label, layout, address in zip(labels, layouts, addresses, strict=True):
+            require_aligned(address, layout.type, label)
 
 
 _plans: Plans[_Plan] = Plans()

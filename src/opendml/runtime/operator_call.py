@@ -97,8 +97,8 @@ def desc_of_call(
 
 
 def _axes(facts: Operator, field: Field, value: Any, inputs: Mapping[str, Any]) -> Any:
-    """An axis, or several, of a tensor, with the negative ones counted from the end. An output, as of JOIN, has
-    as many dimensions as the first input.
+    """An axis, or several, of a tensor, with the negative ones counted from the end. An output, as of
+    JOIN, has as many dimensions as the first input.
 
     Raises:
         InvalidArgument: a negative one before the first dimension.
