@@ -3,6 +3,7 @@ nodes of graphs."""
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import pickle
 import re
@@ -18,6 +19,7 @@ from opendml import FLOAT32, Device, InvalidArgument
 from opendml.outputs import MaxPooling2Outputs, RnnOutputs, TopK1Outputs
 from opendml.runtime.host_array import Array
 from tests.runtime import several
+from tests.runtime.test_odd_arguments import ODD
 
 Floats = npt.NDArray[np.float32]
 KINDS = ["cpu", "reference"]
@@ -372,6 +374,36 @@ def test_arrays_of_other_libraries_come_back_as_theirs() -> None:
     assert result.output_value is out[0]
     assert torch.equal(out[1], index)
     assert torch.equal(out[0], x)
+
+
+# Odd arguments
+
+X4 = values(1, 1, 2, 2)
+CALLS: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "split": ([X4], {"axis": 3, "sizes": [1, 1], "out": None}),
+    "join": ([[X4, X4]], {"axis": 3, "out": None}),
+    "top_k1": ([X4], {"k": 2, "axis": None, "output_type": None, "out": None}),
+    "max_pooling2": ([X4], {"window_size": [1, 1], "sizes": None, "output_indices": True, "out": None}),
+    "dequantize": ([X4.astype("i1"), [X4]], {"quantization_type": "SCALE", "out": None}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_raise_errors_of_their_own(name: str) -> None:
+    inputs, keywords = CALLS[name]
+    graph = dml.Graph()
+    a = graph.input("a", FLOAT32, X4.shape)
+    function = getattr(dml, name)
+    function(*inputs, **keywords)
+    for odd in ODD:
+        for wrong in (odd, [odd], [X4, odd], (odd, odd), [a, odd]):
+            for position in range(len(inputs)):
+                given = [*inputs[:position], wrong, *inputs[position + 1 :]]
+                with contextlib.suppress(dml.Error):
+                    function(*given, **keywords)
+            for keyword in keywords:
+                with contextlib.suppress(dml.Error):
+                    function(*inputs, **keywords | {keyword: wrong})
 
 
 # Graphs
