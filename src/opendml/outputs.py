@@ -1,6 +1,6 @@
 """What the immediate functions of operators with several outputs return: named tuples of arrays.
 
-Generated from opendml/spec/data by `python -m opendml.spec.generate`: change the data instead.
+Generated from opendml/spec/data by `python -m tools.generate`: change the data instead.
 """
 
 from __future__ import annotations

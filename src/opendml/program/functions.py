@@ -17,13 +17,12 @@ from opendml.program.node import (
     bitcast,
     constant,
     convert,
-    padded,
-    part,
     position,
     reduction,
     scan,
 )
 from opendml.program.scalar_type import ScalarType
+from opendml.program.view import padded, sliced
 
 
 def maximum(a: Node | Number, b: Node | Number) -> Node:
@@ -318,7 +317,7 @@ def window_sum(x: Node, axis: int, before: int, after: int) -> Node:
     size = x.sizes[axis]
     before, after = min(before, size - 1), min(after, size - 1)
     margins = [[margin if each == axis else 0 for each in range(len(x.sizes))] for margin in (before, after)]
-    return _sum_of_following(padded(x, *margins), axis, before + after + 1, size)
+    return _sum_of_following(padded(x, margins[0], margins[1]), axis, before + after + 1, size)
 
 
 _FOLLOWING = 32
@@ -331,7 +330,7 @@ def _sum_of_following(x: Node, axis: int, count: int, size: int, apart: int = 1)
 
     def following(number: int) -> Node:
         sizes = [size if each == axis else full for each, full in enumerate(x.sizes)]
-        return part(x, [number * apart if each == axis else 0 for each in range(len(sizes))], sizes)
+        return sliced(x, [number * apart if each == axis else 0 for each in range(len(sizes))], sizes)
 
     if count <= _FOLLOWING:
         return reduce(operator.add, map(following, range(count)))

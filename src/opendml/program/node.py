@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from opendml.program.scalar_type import ScalarType
@@ -18,12 +19,14 @@ class Operation(Enum):
     """The closed set of primitives."""
 
     SOURCE = auto()
-    """An input of the program or kernel; `attribute` is its index."""
+    """An input of the program or kernel; `attribute` is its index. In kernels it may have operands: a truth
+    value, without which nothing is read and the value is 0, then an INT64 of bytes by which each element lies
+    further on."""
     CONSTANT = auto()
     """A number; `attribute` is its value."""
     INDEX = auto()
-    """i . `attribute` at the index i: with the strides of a packed tensor, the number of the
-    element."""
+    """`attribute[0]` + i . `attribute[1:]` at the index i, wrapped in its type: with the strides of a packed
+    tensor, the number of the element. Without dimensions, an integer that code does not depend on."""
 
     ADD = auto()
     SUBTRACT = auto()
@@ -120,10 +123,17 @@ class Operation(Enum):
     element itself is left out, and whether to count from the last element down."""
     RUNNING_PRODUCT = auto()
 
-    PADDED = auto()
-    """The operand with zeros around it; `attribute`: how many before it along each dimension."""
-    PART = auto()
-    """The elements of the operand from the index `attribute` on, as many as the sizes say."""
+    CONTRACTION = auto()
+    """The sum of the products of two operands of its type over the axes in `attribute`, which keep the size
+    1: of floats in FLOAT32, of integers wrapping. The operands broadcast."""
+
+    VIEW = auto()
+    """Elements of the first operand, at the indices that the `View` in `attribute` says. A second operand is
+    true where there is one; elsewhere the value is 0. Further ones are indices to add."""
+    RESHAPE = auto()
+    """The elements of the operand in row-major order, in other sizes."""
+    JOIN = auto()
+    """The operands one after the other along the axis `attribute`."""
 
 
 COMPARISONS = frozenset({Operation.LESS, Operation.LESS_EQUAL, Operation.EQUAL})
@@ -137,6 +147,7 @@ REDUCTIONS = SEARCHES | {
     Operation.PRODUCT,
     Operation.LEAST,
     Operation.GREATEST,
+    Operation.CONTRACTION,
 }
 SCANS = frozenset({Operation.RUNNING_SUM, Operation.RUNNING_PRODUCT})
 FUNCTIONS = frozenset(
@@ -165,7 +176,18 @@ FUNCTIONS = frozenset(
     }
 )
 
-Attribute = int | float | tuple[int, ...] | None
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Which element of a tensor a VIEW has at the index i: along dimension d the one at offsets[d] +
+    steps[d] . i, plus the value of an index operand if d is in `indexed`."""
+
+    offsets: tuple[int, ...]
+    steps: tuple[tuple[int, ...], ...]
+    indexed: tuple[int, ...] = ()
+
+
+Attribute = int | float | tuple[int, ...] | View | None
 Number = int | float
 
 
@@ -235,9 +257,9 @@ class Node:
         return apply(Operation.LESS_EQUAL, other, self)
 
 
-def source(index: int, type: ScalarType, sizes: Sequence[int] = ()) -> Node:
-    """The `index`-th input."""
-    return Node(Operation.SOURCE, type, tuple(sizes), attribute=index)
+def source(index: int, type: ScalarType, sizes: Sequence[int] = (), operands: Sequence[Node] = ()) -> Node:
+    """The `index`-th input; in a kernel perhaps guarded."""
+    return Node(Operation.SOURCE, type, tuple(sizes), tuple(operands), index)
 
 
 def constant(value: Number, type: ScalarType) -> Node:
@@ -266,10 +288,16 @@ def bitcast(value: Node, type: ScalarType) -> Node:
     return value if value.type is type else Node(Operation.BITCAST, type, value.sizes, (value,))
 
 
+def index(type: ScalarType, sizes: Sequence[int], offset: int, strides: Sequence[int]) -> Node:
+    """offset + i . strides at each index i of a tensor, wrapped in an integer type."""
+    moving = [stride if size > 1 else 0 for size, stride in zip(sizes, strides, strict=True)]
+    return Node(Operation.INDEX, type, tuple(sizes), attribute=(offset, *moving))
+
+
 def element_number(sizes: Sequence[int]) -> Node:
     """The number of each element of a tensor in row-major order, as INT64."""
-    strides = tuple(math.prod(sizes[dimension + 1 :]) for dimension in range(len(sizes)))
-    return Node(Operation.INDEX, ScalarType.INT64, tuple(sizes), attribute=strides)
+    strides = [math.prod(sizes[dimension + 1 :]) for dimension in range(len(sizes))]
+    return index(ScalarType.INT64, sizes, 0, strides)
 
 
 def reduction(operation: Operation, value: Node, axes: Iterable[int]) -> Node:
@@ -277,11 +305,21 @@ def reduction(operation: Operation, value: Node, axes: Iterable[int]) -> Node:
     reduced = tuple(sorted(axes))
     sizes = tuple(1 if axis in reduced else size for axis, size in enumerate(value.sizes))
     if operation in SEARCHES:
-        index = position(value.sizes, reduced)
-        return Node(operation, index.type, sizes, (value, index), reduced)
+        places = position(value.sizes, reduced)
+        return Node(operation, places.type, sizes, (value, places), reduced)
     keeps_type = operation in (Operation.LEAST, Operation.GREATEST) or not value.type.is_float
     type = value.type if keeps_type else ScalarType.FLOAT64
     return Node(operation, type, sizes, (value,), reduced)
+
+
+def contraction(a: Node, b: Node, axes: Iterable[int]) -> Node:
+    """The sum of a * b over `axes`, which keep the size 1; both are FLOAT32, or integers of one type."""
+    domain = broadcast([a.sizes, b.sizes])
+    reduced = tuple(sorted(axis for axis in axes if domain[axis] > 1))
+    if not reduced:
+        return a * b
+    sizes = tuple(1 if axis in reduced else size for axis, size in enumerate(domain))
+    return Node(Operation.CONTRACTION, a.type, sizes, (a, b), reduced)
 
 
 def position(sizes: Sequence[int], axes: Sequence[int]) -> Node:
@@ -289,18 +327,7 @@ def position(sizes: Sequence[int], axes: Sequence[int]) -> Node:
     counted = [size if axis in axes else 1 for axis, size in enumerate(sizes)]
     strides = [math.prod(counted[axis + 1 :]) if size > 1 else 0 for axis, size in enumerate(counted)]
     type = ScalarType.INT32 if math.prod(counted) <= 2**31 else ScalarType.INT64
-    return Node(Operation.INDEX, type, tuple(sizes), attribute=tuple(strides))
-
-
-def padded(value: Node, before: Sequence[int], after: Sequence[int]) -> Node:
-    """`value` with zeros before and after it along each dimension."""
-    sizes = tuple(size + a + b for size, a, b in zip(value.sizes, before, after, strict=True))
-    return Node(Operation.PADDED, value.type, sizes, (value,), tuple(before))
-
-
-def part(value: Node, first: Sequence[int], sizes: Sequence[int]) -> Node:
-    """The elements of `value` from the index `first` on."""
-    return Node(Operation.PART, value.type, tuple(sizes), (value,), tuple(first))
+    return index(type, sizes, 0, strides)
 
 
 def scan(operation: Operation, value: Node, axis: int, exclusive: bool, reverse: bool) -> Node:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml.program.node import REDUCTIONS, SCANS, SEARCHES, Node, Operation, ordered
+from opendml.program.node import REDUCTIONS, SCANS, SEARCHES, Node, Operation, View, ordered
 from opendml.program.scalar_type import ScalarType
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -38,15 +38,16 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
         case Operation.CONSTANT:
             return np.asarray(node.attribute, _numpy_type(node.type))
         case Operation.INDEX if isinstance(node.attribute, tuple):
-            indices = np.indices(node.sizes, np.int64, sparse=True)
-            return np.asarray(sum(index * step for index, step in zip(indices, node.attribute, strict=True)))
-        case Operation.PADDED if isinstance(node.attribute, tuple):
-            widths = zip(node.sizes, operands[0].shape, node.attribute, strict=True)
-            margins = [(before, size - inner - before) for size, inner, before in widths]
-            return np.pad(operands[0], margins)
-        case Operation.PART if isinstance(node.attribute, tuple):
-            ranges = zip(node.attribute, node.sizes, strict=True)
-            return np.asarray(operands[0][tuple(slice(first, first + size) for first, size in ranges)])
+            return converted(_affine(node.attribute[0], node.attribute[1:], node.sizes), node.type)
+        case Operation.VIEW if isinstance(node.attribute, View):
+            return _view(node.attribute, node.sizes, *operands)
+        case Operation.RESHAPE:
+            return np.broadcast_to(operands[0], node.operands[0].sizes).reshape(node.sizes)
+        case Operation.JOIN if isinstance(node.attribute, int):
+            whole = [np.broadcast_to(a, b.sizes) for a, b in zip(operands, node.operands, strict=True)]
+            return np.concatenate(whole, axis=node.attribute)
+        case Operation.CONTRACTION if isinstance(node.attribute, tuple):
+            return _contraction(operands[0], operands[1], node.attribute)
         case Operation.CONVERT:
             return _wide(operands[0], node.type)
         case Operation.MEAN if isinstance(node.attribute, tuple):
@@ -54,7 +55,7 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
         case Operation.VARIANCE if isinstance(node.attribute, tuple):
             return np.asarray(operands[0].var(axis=node.attribute, keepdims=True))
         case operation if operation in SEARCHES and isinstance(node.attribute, tuple):
-            return _found(operation, operands[0], node.attribute).astype(node.type.numpy)
+            return _found(operation, operands[0], operands[1], node.attribute)
         case operation if operation in SCANS and isinstance(node.attribute, tuple):
             return _running(operation, operands[0], *node.attribute)
         case operation if operation in REDUCTIONS:
@@ -78,17 +79,45 @@ def converted(value: Array, type: ScalarType) -> Array:
     )
 
 
-def _found(operation: Operation, x: Array, axes: tuple[int, ...]) -> Array:
-    """The index of an extreme element over the axes. NumPy's own functions take the first, and NaN before
-    all."""
-    rows = np.moveaxis(x, axes, range(x.ndim - len(axes), x.ndim))
-    rows = rows.reshape(*rows.shape[: x.ndim - len(axes)], -1)
-    last = operation in (Operation.LAST_LEAST, Operation.LAST_GREATEST)
+def _affine(offset: int, strides: Sequence[int], sizes: Sequence[int]) -> Array:
+    """offset + i . strides at every index i."""
+    indices = np.indices(sizes, np.int64, sparse=True)
+    return np.asarray(sum((i * step for i, step in zip(indices, strides, strict=True)), np.int64(offset)))
+
+
+def _view(view: View, sizes: Sequence[int], value: Array, *others: Array) -> Array:
+    places = [_affine(offset, steps, sizes) for offset, steps in zip(view.offsets, view.steps, strict=True)]
+    for dimension, index in zip(view.indexed, others[1:], strict=True):
+        places[dimension] = places[dimension] + index
+    if not others:
+        return np.asarray(value[tuple(places)])
+    inside = others[0]
+    # What is outside is read at the index 0 and replaced.
+    elements = value[tuple(np.where(inside, place, 0) for place in places)]
+    return np.where(inside, elements, np.zeros_like(elements))
+
+
+def _contraction(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
+    """The sum of a * b over the axes; dimensions of one operand alone are those of products of matrices."""
+    letters = list(range(max(a.ndim, b.ndim)))
+    terms: list[Any] = []
+    for value in (a, b):
+        own = [axis for axis in letters if value.shape[axis] > 1]
+        terms += [value.reshape([value.shape[axis] for axis in own]), own]
+    kept = [axis for axis in letters if axis not in axes and max(a.shape[axis], b.shape[axis]) > 1]
+    sizes = [1 if axis in axes else max(a.shape[axis], b.shape[axis]) for axis in letters]
+    return np.asarray(np.einsum(*terms, kept, optimize=True).reshape(sizes)).astype(a.dtype)
+
+
+def _found(operation: Operation, x: Array, positions: Array, axes: tuple[int, ...]) -> Array:
+    """The position of an extreme element over the axes: of equal ones, NaN among them, the first or last."""
     greatest = operation in (Operation.FIRST_GREATEST, Operation.LAST_GREATEST)
-    if last:
-        rows = rows[..., ::-1]
-    index = rows.argmax(axis=-1) if greatest else rows.argmin(axis=-1)
-    return np.expand_dims(rows.shape[-1] - 1 - index if last else index, axes)
+    last = operation in (Operation.LAST_LEAST, Operation.LAST_GREATEST)
+    extreme = (np.max if greatest else np.min)(x, axis=axes, keepdims=True)
+    is_extreme = (x == extreme) | (np.isnan(x) & np.isnan(extreme))
+    limits = np.iinfo(positions.dtype)
+    candidates = np.where(is_extreme, positions, limits.min if last else limits.max)
+    return np.asarray((np.max if last else np.min)(candidates, axis=axes, keepdims=True))
 
 
 def _running(operation: Operation, x: Array, axis: int, exclusive: int, reverse: int) -> Array:

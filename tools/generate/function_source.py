@@ -7,20 +7,21 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from opendml.spec.facts import accuracy_facts
-from opendml.spec.generate.desc_source import argument_type, default_source, import_line
-from opendml.spec.generate.output_source import (
+from opendml.spec.naming import camel_case
+from opendml.spec.outputs import has_usual_sizes, output_arguments
+from opendml.spec.rank_defaults import rank_default
+from opendml.spec.schema import Field, Operator, operators
+from opendml.spec.wording import meaning
+from tools.generate.desc_source import argument_type, default_source, import_line
+from tools.generate.output_source import (
     class_name,
     has_class,
     has_plain_result,
     may_be_absent,
     optional_outputs,
 )
-from opendml.spec.generate.prose import docstring_head, meaning, tensor_line
-from opendml.spec.generate.text import WIDTH, call_lines, header, wrap
-from opendml.spec.naming import camel_case
-from opendml.spec.outputs import has_usual_sizes, output_arguments
-from opendml.spec.rank_defaults import rank_default
-from opendml.spec.schema import Field, Operator, operators
+from tools.generate.prose import docstring_head, tensor_line
+from tools.generate.text import WIDTH, call_lines, header, wrap
 
 _HEAD = """
 from collections.abc import Sequence

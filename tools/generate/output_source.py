@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from opendml.spec.generate.text import header
 from opendml.spec.schema import Field, Operator, operators
+from tools.generate.text import header
 
 _HEAD = """
 from typing import Generic, NamedTuple, TypeVar
