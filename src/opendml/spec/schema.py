@@ -99,6 +99,11 @@ class Field:
         return self.kind != "ATTRIBUTE"
 
     @property
+    def is_array(self) -> bool:
+        """An array of tensors."""
+        return self.type == "TENSOR_DESC_ARRAY"
+
+    @property
     def is_count(self) -> bool:
         """A length of arrays, which the desc classes derive."""
         return bool(self.count_of)
@@ -195,6 +200,11 @@ class Operator:
     def tensors(self) -> tuple[Field, ...]:
         """The tensor fields, inputs and outputs, in DirectML's order."""
         return tuple(field for field in self.fields if field.is_tensor)
+
+    @cached_property
+    def inputs(self) -> tuple[Field, ...]:
+        """The input tensors, in DirectML's order."""
+        return tuple(field for field in self.tensors if field.kind == "INPUT_TENSOR")
 
     @cached_property
     def outputs(self) -> tuple[Field, ...]:
