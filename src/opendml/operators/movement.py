@@ -163,9 +163,9 @@ def diagonal_matrix1(
     least, most = sorted((diagonal_fill_begin, diagonal_fill_end))
     within = apply(Operation.AND, diagonal >= least, diagonal < most)
     fill, rest = constant(number_in(value, type), type), constant(0, type) if x is None else x
-    return (
-        select(within, fill, rest) if diagonal_fill_begin <= diagonal_fill_end else select(within, rest, fill)
-    )
+    if diagonal_fill_begin > diagonal_fill_end:
+        fill, rest = rest, fill
+    return select(within, fill, rest)
 
 
 def _diagonal(sizes: Sequence[int]) -> Node:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
 
 import numpy as np
 
@@ -271,6 +270,8 @@ def _least(type: ScalarType) -> Number:
 
 def _product(factors: Sequence[Node | Number]) -> Node | Number:
     """The product: that of the numbers, times each node."""
-    number = math.prod(factor for factor in factors if not isinstance(factor, Node))
-    nodes = [factor for factor in factors if isinstance(factor, Node)]
-    return reduce(partial(apply, Operation.MULTIPLY), nodes, number)
+    result: Node | Number = math.prod(factor for factor in factors if not isinstance(factor, Node))
+    for factor in factors:
+        if isinstance(factor, Node):
+            result = factor * result
+    return result

@@ -19,6 +19,7 @@ from opendml.spec.operator_desc import Size2D
 from opendml.spec.tensor_desc import TensorDesc
 
 _CENTER = 0.5
+"""Of a pixel, from its edge."""
 
 
 @defines("UPSAMPLE_2D", output=True)
@@ -87,8 +88,9 @@ def resample2(
     """x at InputX = (OutputX - OutputPixelOffset) / Scale - InputPixelOffset along each dimension: rounded
     down (DECREASING) or up, or the mean of the elements around it, weighted by their nearness
 
-    Coordinates are computed in float32, each step rounded, so that a scale of 1 / 3 meets the elements that it
-    is meant to meet, as in ONNX Runtime. Indices beyond an end are that end. Means of integers are truncated.
+    Coordinates are computed in float32, each step rounded, so that a scale of 1 / 3 meets the elements that
+    it is meant to meet, as in ONNX Runtime. Indices beyond an end are that end. Means of integers are
+    truncated.
     """
     is_linear = interpolation_mode is InterpolationMode.LINEAR
     direction = None if is_linear else rounding_direction
@@ -144,7 +146,7 @@ def _regular(
         return None
     if step.denominator == 1:
         last = start + int(step) * (count - 1)
-        return (start, int(step), 1) if 0 <= start and last < size else None
+        return (start, int(step), 1) if start >= 0 and last < size else None
     # The elements of one block have coordinates from the first to that of the block's last.
     copies = step.denominator
     span = (copies - 1) * step
