@@ -19,7 +19,7 @@ from .peer import DEVICES, Random, exact, examples, seeds
 NEAREST, LINEAR = InterpolationMode.NEAREST_NEIGHBOR, InterpolationMode.LINEAR
 UP, DOWN = AxisDirection.INCREASING, AxisDirection.DECREASING
 
-# ONNX's names for the rounding, and how ONNX Runtime says them to DirectML: a shift of the input and a direction.
+# ONNX's names for the rounding; how ONNX Runtime says them to DirectML: a shift of the input, a direction.
 ROUNDINGS = {
     "round_prefer_floor": (0.5, UP),
     "round_prefer_ceil": (-0.5, DOWN),
