@@ -15,7 +15,7 @@ from llvmlite import ir
 
 from opendml.program.node import SEARCHES, Node, Operation, ordered, reduction
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat
+from opendml.targets.cpu.values import intrinsic, llvm_type, number, overloaded, splat
 
 F64 = ScalarType.FLOAT64
 _I32 = ir.IntType(32)
@@ -160,6 +160,31 @@ class Total(Accumulation):
         return {id(node): state[0] for node in self.nodes}
 
 
+class SumOfProducts(Accumulation):
+    """The sum of the products of two operands: of floats fused, in their type, of integers wrapping."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        super().__init__(nodes)
+        self._type = nodes[0].type
+        self.parts = (self._type,)
+
+    def start(self, builder: ir.IRBuilder, lanes: int, first: State) -> State:
+        return [number(self._type, lanes, 0)]
+
+    def add(self, builder: ir.IRBuilder, lanes: int, state: State, element: State, in_order: bool) -> State:
+        if self._type.is_float:
+            return [overloaded(builder, "fma", self._type, lanes, [*element, *state])]
+        return [builder.add(builder.mul(*element), state[0])]
+
+    def merge(self, builder: ir.IRBuilder, lanes: int, left: State, right: State) -> State:
+        return [(builder.fadd if self._type.is_float else builder.add)(left[0], right[0])]
+
+    def results(
+        self, builder: ir.IRBuilder, lanes: int, state: State, count: ir.Value
+    ) -> dict[int, ir.Value]:
+        return {id(node): state[0] for node in self.nodes}
+
+
 class Extreme(Accumulation):
     """The least or the greatest element; NaN if one is."""
 
@@ -284,6 +309,7 @@ _KINDS: dict[Operation, type[Accumulation]] = {
     Operation.PRODUCT: Total,
     Operation.RUNNING_SUM: Total,
     Operation.RUNNING_PRODUCT: Total,
+    Operation.CONTRACTION: SumOfProducts,
     Operation.LEAST: Extreme,
     Operation.GREATEST: Extreme,
     **dict.fromkeys(SEARCHES, Search),

@@ -1,0 +1,84 @@
+"""Kernels made by hand over NumPy arrays, and their launches run one by one, without the rest of the CPU
+target."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from opendml.compiler.kernel import Access, Kernel
+from opendml.program.node import Node, contraction, convert, source
+from opendml.program.scalar_type import ScalarType
+from opendml.runtime.host_array import Array
+from opendml.targets.cpu.engine import kernel_code
+from opendml.targets.cpu.launch import Launch
+from opendml.targets.cpu.pattern import Parameters
+
+Operand = Callable[[Node], Node]
+"""What a kernel makes of an array before it multiplies it."""
+Epilogue = Callable[..., Sequence[Node]]
+"""The values that a kernel stores, from the sums of products and its further loads."""
+
+
+def access(buffer: int, view: Array) -> Access:
+    """The access to a view of an array, which is bound at its first element."""
+    type = ScalarType[view.dtype.name.upper()]
+    strides = [0 if size == 1 else stride for size, stride in zip(view.shape, view.strides, strict=True)]
+    return Access(buffer, type, 0, tuple(strides))
+
+
+def as_float(value: Node) -> Node:
+    """Narrow floats as FLOAT32, everything else as it is."""
+    return convert(value, ScalarType.FLOAT32) if value.type is ScalarType.FLOAT16 else value
+
+
+def only(total: Node, *further: Node) -> Sequence[Node]:
+    """The epilogue that is none."""
+    return [total]
+
+
+def contraction_kernel(
+    a: Array,
+    b: Array,
+    axes: tuple[int, ...],
+    outputs: Sequence[Array],
+    further: Sequence[Array] = (),
+    epilogue: Epilogue = only,
+    operand: Operand = as_float,
+) -> Kernel:
+    """The kernel of `epilogue` of the sum of a * b over `axes`. All arrays have as many dimensions as the
+    domain; those that do not vary along one have the size 1 there. Buffers are numbered in order: a, b, those
+    of `further`, the outputs."""
+    domain = np.broadcast_shapes(a.shape, b.shape)
+    arrays = [a, b, *further]
+    loads = tuple(access(number, array) for number, array in enumerate(arrays))
+    stores = tuple(access(len(arrays) + number, array) for number, array in enumerate(outputs))
+    sources = [
+        source(number, load.type, array.shape)
+        for number, (load, array) in enumerate(zip(loads, arrays, strict=True))
+    ]
+    total = contraction(operand(sources[0]), operand(sources[1]), axes)
+    return Kernel(domain, axes, loads, stores, tuple(epilogue(total, *sources[2:])))
+
+
+def run_launches(launches: Sequence[Launch], arrays: Sequence[Array], at_once: int | None = None) -> None:
+    """Runs launches over arrays, so many items per call (None: all), every call in a room of its own."""
+    partial_bytes = max(launch.partial_bytes for launch in launches)
+    arena = np.full(partial_bytes + 64, 0xFF, np.uint8)
+    first = -arena.ctypes.data % 64
+    table = (ctypes.c_void_p * (len(arrays) + 1))()
+    table[:] = [*(array.ctypes.data for array in arrays), arena.ctypes.data + first]
+    call_type = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, *[ctypes.c_void_p] * 3)
+    for launch in launches:
+        code = kernel_code(launch.pattern)
+        words = np.array(launch.parameters, np.int64)
+        words[Parameters.PARTIAL_BUFFER], words[Parameters.PARTIAL_OFFSET] = len(arrays), 0
+        step = at_once or launch.items
+        for begin in range(launch.first, launch.first + launch.items, step):
+            end = min(begin + step, launch.first + launch.items)
+            # All bits one are NaN: what is read without having been written shows.
+            room = np.full(code.room_bytes + 128, 0xFF, np.uint8)
+            place = room.ctypes.data + -room.ctypes.data % 128
+            call_type(code.address)(begin, end, words.ctypes.data, ctypes.addressof(table), place)
