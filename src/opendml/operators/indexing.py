@@ -18,11 +18,14 @@ def gather(x: Node, indices: Node, *, axis: int, index_dimensions: int, output: 
 
     A negative index counts from the end. One out of range is moved to the nearest end, as in WebNN.
     """
-    last = indices.sizes[len(indices.sizes) - index_dimensions :]
-    sizes = (*x.sizes[:axis], *last, *x.sizes[axis + 1 :])
+    chosen = indices.sizes[len(indices.sizes) - index_dimensions :]
+    # A result without dimensions would be a number; it gets one of size 1.
+    leading = (1, *x.sizes[:axis])
+    sizes = (*leading, *chosen, *x.sizes[axis + 1 :])
     trailing = len(x.sizes) - axis - 1
-    places = reshaped(_within(indices, x.sizes[axis]), (*(1,) * axis, *last, *(1,) * trailing))
-    own = {d: d for d in range(axis)} | {d: d + len(last) - 1 for d in range(axis + 1, len(x.sizes))}
+    places = reshaped(_within(indices, x.sizes[axis]), (*(1,) * len(leading), *chosen, *(1,) * trailing))
+    own = {d: d + 1 for d in range(axis)}
+    own |= {d: d + len(chosen) for d in range(axis + 1, len(x.sizes))}
     return reshaped(gathered(x, sizes, {axis: places}, steps=_steps(x, own, len(sizes))), output.sizes)
 
 
@@ -71,14 +74,14 @@ def gather_nd1(
     indices = reshaped(indices, indices.sizes[rank - indices_dimension_count :])
     batch, length, outer = batch_dimension_count, indices.sizes[-1], len(indices.sizes) - 1
     rest = x.sizes[batch + length :]
-    sizes = (*indices.sizes[:-1], *rest)
+    sizes = (1, *indices.sizes[:-1], *rest)
     places = {}
     for number in range(length):
         column = sliced(indices, (*(0,) * outer, number), (*indices.sizes[:-1], 1))
-        column = reshaped(column, (*indices.sizes[:-1], *(1,) * len(rest)))
+        column = reshaped(column, (1, *indices.sizes[:-1], *(1,) * len(rest)))
         places[batch + number] = _within(column, x.sizes[batch + number])
-    own = {d: d for d in range(batch)}
-    own |= {d: d + outer - batch - length for d in range(batch + length, len(x.sizes))}
+    own = {d: d + 1 for d in range(batch)}
+    own |= {d: d + 1 + outer - batch - length for d in range(batch + length, len(x.sizes))}
     return reshaped(gathered(x, sizes, places, steps=_steps(x, own, len(sizes))), output.sizes)
 
 
