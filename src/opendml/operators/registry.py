@@ -21,12 +21,18 @@ from opendml.spec.schema import operator
 FAMILIES = (
     "activation",
     "bits",
+    "convolution",
     "elementwise",
     "filling",
+    "indexing",
     "logical",
+    "matrix",
+    "movement",
     "normalization",
+    "pooling",
     "quantization",
     "reduction",
+    "resampling",
     "softmax",
 )
 
@@ -137,6 +143,8 @@ def _attributes(desc: OperatorDesc) -> dict[str, Any]:
         value = getattr(desc, field.python_name)
         if field.type == "FLOAT":
             value = _float32(value)
+        elif field.type == "FLOAT_ARRAY":
+            value = tuple(map(_float32, value))
         elif field.type == "SCALE_BIAS" and value is not None:
             value = ScaleBias(_float32(value.scale), _float32(value.bias))
         values[field.python_name] = value
