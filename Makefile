@@ -35,9 +35,9 @@ docs: $(VENV)/ready
 bench: $(VENV)/ready-bench
 	$(BIN)/python -m benchmarks $(ARGUMENTS)
 
-# The desc classes and enumerations, from the facts in src/opendml/spec/data.
+# The desc classes, the enumerations and the immediate functions, from the facts in src/opendml/spec/data.
 generate: $(VENV)/ready
-	$(BIN)/python -m opendml.spec.generate
+	$(BIN)/python -m tools.generate
 
 # constraints.txt: the newest versions that pyproject.toml and PINS allow, as in `make lock PINS="torch==2.13.0"`.
 PINS ?=

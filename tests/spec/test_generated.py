@@ -11,11 +11,11 @@ import pytest
 
 from opendml.spec import descs, enums
 from opendml.spec.facts import enum_facts, operator_facts
-from opendml.spec.generate import __main__ as command
-from opendml.spec.generate.files import PACKAGE, stale_files, write_files
 from opendml.spec.naming import camel_case, snake_case
 from opendml.spec.schema import operators
 from tests.spec.valid_descs import NAMES
+from tools.generate import __main__ as command
+from tools.generate.files import PACKAGE, stale_files, write_files
 
 
 def test_generated_files_are_up_to_date() -> None:
@@ -119,4 +119,3 @@ def test_fields_of_the_facts_are_consistent(operator: str) -> None:
         if "data_type_field" in field:
             assert fields[field["data_type_field"]]["enum"] == "TENSOR_DATA_TYPE"
         assert ("default" in field) == (field.get("default_source") in {"page", "opendml"})
-        assert field["name"] in facts["tensors"] or field["name"] in facts["attributes"]

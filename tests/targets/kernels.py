@@ -54,9 +54,11 @@ def contraction_kernel(
     domain = np.broadcast_shapes(a.shape, b.shape)
     arrays = [a, b, *further]
     loads = tuple(access(number, array) for number, array in enumerate(arrays))
-    types, sizes = [load.type for load in loads], [array.shape for array in arrays]
     stores = tuple(access(len(arrays) + number, array) for number, array in enumerate(outputs))
-    sources = [source(*each) for each in zip(range(len(loads)), types, sizes, strict=True)]
+    sources = [
+        source(number, load.type, array.shape)
+        for number, (load, array) in enumerate(zip(loads, arrays, strict=True))
+    ]
     total = contraction(operand(sources[0]), operand(sources[1]), axes)
     return Kernel(domain, axes, loads, stores, tuple(epilogue(total, *sources[2:])))
 

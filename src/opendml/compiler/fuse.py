@@ -2,29 +2,24 @@
 
 Every output is one kernel that recomputes nothing from memory: element-wise nodes are inlined, and reductions
 over common axes of the kernel's domain stay inside it, also of values that need such reductions themselves:
-the kernel passes over a group once for each. Written to a temporary first are only reductions over another
-domain or other axes, and what would need too many passes or reductions.
+the kernel passes over a group once for each. Views and reshaped tensors are how a kernel reads and writes.
+Written to a temporary first are only reductions over another domain or other axes, what is read through views
+that cannot be moved below it, and what would need too many passes or reductions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from opendml.compiler.homes import collective, home_of
 from opendml.compiler.kernel import Access, Kernel, KernelProgram
 from opendml.compiler.memory import place
-from opendml.program.node import (
-    REDUCTIONS,
-    SCANS,
-    Node,
-    Operation,
-    constant,
-    ordered,
-    part,
-    source,
-    with_operands,
-)
-from opendml.program.program import Layout, Program, packed
+from opendml.compiler.views import moved, split_groups
+from opendml.compiler.windows import unrolled
+from opendml.compiler.write import Place, Writer, parts_of
+from opendml.program.node import Node, Operation, ordered
+from opendml.program.program import Program, packed
 
 MAXIMUM_PASSES = 3
 """Over a group, before its results: those of a softmax of a normalization."""
@@ -35,138 +30,147 @@ MAXIMUM_REDUCTIONS = 16
 
 def fuse(program: Program) -> KernelProgram:
     """The kernels of a program; its table of buffers is the inputs, the outputs, and one arena."""
-    roots, inputs, outputs = program.results, program.inputs, program.outputs
-    cuts = _cuts(roots)
-    temporaries = {id(node): packed(node.type, node.sizes) for node in cuts}
-    computed = [node.operands[0] if node.operation is Operation.PADDED else node for node in [*cuts, *roots]]
-    bodies = [_extract(root, temporaries, _home(root, temporaries)) for root in computed]
-    offsets, arena_bytes = place([_bytes(temporaries[id(node)]) for node in cuts], _lifetimes(cuts, bodies))
+    roots = unrolled(moved(program.results))
+    inputs = [Place(number, 0, layout) for number, layout in enumerate(program.inputs)]
+    outputs = [Place(len(inputs) + number, 0, layout) for number, layout in enumerate(program.outputs)]
+    cuts = _cuts(roots, program)
     arena = len(inputs) + len(outputs)
-    places = {
-        id(node): _Place(arena, offset, temporaries[id(node)])
-        for node, offset in zip(cuts, offsets, strict=True)
-    }
-    targets = [_target(node, places[id(node)]) for node in cuts]
-    targets += [_Place(len(inputs) + index, 0, layout) for index, layout in enumerate(outputs)]
-    kernels = []
-    for node, body, target in zip([*cuts, *roots], bodies, targets, strict=True):
-        if node.operation is Operation.PADDED:
-            zeros = (constant(0, node.type),)
-            kernels.append(Kernel(node.sizes, (), (), (places[id(node)].access(),), zeros))
-        loads = tuple(_access(leaf, places, inputs) for leaf in body.leaves)
-        # A number fills whatever tensor it is stored to.
-        domain = body.home.domain or target.layout.sizes
-        kernels.append(Kernel(domain, body.home.axes, loads, (target.access(),), (body.value,)))
-    return KernelProgram(tuple(kernels), len(inputs), len(outputs), arena_bytes)
+    temporaries = _temporaries(cuts, roots, arena)
+    stores = {id(node): [temporaries[id(node)]] for node in cuts}
+    for root, output in zip(roots, outputs, strict=True):
+        stores.setdefault(id(root), []).append(output)
+    nodes = {id(node): node for node in (*cuts, *roots)}
+    writer = Writer(inputs, temporaries)
+    kernels = [kernel for key, places in stores.items() for kernel in writer.kernels(nodes[key], places)]
+    return _placed(kernels, len(inputs), arena, temporaries.values())
 
 
-def _target(node: Node, place: _Place) -> _Place:
-    """The place within a temporary of the elements that are computed: inside the zeros around a tensor."""
-    if node.operation is not Operation.PADDED:
-        return place
-    return place.part(part(node, _indices(node), node.operands[0].sizes))
+def _temporaries(cuts: Sequence[Node], roots: Sequence[Node], arena: int) -> dict[int, Place]:
+    """The places of temporaries, in buffers of their own with the numbers from `arena` on. A part of a JOIN
+    lies within it, unless it is also read in other sizes."""
+    reshaped = {id(node.operands[0]) for node in ordered(roots) if node.operation is Operation.RESHAPE}
+    places: dict[int, Place] = {}
+    for number, node in enumerate(reversed(cuts)):
+        own = places.setdefault(id(node), Place(arena + number, 0, packed(node.type, node.sizes)))
+        if node.operation is Operation.JOIN:
+            for operand, part in parts_of(node, own):
+                if id(operand) not in reshaped:
+                    places.setdefault(id(operand), part)
+    return {id(node): places[id(node)] for node in cuts}
 
 
-def _access(leaf: Node, places: Mapping[int, _Place], inputs: Sequence[Layout]) -> Access:
-    """A kernel's read of a temporary or an input, or its count of an INDEX."""
-    if id(leaf) in places:
-        return places[id(leaf)].access()
-    if leaf.operation is Operation.PART:
-        whole = leaf.operands[0]
-        place = places.get(id(whole)) or _Place(_index(whole), 0, inputs[_index(whole)])
-        return place.part(leaf).access()
-    if leaf.operation is Operation.INDEX and isinstance(leaf.attribute, tuple):
-        return Access(None, leaf.type, 0, leaf.attribute)
-    index = _index(leaf)
-    return _Place(index, 0, inputs[index]).access()
+def _placed(
+    kernels: Sequence[Kernel], input_count: int, arena: int, temporaries: Collection[Place]
+) -> KernelProgram:
+    """The kernels with all temporaries in one arena."""
+    sizes: dict[int, int] = {}
+    for each in temporaries:
+        sizes[each.buffer] = max(sizes.get(each.buffer, 0), each.offset + each.layout.span[1])
+    steps: dict[int, list[int]] = {buffer: [] for buffer in sizes}
+    for step, kernel in enumerate(kernels):
+        for access in (*kernel.loads, *kernel.stores):
+            if access.buffer in steps:
+                steps[access.buffer].append(step)
+    lifetimes = [(min(steps[buffer]), max(steps[buffer])) for buffer in sizes]
+    offsets, arena_bytes = place(list(sizes.values()), lifetimes)
+    offset_of = dict(zip(sizes, offsets, strict=True))
+
+    def final(access: Access) -> Access:
+        if access.buffer not in offset_of:
+            return access
+        return replace(access, buffer=arena, offset=access.offset + offset_of[access.buffer])
+
+    result = [
+        replace(kernel, loads=tuple(map(final, kernel.loads)), stores=tuple(map(final, kernel.stores)))
+        for kernel in kernels
+    ]
+    return KernelProgram(tuple(result), input_count, arena - input_count, arena_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A tensor in the table of buffers."""
-
-    buffer: int
-    offset: int
-    layout: Layout
-
-    def part(self, node: Node) -> _Place:
-        """The place of a PART of the tensor."""
-        first = zip(_indices(node), self.layout.strides, strict=True)
-        offset = self.offset + sum(index * stride for index, stride in first)
-        return _Place(self.buffer, offset, Layout(node.type, node.sizes, self.layout.strides))
-
-    def access(self) -> Access:
-        strides = tuple(
-            stride if extent > 1 else 0
-            for stride, extent in zip(self.layout.strides, self.layout.sizes, strict=True)
-        )
-        return Access(self.buffer, self.layout.type, self.offset, strides)
-
-
-@dataclass(frozen=True, slots=True)
-class _Body:
-    """One kernel before its buffers are placed: SOURCE i of `value` is the tensor `leaves[i]` of the
-    program."""
-
-    value: Node
-    leaves: tuple[Node, ...]
-    home: _Home
-
-
-@dataclass(frozen=True, slots=True)
-class _Home:
-    """The sizes over which a kernel runs, and the nodes that it reduces or scans, all over the same axes."""
-
-    domain: tuple[int, ...]
-    axes: tuple[int, ...] = ()
-    own: tuple[Node, ...] = ()
-
-
-def _cuts(roots: Sequence[Node]) -> list[Node]:
+def _cuts(roots: Sequence[Node], program: Program) -> list[Node]:
     """The nodes that become temporaries, in the order in which they are computed."""
-    cuts = {id(node): node for node in _in_memory(roots)}
+    cuts = {id(node): node for node in _in_memory(roots, program)}
     pending = [*roots, *cuts.values()]
     while pending:
         root = pending.pop()
-        found = _foreign(root, cuts)
-        cuts.update((id(node), node) for node in found)
-        if found:
-            pending += [root, *found]
+        held = cuts.keys() - {id(root)}
+        for body in _bodies(root, held):
+            found = _foreign(body, held)
+            cuts.update((id(node), node) for node in found)
+            if found:
+                pending += [root, *found]
+                break
     return [node for node in ordered(roots) if id(node) in cuts]
 
 
-def _in_memory(roots: Sequence[Node]) -> Iterator[Node]:
-    """The nodes that only lie in memory: padded tensors, and those read in parts, unless they are inputs."""
+def _in_memory(roots: Sequence[Node], program: Program) -> Iterator[Node]:
+    """The nodes that must lie in memory: joined tensors that are computed with, and what is seen through
+    views or in other sizes, unless it is an input that can be."""
+    written = {id(root): layout for root, layout in zip(roots, program.outputs, strict=True)}
+    users: dict[int, list[Node]] = {}
     for node in ordered(roots):
-        if node.operation is Operation.PADDED:
+        for operand in node.operands:
+            users.setdefault(id(operand), []).append(node)
+    for node in ordered(roots):
+        if node.operation is Operation.JOIN and any(
+            user.operation not in _MOVEMENTS for user in users.get(id(node), ())
+        ):
             yield node
-        elif node.operation is Operation.PART and node.operands[0].operation is not Operation.SOURCE:
-            yield node.operands[0]
+        if node.operation not in (Operation.VIEW, Operation.RESHAPE):
+            continue
+        value, used_by = node.operands[0], users.get(id(node), ())
+        if node.operation is Operation.RESHAPE and value.operation is not Operation.SOURCE:
+            is_part = all(user.operation is Operation.JOIN for user in used_by)
+            fits = id(node) not in written or written[id(node)].reshaped(value.sizes) is not None
+            if is_part and fits and (not used_by or split_groups(value.sizes, node.sizes) is not None):
+                continue
+        sizes = node.sizes if node.operation is Operation.RESHAPE else value.sizes
+        if value.operation is Operation.SOURCE and isinstance(value.attribute, int):
+            if program.inputs[value.attribute].reshaped(sizes) is None:
+                yield value
+        elif value.operation is not Operation.RESHAPE:
+            yield value
 
 
-def _foreign(root: Node, cuts: Container[int]) -> list[Node]:
+_MOVEMENTS = frozenset({Operation.VIEW, Operation.RESHAPE, Operation.JOIN})
+
+
+def _bodies(root: Node, held: Collection[int]) -> Iterator[Node]:
+    """What the kernels of a node compute: it, or parts of it, or it in other sizes."""
+    if id(root) in held:
+        return
+    if root.operation is Operation.JOIN:
+        for operand in root.operands:
+            yield from _bodies(operand, held)
+    elif root.operation is Operation.RESHAPE:
+        yield from _bodies(root.operands[0], held)
+    else:
+        yield root
+
+
+def _foreign(root: Node, held: Collection[int]) -> list[Node]:
     """The nodes that the kernel of `root` cannot compute itself: a tensor that it reduces and that needs
     reductions over another domain or other axes, or more passes over a group than a kernel makes; parts of
     its result that have as many reductions as a kernel may have; then other such reductions."""
-    own = _home(root, cuts).own
+    own = home_of(root, held).own
     passes: dict[int, int] = {}
     for node in own:
         operand = node.operands[0]
-        below = [] if id(operand) in cuts else _collective(operand, cuts)
+        below = [] if id(operand) in held else collective(operand, held)
         passes[id(node)] = 1 + max((passes.get(id(other), MAXIMUM_PASSES) for other in below), default=0)
         if passes[id(node)] > MAXIMUM_PASSES:
             return [operand]
     if len(own) > MAXIMUM_REDUCTIONS:
-        return _with_few_reductions(root, own, cuts)
-    return [node for node in _collective(root, cuts) if node not in own]
+        return _with_few_reductions(root, own, held)
+    return [node for node in collective(root, held) if node not in own]
 
 
-def _with_few_reductions(root: Node, own: Sequence[Node], cuts: Container[int]) -> list[Node]:
+def _with_few_reductions(root: Node, own: Sequence[Node], held: Collection[int]) -> list[Node]:
     """What to write to temporaries, so that nothing needs more of its `own` reductions than a kernel has."""
     bits = {id(node): 1 << number for number, node in enumerate(own)}
     needs: dict[int, int] = {}
     found: list[Node] = []
-    for node in ordered([root], _Except(cuts, id(root))):
+    for node in ordered([root], held):
         operands = sorted(node.operands, key=lambda operand: needs.get(id(operand), 0).bit_count())
         while (need := _united(bits.get(id(node), 0), operands, needs)).bit_count() > MAXIMUM_REDUCTIONS:
             found.append(operands.pop())
@@ -179,90 +183,3 @@ def _united(bits: int, operands: Sequence[Node], needs: Mapping[int, int]) -> in
     for operand in operands:
         bits |= needs.get(id(operand), 0)
     return bits
-
-
-def _home(root: Node, cuts: Container[int]) -> _Home:
-    """The domain of the kernel of `root`: its own sizes or, if it is made of reductions to them, what these
-    reduce."""
-    inside = _collective(root, cuts)
-    over = [node for node in inside if node.operands[0].sizes == root.sizes]
-    to = [node for node in inside if node.sizes == root.sizes]
-    candidates = [root] if root in inside else over or to
-    if not candidates:
-        return _Home(root.sizes)
-    last = candidates[-1]
-    domain = last.operands[0].sizes
-    if last.operation in SCANS:
-        return _Home(domain, _axes(last), (last,))
-    own = [n for n in inside if n.operands[0].sizes == domain and n.attribute == last.attribute]
-    return _Home(domain, _axes(last), tuple(node for node in own if node.operation in REDUCTIONS))
-
-
-def _axes(node: Node) -> tuple[int, ...]:
-    """The axes that a node reduces or scans."""
-    if not isinstance(node.attribute, tuple):
-        raise TypeError(f"{node} has no axes")
-    return node.attribute[:1] if node.operation in SCANS else node.attribute
-
-
-def _collective(root: Node, cuts: Container[int]) -> list[Node]:
-    """The reductions and scans that `root` needs without going through a temporary."""
-    return [node for node in ordered([root], _Except(cuts, id(root))) if node.operation in REDUCTIONS | SCANS]
-
-
-@dataclass(frozen=True, slots=True)
-class _Except:
-    """All keys of a container but one."""
-
-    keys: Container[int]
-    left_out: int
-
-    def __contains__(self, key: object) -> bool:
-        return key != self.left_out and key in self.keys
-
-
-def _extract(root: Node, temporaries: Mapping[int, Layout], home: _Home) -> _Body:
-    """The kernel that computes `root`: a copy of its graph, cut at the temporaries and the program's
-    inputs."""
-    copies: dict[int, Node] = {}
-    leaves: list[Node] = []
-
-    def copy_of(node: Node) -> Node:
-        if id(node) not in copies:
-            copies[id(node)] = source(len(leaves), node.type, node.sizes)
-            leaves.append(node)
-        return copies[id(node)]
-
-    for node in ordered([root], _Except(temporaries, id(root))):
-        if node.operation not in (Operation.SOURCE, Operation.INDEX, Operation.PART):
-            copies[id(node)] = with_operands(node, tuple(copy_of(operand) for operand in node.operands))
-    return _Body(copy_of(root), tuple(leaves), home)
-
-
-def _lifetimes(cuts: Sequence[Node], bodies: Sequence[_Body]) -> list[tuple[int, int]]:
-    """For each temporary, the kernel that writes it and the last that reads it."""
-    return [
-        (step, max(user for user, body in enumerate(bodies) if user == step or node in _read(body)))
-        for step, node in enumerate(cuts)
-    ]
-
-
-def _read(body: _Body) -> list[Node]:
-    """The tensors that a kernel reads, at least parts of them."""
-    return [leaf.operands[0] if leaf.operation is Operation.PART else leaf for leaf in body.leaves]
-
-
-def _indices(node: Node) -> tuple[int, ...]:
-    if not isinstance(node.attribute, tuple):
-        raise TypeError(f"{node} has no indices")
-    return node.attribute
-
-
-def _index(node: Node) -> int:
-    if not isinstance(node.attribute, int):
-        raise TypeError(f"{node} has no index")
-    return node.attribute
-
-
-def _bytes(layout: Layout) -> int:
-    return layout.element_count * layout.type.bytes

@@ -317,7 +317,7 @@ def window_sum(x: Node, axis: int, before: int, after: int) -> Node:
     size = x.sizes[axis]
     before, after = min(before, size - 1), min(after, size - 1)
     margins = [[margin if each == axis else 0 for each in range(len(x.sizes))] for margin in (before, after)]
-    return _sum_of_following(padded(x, *margins), axis, before + after + 1, size)
+    return _sum_of_following(padded(x, margins[0], margins[1]), axis, before + after + 1, size)
 
 
 _FOLLOWING = 32

@@ -177,7 +177,6 @@ FUNCTIONS = frozenset(
 )
 
 
-
 @dataclass(frozen=True, slots=True)
 class View:
     """Which element of a tensor a VIEW has at the index i: along dimension d the one at offsets[d] +
@@ -258,9 +257,9 @@ class Node:
         return apply(Operation.LESS_EQUAL, other, self)
 
 
-def source(index: int, type: ScalarType, sizes: Sequence[int] = ()) -> Node:
-    """The `index`-th input."""
-    return Node(Operation.SOURCE, type, tuple(sizes), attribute=index)
+def source(index: int, type: ScalarType, sizes: Sequence[int] = (), operands: Sequence[Node] = ()) -> Node:
+    """The `index`-th input; in a kernel perhaps guarded."""
+    return Node(Operation.SOURCE, type, tuple(sizes), tuple(operands), index)
 
 
 def constant(value: Number, type: ScalarType) -> Node:
@@ -315,8 +314,10 @@ def reduction(operation: Operation, value: Node, axes: Iterable[int]) -> Node:
 
 def contraction(a: Node, b: Node, axes: Iterable[int]) -> Node:
     """The sum of a * b over `axes`, which keep the size 1; both are FLOAT32, or integers of one type."""
-    reduced = tuple(sorted(axes))
     domain = broadcast([a.sizes, b.sizes])
+    reduced = tuple(sorted(axis for axis in axes if domain[axis] > 1))
+    if not reduced:
+        return a * b
     sizes = tuple(1 if axis in reduced else size for axis, size in enumerate(domain))
     return Node(Operation.CONTRACTION, a.type, sizes, (a, b), reduced)
 

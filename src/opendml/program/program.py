@@ -33,6 +33,30 @@ class Layout:
         """The product of the sizes."""
         return math.prod(self.sizes)
 
+    def reshaped(self, sizes: Sequence[int]) -> Layout | None:
+        """The same elements in row-major order as a tensor of other sizes; None if they lie such that it has
+        no strides."""
+        old = [(size, stride) for size, stride in zip(self.sizes, self.strides, strict=True) if size > 1]
+        strides = [0] * len(sizes)
+        position = len(sizes) - 1
+        while old:
+            size, stride = old.pop()
+            step, left = stride, size
+            while left > 1:
+                while position >= 0 and sizes[position] == 1:
+                    position -= 1
+                wanted = sizes[position]
+                strides[position] = step
+                while left % wanted:
+                    # The next outer dimension must go on where this one ends.
+                    if not old or left * step != old[-1][1]:
+                        return None
+                    left *= old.pop()[0]
+                left //= wanted
+                step *= wanted
+                position -= 1
+        return Layout(self.type, tuple(sizes), tuple(strides))
+
 
 def packed(type: ScalarType, sizes: Sequence[int]) -> Layout:
     """The dense layout, last dimension innermost."""

@@ -20,10 +20,9 @@ from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import accuracy_facts
 from opendml.spec.feature_level import as_feature_level, full_name, short_name
 from opendml.spec.fused_activation import fusable_since, fused_activations
-from opendml.spec.generate.prose import join, meaning, sentence
 from opendml.spec.rules import rule_texts
 from opendml.spec.schema import Field, Operator, Support, TensorSupport
-from opendml.spec.wording import ranks
+from opendml.spec.wording import join, meaning, ranks, same_words, sentence
 
 _KINDS = {"INPUT_TENSOR": "input", "OUTPUT_TENSOR": "output"}
 _FORMULA_WIDTH = 92
@@ -117,7 +116,9 @@ def _example(operator: Operator) -> tuple[Block, ...]:
 
 
 def _constraints(operator: Operator, feature_level: str | None) -> tuple[Block, ...]:
-    texts = (*operator.constraints, *rule_texts(operator, as_feature_level(feature_level)))
+    equal = map(same_words, operator.same)
+    stated = (constraint.text for constraint in operator.constraints)
+    texts = (*equal, *stated, *rule_texts(operator, as_feature_level(feature_level)))
     return (Items(tuple(map(sentence, texts))),) if texts else ()
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from opendml.spec.inherit import CompleteOperators
 
 DATA_FOLDER = Path(__file__).parent / "data"
 
 
 @cache
-def operator_facts() -> dict[str, Any]:
-    """data/operators.json: the facts of every operator by its name."""
-    return _read("operators.json")
+def operator_facts() -> Mapping[str, dict[str, Any]]:
+    """data/operators.json: the facts of every operator by its name, with what it shares with others."""
+    return CompleteOperators(_read("operators.json"), _read("common.json"))
 
 
 @cache

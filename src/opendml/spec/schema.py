@@ -58,6 +58,9 @@ class Field:
         rank_of: for a count, the tensor whose dimensions it counts: all, or from the third on (`spatial`).
         range: the values that a number, or the numbers of an array, may have.
         description: meaning, sizes, ranges.
+        rules: who checks what the description demands: rules of `opendml.spec.rules`, and checks of the
+            field by itself; none where it demands nothing.
+        unchecked: why what it says, or a part of it, is not checked; "" where all of it is.
     """
 
     name: str
@@ -80,6 +83,8 @@ class Field:
     spatial: bool
     range: Range | None
     description: str
+    rules: tuple[str, ...]
+    unchecked: str
 
     @cached_property
     def python_name(self) -> str:
@@ -160,6 +165,15 @@ class Together:
 
 
 @dataclass(frozen=True)
+class Constraint:
+    """What DirectML's page demands between fields; the rules that check it, or why it, or a part, is not."""
+
+    text: str
+    rules: tuple[str, ...]
+    unchecked: str
+
+
+@dataclass(frozen=True)
 class Operator:
     """The facts of one operator; the texts are as in operators.json."""
 
@@ -171,7 +185,7 @@ class Operator:
     semantics: str
     fields: tuple[Field, ...]
     in_place: tuple[str, ...]
-    constraints: tuple[str, ...]
+    constraints: tuple[Constraint, ...]
     same: tuple[Same, ...]
     broadcast: tuple[Broadcast, ...]
     together: tuple[Together, ...]
@@ -264,7 +278,6 @@ def value_since(enum: str, value: str) -> FeatureLevel:
 
 
 def _operator(name: str, facts: Mapping[str, Any]) -> Operator:
-    descriptions = facts.get("attributes", {}) | facts["tensors"]
     return Operator(
         name=name,
         introduced=_level(facts["introduced"]),
@@ -272,9 +285,12 @@ def _operator(name: str, facts: Mapping[str, Any]) -> Operator:
         summary=facts["summary"],
         formula=facts["formula"],
         semantics=facts.get("semantics", ""),
-        fields=tuple(_field(field, descriptions.get(field["name"], "")) for field in facts["fields"]),
+        fields=tuple(map(_field, facts["fields"])),
         in_place=tuple(facts["in_place"]),
-        constraints=tuple(facts.get("constraints", ())),
+        constraints=tuple(
+            Constraint(each["text"], tuple(each["rules"]), each.get("unchecked", ""))
+            for each in facts["constraints"]
+        ),
         same=tuple(_same(rule) for rule in facts["same"]),
         broadcast=tuple(
             Broadcast(tuple(rule["tensors"]), rule["to"], _optional_level(rule.get("channel_below")))
@@ -288,11 +304,11 @@ def _operator(name: str, facts: Mapping[str, Any]) -> Operator:
         support=tuple(_support(table) for table in facts["support"]),
         examples=tuple(facts.get("examples", ())),
         notes=facts.get("notes", ""),
-        corrections=tuple(facts.get("corrections", ())),
+        corrections=tuple(facts["corrections"]),
     )
 
 
-def _field(facts: Mapping[str, Any], description: str) -> Field:
+def _field(facts: Mapping[str, Any]) -> Field:
     return Field(
         name=facts["name"],
         kind=facts["kind"],
@@ -313,7 +329,9 @@ def _field(facts: Mapping[str, Any], description: str) -> Field:
         rank_of=facts.get("rank_of"),
         spatial=facts.get("spatial", False),
         range=_range(facts["range"]) if "range" in facts else None,
-        description=description,
+        description=facts["description"],
+        rules=tuple(facts["rules"]),
+        unchecked=facts.get("unchecked", ""),
     )
 
 

@@ -1,18 +1,23 @@
-"""The words with which messages name what was given and what the levels allow."""
+"""The words with which messages and pages name what was given, what the levels allow and what fields mean."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import TypeVar
 
 from opendml.spec.feature_level import full_name
 from opendml.spec.plain import text_of
-from opendml.spec.schema import Support
+from opendml.spec.schema import Field, Same, Support
 
 T = TypeVar("T")
 
 _LONGEST = 80
+
+_SAID_ELSEWHERE = re.compile(
+    r"^(optional\b[;.,:]? ?)?((BOOL|FLOAT|UINT|INT|SCALAR_UNION|DML_SCALAR_UNION)[;,]? )?"
+)
 
 
 def shown(value: object) -> str:
@@ -30,6 +35,12 @@ def member_words(members: type[IntEnum], names: Iterable[str]) -> str:
 def ranks(dims: tuple[int, int]) -> str:
     """Dimension counts: "4" or "1 to 8"."""
     return str(dims[0]) if dims[0] == dims[1] else f"{dims[0]} to {dims[1]}"
+
+
+def same_words(same: Same) -> str:
+    """The demand that tensors agree: "ATensor, BTensor: same DataType and Sizes"."""
+    below = f" below {full_name(same.below)}" if same.below else ""
+    return f"{', '.join(same.tensors)}: same {join(same.what, 'and')}{below}"
 
 
 def dimensions(count: int) -> str:
@@ -65,3 +76,24 @@ def allowance(
             break
         first = table
     return f"{full_name(first.level)} and above allow {says(part(held))}"
+
+
+def meaning(field: Field) -> str:
+    """The meaning of a field, without its type and without "optional", which stand beside it."""
+    return sentence(_SAID_ELSEWHERE.sub("", field.description))
+
+
+def sentence(text: str) -> str:
+    """`text` with a capital first letter (unless it starts with a name or formula) and a full stop."""
+    text = text.strip()
+    if not text:
+        return ""
+    if text[0].islower() and text.split(" ", 1)[0].strip(",;:").isalpha():
+        text = text[0].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def join(words: Iterable[str], conjunction: str) -> str:
+    """Words as English lists them: "A, B and C"."""
+    *first, last = words
+    return f"{', '.join(first)} {conjunction} {last}" if first else last

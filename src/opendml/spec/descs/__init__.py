@@ -1,7 +1,7 @@
 """The desc classes of all operators, such as `ActivationCelu`.
 
-A family's module is read on first use. Generated from opendml/spec/data by `python -m opendml.spec.generate`:
-change the data instead.
+A family's module is read on first use. Generated from opendml/spec/data by `python -m tools.generate`: change
+the data instead.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Descriptions of DirectML's normalization operators.
 
-Generated from opendml/spec/data by `python -m opendml.spec.generate`: change the data instead.
+Generated from opendml/spec/data by `python -m tools.generate`: change the data instead.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ class Rule(NamedTuple):
     """A rule between fields.
 
     Attributes:
-        name: what data/coverage.json calls it.
+        name: what the facts call it, beside the statements that it checks.
         fields: what it reads; it is left out where one of them is malformed.
         check: from a desc to (field, message that continues its name) for everything that breaks the rule.
         basic: other rules build on it, so a field that breaks it is malformed for the rules after it.

@@ -158,13 +158,22 @@ class Code:
         intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), [pointer, I32(0), I32(3), I32(1)])
 
     def gather(
-        self, pointer: ir.Value, stride: ir.Value, type: ScalarType, mask: ir.Value | None
+        self,
+        pointer: ir.Value,
+        stride: ir.Value,
+        type: ScalarType,
+        mask: ir.Value | None,
+        distance: ir.Value | None = None,
     ) -> ir.Value:
-        """Elements `stride` bytes apart."""
+        """Elements `stride` bytes apart, each so many bytes further on as `distance` says; lanes outside the
+        mask are zero and are not read."""
+        if type is ScalarType.BOOLEAN:
+            found = self.gather(pointer, stride, ScalarType.UINT8, mask, distance)
+            return self.builder.trunc(found, llvm_type(type, self.lanes))
         bits = ir.VectorType(ir.IntType(type.bits), self.lanes)
         name = f"llvm.masked.gather.v{self.lanes}i{type.bits}.v{self.lanes}p0"
         zero = Literal(bits, "zeroinitializer")
-        operands = [self._addresses(pointer, stride), self._mask(mask), zero]
+        operands = [self._addresses(pointer, stride, distance), self._mask(mask), zero]
         gathered = intrinsic(self.builder, name, bits, operands, alignment=(0, type.bytes))
         return self.builder.bitcast(gathered, llvm_type(type, self.lanes))
 
@@ -181,10 +190,12 @@ class Code:
         """A 64-bit integer as one of `type`, which holds it."""
         return value if value.type == type else self.builder.trunc(value, type)
 
-    def _addresses(self, pointer: ir.Value, stride: ir.Value) -> ir.Value:
+    def _addresses(self, pointer: ir.Value, stride: ir.Value, distance: ir.Value | None = None) -> ir.Value:
         vector = ir.VectorType(I64, self.lanes)
         steps = self.builder.mul(self.broadcast(stride), ir.Constant(vector, list(range(self.lanes))))
         first = self.broadcast(self.builder.ptrtoint(pointer, I64))
+        if distance is not None:
+            first = self.builder.add(first, distance)
         return self.builder.inttoptr(self.builder.add(first, steps), ir.VectorType(POINTER, self.lanes))
 
     def _mask(self, mask: ir.Value | None) -> ir.Value:

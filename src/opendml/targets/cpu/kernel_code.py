@@ -20,7 +20,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
 from opendml.targets.cpu.expression import emit
 from opendml.targets.cpu.pattern import AccessPattern, Level, Parameters, Pattern, Step
-from opendml.targets.cpu.values import Literal, any_lane, llvm_type, splat
+from opendml.targets.cpu.values import any_lane, is_vector, llvm_type, splat
 
 Values = dict[int, ir.Value]
 """Emitted nodes by identity."""
@@ -189,7 +189,7 @@ class KernelCode:
 
     def _base(self, access: int) -> ir.Value:
         if self.accesses[access].counter:
-            return Literal(POINTER, "null")
+            return self.builder.inttoptr(self.parameter(self.layout.offset(access)), POINTER)
         buffer = self.buffer(self.parameter(self.layout.buffer(access)))
         return self.code.offset(buffer, self.parameter(self.layout.offset(access)))
 
@@ -198,7 +198,7 @@ class KernelCode:
     def _levels(self) -> dict[int, Level]:
         levels: dict[int, Level] = {}
         for node in self.nodes:
-            if node.operation is Operation.SOURCE:
+            if node.operation is Operation.SOURCE and not node.operands:
                 levels[id(node)] = self.pattern.loads[source_index(node)].level
             elif node.operation in REDUCTIONS:
                 levels[id(node)] = Level.STATISTIC
@@ -206,6 +206,8 @@ class KernelCode:
                 levels[id(node)] = Level.ELEMENT
             else:
                 below = {levels[id(operand)] for operand in node.operands}
+                if node.operation is Operation.SOURCE:
+                    below.add(self.pattern.loads[source_index(node)].level)
                 # Where lanes run over groups, a value of a group and a row changes with every element.
                 of_group = below & {Level.STATISTIC, Level.GROUP}
                 mixed = self.pattern.mode.columns and of_group and Level.ROW in below
@@ -234,7 +236,8 @@ class KernelCode:
                 if is_rare(node):
                     values[id(node)] = self._rare_selection(node, lanes, values)
                 elif node.operation is Operation.SOURCE:
-                    values[id(node)] = self.load(source_index(node), lanes, pointers, index, mask)
+                    operands = [self.value(operand, lanes, values) for operand in node.operands]
+                    values[id(node)] = self.load(source_index(node), lanes, pointers, index, mask, *operands)
                 else:
                     operands = [self.value(operand, lanes, values) for operand in node.operands]
                     values[id(node)] = emit(self.builder, node, lanes, operands)
@@ -267,21 +270,55 @@ class KernelCode:
         return values[id(node)]
 
     def load(
-        self, access: int, lanes: int, pointers: Pointers, index: ir.Value | None, mask: ir.Value | None
+        self,
+        access: int,
+        lanes: int,
+        pointers: Pointers,
+        index: ir.Value | None,
+        mask: ir.Value | None,
+        guard: ir.Value | None = None,
+        distance: ir.Value | None = None,
     ) -> ir.Value:
         """The value that an access reads at an index of the innermost loop; a scalar where it does not move
-        along it."""
-        type, step = self.accesses[access].type, self.accesses[access].step
+        along it. Where a `guard` is false nothing is read, and the value is 0; `distance` is how many bytes
+        further on an element lies."""
         if self.accesses[access].counter:
             return self._count(access, lanes, pointers, index)
-        if index is None or step is Step.NONE:
-            return self.code.load(pointers[access], type, 1)
-        address = self.code.offset(pointers[access], self.builder.mul(index, self.steps[access]))
-        if lanes == 1:
+        address = pointers[access]
+        moves = index is not None and self.accesses[access].step is not Step.NONE
+        if moves:
+            address = self.code.offset(address, self.builder.mul(index, self.steps[access]))
+        if distance is not None and not is_vector(distance):
+            address, distance = self.code.offset(address, distance), None
+        if guard is None or is_vector(guard):
+            return self._read(access, lanes if moves else 1, address, mask, guard, distance)
+        before = self.builder.block
+        with self.builder.if_then(guard):
+            value = self._read(access, lanes if moves else 1, address, mask, None, distance)
+            inside = self.builder.block
+        result = self.builder.phi(value.type)
+        result.add_incoming(ir.Constant(value.type, None), before)
+        result.add_incoming(value, inside)
+        return result
+
+    def _read(
+        self,
+        access: int,
+        lanes: int,
+        address: ir.Value,
+        mask: ir.Value | None,
+        guard: ir.Value | None,
+        distance: ir.Value | None,
+    ) -> ir.Value:
+        """The elements of an access from an address on, or the one there; guard and distance are vectors."""
+        type = self.accesses[access].type
+        if guard is None and distance is None and lanes == 1:
             return self.code.load(address, type, 1)
-        if step is Step.CONTIGUOUS:
+        if guard is not None:
+            mask = guard if mask is None else self.builder.and_(mask, guard)
+        if distance is None and lanes > 1 and self.accesses[access].step is Step.CONTIGUOUS:
             return self.code.load(address, type, lanes, mask)
-        return self.code.gather(address, self.steps[access], type, mask)
+        return self.code.gather(address, self.steps[access] if lanes > 1 else I64(0), type, mask, distance)
 
     def _count(self, access: int, lanes: int, pointers: Pointers, index: ir.Value | None) -> ir.Value:
         """The offsets themselves of an access that is a counter, in its type."""

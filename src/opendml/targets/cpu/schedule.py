@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LoopNest, loop_nest
+from opendml.program.node import Operation, ordered
 from opendml.targets.cpu.contraction.schedule import tiled
 from opendml.targets.cpu.launch import BLOCK_BYTES, Launch, Numbers, launch_of, shape_of
 from opendml.targets.cpu.pattern import Mode
@@ -51,6 +52,13 @@ def _crossed(kernel: Kernel, nest: LoopNest) -> LoopNest | None:
         else None
         for position, access in enumerate(accesses)
     ]
+    guarded = {
+        node.attribute
+        for node in ordered(kernel.values)
+        if node.operation is Operation.SOURCE and node.operands
+    }
+    # What is guarded or gathered is not loaded as a whole tile.
+    contiguous = [None if position in guarded else loop for position, loop in enumerate(contiguous)]
     inner = contiguous[len(kernel.loads)]
     others = {
         id(loop): loop for loop in contiguous[: len(kernel.loads)] if loop is not None and loop is not inner

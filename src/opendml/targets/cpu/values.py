@@ -62,6 +62,11 @@ def _rounded_to_float32(value: float) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
+def is_vector(value: ir.Value) -> bool:
+    """Whether a value has lanes."""
+    return isinstance(value.type, ir.VectorType)
+
+
 def splat(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
     """A scalar in every lane."""
     if lanes == 1 or isinstance(value.type, ir.VectorType):

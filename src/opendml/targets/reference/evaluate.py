@@ -55,7 +55,7 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
         case Operation.VARIANCE if isinstance(node.attribute, tuple):
             return np.asarray(operands[0].var(axis=node.attribute, keepdims=True))
         case operation if operation in SEARCHES and isinstance(node.attribute, tuple):
-            return _found(operation, operands[0], node.attribute).astype(node.type.numpy)
+            return _found(operation, operands[0], operands[1], node.attribute)
         case operation if operation in SCANS and isinstance(node.attribute, tuple):
             return _running(operation, operands[0], *node.attribute)
         case operation if operation in REDUCTIONS:
@@ -98,7 +98,7 @@ def _view(view: View, sizes: Sequence[int], value: Array, *others: Array) -> Arr
 
 
 def _contraction(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
-    """The sum of a * b over the axes, as a product of matrices wherever a dimension is one operand's alone."""
+    """The sum of a * b over the axes; dimensions of one operand alone are those of products of matrices."""
     letters = list(range(max(a.ndim, b.ndim)))
     terms: list[Any] = []
     for value in (a, b):
@@ -109,17 +109,15 @@ def _contraction(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
     return np.asarray(np.einsum(*terms, kept, optimize=True).reshape(sizes)).astype(a.dtype)
 
 
-def _found(operation: Operation, x: Array, axes: tuple[int, ...]) -> Array:
-    """The index of an extreme element over the axes. NumPy's own functions take the first, and NaN before
-    all."""
-    rows = np.moveaxis(x, axes, range(x.ndim - len(axes), x.ndim))
-    rows = rows.reshape(*rows.shape[: x.ndim - len(axes)], -1)
-    last = operation in (Operation.LAST_LEAST, Operation.LAST_GREATEST)
+def _found(operation: Operation, x: Array, positions: Array, axes: tuple[int, ...]) -> Array:
+    """The position of an extreme element over the axes: of equal ones, NaN among them, the first or last."""
     greatest = operation in (Operation.FIRST_GREATEST, Operation.LAST_GREATEST)
-    if last:
-        rows = rows[..., ::-1]
-    index = rows.argmax(axis=-1) if greatest else rows.argmin(axis=-1)
-    return np.expand_dims(rows.shape[-1] - 1 - index if last else index, axes)
+    last = operation in (Operation.LAST_LEAST, Operation.LAST_GREATEST)
+    extreme = (np.max if greatest else np.min)(x, axis=axes, keepdims=True)
+    is_extreme = (x == extreme) | (np.isnan(x) & np.isnan(extreme))
+    limits = np.iinfo(positions.dtype)
+    candidates = np.where(is_extreme, positions, limits.min if last else limits.max)
+    return np.asarray((np.max if last else np.min)(candidates, axis=axes, keepdims=True))
 
 
 def _running(operation: Operation, x: Array, axis: int, exclusive: int, reverse: int) -> Array:

@@ -72,13 +72,13 @@ class ContractionCode(KernelCode):
         known = self.evaluate(Level.GROUP, 1, pointers, {})
         self.a.begin(group)
         self.b.begin(group)
-        depths = self._count(self.elements, tiling.depth)
+        depths = self._parts(self.elements, tiling.depth)
         with self.code.loop(I64(0), depths) as block:
             begin = self.builder.mul(block, I64(tiling.depth))
             end = self.code.minimum(self.builder.add(begin, I64(tiling.depth)), self.elements)
             is_last = self.builder.icmp_signed("==", end, self.elements)
             self._pack_b(begin, end, start, stop)
-            with self.code.loop(I64(0), self._count(self.builder.sub(last, first), micro.rows)) as panel:
+            with self.code.loop(I64(0), self._parts(self.builder.sub(last, first), micro.rows)) as panel:
                 row = self.builder.add(first, self.builder.mul(panel, I64(micro.rows)))
                 behind = self.code.minimum(self.builder.add(row, I64(micro.rows)), last)
                 self._pack_a(begin, end, row, behind)
@@ -87,7 +87,7 @@ class ContractionCode(KernelCode):
                 with self.builder.if_then(is_last):
                     self._store(pointers, known, c, row, behind, start, stop)
 
-    def _count(self, total: ir.Value, size: int) -> ir.Value:
+    def _parts(self, total: ir.Value, size: int) -> ir.Value:
         """How many parts of a size it takes."""
         return self.builder.udiv(self.builder.add(total, I64(size - 1)), I64(size))
 
@@ -108,7 +108,7 @@ class ContractionCode(KernelCode):
     def _pack_b(self, begin: ir.Value, end: ir.Value, start: ir.Value, stop: ir.Value) -> None:
         """One block; the columns that the last tile lacks are zero."""
         present = self.builder.sub(stop, start)
-        tiles = self.builder.mul(self._count(present, self.width), I64(self.width))
+        tiles = self.builder.mul(self._parts(present, self.width), I64(self.width))
         with self.builder.if_then(self.builder.icmp_signed("!=", tiles, present)):
             last = self.builder.mul(self.builder.sub(tiles, I64(self.width)), I64(F32.bytes))
             with self.code.loop(I64(0), self.builder.sub(end, begin)) as row:
@@ -122,7 +122,7 @@ class ContractionCode(KernelCode):
     def _clear(self, place: ir.Value, count: ir.Value) -> None:
         """Zeros, in whole vectors."""
         zero = ir.Constant(ir.VectorType(ir.FloatType(), self.lanes), None)
-        with self.code.loop(I64(0), self._count(count, self.lanes)) as vector:
+        with self.code.loop(I64(0), self._parts(count, self.lanes)) as vector:
             at = self.builder.mul(vector, I64(F32.bytes * self.lanes))
             self.code.store(self.code.offset(place, at), zero, F32)
 
@@ -130,7 +130,7 @@ class ContractionCode(KernelCode):
         """The tiles of one panel."""
         depth = self.builder.sub(end, begin)
         adds = self.builder.icmp_signed("!=", begin, I64(0))
-        with self.code.loop(I64(0), self._count(self.builder.sub(stop, start), self.width)) as tile:
+        with self.code.loop(I64(0), self._parts(self.builder.sub(stop, start), self.width)) as tile:
             at = self.builder.mul(tile, I64(self.width * F32.bytes))
             b = self.code.offset(self.b_room, at)
             self.builder.call(self.micro, [self.a_room, b, self.code.offset(c, at), depth, adds])

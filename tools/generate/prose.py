@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.feature_level import full_name, short_name
-from opendml.spec.generate.text import first_lines, wrap
 from opendml.spec.schema import Field, Operator
-from opendml.spec.wording import ranks
-
-_SAID_ELSEWHERE = re.compile(
-    r"^(optional\b[;.,:]? ?)?((BOOL|FLOAT|UINT|INT|SCALAR_UNION|DML_SCALAR_UNION)[;,]? )?"
-)
+from opendml.spec.wording import join, meaning, ranks
+from tools.generate.text import first_lines, wrap
 
 
 def types_since(operator: Operator, tensor: str) -> str:
@@ -67,11 +62,6 @@ def docstring_head(operator: Operator) -> Iterator[str]:
     yield ""
 
 
-def meaning(field: Field) -> str:
-    """The meaning of a field, without its type and without "optional", which stand beside it."""
-    return sentence(_SAID_ELSEWHERE.sub("", field.description))
-
-
 def tensor_line(operator: Operator, field: Field) -> str:
     """Types, ranks and meaning of a tensor."""
     since = f" from {short_name(field.optional_since)}" if field.optional_since else ""
@@ -80,19 +70,3 @@ def tensor_line(operator: Operator, field: Field) -> str:
     plural = "s" if field.type == "TENSOR_DESC_ARRAY" else ""
     facts = f"{types_since(operator, field.name)}; {ranks_since(operator, field.name)}"
     return f"{kind}{plural}, {optional}{facts}. {meaning(field)}".rstrip()
-
-
-def sentence(text: str) -> str:
-    """`text` with a capital first letter (unless it starts with a name or formula) and a full stop."""
-    text = text.strip()
-    if not text:
-        return ""
-    if text[0].islower() and text.split(" ", 1)[0].strip(",;:").isalpha():
-        text = text[0].upper() + text[1:]
-    return text if text.endswith((".", "!", "?")) else f"{text}."
-
-
-def join(words: Iterable[str], conjunction: str) -> str:
-    """Words as English lists them: "A, B and C"."""
-    *first, last = words
-    return f"{', '.join(first)} {conjunction} {last}" if first else last

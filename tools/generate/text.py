@@ -10,7 +10,7 @@ WIDTH = 110
 
 def header(summary: str, more: str = "") -> str:
     """The head of a generated module."""
-    origin = "Generated from opendml/spec/data by `python -m opendml.spec.generate`: change the data instead."
+    origin = "Generated from opendml/spec/data by `python -m tools.generate`: change the data instead."
     note = textwrap.fill(f"{more} {origin}".strip(), WIDTH)
     return f'"""{summary}\n\n{note}\n"""\n\nfrom __future__ import annotations\n'
 

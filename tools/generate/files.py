@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import opendml.spec
-from opendml.spec.generate.enum_source import enum_source
+from tools.generate.enum_source import enum_source
 
 PACKAGE = Path(opendml.spec.__file__).parent.parent
 
@@ -13,8 +13,8 @@ PACKAGE = Path(opendml.spec.__file__).parent.parent
 def generated_files(package: Path = PACKAGE) -> dict[Path, str]:
     """Every generated file of the package and its text."""
     # These read the facts through the generated enumerations: not before a first run has written them.
-    from opendml.spec.generate.desc_source import desc_sources
-    from opendml.spec.generate.function_source import function_source
+    from tools.generate.desc_source import desc_sources
+    from tools.generate.function_source import function_source
 
     files = {package / "spec" / "enums.py": enum_source()}
     files |= {package / "spec" / "descs" / name: text for name, text in desc_sources().items()}

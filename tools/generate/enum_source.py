@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from opendml.spec.facts import enum_facts
-from opendml.spec.generate.text import header
 from opendml.spec.naming import camel_case
+from tools.generate.text import header
 
 
 def enum_source() -> str:

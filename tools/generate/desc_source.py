@@ -7,10 +7,11 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from opendml.spec.generate.prose import docstring_head, meaning, tensor_line
-from opendml.spec.generate.text import WIDTH, call_lines, header, wrap
 from opendml.spec.naming import camel_case
 from opendml.spec.schema import Field, Operator, operators
+from opendml.spec.wording import meaning
+from tools.generate.prose import docstring_head, tensor_line
+from tools.generate.text import WIDTH, call_lines, header, wrap
 
 _ARGUMENT_TYPES = {
     "TENSOR_DESC": "TensorDesc | None",

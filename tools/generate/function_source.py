@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable, Iterator
 
 from opendml.spec.facts import accuracy_facts
-from opendml.spec.generate.desc_source import argument_type, default_source
-from opendml.spec.generate.prose import docstring_head, meaning, tensor_line
-from opendml.spec.generate.text import WIDTH, call_lines, header, wrap
 from opendml.spec.naming import camel_case
 from opendml.spec.rank_defaults import rank_default
 from opendml.spec.schema import Field, Operator, operator
+from opendml.spec.wording import meaning
+from tools.generate.desc_source import argument_type, default_source
+from tools.generate.prose import docstring_head, tensor_line
+from tools.generate.text import WIDTH, call_lines, header, wrap
 
 _HEAD = """
 from collections.abc import Sequence

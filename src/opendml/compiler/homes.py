@@ -1,0 +1,55 @@
+"""The domain of the kernel that computes a node, and what it reduces or scans there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from opendml.program.node import REDUCTIONS, SCANS, Node, Operation, broadcast, ordered
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The sizes over which a kernel runs, and the nodes that it reduces or scans, all over the same axes."""
+
+    domain: tuple[int, ...]
+    axes: tuple[int, ...] = ()
+    own: tuple[Node, ...] = ()
+
+
+def home_of(root: Node, held: Collection[int]) -> Home:
+    """The domain of the kernel of `root`, where the nodes of the identities `held` are in memory: its own
+    sizes or, if it is made of reductions to them, what these reduce."""
+    inside = collective(root, held)
+    over = [node for node in inside if domain_of(node) == root.sizes]
+    to = [node for node in inside if node.sizes == root.sizes]
+    candidates = [root] if root in inside else over or to
+    if not candidates:
+        return Home(root.sizes)
+    last = candidates[-1]
+    domain = domain_of(last)
+    if last.operation in _ALONE:
+        return Home(domain, _axes(last), (last,))
+    own = [n for n in inside if domain_of(n) == domain and n.attribute == last.attribute]
+    return Home(domain, _axes(last), tuple(node for node in own if node.operation in REDUCTIONS - _ALONE))
+
+
+_ALONE = SCANS | {Operation.CONTRACTION}
+"""Of these a kernel has one, and nothing else that it reduces or scans."""
+
+
+def domain_of(node: Node) -> tuple[int, ...]:
+    """What a reduction or scan goes through."""
+    return broadcast([operand.sizes for operand in node.operands])
+
+
+def _axes(node: Node) -> tuple[int, ...]:
+    """The axes that a node reduces or scans."""
+    if not isinstance(node.attribute, tuple):
+        raise TypeError(f"{node} has no axes")
+    return node.attribute[:1] if node.operation in SCANS else node.attribute
+
+
+def collective(root: Node, held: Collection[int]) -> list[Node]:
+    """The reductions and scans that `root` needs without going through memory."""
+    return [node for node in ordered([root], held) if node.operation in REDUCTIONS | SCANS]

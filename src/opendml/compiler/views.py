@@ -1,0 +1,319 @@
+"""Moves views and reshapes to where they cost nothing: to the tensors in memory below, where they become
+offsets and strides, or to the results above."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from opendml.program.node import (
+    FUNCTIONS,
+    REDUCTIONS,
+    SCANS,
+    Node,
+    Operation,
+    View,
+    apply,
+    constant,
+    convert,
+    index,
+    ordered,
+    rebuild,
+    with_operands,
+)
+from opendml.program.scalar_type import ScalarType
+
+IN_MEMORY = REDUCTIONS | SCANS | {Operation.SOURCE, Operation.JOIN, Operation.VIEW, Operation.RESHAPE}
+"""What a view reads from memory, unless it can be moved on; all others are element-wise."""
+_FREE = {Operation.CONSTANT, Operation.INDEX, Operation.CONVERT}
+_REPEATED_OPERATIONS = 2
+"""Operations that are rather done again for every element that a view repeats than written to memory."""
+
+
+def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
+    """The program with views of element-wise values as values of views, views of views as one, and reshaped
+    results reshaped last."""
+    nodes = list(ordered(roots))
+    seen: dict[int, int] = {}
+    for node in nodes:
+        if node.operation is Operation.VIEW:
+            seen[id(node.operands[0])] = seen.get(id(node.operands[0]), 0) + _reads(node)
+    if not seen and not any(node.operation is Operation.RESHAPE for node in nodes):
+        return tuple(roots)
+    changed: dict[int, Node] = {}
+    for node in nodes:
+        operands = tuple(changed[id(operand)] for operand in node.operands)
+        new = node if operands == node.operands else with_operands(node, operands)
+        if node.operation is Operation.VIEW:
+            value = node.operands[0]
+            new = _view(new, repeats=seen[id(value)] > math.prod(value.sizes))
+        elif node.operation is Operation.RESHAPE:
+            new = _reshape(new)
+        elif node.operation not in IN_MEMORY:
+            new = _reshaped_last(new)
+        changed[id(node)] = new
+    return rebuild([changed[id(root)] for root in roots], lambda node: node)
+
+
+def _reads(node: Node) -> int:
+    """How many elements a VIEW reads at most; each counts as often as it is read."""
+    assert isinstance(node.attribute, View)
+    count, rows = math.prod(node.sizes), node.attribute.steps
+    columns = [[row[column] for row in rows] for column, size in enumerate(node.sizes) if size > 1]
+    once = all(sum(map(bool, line)) <= 1 for line in rows) and all(any(column) for column in columns)
+    return min(count, math.prod(node.operands[0].sizes)) if once and not node.attribute.indexed else count
+
+
+# Views
+
+
+def _view(node: Node, repeats: bool) -> Node:
+    """A view, moved below the element-wise operations of what it reads if that is not more work. `repeats`:
+    elements are read several times."""
+    value = node.operands[0]
+    if value.operation is Operation.RESHAPE:
+        below = _affine_reshape(value)
+        value = below if below is not None else value
+    if value.operation is not Operation.VIEW and (value.operation in IN_MEMORY or _stays(value, repeats)):
+        return with_operands(node, (value, *node.operands[1:]))
+    return _seen_by(node).of(value, top=True)
+
+
+def _seen_by(node: Node) -> Seen:
+    """What a VIEW does to what it reads."""
+    assert isinstance(node.attribute, View)
+    mask = node.operands[1] if len(node.operands) > 1 else None
+    return Seen(node.sizes, node.attribute, mask, node.operands[2:])
+
+
+def _stays(value: Node, repeats: bool) -> bool:
+    """Whether an element-wise value is written to memory for a view to read it: where it is made of a
+    reduction, or is more work than that for all that the view repeats."""
+    steps = list(above_memory(value))
+    if any(each.operation in REDUCTIONS | SCANS for each in steps):
+        return True
+    if not repeats:
+        return False
+    work = [each for each in steps if each.operation not in IN_MEMORY | _FREE]
+    return len(work) > _REPEATED_OPERATIONS or any(each.operation in FUNCTIONS for each in work)
+
+
+def above_memory(value: Node) -> Iterator[Node]:
+    """A value and what it is made of, down to tensors in memory."""
+    pending, seen = [value], {id(value)}
+    while pending:
+        node = pending.pop()
+        yield node
+        if node.operation not in IN_MEMORY:
+            new = [each for each in node.operands if id(each) not in seen]
+            seen.update(map(id, new))
+            pending += new
+
+
+class Seen:
+    """What the nodes of a program are through a view of sizes, an optional mask and indices (by the dimension
+    that they add to)."""
+
+    def __init__(
+        self, sizes: tuple[int, ...], view: View, mask: Node | None = None, indices: Sequence[Node] = ()
+    ) -> None:
+        self.sizes, self.view, self.mask = sizes, view, mask
+        self.indices = dict(zip(view.indexed, indices, strict=True))
+        self._known: dict[int, Node] = {}
+
+    def of(self, node: Node, top: bool = False) -> Node:
+        """The elements of a node; where the mask is false they are 0 if it is the `top`, and anything
+        below."""
+        if id(node) not in self._known:
+            self._known[id(node)] = self._of(node)
+        result = self._known[id(node)]
+        if top and self.mask is not None and result.operation is not Operation.VIEW:
+            return apply(Operation.SELECT, self.mask, result, constant(0, node.type))
+        return result
+
+    def _of(self, node: Node) -> Node:
+        if not node.sizes:
+            return node
+        if node.operation is Operation.VIEW:
+            return self._of_view(node)
+        if node.operation is Operation.INDEX and isinstance(node.attribute, tuple):
+            return self._number(node.type, node.attribute[0], node.attribute[1:])
+        if node.operation in IN_MEMORY:
+            offsets, steps, indices = self._within(node.sizes)
+            return self._read(node, View(offsets, steps, tuple(indices)), indices, None)
+        return Node(node.operation, node.type, self.sizes, tuple(map(self.of, node.operands)), node.attribute)
+
+    def _within(
+        self, sizes: Sequence[int]
+    ) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...], dict[int, Node]]:
+        """The view's own offsets, steps and indices in an operand that broadcasts to what is read."""
+        whole = [size > 1 for size in sizes]
+        still = (0,) * len(self.sizes)
+        offsets = tuple(o if there else 0 for o, there in zip(self.view.offsets, whole, strict=True))
+        steps = tuple(row if there else still for row, there in zip(self.view.steps, whole, strict=True))
+        return offsets, steps, {d: value for d, value in self.indices.items() if whole[d]}
+
+    def _of_view(self, node: Node) -> Node:
+        """A view of a view: one view, masked by both masks."""
+        inner = _seen_by(node)
+        offsets, steps, indices = self._within(node.sizes)
+        combined_offsets, combined_steps, combined_indices = [], [], {}
+        for d, (offset, row) in enumerate(zip(inner.view.offsets, inner.view.steps, strict=True)):
+            combined_offsets.append(offset + sum(s * o for s, o in zip(row, offsets, strict=True)))
+            combined_steps.append(_sum_of_rows(row, steps, len(self.sizes)))
+            parts = [self.of(inner.indices[d])] if d in inner.indices else []
+            parts += [_times(value, row[j]) for j, value in indices.items() if row[j]]
+            if parts:
+                combined_indices[d] = _sum(parts)
+        mask = None if inner.mask is None else self.of(inner.mask)
+        view = View(tuple(combined_offsets), tuple(combined_steps), tuple(combined_indices))
+        return self._read(node.operands[0], view, combined_indices, mask)
+
+    def _read(self, value: Node, view: View, indices: dict[int, Node], mask: Node | None) -> Node:
+        """A read of a tensor where this view's mask and another hold."""
+        masks = [each for each in (self.mask, mask) if each is not None]
+        mask = apply(Operation.AND, *masks) if len(masks) == 2 else masks[0] if masks else None
+        if mask is None and indices:
+            mask = constant(1, ScalarType.BOOLEAN)
+        operands = (value,) if mask is None else (value, mask, *indices.values())
+        return Node(Operation.VIEW, value.type, self.sizes, operands, view)
+
+    def _number(self, type: ScalarType, offset: int, strides: Sequence[int]) -> Node:
+        """What an INDEX counts at the elements of the view."""
+        first = offset + sum(s * o for s, o in zip(strides, self.view.offsets, strict=True))
+        counted = index(type, self.sizes, first, _sum_of_rows(strides, self.view.steps, len(self.sizes)))
+        computed = [
+            convert(_times(value, strides[d]), type) for d, value in self.indices.items() if strides[d]
+        ]
+        return _sum([counted, *computed])
+
+
+def _sum_of_rows(factors: Sequence[int], rows: Sequence[Sequence[int]], width: int) -> tuple[int, ...]:
+    """The rows, each times its factor, added up."""
+    return tuple(
+        sum(factor * row[column] for factor, row in zip(factors, rows, strict=True))
+        for column in range(width)
+    )
+
+
+def _times(value: Node, factor: int) -> Node:
+    return value if factor == 1 else value * index(value.type, (), factor, ())
+
+
+def _sum(values: Sequence[Node]) -> Node:
+    total = values[0]
+    for value in values[1:]:
+        total = total + value
+    return total
+
+
+# Reshapes
+
+
+def _reshape(node: Node) -> Node:
+    """A reshaped tensor: as a view where dimensions are only split, and moved below element-wise
+    operations whose operands all have the same sizes or none."""
+    value = node.operands[0]
+    if value.operation is Operation.RESHAPE:
+        value = value.operands[0]
+    if value.sizes == node.sizes:
+        return value
+    if not value.sizes:
+        return value
+    return _reshaped(value, node.sizes)
+
+
+def _reshaped(value: Node, sizes: tuple[int, ...]) -> Node:
+    result = Node(Operation.RESHAPE, value.type, sizes, (value,))
+    if value.operation in REDUCTIONS | SCANS | {Operation.JOIN}:
+        return result
+    split = _affine_reshape(result)
+    if split is not None:
+        return _view(split, repeats=False)
+    if value.operation in IN_MEMORY or not _moves_below(value):
+        return result
+    operands = tuple(_reshaped(each, sizes) if each.sizes else each for each in value.operands)
+    return Node(value.operation, value.type, sizes, operands, value.attribute)
+
+
+def _moves_below(value: Node) -> bool:
+    """Whether all that an element-wise value is made of can be reshaped as it is."""
+    return all(
+        each.sizes in ((), value.sizes)
+        and each.operation not in REDUCTIONS | SCANS | {Operation.JOIN, Operation.INDEX}
+        for each in above_memory(value)
+    )
+
+
+def _affine_reshape(node: Node) -> Node | None:
+    """A reshaped tensor as a view, if every dimension of the operand is a product of dimensions of the
+    result, or None."""
+    value = node.operands[0]
+    groups = split_groups(node.sizes, value.sizes)
+    if groups is None:
+        return None
+    steps = [[0] * len(node.sizes) for _ in value.sizes]
+    for row, group in zip(steps, groups, strict=True):
+        step = 1
+        for dimension in reversed(group):
+            row[dimension] = step if node.sizes[dimension] > 1 else 0
+            step *= node.sizes[dimension]
+    view = View((0,) * len(value.sizes), tuple(map(tuple, steps)))
+    return Node(Operation.VIEW, node.type, node.sizes, (value,), view)
+
+
+def split_groups(fine: Sequence[int], coarse: Sequence[int]) -> list[list[int]] | None:
+    """For each dimension of `coarse` the neighbouring dimensions of `fine` whose product it is; None if
+    there are none such."""
+    groups: list[list[int]] = []
+    position = 0
+    for size in coarse:
+        group: list[int] = []
+        product = 1
+        while product < size and position < len(fine) and size % (product * fine[position]) == 0:
+            group.append(position)
+            product *= fine[position]
+            position += 1
+        if product != size:
+            return None
+        groups.append(group)
+    if any(fine[rest] != 1 for rest in range(position, len(fine))):
+        return None
+    return groups
+
+
+def _reshaped_last(node: Node) -> Node:
+    """An element-wise node over reshaped tensors of more dimensions: computed in those, then reshaped."""
+    reshaped = [operand for operand in node.operands if operand.operation is Operation.RESHAPE]
+    if not reshaped:
+        return node
+    finest = max((operand.operands[0].sizes for operand in reshaped), key=len)
+    groups = split_groups(finest, node.sizes)
+    if groups is None:
+        return node
+    operands = []
+    for operand in node.operands:
+        fine = _refined(operand, node.sizes, finest, groups)
+        if fine is None:
+            return node
+        operands.append(fine)
+    value = Node(node.operation, node.type, finest, tuple(operands), node.attribute)
+    return Node(Operation.RESHAPE, node.type, node.sizes, (value,))
+
+
+def _refined(
+    operand: Node, coarse: Sequence[int], fine: Sequence[int], groups: Sequence[Sequence[int]]
+) -> Node | None:
+    """An operand with its dimensions split as those of its user are; None if that takes more than a view."""
+    if not operand.sizes:
+        return operand
+    sizes = [1] * len(fine)
+    for size, whole, group in zip(operand.sizes, coarse, groups, strict=True):
+        for dimension in group:
+            sizes[dimension] = fine[dimension] if size == whole else 1
+    if operand.operation is Operation.RESHAPE and operand.operands[0].sizes == tuple(sizes):
+        return operand.operands[0]
+    if tuple(sizes) == operand.sizes:
+        return operand
+    result = _reshaped(operand, tuple(sizes))
+    return None if result.operation is Operation.RESHAPE else result

@@ -1,0 +1,186 @@
+"""Makes the kernels of tensors that are to be written: where these and what they are made of lie."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from opendml.compiler.homes import home_of
+from opendml.compiler.kernel import Access, Kernel
+from opendml.program.node import Node, Operation, View, index, source, with_operands
+from opendml.program.program import Layout
+from opendml.program.scalar_type import ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A tensor in the table of buffers; `offset` in bytes."""
+
+    buffer: int
+    offset: int
+    layout: Layout
+
+    def part(self, first: Sequence[int], sizes: Sequence[int]) -> Place:
+        """The elements from an index on."""
+        strides = self.layout.strides
+        offset = self.offset + sum(index * stride for index, stride in zip(first, strides, strict=True))
+        return Place(self.buffer, offset, Layout(self.layout.type, tuple(sizes), strides))
+
+    def reshaped(self, sizes: Sequence[int]) -> Place | None:
+        """The same elements in row-major order as a tensor of other sizes, if it has strides."""
+        layout = self.layout.reshaped(sizes)
+        return None if layout is None else replace(self, layout=layout)
+
+    def access(self) -> Access:
+        """The access of a kernel whose domain has these sizes, or greater ones where these are 1."""
+        strides = zip(self.layout.strides, self.layout.sizes, strict=True)
+        moving = tuple(stride if extent > 1 else 0 for stride, extent in strides)
+        return Access(self.buffer, self.layout.type, self.offset, moving)
+
+    def seen(self, view: View, rank: int) -> Access:
+        """The access of a VIEW of the tensor, but for the indices that it computes."""
+        strides = self.layout.strides
+        offset = self.offset + sum(
+            first * stride for first, stride in zip(view.offsets, strides, strict=True)
+        )
+        moving = tuple(
+            sum(row[column] * stride for row, stride in zip(view.steps, strides, strict=True))
+            for column in range(rank)
+        )
+        return Access(self.buffer, self.layout.type, offset, moving)
+
+
+def parts_of(join: Node, place: Place) -> Iterator[tuple[Node, Place]]:
+    """The operands of a JOIN, and where they lie in it."""
+    assert isinstance(join.attribute, int)
+    first = [0] * len(join.sizes)
+    for operand in join.operands:
+        yield operand, place.part(first, operand.sizes)
+        first[join.attribute] += operand.sizes[join.attribute]
+
+
+class Writer:
+    """Makes kernels over tensors in memory: the program's inputs, and temporaries by the identity of their
+    nodes."""
+
+    def __init__(self, inputs: Sequence[Place], temporaries: Mapping[int, Place]) -> None:
+        self._inputs, self._temporaries = inputs, temporaries
+
+    def kernels(self, node: Node, stores: Sequence[Place]) -> Iterator[Kernel]:
+        """The kernels that compute a node into all of `stores`."""
+        return self._kernels(node, stores, set(self._temporaries) - {id(node)})
+
+    def _kernels(self, node: Node, stores: Sequence[Place], held: Collection[int]) -> Iterator[Kernel]:
+        """As `kernels`, where the temporaries `held` are written already."""
+        if id(node) in held:
+            # What is part of a JOIN may lie there already.
+            stores = [each for each in stores if each != self._temporaries[id(node)]]
+        elif node.operation is Operation.JOIN:
+            for parts in zip(*(parts_of(node, each) for each in stores), strict=True):
+                yield from self._kernels(parts[0][0], [place for _, place in parts], held)
+            return
+        elif node.operation is Operation.RESHAPE and not self._is_held(node.operands[0], held):
+            value = node.operands[0]
+            places = [place for each in stores if (place := each.reshaped(value.sizes)) is not None]
+            assert len(places) == len(stores), f"{node} is written to {stores}"
+            yield from self._kernels(value, places, held)
+            return
+        if stores:
+            yield self._kernel(node, stores, held)
+
+    def _is_held(self, node: Node, held: Collection[int]) -> bool:
+        """Whether a tensor lies in memory, perhaps in other sizes."""
+        while node.operation is Operation.RESHAPE and id(node) not in held:
+            node = node.operands[0]
+        return node.operation is Operation.SOURCE or id(node) in held
+
+    def _kernel(self, node: Node, stores: Sequence[Place], held: Collection[int]) -> Kernel:
+        home = home_of(node, held)
+        # A number fills whatever tensor it is stored to.
+        domain = home.domain or stores[0].layout.sizes
+        body = _Body(self, held)
+        value = body.copy(node)
+        loads = tuple(self._access(leaf, held, len(domain)) for leaf in body.leaves)
+        return Kernel(
+            domain, home.axes, loads, tuple(each.access() for each in stores), (value,) * len(stores)
+        )
+
+    def place(self, node: Node, held: Collection[int]) -> Place:
+        """Where a tensor lies."""
+        if id(node) in held:
+            return self._temporaries[id(node)]
+        if node.operation is Operation.RESHAPE:
+            place = self.place(node.operands[0], held).reshaped(node.sizes)
+            assert place is not None, f"{node} has no strides"
+            return place
+        assert isinstance(node.attribute, int), f"{node} lies nowhere"
+        return self._inputs[node.attribute]
+
+    def _access(self, leaf: Node, held: Collection[int], rank: int) -> Access:
+        """A kernel's read of a tensor, or its count of an INDEX."""
+        if leaf.operation is Operation.INDEX and isinstance(leaf.attribute, tuple):
+            offset, *strides = leaf.attribute
+            return Access(None, leaf.type, offset, tuple(strides) or (0,) * rank)
+        if isinstance(leaf.attribute, View) and id(leaf) not in held:
+            return self.place(leaf.operands[0], held).seen(leaf.attribute, rank)
+        return self.place(leaf, held).access()
+
+
+class _Body:
+    """A copy of a node's graph, cut at the tensors in memory: SOURCE i of it reads `leaves[i]`."""
+
+    def __init__(self, writer: Writer, held: Collection[int]) -> None:
+        self.leaves: list[Node] = []
+        self._writer, self._held = writer, held
+        self._copies: dict[int, Node] = {}
+        self._offsets: dict[int, Node] = {}
+
+    def copy(self, root: Node) -> Node:
+        """The copy of a node."""
+        pending = [root]
+        while pending:
+            node = pending[-1]
+            operands = self._operands(node)
+            missing = [each for each in operands if id(each) not in self._copies]
+            if missing:
+                pending += reversed(missing)
+                continue
+            pending.pop()
+            if id(node) not in self._copies:
+                self._copies[id(node)] = self._copied(node, [self._copies[id(each)] for each in operands])
+        return self._copies[id(root)]
+
+    def _is_leaf(self, node: Node) -> bool:
+        return id(node) in self._held or node.operation in _LEAVES
+
+    def _copied(self, node: Node, operands: Sequence[Node]) -> Node:
+        if not self._is_leaf(node):
+            return with_operands(node, tuple(operands))
+        self.leaves.append(node)
+        return source(len(self.leaves) - 1, node.type, node.sizes, operands)
+
+    def _operands(self, node: Node) -> Sequence[Node]:
+        """What a node's copy is made of; of a view of a tensor in memory the mask, and how many bytes further
+        on each element lies."""
+        if id(node) in self._held or node.operation in _LEAVES - {Operation.VIEW}:
+            return ()
+        if not isinstance(node.attribute, View):
+            return node.operands
+        if not node.attribute.indexed:
+            return node.operands[1:]
+        return self._guards(node)
+
+    def _guards(self, node: Node) -> Sequence[Node]:
+        assert isinstance(node.attribute, View)
+        if id(node) not in self._offsets:
+            strides = self._writer.place(node.operands[0], self._held).layout.strides
+            steps = [
+                value * index(ScalarType.INT64, (), strides[dimension], ())
+                for dimension, value in zip(node.attribute.indexed, node.operands[2:], strict=True)
+            ]
+            self._offsets[id(node)] = reduce(lambda a, b: a + b, steps)
+        return node.operands[1], self._offsets[id(node)]
+
+
+_LEAVES = frozenset({Operation.SOURCE, Operation.INDEX, Operation.VIEW, Operation.RESHAPE})

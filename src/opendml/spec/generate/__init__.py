@@ -1,1 +1,0 @@
-"""Writes the enumerations, the desc classes and the immediate functions from opendml/spec/data."""
