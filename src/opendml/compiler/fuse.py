@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 from opendml.compiler.kernel import Access, Kernel, KernelProgram
 from opendml.compiler.memory import place
+from opendml.compiler.numbers import with_parameters
 from opendml.program.node import (
+    COLLECTIVE,
     REDUCTIONS,
     SCANS,
     Node,
@@ -56,7 +58,8 @@ def fuse(program: Program) -> KernelProgram:
         loads = tuple(_access(leaf, places, inputs) for leaf in body.leaves)
         # A number fills whatever tensor it is stored to.
         domain = body.home.domain or target.layout.sizes
-        kernels.append(Kernel(domain, body.home.axes, loads, (target.access(),), (body.value,)))
+        values, numbers = with_parameters((body.value,))
+        kernels.append(Kernel(domain, body.home.axes, loads, (target.access(),), values, numbers))
     return KernelProgram(tuple(kernels), len(inputs), len(outputs), arena_bytes)
 
 
@@ -148,17 +151,31 @@ def _foreign(root: Node, cuts: Container[int]) -> list[Node]:
     """The nodes that the kernel of `root` cannot compute itself: a tensor that it reduces and that needs
     reductions over another domain or other axes, or more passes over a group than a kernel makes; parts of
     its result that have as many reductions as a kernel may have; then other such reductions."""
-    own = _home(root, cuts).own
-    passes: dict[int, int] = {}
-    for node in own:
-        operand = node.operands[0]
-        below = [] if id(operand) in cuts else _collective(operand, cuts)
-        passes[id(node)] = 1 + max((passes.get(id(other), MAXIMUM_PASSES) for other in below), default=0)
-        if passes[id(node)] > MAXIMUM_PASSES:
-            return [operand]
+    own = {id(node): node for node in _home(root, cuts).own}
+    many = _with_many_passes(root, own, cuts)
+    if many:
+        return many
     if len(own) > MAXIMUM_REDUCTIONS:
-        return _with_few_reductions(root, own, cuts)
-    return [node for node in _collective(root, cuts) if node not in own]
+        return _with_few_reductions(root, list(own.values()), cuts)
+    return [node for node in _collective(root, cuts) if id(node) not in own]
+
+
+def _with_many_passes(root: Node, own: Container[int], cuts: Container[int]) -> list[Node]:
+    """What to write to temporaries, so that no operand of its `own` reductions needs too many passes."""
+    passes: dict[int, int] = {}
+    found: list[Node] = []
+    for node in _inside(root, cuts):
+        below = max((passes.get(id(operand), 0) for operand in node.operands), default=0)
+        if id(node) in own:
+            operand = node.operands[0]
+            if passes.get(id(operand), 0) >= MAXIMUM_PASSES:
+                passes[id(operand)] = below = 0
+                found.append(operand)
+            below += 1
+        elif node.operation in COLLECTIVE:
+            below = MAXIMUM_PASSES
+        passes[id(node)] = below
+    return found
 
 
 def _with_few_reductions(root: Node, own: Sequence[Node], cuts: Container[int]) -> list[Node]:
@@ -166,7 +183,7 @@ def _with_few_reductions(root: Node, own: Sequence[Node], cuts: Container[int]) 
     bits = {id(node): 1 << number for number, node in enumerate(own)}
     needs: dict[int, int] = {}
     found: list[Node] = []
-    for node in ordered([root], _Except(cuts, id(root))):
+    for node in _inside(root, cuts):
         operands = sorted(node.operands, key=lambda operand: needs.get(id(operand), 0).bit_count())
         while (need := _united(bits.get(id(node), 0), operands, needs)).bit_count() > MAXIMUM_REDUCTIONS:
             found.append(operands.pop())
@@ -207,18 +224,13 @@ def _axes(node: Node) -> tuple[int, ...]:
 
 def _collective(root: Node, cuts: Container[int]) -> list[Node]:
     """The reductions and scans that `root` needs without going through a temporary."""
-    return [node for node in ordered([root], _Except(cuts, id(root))) if node.operation in REDUCTIONS | SCANS]
+    return [node for node in _inside(root, cuts) if node.operation in COLLECTIVE]
 
 
-@dataclass(frozen=True, slots=True)
-class _Except:
-    """All keys of a container but one."""
-
-    keys: Container[int]
-    left_out: int
-
-    def __contains__(self, key: object) -> bool:
-        return key != self.left_out and key in self.keys
+def _inside(root: Node, cuts: Container[int]) -> Iterator[Node]:
+    """The nodes that `root` needs without going through a temporary, and itself, operands first."""
+    yield from ordered(root.operands, cuts)
+    yield root
 
 
 def _extract(root: Node, temporaries: Mapping[int, Layout], home: _Home) -> _Body:
@@ -233,7 +245,7 @@ def _extract(root: Node, temporaries: Mapping[int, Layout], home: _Home) -> _Bod
             leaves.append(node)
         return copies[id(node)]
 
-    for node in ordered([root], _Except(temporaries, id(root))):
+    for node in _inside(root, temporaries):
         if node.operation not in (Operation.SOURCE, Operation.INDEX, Operation.PART):
             copies[id(node)] = with_operands(node, tuple(copy_of(operand) for operand in node.operands))
     return _Body(copy_of(root), tuple(leaves), home)
@@ -241,10 +253,10 @@ def _extract(root: Node, temporaries: Mapping[int, Layout], home: _Home) -> _Bod
 
 def _lifetimes(cuts: Sequence[Node], bodies: Sequence[_Body]) -> list[tuple[int, int]]:
     """For each temporary, the kernel that writes it and the last that reads it."""
-    return [
-        (step, max(user for user, body in enumerate(bodies) if user == step or node in _read(body)))
-        for step, node in enumerate(cuts)
-    ]
+    last = {id(node): step for step, node in enumerate(cuts)}
+    for user, body in enumerate(bodies):
+        last.update((id(node), user) for node in _read(body) if last.get(id(node), user) < user)
+    return [(step, last[id(node)]) for step, node in enumerate(cuts)]
 
 
 def _read(body: _Body) -> list[Node]:

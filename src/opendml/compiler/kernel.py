@@ -26,7 +26,8 @@ class Access:
 class Kernel:
     """One loop nest: for every index of the domain, `stores[k]` receives `values[k]`.
 
-    In the values, SOURCE i stands for `loads[i]`. Reductions, or one scan, run over `axes` of the domain; a
+    In the values, SOURCE i stands for `loads[i]`, and PARAMETER i for `numbers[i]`, the bits of a float as a
+    64-bit word. Reductions, or one scan, run over `axes` of the domain; a
     kernel without axes is element-wise. A store that does not vary along the axes is written once per group.
     """
 
@@ -35,6 +36,7 @@ class Kernel:
     loads: tuple[Access, ...]
     stores: tuple[Access, ...]
     values: tuple[Node, ...]
+    numbers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,14 @@ from opendml.program.scalar_type import ScalarType
 class Operation(Enum):
     """The closed set of primitives."""
 
+    __hash__ = object.__hash__  # Enum's own is slow, and nodes are looked up by it all the time
+
     SOURCE = auto()
     """An input of the program or kernel; `attribute` is its index."""
     CONSTANT = auto()
     """A number; `attribute` is its value."""
+    PARAMETER = auto()
+    """A finite number of floats that a kernel is given at run time; `attribute` is its index."""
     INDEX = auto()
     """i . `attribute` at the index i: with the strides of a packed tensor, the number of the
     element."""
@@ -139,6 +143,7 @@ REDUCTIONS = SEARCHES | {
     Operation.GREATEST,
 }
 SCANS = frozenset({Operation.RUNNING_SUM, Operation.RUNNING_PRODUCT})
+COLLECTIVE = REDUCTIONS | SCANS
 FUNCTIONS = frozenset(
     {
         Operation.EXPONENTIAL,
@@ -328,15 +333,18 @@ def ordered(roots: Iterable[Node], known: Container[int] = ()) -> Iterator[Node]
     """Every node that the roots need, each once, operands first; nodes whose identity is `known` are left
     out."""
     seen: set[int] = set()
-    pending: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
+    # Behind None is a node whose operands are done.
+    pending: list[Node | None] = list(roots)[::-1]
     while pending:
-        node, operands_done = pending.pop()
-        if operands_done:
-            yield node
-        elif id(node) not in seen and id(node) not in known:
-            seen.add(id(node))
-            pending.append((node, True))
-            pending.extend((operand, False) for operand in reversed(node.operands))
+        node = pending.pop()
+        if node is None:
+            yield pending.pop()  # type: ignore[misc]
+        elif (key := id(node)) not in seen and key not in known:
+            seen.add(key)
+            if node.operands:
+                pending += (node, None, *node.operands[::-1])
+            else:
+                yield node
 
 
 def rebuild(roots: Sequence[Node], change: Callable[[Node], Node]) -> tuple[Node, ...]:

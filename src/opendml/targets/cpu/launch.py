@@ -205,4 +205,4 @@ def _parameters(kernel: Kernel, nest: LoopNest, pattern: Pattern, numbers: Numbe
     for position, access in enumerate((*kernel.loads, *kernel.stores)):
         head += [access.buffer or 0, access.offset, nest.inner.strides[position]]
         head += [loop.strides[position] for loop in (*nest.groups, *nest.rows)]
-    return tuple(head)
+    return *head, *kernel.numbers

@@ -33,7 +33,8 @@ def repeats_functions(values: Sequence[Node]) -> bool:
     """Whether results need a transcendental function of elements that is reduced as well."""
     nodes = list(ordered(values))
     reductions = {id(node) for node in nodes if node.operation in REDUCTIONS}
-    reduced = {id(node) for node in nodes if id(node) in reductions for node in ordered(node.operands, ())}
+    operands = [operand for node in nodes if node.operation in REDUCTIONS for operand in node.operands]
+    reduced = {id(node) for node in ordered(operands)}
     results = {id(node) for node in ordered(values, reductions)}
     both = [node for node in nodes if id(node) in reduced & results]
     return any(node.operation in FUNCTIONS and node.sizes for node in both)
