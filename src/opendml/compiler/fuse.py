@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from opendml.compiler.kernel import Access, Kernel, KernelProgram
 from opendml.compiler.memory import place
-from opendml.compiler.numbers import with_parameters
+from opendml.compiler.numbers import Shared, with_parameters
 from opendml.program.node import (
     COLLECTIVE,
     REDUCTIONS,
@@ -51,6 +51,7 @@ def fuse(program: Program) -> KernelProgram:
     targets = [_target(node, places[id(node)]) for node in cuts]
     targets += [_Place(len(inputs) + index, 0, layout) for index, layout in enumerate(outputs)]
     kernels = []
+    shared: Shared = {}
     for node, body, target in zip([*cuts, *roots], bodies, targets, strict=True):
         if node.operation is Operation.PADDED:
             zeros = (constant(0, node.type),)
@@ -58,7 +59,7 @@ def fuse(program: Program) -> KernelProgram:
         loads = tuple(_access(leaf, places, inputs) for leaf in body.leaves)
         # A number fills whatever tensor it is stored to.
         domain = body.home.domain or target.layout.sizes
-        values, numbers = with_parameters((body.value,))
+        values, numbers = with_parameters((body.value,), shared)
         kernels.append(Kernel(domain, body.home.axes, loads, (target.access(),), values, numbers))
     return KernelProgram(tuple(kernels), len(inputs), len(outputs), arena_bytes)
 

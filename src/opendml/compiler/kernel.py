@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from opendml.program.node import REDUCTIONS, SCANS, Node, ordered
 from opendml.program.scalar_type import ScalarType
@@ -55,6 +56,7 @@ class KernelProgram:
         return self.input_count + self.output_count
 
 
+@lru_cache
 def fingerprint(roots: tuple[Node, ...]) -> str:
     """A text that is equal for equal graphs, whatever their sizes."""
     names: dict[int, int] = {}

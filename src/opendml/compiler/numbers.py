@@ -17,10 +17,16 @@ from opendml.program.vector_math import KNOWN_ERRORS, is_power_of_two
 _FORMATS = {ScalarType.FLOAT16: "<e6x", ScalarType.FLOAT32: "<f4x", ScalarType.FLOAT64: "<d"}
 
 
-def with_parameters(values: Sequence[Node]) -> tuple[tuple[Node, ...], tuple[int, ...]]:
+Shared = dict[tuple[object, ...], Node]
+"""Nodes by what they are made of."""
+
+
+def with_parameters(values: Sequence[Node], shared: Shared) -> tuple[tuple[Node, ...], tuple[int, ...]]:
     """The values with PARAMETERs for free numbers, and the bits of these as 64-bit words.
 
     Every use of a number is a parameter of its own, so that the values do not tell which numbers are equal.
+    Equal nodes of all calls with the same `shared` are one: what is found out about the values of one kernel
+    is known of all that differ in numbers alone.
     """
     nodes = list(ordered(values))
     kept = _looked_at(nodes)
@@ -31,11 +37,16 @@ def with_parameters(values: Sequence[Node]) -> tuple[tuple[Node, ...], tuple[int
         if id(node) in kept or not _is_free(node):
             return changed[id(node)]
         words.append(word_of(node))
-        return Node(Operation.PARAMETER, node.type, attribute=len(words) - 1)
+        return one(Node(Operation.PARAMETER, node.type, attribute=len(words) - 1))
+
+    def one(node: Node) -> Node:
+        attribute = node.attribute if node.attribute is None else repr(node.attribute)
+        key = (node.operation, node.type, node.sizes, attribute, *map(id, node.operands))
+        return shared.setdefault(key, node)
 
     for node in nodes:
         operands = tuple(map(given, node.operands))
-        changed[id(node)] = with_operands(node, operands) if operands else node
+        changed[id(node)] = one(with_operands(node, operands) if operands else node)
     return tuple(map(given, values)), tuple(words)
 
 

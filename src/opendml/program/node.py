@@ -356,7 +356,8 @@ def rebuild(roots: Sequence[Node], change: Callable[[Node], Node]) -> tuple[Node
         operands = tuple(shared[id(operand)] for operand in node.operands)
         candidate = node if operands == node.operands else with_operands(node, operands)
         # A number's own text tells 0.0 from -0.0 and makes NaN equal to itself.
-        key = (node.operation, node.type, node.sizes, repr(node.attribute), *map(id, operands))
+        attribute = node.attribute if node.attribute is None else repr(node.attribute)
+        key = (node.operation, node.type, node.sizes, attribute, *map(id, operands))
         result = unique.setdefault(key, candidate)
         shared[id(node)] = shared[id(result)] = result
 
@@ -367,8 +368,9 @@ def rebuild(roots: Sequence[Node], change: Callable[[Node], Node]) -> tuple[Node
         operands = tuple(changed[id(operand)] for operand in node.operands)
         result = change(node if operands == node.operands else with_operands(node, operands))
         alive.append(result)
-        for part in ordered([result], shared):
-            share(part)
+        if id(result) not in shared:
+            for part in ordered([result], shared):
+                share(part)
         changed[id(node)] = shared[id(result)]
     return tuple(changed[id(root)] for root in roots)
 
