@@ -1,7 +1,7 @@
 """Numbers that a kernel is given at run time: the same code serves attributes of any value.
 
 Left in the code are integers, numbers that are part of the formula rather than a quantity in it (0, 1, -1,
-infinities and NaN), and those that the expansion of a function looks at.
+infinities and NaN), those that the expansion of a function looks at, and what is too much.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from opendml.program.vector_math import KNOWN_ERRORS, is_power_of_two
 
 _FORMATS = {ScalarType.FLOAT16: "<e6x", ScalarType.FLOAT32: "<f4x", ScalarType.FLOAT64: "<d"}
 
+
+MOST_NUMBERS = 128
+"""Parameters of a kernel, at most: its launches have room for so many, and its code may keep all at hand."""
 
 Shared = dict[tuple[object, ...], Node]
 """Nodes by what they are made of."""
@@ -34,7 +37,7 @@ def with_parameters(values: Sequence[Node], shared: Shared) -> tuple[tuple[Node,
     changed: dict[int, Node] = {}
 
     def given(node: Node) -> Node:
-        if id(node) in kept or not _is_free(node):
+        if len(words) == MOST_NUMBERS or id(node) in kept or not _is_free(node):
             return changed[id(node)]
         words.append(word_of(node))
         return one(Node(Operation.PARAMETER, node.type, attribute=len(words) - 1))

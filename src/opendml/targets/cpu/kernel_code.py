@@ -261,9 +261,8 @@ class KernelCode:
         """What is made of constants and parameters alone: computed once, before all loops."""
         key = id(node), lanes
         if key not in self._uniforms:
-            operands = (
-                [self._uniform(node, 1)] if lanes > 1 else [self.value(o, 1, {}) for o in node.operands]
-            )
+            parts = [node] if lanes > 1 else node.operands
+            operands = [self.value(part, 1, {}) for part in parts]
             self._uniforms[key] = self.code.once(lambda: self._computed_once(node, lanes, operands))
         return self._uniforms[key]
 

@@ -93,11 +93,9 @@ def literal(value: float, type: ScalarType) -> str:
 
 def parameter(word: str, type: ScalarType) -> str:
     """The number whose bits a 64-bit word of the parameters holds."""
-    if type is ScalarType.FLOAT32:
-        return f"__int_as_float((int){word})"
-    return (
-        f"__longlong_as_double({word})" if type is ScalarType.FLOAT64 else f"half{{(unsigned short){word}}}"
-    )
+    if type is ScalarType.FLOAT16:
+        return f"half{{(unsigned short){word}}}"
+    return f"__longlong_as_double({word})" if type is ScalarType.FLOAT64 else f"__int_as_float((int){word})"
 
 
 def _float32_bits(value: float) -> int:
