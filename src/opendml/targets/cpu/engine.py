@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 
 import llvmlite
@@ -45,6 +46,17 @@ if hasattr(os, "register_at_fork"):
 _codes: dict[str, Code] = {}
 _libraries: list[llvm.ResourceTracker] = []
 _numbers = itertools.count()
+
+
+class Effort(Enum):
+    """What LLVM does before it makes machine code. Kernels are made of full vectors already."""
+
+    CLEAN = "clean"
+    """Puts what is kept in registers, and simplifies it: enough for loops without loops around them."""
+    HOIST = "hoist"
+    """The same, and what does not change in a loop is computed before it."""
+    ALL = "all"
+    """All that it can do to code of several functions, but for making vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +108,12 @@ def _load_kernels(kernels: Mapping[str, Pattern]) -> None:
 
 def _compiled(patterns: Sequence[Pattern]) -> Iterator[bytes]:
     """The objects of patterns. While LLVM works on one, the next is written."""
-    hoists = [pattern.mode is not Mode.POINTWISE for pattern in patterns]
+    efforts = [Effort.CLEAN if pattern.mode is Mode.POINTWISE else Effort.HOIST for pattern in patterns]
     if len(patterns) < 2:
-        yield from map(compile_object, map(kernel_assembly, patterns), hoists)
+        yield from map(compile_object, map(kernel_assembly, patterns), efforts)
         return
     with ThreadPoolExecutor(1) as compiler:
-        yield from compiler.map(compile_object, map(kernel_assembly, patterns), hoists)
+        yield from compiler.map(compile_object, map(kernel_assembly, patterns), efforts)
 
 
 def _cached(text: str, symbols: tuple[str, ...]) -> dict[str, int] | None:
@@ -144,20 +156,21 @@ def kernel_assembly(pattern: Pattern) -> str:
     return str(module)
 
 
-def compile_object(assembly: str, hoists: bool = True) -> bytes:
-    """Optimized machine code, as an object file. The code is made of full vectors already: what is left to do
-    is to clean up and, but for loops without loops around them, to hoist."""
+def compile_object(assembly: str, effort: Effort = Effort.ALL) -> bytes:
+    """Optimized machine code, as an object file."""
     module = llvm.parse_assembly(assembly)
     module.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=1)
-    options.loop_unrolling = options.loop_interleaving = False
+    options = llvm.create_pipeline_tuning_options(speed_level=2 if effort is Effort.ALL else 1)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = (
+        options.loop_interleaving
+    ) = False
     builder = llvm.create_pass_builder(_target_machine(), options)
+    if effort is Effort.ALL:
+        builder.getModulePassManager().run(module, builder)
+        return bytes(_target_machine().emit_object(module))
     cleaning = llvm.create_new_module_pass_manager()
-    if hoists:
-        hoisting = builder.getFunctionPassManager()
-        for function in module.functions:
-            if not function.is_declaration:
-                hoisting.run(function, builder)
+    if effort is Effort.HOIST:
+        builder.getFunctionPassManager().run(module.get_function(_SYMBOL), builder)
     else:
         cleaning.add_sroa_pass()
         cleaning.add_simplify_cfg_pass()
