@@ -160,11 +160,7 @@ def compile_object(assembly: str, effort: Effort = Effort.ALL) -> bytes:
     """Optimized machine code, as an object file."""
     module = llvm.parse_assembly(assembly)
     module.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=2 if effort is Effort.ALL else 1)
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = (
-        options.loop_interleaving
-    ) = False
-    builder = llvm.create_pass_builder(_target_machine(), options)
+    builder = llvm.create_pass_builder(_target_machine(), _options(2 if effort is Effort.ALL else 1))
     if effort is Effort.ALL:
         builder.getModulePassManager().run(module, builder)
         return bytes(_target_machine().emit_object(module))
@@ -195,6 +191,15 @@ def load_object(code: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
         raise Unsupported(f"cpu: the machine code of a kernel cannot be linked: {error}") from error
     _libraries.append(library)
     return {symbol: int(library[symbol]) for symbol in symbols}
+
+
+@cache
+def _options(level: int) -> llvm.PipelineTuningOptions:
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = (
+        options.loop_interleaving
+    ) = False
+    return options
 
 
 @cache
