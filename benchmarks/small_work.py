@@ -92,7 +92,12 @@ class Small:
 
 def measure_small_work(peers: list[str], rounds: int, threads: int) -> list[Small]:
     """All figures; peers that are not installed leave theirs out."""
-    return [*_calls(peers, rounds, threads), *_imports(peers), *_compilations(COMPILE_SCRIPT, 60e-3, 5e-3), *_compilations(GRAPH_SCRIPT, 0.6, 0.15)]
+    return [
+        *_calls(peers, rounds, threads),
+        *_imports(peers),
+        *_compilations(COMPILE_SCRIPT, 60e-3, 5e-3),
+        *_compilations(GRAPH_SCRIPT, 0.6, 0.15),
+    ]
 
 
 def _calls(peers: list[str], rounds: int, threads: int) -> Iterator[Small]:

@@ -334,7 +334,8 @@ def ordered(roots: Iterable[Node], known: Container[int] = ()) -> Iterator[Node]
     out."""
     seen: set[int] = set()
     # Behind None is a node whose operands are done.
-    pending: list[Node | None] = list(roots)[::-1]
+    pending: list[Node | None] = [*roots]
+    pending.reverse()
     while pending:
         node = pending.pop()
         if node is None:
