@@ -113,13 +113,13 @@ class _MicroCode:
             self.builder.load(self._offset(b, vector * size), typ=self.vector, align=4)
             for vector in self.vectors
         ]
-        for number in self.rows:
-            place = self._offset(a, number * self.strides.a_row)
+        for each in self.rows:
+            place = self._offset(a, each * self.strides.a_row)
             element = splat(
                 self.builder, self.builder.load(place, typ=llvm_type(F32, 1), align=4), self.lanes
             )
             for vector in self.vectors:
-                at = number * len(self.vectors) + vector
+                at = each * len(self.vectors) + vector
                 totals[at] = overloaded(
                     self.builder, "fma", F32, self.lanes, [element, row[vector], totals[at]]
                 )
