@@ -127,3 +127,25 @@ def test_the_number_of_an_element_is_a_load_without_a_buffer() -> None:
 def test_a_number_alone_fills_the_output() -> None:
     program = fuse(Program((), (LAYOUT,), (constant(7.0, FLOAT32),)))
     assert [kernel.domain for kernel in program.kernels] == [SIZES]
+
+
+def test_value_mean_and_variance_are_one_kernel_that_reads_its_input_once() -> None:
+    (kernel,) = fused(normalized(X, 2, 3), mean(X, [2, 3]), variance(X, [2, 3])).kernels
+    assert (len(kernel.loads), len(kernel.stores)) == (1, 3)
+
+
+def test_a_chain_with_two_consumers_is_one_kernel() -> None:
+    inner = maximum(X, 0.0)
+    (kernel,) = fused(inner * 2.0, inner + 1.0).kernels
+    assert (len(kernel.loads), len(kernel.stores)) == (1, 2)
+
+
+def test_results_that_share_nothing_are_kernels_of_their_own() -> None:
+    other = source(1, FLOAT32, SIZES)
+    program = fuse(Program((LAYOUT, LAYOUT), (LAYOUT, LAYOUT), (X + 1.0, other + 1.0)))
+    assert len(program.kernels) == 2
+
+
+def test_results_of_much_work_are_kernels_of_their_own() -> None:
+    functions = [tanh(tanh(X * float(factor))) for factor in range(2, 5)]
+    assert len(fused(*functions).kernels) > 1

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from opendml.compiler.kernel import Kernel
+from opendml.program.functions import maximum
+from opendml.program.node import Node, apply, convert
+from opendml.program.node import Operation as Op
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.host_array import Array
+from opendml.targets.cpu.contraction.schedule import Tiles, candidates, launch_of_tiles
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
 from tests.targets.kernels import contraction_kernel, run_launches
@@ -70,3 +75,143 @@ def test_products_of_vectors_are_accurate(sizes: tuple[int, int, int], transpose
     out = np.zeros((m, n, 1), np.float32)
     run(contraction_kernel(a, b, (2,), [out]), a, b, out)
     assert_accurate(out, a, b, (2,))
+
+
+def every_tiling(kernel: Kernel, vectors: tuple[int, ...] = (2,)) -> dict[str, Tiles]:
+    """The ways to compute a kernel in tiles of so many vectors, each with the smallest blocks."""
+    ways: dict[str, Tiles] = {}
+    for candidate in candidates(kernel):
+        if candidate.tiles and candidate.tiles.micro.vectors in vectors:
+            known = ways.get(candidate.name)
+            if known is None or known.rows * known.columns > candidate.tiles.rows * candidate.tiles.columns:
+                ways[candidate.name] = candidate.tiles
+    return ways
+
+
+def check_tilings(
+    a: Array, b: Array, axes: tuple[int, ...], out: Array, vectors: tuple[int, ...] = (2,)
+) -> None:
+    """The ways to compute a * b in tiles are accurate, whichever operand is broadcast."""
+    kernel = contraction_kernel(a, b, axes, [out])
+    ways = every_tiling(kernel, vectors)
+    assert ways
+    for name, tiles in ways.items():
+        out[...] = np.nan
+        run_launches([launch_of_tiles(tiles)], [a, b, out])
+        assert_accurate(out, a, b, axes, name)
+
+
+def laid_out(array: Array, order: tuple[int, ...], gap: int = 0) -> Array:
+    """The same values with the dimensions in another order in memory, outermost first, and so many elements
+    left out behind each row; not aligned."""
+    sizes = [array.shape[number] for number in order]
+    memory = np.full(np.prod([*sizes[:-1], sizes[-1] + gap]) + 1, np.nan, array.dtype)[1:]
+    inside = memory.reshape(*sizes[:-1], sizes[-1] + gap)[..., : sizes[-1]]
+    inside[...] = array.transpose(order)
+    return inside.transpose(np.argsort(order))
+
+
+SIZES = [
+    *((m, 33, 37) for m in (1, 3, 6, 14, 15, 29)),
+    *((5, n, 35) for n in (1, 15, 16, 17, 33, 65)),
+    *((15, 40, k) for k in (1, 2, 3, 4, 5, 383, 384, 385, 771)),
+    (143, 291, 50),
+]
+ORDERS = [(0, 1, 2), (2, 0, 1)]
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_tiles_of_any_size_are_accurate(sizes: tuple[int, int, int]) -> None:
+    m, n, k = sizes
+    a, b, out = values("float32", m, 1, k), values("float32", 1, n, k), np.zeros((m, n, 1), "f")
+    check_tilings(a, b, (2,), out, (2, 3, 4))
+
+
+@pytest.mark.parametrize("gap", [0, 3])
+@pytest.mark.parametrize("a_order", ORDERS, ids=str)
+@pytest.mark.parametrize("b_order", ORDERS, ids=str)
+@pytest.mark.parametrize("out_order", [(0, 1, 2), (1, 0, 2)], ids=str)
+def test_operands_and_results_lie_in_memory_in_any_order(
+    a_order: tuple[int, ...], b_order: tuple[int, ...], out_order: tuple[int, ...], gap: int
+) -> None:
+    m, n, k = 30, 50, 70
+    a, b = (
+        laid_out(values("float32", m, 1, k), a_order, gap),
+        laid_out(values("float32", 1, n, k), b_order, gap),
+    )
+    check_tilings(a, b, (2,), laid_out(np.zeros((m, n, 1), "f"), out_order, gap))
+
+
+def test_products_with_batches_broadcast_dimensions_and_several_summed_ones() -> None:
+    a, b = values("float32", 3, 1, 5, 1, 7, 1, 11), values("float32", 3, 2, 1, 19, 7, 1, 11)
+    check_tilings(a, b, (4, 6), np.zeros((3, 2, 5, 19, 1, 1, 1), "f"))
+    check_tilings(a[:1], b, (4, 6), laid_out(np.zeros((3, 2, 5, 19, 1, 1, 1), "f"), (2, 1, 0, 3, 4, 5, 6)))
+    order = (6, 1, 5, 0, 3, 2, 4)
+    check_tilings(laid_out(a, order), laid_out(b, order, 2), (4, 6), np.zeros((3, 2, 5, 19, 1, 1, 1), "f"))
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("output", [(13, 9), (5, 7)], ids=str)
+def test_windows_are_multiplied_where_they_lie(stride: int, output: tuple[int, int]) -> None:
+    """A convolution without padding: [N, O, OH, OW, C, KH, KW]."""
+    height, width = output
+    image = values("float32", 2, 6, height * stride + 2, width * stride + 2)
+    s = image.strides
+    windows = np.lib.stride_tricks.as_strided(
+        image,
+        (2, 1, height, width, 6, 3, 3),
+        (s[0], 0, s[2] * stride, s[3] * stride, s[1], s[2], s[3]),
+    )
+    filters = values("float32", 1, 20, 1, 1, 6, 3, 3)
+    check_tilings(filters, windows, (4, 5, 6), np.zeros((2, 20, height, width, 1, 1, 1), "f"))
+
+
+@pytest.mark.parametrize("m", [5, 40])
+def test_what_follows_is_computed_and_stored_with_the_sums(m: int) -> None:
+    n, k = 70, 50
+    a, b = values("float32", m, 1, k), values("float32", 1, n, k)
+    rows, columns, both = values("float32", m, 1, 1), values("float32", 1, n, 1), values("float32", m, n, 1)
+    scale = values("float32", 1, 1, 1)
+    raw, narrow = np.zeros((m, n, 1), "f"), laid_out(np.zeros((m, n, 1), np.float16), (0, 1, 2), 5)
+    across = laid_out(np.zeros((m, n, 1), "f"), (1, 0, 2))
+
+    def epilogue(total: Node, rows: Node, columns: Node, both: Node, scale: Node) -> list[Node]:
+        activated = maximum(total * scale + rows + columns, 0.0)
+        return [total, convert(activated, ScalarType.FLOAT16), activated - both]
+
+    further, outputs = [rows, columns, both, scale], [raw, narrow, across]
+    kernel = contraction_kernel(a, b, (2,), outputs, further, epilogue)
+    total = product(a, b, (2,))
+    activated = np.maximum(total * scale + rows + columns, 0)
+    for tiles in every_tiling(kernel).values():
+        run_launches([launch_of_tiles(tiles)], [a, b, *further, *outputs])
+        np.testing.assert_allclose(raw, total, atol=1e-4)
+        np.testing.assert_allclose(narrow, activated, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(across, activated - both, atol=2e-4)
+
+
+def test_operands_are_computed_while_they_are_packed() -> None:
+    a, b = values("float16", 30, 1, 90), laid_out(values("float16", 1, 60, 90), (2, 1, 0))
+
+    def operand(value: Node) -> Node:
+        wide = convert(value, ScalarType.FLOAT32)
+        return wide * apply(Op.ABSOLUTE, wide)
+
+    out = np.zeros((30, 60, 1), "f")
+    kernel = contraction_kernel(a, b, (2,), [out], operand=operand)
+    for name, tiles in every_tiling(kernel).items():
+        run_launches([launch_of_tiles(tiles)], [a, b, out])
+        assert_accurate(out, *(each.astype("f") * np.abs(each.astype("f")) for each in (a, b)), (2,), name)
+
+
+def test_results_depend_neither_on_blocks_nor_on_who_computes_them() -> None:
+    a, b = values("float32", 150, 1, 800), values("float32", 1, 300, 800)
+    out = np.zeros((150, 300, 1), "f")
+    kernel = contraction_kernel(a, b, (2,), [out])
+    results = set()
+    for candidate in candidates(kernel):
+        if candidate.tiles and not candidate.name.endswith("exchanged"):
+            for at_once in (None, 1):
+                run_launches([launch_of_tiles(candidate.tiles)], [a, b, out], at_once)
+                results.add(out.tobytes())
+    assert len(results) == 1

@@ -1,10 +1,11 @@
 """Cuts a tensor program into kernels.
 
-Every output is one kernel that recomputes nothing from memory: element-wise nodes are inlined, and reductions
-over common axes of the kernel's domain stay inside it, also of values that need such reductions themselves:
-the kernel passes over a group once for each. Views and reshaped tensors are how a kernel reads and writes.
-Written to a temporary first are only reductions over another domain or other axes, what is read through views
-that cannot be moved below it, and what would need too many passes or reductions.
+Every output is one kernel, or part of one (`regions`), that recomputes nothing from memory: element-wise
+nodes are inlined, and reductions over common axes of the kernel's domain stay inside it, also of values that
+need such reductions themselves: the kernel passes over a group once for each. Views and reshaped tensors are
+how a kernel reads and writes. Written to a temporary first are only reductions over another domain or other
+axes, what is read through views that cannot be moved below it, and what would need too many passes or
+reductions.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import replace
 from opendml.compiler.homes import collective, home_of
 from opendml.compiler.kernel import Access, Kernel, KernelProgram
 from opendml.compiler.memory import place
+from opendml.compiler.regions import merged
 from opendml.compiler.views import moved, split_groups
 from opendml.compiler.windows import unrolled
 from opendml.compiler.write import Place, Writer, parts_of
@@ -42,7 +44,7 @@ def fuse(program: Program) -> KernelProgram:
     nodes = {id(node): node for node in (*cuts, *roots)}
     writer = Writer(inputs, temporaries)
     kernels = [kernel for key, places in stores.items() for kernel in writer.kernels(nodes[key], places)]
-    return _placed(kernels, len(inputs), arena, temporaries.values())
+    return _placed(merged(kernels), len(inputs), arena, temporaries.values())
 
 
 def _temporaries(cuts: Sequence[Node], roots: Sequence[Node], arena: int) -> dict[int, Place]:

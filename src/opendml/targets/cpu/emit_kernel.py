@@ -11,6 +11,7 @@ from opendml.program.narrow import is_narrow
 from opendml.program.node import FUNCTIONS, Node, rebuild
 from opendml.targets.cpu.code import I64, POINTER
 from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
+from opendml.targets.cpu.contraction.code import ContractionCode
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.pattern import Mode, Pattern
 from opendml.targets.cpu.row_code import RowCode, SplitRowCode
@@ -34,6 +35,7 @@ _CODE: dict[Mode, type[KernelCode]] = {
     Mode.SCAN_COLUMNS: ScanColumnCode,
     Mode.SCAN_COLUMNS_COMBINE: ScanColumnCode,
     Mode.SCAN_COLUMNS_MAP: ScanColumnCode,
+    Mode.CONTRACTION: ContractionCode,
 }
 
 
@@ -44,8 +46,16 @@ def emit_kernel(module: ir.Module, name: str, pattern: Pattern, lanes: int) -> N
     function.attributes.add("nounwind")
     for argument in function.args[2:]:
         argument.add_attribute("noalias")
-    values = rebuild(pattern.values, _expanded)
-    _CODE[pattern.mode](function, replace(pattern, values=values), lanes).emit()
+    _CODE[pattern.mode](function, _with_expanded(pattern), lanes).emit()
+
+
+def _with_expanded(pattern: Pattern) -> Pattern:
+    """The pattern with all functions in basic operations."""
+    tiling = pattern.tiling
+    if tiling:
+        a, b = (replace(part, pattern=_with_expanded(part.pattern)) for part in (tiling.a, tiling.b))
+        tiling = replace(tiling, a=a, b=b)
+    return replace(pattern, values=rebuild(pattern.values, _expanded), tiling=tiling)
 
 
 def _expanded(node: Node) -> Node:

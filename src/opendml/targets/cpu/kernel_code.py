@@ -41,9 +41,18 @@ class KernelCode:
     """Emits the function of an element-wise pattern, whose functions are expanded; an item is a block of one
     row."""
 
-    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+    def __init__(
+        self,
+        function: ir.Function,
+        pattern: Pattern,
+        lanes: int,
+        code: Code | None = None,
+        first_parameter: int = 0,
+    ) -> None:
+        """`code`: what the function consists of already, if this pattern is a part of it; the pattern's
+        parameters lie from `first_parameter` on."""
         self.function, self.pattern, self.lanes = function, pattern, lanes
-        self.code = Code(function, lanes)
+        self.code = code or Code(function, lanes)
         self.builder = self.code.builder
         self.accesses: tuple[AccessPattern, ...] = (*pattern.loads, *pattern.stores)
         self.layout = Parameters(pattern)
@@ -51,7 +60,8 @@ class KernelCode:
         self.levels = self._levels()
         self.reductions = {id(node) for node in self.nodes if node.operation in REDUCTIONS}
         self.needed = self.below_reductions(pattern.values)
-        self.parameters, self.buffers, self._room = function.args[2:]
+        parameters, self.buffers, self._room = function.args[2:]
+        self.parameters = self.code.offset(parameters, I64(8 * first_parameter))
         self.room_bytes = 0
         (
             self.inner,

@@ -21,7 +21,7 @@ _STREAMED_SHARE = 2
 find them there anyway."""
 _STREAMED_ROW = 512
 """Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
-_NEVER_STREAMED = {Mode.TRANSPOSED, Mode.SCAN_ROWS, Mode.SCAN_ROWS_MAP}
+_NEVER_STREAMED = {Mode.TRANSPOSED, Mode.SCAN_ROWS, Mode.SCAN_ROWS_MAP, Mode.CONTRACTION}
 """Streamed vectors begin where memory has boundaries. The vectors of a line that is scanned begin where it
 does, since its sums depend on that; and its arithmetic takes as long as writing through the caches."""
 _LONG_ROW = 256
@@ -111,17 +111,18 @@ def launch_of(
 ) -> Launch:
     """A launch in a mode, by numbers."""
     pattern = replace(
-        _pattern(kernel, nest, mode),
+        pattern_of(kernel, nest, mode),
         stage=stage,
         stashes=numbers.stashed > 0,
         whole_rows=numbers.whole_rows,
         wide_tile=mode.columns and numbers.block > TILE,
     )
     grain = max(1, min(CLAIM_BYTES // max(item_bytes, 1), items))
-    return Launch(pattern, _parameters(kernel, nest, pattern, numbers), 0, items, grain)
+    return Launch(pattern, parameters_of(kernel, nest, numbers), 0, items, grain)
 
 
-def _pattern(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
+def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
+    """The pattern of a kernel that is walked in a mode."""
     loads = tuple(
         _access_pattern(access, nest, position, mode, False) for position, access in enumerate(kernel.loads)
     )
@@ -188,7 +189,8 @@ def _access_pattern(
     return AccessPattern(access.type, step, level, streamed, access.buffer is None)
 
 
-def _parameters(kernel: Kernel, nest: LoopNest, pattern: Pattern, numbers: Numbers) -> tuple[int, ...]:
+def parameters_of(kernel: Kernel, nest: LoopNest, numbers: Numbers) -> tuple[int, ...]:
+    """The parameters of a kernel, as `Parameters` has them."""
     head = [
         nest.inner.count,
         numbers.block,

@@ -53,6 +53,9 @@ class Mode(Enum):
     SCAN_COLUMNS_COMBINE = "scan columns combine"
     SCAN_COLUMNS_MAP = "scan columns map"
 
+    CONTRACTION = "contraction"
+    """Sums of products in tiles; an item is a block of rows and columns of the results."""
+
     @property
     def reduces_rows(self) -> bool:
         """Whether lanes run within a group, and are put together at its end."""
@@ -105,6 +108,7 @@ class Pattern:
     group. `long_rows`: several vectors of a row are worth keeping states of their own. `stashes`: the last
     load counts where elements are kept between the last pass and the results.
     `whole_rows`: a tile of columns is as wide as the rows are. `wide_tile`: it may be wider than TILE.
+    `tiling`: how sums of products are computed; the pattern itself is that of what follows them.
     """
 
     mode: Mode
@@ -119,6 +123,7 @@ class Pattern:
     stashes: bool = False
     whole_rows: bool = False
     wide_tile: bool = False
+    tiling: Tiling | None = None
 
     def text(self) -> str:
         """A text that is equal for patterns with equal code."""
@@ -128,7 +133,8 @@ class Pattern:
         ]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)} {self.stage} {self.in_order}"
         head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile}"
-        return "\n".join([head, *accesses, fingerprint(self.values)])
+        tiling = [self.tiling.text()] if self.tiling else []
+        return "\n".join([head, *accesses, fingerprint(self.values), *tiling])
 
     @property
     def lane_bytes(self) -> int:
@@ -138,6 +144,46 @@ class Pattern:
             return 4
         types = {node.type for node in ordered(self.values)} | {a.type for a in (*self.loads, *self.stores)}
         return min(4, max(type.bytes for type in types))
+
+
+@dataclass(frozen=True, slots=True)
+class MicroKernel:
+    """What computes one tile of sums of products in registers: so many rows of so many vectors."""
+
+    rows: int
+    vectors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How an operand of products is read: its rows are the loops before `majors` (of k, or of m or n) and
+    those behind (of the other one), its innermost loop is of the latter; that is k if `along_depth`."""
+
+    pattern: Pattern
+    majors: int
+    along_depth: bool
+
+    def text(self) -> str:
+        """A text that is equal for packings with equal code."""
+        return f"{self.majors} {self.along_depth}\n{self.pattern.text()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How sums of products are computed: in blocks of at most `rows` x `columns` results and `depth`
+    products, of both operands packed, `a` whose elements are broadcast and `b` whose are vectors."""
+
+    a: Packing
+    b: Packing
+    micro: MicroKernel
+    depth: int
+    rows: int
+    columns: int
+
+    def text(self) -> str:
+        """A text that is equal for tilings with equal code."""
+        head = f"{self.micro.rows} {self.micro.vectors} {self.depth} {self.rows} {self.columns}"
+        return "\n".join([head, self.a.text(), self.b.text()])
 
 
 class Parameters:
