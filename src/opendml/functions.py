@@ -4781,6 +4781,7 @@ def diagonal_matrix(
     *,
     offset: int = 0,
     value: float = 1.0,
+    output_type: DataTypeLike | None = None,
     sizes: Sequence[int] | None = None,
     out: None = None,
     device: str | Device | None = None,
@@ -4792,6 +4793,7 @@ def diagonal_matrix(
     *,
     offset: int = 0,
     value: float = 1.0,
+    output_type: DataTypeLike | None = None,
     sizes: Sequence[int] | None = None,
     out: T,
     device: str | Device | None = None,
@@ -4802,6 +4804,7 @@ def diagonal_matrix(
     *,
     offset: int = 0,
     value: float = 1.0,
+    output_type: DataTypeLike | None = None,
     sizes: Sequence[int] | None = None,
     out: T | None = None,
     device: str | Device | None = None,
@@ -4816,6 +4819,7 @@ def diagonal_matrix(
     Args:
         offset: Shift of the diagonal; > 0 right/up, < 0 left/down; may move it out of the matrix (all zeros).
         value: Diagonal value; standard 1.0; truncated for non-float output types (10.6 becomes 10).
+        output_type: The type of the output; that of `out` when None, or FLOAT32.
         sizes: The sizes of the output; those of `out` when None.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
@@ -4827,7 +4831,15 @@ def diagonal_matrix(
     """
     if unknown:
         raise unexpected(diagonal_matrix, unknown)
-    results: T = call("DIAGONAL_MATRIX", (), (offset, value), out, device, sizes=sizes)
+    results: T = call(
+        "DIAGONAL_MATRIX",
+        (),
+        (offset, value),
+        out,
+        device,
+        output_type=output_type,
+        sizes=sizes,
+    )
     return results
 
 
@@ -8070,6 +8082,7 @@ def diagonal_matrix1(
     value: int | float,
     diagonal_fill_begin: int,
     diagonal_fill_end: int,
+    output_type: DataTypeLike | None = None,
     out: T | None = None,
     device: str | Device | None = None,
     **unknown: Never,
@@ -8090,6 +8103,7 @@ def diagonal_matrix1(
         value: Constant written.
         diagonal_fill_begin: First diagonal filled (inclusive); > 0 is right of the main diagonal.
         diagonal_fill_end: End of the filled diagonals (exclusive); Begin > End inverts the fill.
+        output_type: The type of the output; that of `out` when None, or that of InputTensor, or FLOAT32.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
 
@@ -8106,6 +8120,7 @@ def diagonal_matrix1(
         (value_data_type, value, diagonal_fill_begin, diagonal_fill_end),
         out,
         device,
+        output_type=output_type,
     )
     return results
 

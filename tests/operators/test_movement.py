@@ -28,7 +28,7 @@ NUMPY_MODES = {
 every_device = pytest.mark.parametrize("device", device_kinds())
 
 
-def every_type(name: str) -> Any:
+def every_type(name: str) -> pytest.MarkDecorator:
     """The types of an operator's first tensor at the newest level."""
     return pytest.mark.parametrize("type", next(iter(operator(name).support[0].tensors.values())).types)
 

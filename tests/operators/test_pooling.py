@@ -120,8 +120,8 @@ def test_average(form: Form, include: bool, dtype: Any, device: str) -> None:
 
 @every_device
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("p", [1, 2, 3, 7])
-@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("p", [1, 2, 7])
+@pytest.mark.parametrize("form", FORMS[2:4], ids=str)
 def test_norm(form: Form, p: int, dtype: Any, device: str) -> None:
     x = _image(form, dtype)
 
@@ -153,17 +153,26 @@ def _expected_maximum(x: Array, form: Form) -> tuple[Array, Array]:
 
 
 @every_device
-@pytest.mark.parametrize("type", ALL_TYPES)
 @pytest.mark.parametrize("form", FORMS, ids=str)
-def test_maximum_and_its_index(form: Form, type: str, device: str) -> None:
-    dtype = ScalarType[type].numpy
+def test_maximum_and_its_index(form: Form, device: str) -> None:
+    _check_maximum(form, np.dtype(np.float32), np.dtype(np.uint32), device)
+
+
+@every_device
+@pytest.mark.parametrize("index_type", [np.uint32, np.uint64])
+@pytest.mark.parametrize("type", ALL_TYPES)
+def test_maximum_of_every_type(type: str, index_type: Any, device: str) -> None:
+    form = Form((3, 4), (2, 2), (2, 1), (1, 1), (1, 0), (0, 1))
+    _check_maximum(form, ScalarType[type].numpy, np.dtype(index_type), device)
+
+
+def _check_maximum(form: Form, dtype: np.dtype[Any], index_type: np.dtype[Any], device: str) -> None:
     x = _image(form, dtype)
     values, indices = _expected_maximum(x, form)
-    for width in (np.uint32, np.uint64):
-        outputs = [values, indices.astype(width)]
-        results = on_arrays(descs.MaxPooling2, [x], outputs, device, **_attributes(form))
-        np.testing.assert_array_equal(results[0], values)
-        np.testing.assert_array_equal(results[1], indices)
+    outputs = [values, indices.astype(index_type)]
+    results = on_arrays(descs.MaxPooling2, [x], outputs, device, **_attributes(form))
+    for result, expected in zip(results, outputs, strict=True):
+        np.testing.assert_array_equal(result, expected)
 
 
 @every_device
@@ -205,13 +214,8 @@ def test_any_form(device: str, data: st.DataObject) -> None:
     rank = data.draw(st.integers(2, 3))
     extents, strides, dilations, start, end, room = (
         tuple(data.draw(st.integers(least, most)) for _ in range(rank))
-        for least, most in ((1, 4), (1, 4), (1, 3), (0, 3), (0, 3), (0, 5))
+        for least, most in ((1, 5 - rank), (1, 4), (1, 3), (0, 3), (0, 3), (0, 5))
     )
     image = tuple((k - 1) * d + 1 + more for k, d, more in zip(extents, dilations, room, strict=True))
     form = Form(image, extents, strides, dilations, start, end, data.draw(st.booleans()))
-    x = _image(form, np.float32, data.draw(st.integers(0, 1000)))
-    values, indices = _expected_maximum(x, form)
-    outputs = [values, indices.astype(np.uint32)]
-    results = on_arrays(descs.MaxPooling2, [x], outputs, device, **_attributes(form))
-    np.testing.assert_array_equal(results[0], values)
-    np.testing.assert_array_equal(results[1], indices)
+    _check_maximum(form, np.dtype(np.float32), np.dtype(np.uint32), device)
