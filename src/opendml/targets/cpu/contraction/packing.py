@@ -10,12 +10,15 @@ from llvmlite import ir
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import Level, Packing, Step
+from opendml.targets.cpu.pattern import Level, Packing, Panels, Pattern, Step
 from opendml.targets.cpu.transposed_code import transposed
-from opendml.targets.cpu.values import splat
+from opendml.targets.cpu.values import number, splat
 
 F32 = ScalarType.FLOAT32
 """The type in which products are added."""
+
+AHEAD = 12
+"""Rows of k by which operands are asked for before they are read."""
 
 Range = tuple[ir.Value, ir.Value]
 """The first index, and the one behind the last."""
@@ -26,11 +29,15 @@ class PackingCode(KernelCode):
     dimension, whose innermost is the innermost of all."""
 
     def __init__(
-        self, function: ir.Function, packing: Packing, lanes: int, code: Code, first_parameter: int
+        self,
+        function: ir.Function,
+        packing: Packing,
+        lanes: int,
+        code: Code | None = None,
+        first_parameter: int = 0,
     ) -> None:
         super().__init__(function, packing.pattern, lanes, code, first_parameter)
         self._majors = packing.majors
-        (self._root,) = packing.pattern.values
         self._pointers: Pointers = ()
         self._known: Values = {}
 
@@ -38,6 +45,11 @@ class PackingCode(KernelCode):
         """Goes to the first element of a group."""
         self._pointers = self.group_pointers(group)
         self._known = self.evaluate(Level.GROUP, 1, self._pointers, {})
+
+    def counted(self) -> ir.Value:
+        """The bytes that the one load of an operand packed ahead counts to its group."""
+        (pointer,) = self._pointers
+        return self.builder.ptrtoint(pointer, I64)
 
     def pack(self, place: ir.Value, pitch: int, majors: Range, minors: Range, ahead: int) -> None:
         """Rows of the minor dimension, `pitch` bytes apart. What lies behind a row may be overwritten, by
@@ -50,13 +62,35 @@ class PackingCode(KernelCode):
             with self._runs(pointers, minors, outer) as (run, start, stop, position):
                 self._pack_run(run, self._element(row, position), start, stop, ahead)
 
+    def pack_panel(self, place: ir.Value, panels: Panels, rows: Range, depth: Range) -> None:
+        """One part of a panel, `depth` of its rows; those that the last panel lacks are zero."""
+        pitch = panels.pitch(self.lanes)
+        if not panels.packing.along_depth:
+            self.pack(place, pitch, depth, rows, AHEAD)
+            return
+        self.pack(place, pitch, rows, depth, panels.rows)
+        with self.code.loop(self.builder.sub(rows[1], rows[0]), I64(panels.rows)) as missing:
+            row = self.code.offset(place, self.builder.mul(missing, I64(pitch)))
+            self.clear(row, self.builder.sub(depth[1], depth[0]))
+
+    def clear(self, place: ir.Value, count: ir.Value) -> None:
+        """Zeros, in whole vectors."""
+        zero = number(F32, self.lanes, 0.0)
+        with self.code.loop(I64(0), self.parts(count, self.lanes)) as vector:
+            at = self.builder.mul(vector, I64(F32.bytes * self.lanes))
+            self.code.store(self.code.offset(place, at), zero, F32)
+
+    def parts(self, count: ir.Value, size: int) -> ir.Value:
+        """How many parts of a size a count has."""
+        return self.builder.udiv(self.builder.add(count, I64(size - 1)), I64(size))
+
     def _pack_run(self, run: Pointers, place: ir.Value, start: ir.Value, stop: ir.Value, ahead: int) -> None:
         known = self.evaluate(Level.ROW, 1, run, self._known)
         later = self._later(run, ahead)
 
         def put(index: ir.Value, mask: ir.Value | None) -> None:
             for pointer, step in later:
-                self.code.prefetch(self.code.offset(pointer, self.builder.mul(index, step)))
+                self.code.prefetch(self.code.offset(pointer, self.builder.mul(index, step)), level=2)
             at = self._element(place, self.builder.sub(index, start))
             self.code.store(at, self._vector(run, known, index, mask), F32)
 
@@ -67,11 +101,11 @@ class PackingCode(KernelCode):
         if not self._majors:
             return []
         result = []
-        for number, access in enumerate(self.accesses):
+        for position, access in enumerate(self.accesses):
             if access.step is Step.CONTIGUOUS and not access.counter:
-                stride = self.parameter(self.layout.row_stride(number, self._majors - 1))
+                stride = self.parameter(self.layout.row_stride(position, self._majors - 1))
                 distance = self.builder.mul(stride, I64(rows))
-                result.append((self.code.offset(run[number], distance), self.steps[number]))
+                result.append((self.code.offset(run[position], distance), self.steps[position]))
         return result
 
     def pack_transposed(self, place: ir.Value, pitch: int, majors: Range, minors: Range) -> None:
@@ -106,8 +140,8 @@ class PackingCode(KernelCode):
             ]
             distance = self.builder.mul(self.builder.sub(index, start), I64(pitch))
             at = self.code.offset(place, distance)
-            for number, column in enumerate(transposed(self.builder, vectors, F32, self.lanes)):
-                self.code.store(self.code.offset(at, I64(number * pitch)), column, F32)
+            for row, column in enumerate(transposed(self.builder, vectors, F32, self.lanes)):
+                self.code.store(self.code.offset(at, I64(row * pitch)), column, F32)
 
         self.code.vector_loop(start, stop, put)
 
@@ -143,7 +177,30 @@ class PackingCode(KernelCode):
     def _vector(self, pointers: Pointers, known: Values, index: ir.Value, mask: ir.Value | None) -> ir.Value:
         """The operand's value at a vector of the innermost loop."""
         values = self.evaluate(Level.ELEMENT, self.lanes, pointers, known, index, mask)
-        return splat(self.builder, self.value(self._root, self.lanes, values), self.lanes)
+        return splat(self.builder, self.value(self.pattern.values[0], self.lanes, values), self.lanes)
 
     def _element(self, place: ir.Value, number: ir.Value) -> ir.Value:
         return self.code.offset(place, self.builder.mul(number, I64(F32.bytes)))
+
+
+class PanelCode(PackingCode):
+    """Packs all panels of an operand, one after the other: [group][panel][part]. An item is a panel."""
+
+    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+        if not isinstance(pattern.tiling, Panels):
+            raise TypeError("panels are packed")
+        self._panels = pattern.tiling
+        super().__init__(function, pattern.tiling.packing, lanes)
+
+    def item(self, item: ir.Value) -> None:
+        """One panel."""
+        group, panel = self.code.split(item, [I64(0), self.chunks])
+        self.begin(group)
+        rows = self.chunk_range(panel, self.units)
+        depth, parts = I64(self._panels.depth), self.parts(self.elements, self._panels.depth)
+        with self.code.loop(I64(0), parts) as part:
+            first = self.builder.mul(part, depth)
+            last = self.code.minimum(self.builder.add(first, depth), self.elements)
+            position = self.builder.add(self.builder.mul(item, parts), part)
+            distance = self.builder.mul(position, I64(self._panels.part_bytes(self.lanes)))
+            self.pack_panel(self.code.offset(self.arena(), distance), self._panels, rows, (first, last))
