@@ -33,17 +33,27 @@ class ContractionCode(KernelCode):
         self.b = PackingCode(function, tiling.b, lanes, self.code, first + self.a.layout.length)
         self.width = micro.vectors * lanes
         self.column_pitch = odd_lines(tiling.columns + lanes)
+        # A tile's part of b lies together, unless vectors would belong to two of them.
+        self.in_tiles = tiling.b.along_depth or self.b.is_in_vectors
+        self.tile_bytes = (
+            (panels.depth + lanes) * self.width * F32.bytes if self.in_tiles else self.width * F32.bytes
+        )
         along_depth, pitch = panels.packing.along_depth, panels.pitch(lanes)
         strides = Strides(
             a_row=pitch if along_depth else F32.bytes,
             a_depth=F32.bytes if along_depth else pitch,
-            b_depth=self.column_pitch,
+            b_depth=self.width * F32.bytes if self.in_tiles else self.column_pitch,
             c_row=self.column_pitch,
             prefetches=tiling.ahead,
         )
         # What is packed may reach a vector beyond its end.
         self.a_room = self.room(F32, 0 if tiling.ahead else panels.part_bytes(lanes) // F32.bytes + lanes)
-        self.b_room = self._rows(panels.depth + lanes)
+        tiles = tiling.columns // self.width
+        self.b_room = (
+            self.room(F32, tiles * self.tile_bytes // F32.bytes)
+            if self.in_tiles
+            else self._rows(panels.depth + lanes)
+        )
         self.c_room = self._rows(tiling.rows)
         self.micro = emit_micro_kernel(function.module, "micro", micro, lanes, strides)
         self.total = next(node for node in self.nodes if _is_total(node, pattern))
@@ -97,19 +107,27 @@ class ContractionCode(KernelCode):
     def _c_row(self, row: ir.Value) -> ir.Value:
         return self.code.offset(self.c_room, self.builder.mul(row, I64(self.column_pitch)))
 
+    def _b_at(self, row: ir.Value, column: ir.Value) -> ir.Value:
+        """The place of an element of b's block."""
+        if not self.in_tiles:
+            return self.b.rows_at(self.b_room, self.column_pitch)(row, column)
+        tile, within = self.code.split(column, [I64(0), I64(self.width)])
+        distance = self.builder.mul(tile, I64(self.tile_bytes))
+        place = self.b.rows_at(self.b_room, self.width * F32.bytes)(row, within)
+        return self.code.offset(place, distance)
+
     def _pack_b(self, begin: ir.Value, end: ir.Value, start: ir.Value, stop: ir.Value) -> None:
         """One block; the columns that the last tile lacks are zero."""
         present = self.builder.sub(stop, start)
         tiles = self.builder.mul(self.b.parts(present, self.width), I64(self.width))
         with self.builder.if_then(self.builder.icmp_signed("!=", tiles, present)):
-            last = self.builder.mul(self.builder.sub(tiles, I64(self.width)), I64(F32.bytes))
+            last = self.builder.sub(tiles, I64(self.width))
             with self.code.loop(I64(0), self.builder.sub(end, begin)) as row:
-                place = self.code.offset(self.b_room, self.builder.mul(row, I64(self.column_pitch)))
-                self.b.clear(self.code.offset(place, last), I64(self.width))
+                self.b.clear(self._b_at(row, last), I64(self.width))
         if self.tiling.b.along_depth:
-            self.b.pack_transposed(self.b_room, self.column_pitch, (start, stop), (begin, end))
+            self.b.pack_transposed(self._b_at, (start, stop), (begin, end))
         else:
-            self.b.pack(self.b_room, self.column_pitch, (begin, end), (start, stop), AHEAD)
+            self.b.pack(self._b_at, (begin, end), (start, stop), AHEAD)
 
     def _ask_for_results(
         self, pointers: Pointers, row: ir.Value, behind: ir.Value, start: ir.Value, stop: ir.Value
@@ -138,7 +156,7 @@ class ContractionCode(KernelCode):
         adds = self.builder.icmp_signed("!=", begin, I64(0))
         with self.code.loop(I64(0), self.b.parts(self.builder.sub(stop, start), self.width)) as tile:
             at = self.builder.mul(tile, I64(self.width * F32.bytes))
-            b = self.code.offset(self.b_room, at)
+            b = self.code.offset(self.b_room, self.builder.mul(tile, I64(self.tile_bytes)))
             lines = self.builder.udiv(self.builder.mul(tile, depth), I64(STEP))
             later = self.code.offset(next_panel, self.builder.mul(lines, I64(LINE)))
             self.builder.call(self.micro, [a, b, self.code.offset(c, at), depth, adds, later])
