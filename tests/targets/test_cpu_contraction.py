@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from opendml.program.node import Node, apply, convert
 from opendml.program.node import Operation as Op
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.host_array import Array
+from opendml.targets.cpu.contraction import schedule as contraction_schedule
 from opendml.targets.cpu.contraction.schedule import Tiles, candidates, launches_of
+from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
 from tests.targets.kernels import contraction_kernel, run_launches
@@ -32,7 +35,8 @@ def values(type: str, *sizes: int) -> Array:
 def product(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
     """The sums of products: of floats in FLOAT64, of integers wrapping."""
     wide: Any = np.float64 if a.dtype.kind == "f" else a.dtype
-    return np.sum(a.astype(wide) * b.astype(wide), axis=axes, keepdims=True, dtype=wide)
+    total: Array = np.sum(a.astype(wide) * b.astype(wide), axis=axes, keepdims=True, dtype=wide)
+    return total
 
 
 def assert_accurate(result: Array, a: Array, b: Array, axes: tuple[int, ...], what: str = "") -> None:
@@ -223,3 +227,45 @@ def test_results_depend_neither_on_blocks_nor_on_who_computes_them() -> None:
                 run_launches(launches_of(candidate.tiles), [a, b, out], at_once)
                 results.add(out.tobytes())
     assert len(results) == 1
+
+
+CHOSEN = {
+    (1024, 1024, 1024): "tiles of 14x2 packed ahead",
+    (128, 768, 768): "tiles of 13x2",
+    (128, 768, 3072): "tiles of 13x2 packed ahead",
+    (1, 4096, 4096): "as any reduction",
+    (4096, 1, 4096): "as any reduction",
+    (2, 4096, 4096): "tiles of 2x4",
+    (6, 2048, 2048): "tiles of 6x2",
+    (4096, 64, 64): "tiles of 14x2",
+    (50176, 64, 147): "tiles of 14x2",
+    (3, 3, 3): "as any reduction",
+    (30, 30, 30): "tiles of 10x2",
+}
+"""The way that is chosen for products of matrices of (m, n, k)."""
+
+
+@pytest.mark.parametrize("sizes", CHOSEN, ids=str)
+def test_the_way_that_costs_least_is_chosen(
+    sizes: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = replace(machine(), vector_bytes=64, l2_bytes=2 * 1024 * 1024)
+    monkeypatch.setattr(contraction_schedule, "machine", lambda: host)
+    m, n, k = sizes
+    a, b, out = (
+        np.empty((m, 1, k), "f"),
+        np.empty((1, k, n), "f").transpose(0, 2, 1),
+        np.empty((m, n, 1), "f"),
+    )
+    kernel = contraction_kernel(a, b, (2,), [out])
+    best = min(candidates(kernel), key=lambda candidate: candidate.cycles)
+    assert best.name == CHOSEN[sizes]
+
+
+@pytest.mark.parametrize("count", [1, 13, 14, 255, 256, 257, 518, 1000, 5000])
+@pytest.mark.parametrize("unit", [1, 13, 48])
+def test_blocks_are_whole_tiles_that_fit_their_room(count: int, unit: int) -> None:
+    for most in (128, 512):
+        for size in contraction_schedule.block_sizes(count, unit, most // unit * unit):
+            assert size % unit == 0
+            assert unit <= size <= most

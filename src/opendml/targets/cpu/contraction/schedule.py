@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from opendml.compiler.kernel import Access, Kernel
-from opendml.compiler.loops import Loop, LoopNest, merged_neighbours
+from opendml.compiler.loops import Loop, LoopNest, loop_nest, merged_neighbours
 from opendml.program.node import Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.contraction.packing import F32
@@ -32,12 +32,15 @@ rounding errors do not grow with k."""
 _ITEMS = 8
 """Items that a job should have, at least, so that threads finish together."""
 
-_COPIED, _TRANSPOSED, _GATHERED = 4.0, 8.0, 24.0
+_COPIED, _TRANSPOSED, _GATHERED = 6.0, 8.0, 24.0
 """Cycles to put down a vector of an operand, or of results, that lies contiguous, across, or scattered."""
 _STREAMED = 1.0
 """Cycles to fetch a vector of what was packed ahead."""
-_REDUCED = 2.0
-"""Cycles for a vector of products where every operand is read from memory as it lies."""
+_FAR = 10.0
+"""Cycles more for a vector that is in no cache of a core's own."""
+_REDUCED, _READ, _ROW = 3.0, 2.0, 10.0
+"""Cycles for a vector of products of a reduction like any other, to read a vector that lies contiguous, and
+to begin with a row."""
 _STARTED = 400.0
 """Cycles that an item takes apart from its work."""
 _FETCHED = 0.25
@@ -90,14 +93,40 @@ def tiled(kernel: Kernel) -> list[Launch]:
 def candidates(kernel: Kernel) -> Iterator[Candidate]:
     """The ways to compute a kernel's sums of products."""
     lanes = machine().vector_bytes // F32.bytes
-    kept = math.prod(size for number, size in enumerate(kernel.domain) if number not in kernel.axes)
-    cycles = math.prod(kernel.domain) / lanes * _REDUCED / min(_ITEMS, kept)
-    yield Candidate("as any reduction", cycles)
+    yield Candidate("as any reduction", _reduction_cycles(kernel, lanes))
     for exchanged in (False, True):
         roles = roles_of(kernel, exchanged)
         if roles is not None:
             for tiles in _tilings(roles, lanes):
                 yield _candidate(tiles, exchanged)
+
+
+def _reduction_cycles(kernel: Kernel, lanes: int) -> float:
+    """The cycles of a reduction whose innermost loop reads every operand where it lies."""
+    inner = loop_nest(kernel).inner
+    vector = _REDUCED
+    for load, stride in zip(kernel.loads, inner.strides, strict=False):
+        if load.buffer is not None and stride:
+            vector += _far(kernel, (load,)) + (_READ if stride == load.type.bytes else _GATHERED)
+    kept = math.prod(size for number, size in enumerate(kernel.domain) if number not in kernel.axes)
+    rows = math.prod(kernel.domain) // inner.count
+    return _shared(rows * (_ROW + -(-inner.count // lanes) * vector), kept)
+
+
+def _far(kernel: Kernel, loads: Sequence[Access]) -> float:
+    """Cycles by which fetching a vector takes longer because an operand is larger than a core's own cache."""
+    spans = (
+        sum((size - 1) * abs(stride) for size, stride in zip(kernel.domain, load.strides, strict=True))
+        for load in loads
+        if load.buffer is not None
+    )
+    return _FAR if max(spans, default=0) > machine().l2_bytes else 0.0
+
+
+def _shared(cycles: float, items: int) -> float:
+    """The cycles of the thread that works longest, where threads share so many items. A thread joins for as
+    much work as it claims."""
+    return cycles / max(1.0, min(_ITEMS, items, cycles / _CLAIMED))
 
 
 def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
@@ -106,7 +135,7 @@ def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
     name += (" exchanged" if exchanged else "") + (" packed ahead" if tiles.ahead else "")
     items = roles.count(roles.outer)
     items *= -(-roles.count(roles.rows) // tiles.rows) * -(-roles.count(roles.columns) // tiles.columns)
-    cycles = tiles.item_cycles * max(1.0, items / _ITEMS) + tiles.packing_cycles
+    cycles = _shared(tiles.item_cycles * items, items) + tiles.packing_cycles
     return Candidate(name, cycles, tiles)
 
 
@@ -116,17 +145,21 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
     most_results = _most_results()
     a = _COPIED if _a_along_depth(roles) or _is_contiguous(roles.a.loads, roles.rows) else _GATHERED
     b = _TRANSPOSED if _b_along_depth(roles) else _copied(_is_contiguous(roles.b.loads, roles.columns))
+    a, b = a + _far(roles.a, roles.a.loads), b + _far(roles.b, roles.b.loads)
     stored = _copied(_is_contiguous(roles.epilogue.stores, roles.columns))
     for largest in _MICRO_KERNELS[_registers()]:
         micro = replace(largest, rows=_even_part(m, largest.rows))
         width = micro.vectors * lanes
         most_rows, most_columns = _in_tiles(most_results, micro, lanes)
-        for rows, columns in product(_parts(m, micro.rows, most_rows), _parts(n, width, most_columns)):
+        for rows, columns in product(
+            block_sizes(m, micro.rows, most_rows), block_sizes(n, width, most_columns)
+        ):
             tiles = -(-rows // micro.rows) * -(-columns // width)
             item = _STARTED + tiles * k * _tile_cycles(micro)
             item += (columns * k * b + rows * columns * stored) / lanes
             yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes)
-            packing = _LAUNCHED + _a_groups(roles) * m * k * a / lanes / _ITEMS
+            panels = _a_groups(roles) * -(-m // micro.rows)
+            packing = _LAUNCHED + _shared(_a_groups(roles) * m * k * a / lanes, panels)
             yield Tiles(roles, micro, rows, columns, item + rows * k * _STREAMED / lanes, True, packing)
 
 
@@ -165,7 +198,7 @@ def _even_part(count: int, most: int) -> int:
     return -(-count // -(-count // most))
 
 
-def _parts(count: int, unit: int, most: int) -> list[int]:
+def block_sizes(count: int, unit: int, most: int) -> list[int]:
     """Sizes of equal parts of `count` in multiples of a unit, none larger than `most`."""
     fewest = -(-count // most)
     return sorted({unit * -(-count // (fewest * parts * unit)) for parts in _DIVISIONS})
