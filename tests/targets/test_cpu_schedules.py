@@ -88,7 +88,8 @@ def test_the_walks_take_every_schedule() -> None:
         for desc in family(walk)
         for each in launches(desc)
     ]
-    assert {pattern.mode for pattern in patterns} == set(Mode)
+    of_products = {Mode.CONTRACTION, Mode.CONTRACTION_PANELS}
+    assert {pattern.mode for pattern in patterns} == set(Mode) - of_products
     for name, (choice, modes) in CHOICES.items():
         for chosen in (False, True):
             found = {pattern.mode for pattern in patterns if bool(choice(pattern)) is chosen}

@@ -152,9 +152,11 @@ class Code:
         operands = [self.builder.bitcast(value, bits), pointer, mask]
         intrinsic(self.builder, name, ir.VoidType(), operands, alignment=(1, type.bytes))
 
-    def prefetch(self, pointer: ir.Value) -> None:
-        """Asks for the cache line of an address that will be read; the address need not be valid."""
-        intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), [pointer, I32(0), I32(3), I32(1)])
+    def prefetch(self, pointer: ir.Value, written: bool = False, level: int = 1) -> None:
+        """Asks for the cache line of an address that will be read, or written, into a cache; it need not be
+        valid."""
+        operands = [pointer, I32(int(written)), I32(4 - level), I32(1)]
+        intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), operands)
 
     def gather(
         self,

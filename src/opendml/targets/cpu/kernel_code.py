@@ -115,6 +115,11 @@ class KernelCode:
         """The address of a buffer."""
         return self.builder.load(self.builder.gep(self.buffers, [index], source_etype=I64), typ=POINTER)
 
+    def arena(self) -> ir.Value:
+        """Where the room in the arena lies that a kernel's launches share."""
+        buffer = self.buffer(self.parameter(Parameters.PARTIAL_BUFFER))
+        return self.code.offset(buffer, self.parameter(Parameters.PARTIAL_OFFSET))
+
     def block_range(self, unit: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
         """The row (or group) of a unit, and the range of the innermost loop in its block."""
         row, block = self.code.split(unit, [I64(0), self.blocks])

@@ -58,8 +58,8 @@ def roles_of(kernel: Kernel, exchanged: bool) -> Roles | None:
     )
     leading = a.loads or b.loads
     depth = sorted(kernel.axes, key=lambda number: -abs(leading[0].strides[number]) if leading else 0)
-    rows = [number for number in kept if _moves(a, number) and not _moves(b, number)]
-    columns = [number for number in kept if _moves(b, number) and not _moves(a, number)]
+    rows = [number for number in kept if moves(a, number) and not moves(b, number)]
+    columns = [number for number in kept if moves(b, number) and not moves(a, number)]
     rows, columns = _walked_as_one(epilogue, rows), _walked_as_one(epilogue, columns)
     outer = tuple(number for number in kept if number not in rows and number not in columns)
     depth = [number for number in depth if number in dimensions]
@@ -109,7 +109,8 @@ def _places(nodes: Iterable[Node]) -> dict[int, int]:
     return {number: place for place, number in enumerate(dict.fromkeys(map(number_of, nodes)))}
 
 
-def _moves(kernel: Kernel, dimension: int) -> bool:
+def moves(kernel: Kernel, dimension: int) -> bool:
+    """Whether some access moves along a dimension."""
     return any(load.strides[dimension] for load in kernel.loads)
 
 
