@@ -37,6 +37,10 @@ class Mode(Enum):
     """Running sums and products."""
 
 
+COLLECTIVE = (Mode.REDUCE, Mode.SCAN)
+"""The modes whose code reads one element at a time, where it needs it."""
+
+
 class Level(IntEnum):
     """The loop with which a value changes."""
 
@@ -76,7 +80,8 @@ class AccessPattern:
     """One load or store as the code sees it.
 
     `groups` and `rows` tell for each of those loops whether it moves the access. A `turned` load goes through
-    shared memory. A `counter` is a load whose value is its own offset.
+    shared memory. A `counter` is a load whose value is its own offset. A `guarded` load moves wherever
+    what guards it does; it is contiguous only where nothing of that changes along the innermost loop.
     """
 
     type: ScalarType
@@ -85,6 +90,7 @@ class AccessPattern:
     rows: tuple[bool, ...]
     turned: bool = False
     counter: bool = False
+    guarded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +152,8 @@ class Pattern:
             f"{self.mode.value} {self.vector} {self.columns} {self.wide} {len(self.loads)} {self.constants}"
         )
         accesses = [
-            f"{a.type.name} {a.step.name} {a.groups} {a.rows} {a.turned} {a.counter}" for a in self.accesses
+            f"{a.type.name} {a.step.name} {a.groups} {a.rows} {a.turned} {a.counter} {a.guarded}"
+            for a in self.accesses
         ]
         return "\n".join([head, *accesses, fingerprint(self.values)])
 
