@@ -20,7 +20,7 @@ RUNNING = [each for each in EXAMPLES if each.values[0] in implemented() and each
 def _arrays(name: str, values: dict[str, Any], kind: str) -> list[Any]:
     """What an example gives for the tensors of one kind, those of arrays one after the other; None for absent
     ones."""
-    result = []
+    result: list[Any] = []
     for field in operator(name).tensors:
         if field.kind == kind:
             value = values.get(field.name)
