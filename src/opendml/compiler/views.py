@@ -7,9 +7,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from opendml.program.node import (
+    COLLECTIVE,
     FUNCTIONS,
-    REDUCTIONS,
-    SCANS,
     Node,
     Operation,
     View,
@@ -23,7 +22,7 @@ from opendml.program.node import (
 )
 from opendml.program.scalar_type import ScalarType
 
-IN_MEMORY = REDUCTIONS | SCANS | {Operation.SOURCE, Operation.JOIN, Operation.VIEW, Operation.RESHAPE}
+IN_MEMORY = COLLECTIVE | {Operation.SOURCE, Operation.JOIN, Operation.VIEW, Operation.RESHAPE}
 """What a view reads from memory, unless it can be moved on; all others are element-wise."""
 _FREE = {Operation.CONSTANT, Operation.INDEX, Operation.CONVERT}
 _REPEATED_OPERATIONS = 2
@@ -90,7 +89,7 @@ def _stays(value: Node, repeats: bool) -> bool:
     """Whether an element-wise value is written to memory for a view to read it: where it is made of a
     reduction, or is more work than that for all that the view repeats."""
     steps = list(above_memory(value))
-    if any(each.operation in REDUCTIONS | SCANS for each in steps):
+    if any(each.operation in COLLECTIVE for each in steps):
         return True
     if not repeats:
         return False
@@ -238,7 +237,7 @@ def _lowered(node: Node) -> Node:
     """A reshaped tensor as reshaped tensors in memory: a view where dimensions are only split, and otherwise
     element-wise operations of these, if all operands have the same sizes."""
     value = node.operands[0]
-    if value.operation in REDUCTIONS | SCANS | {Operation.JOIN}:
+    if value.operation in COLLECTIVE | {Operation.JOIN}:
         return node
     split = _affine_reshape(node)
     if split is not None:
@@ -261,7 +260,7 @@ def _moves_below(value: Node) -> bool:
     """Whether all that an element-wise value is made of can be reshaped as it is."""
     return all(
         each.sizes in ((), value.sizes)
-        and each.operation not in REDUCTIONS | SCANS | {Operation.JOIN, Operation.INDEX}
+        and each.operation not in COLLECTIVE | {Operation.JOIN, Operation.INDEX}
         for each in above_memory(value)
     )
 

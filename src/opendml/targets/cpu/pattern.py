@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 from opendml.compiler.kernel import fingerprint
-from opendml.program.node import Node, ordered
+from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 
 TILE = 512
 """Groups in a tile of columns, at most; their states and statistics live in the thread's room."""
 WIDE_TILE = 2048
 """Groups in a tile of columns whose elements are read once, at most: the wider the better for the memory."""
+
+
+LINE = 64
+"""Bytes of a cache line."""
 
 
 class Mode(Enum):
@@ -55,6 +59,8 @@ class Mode(Enum):
 
     CONTRACTION = "contraction"
     """Sums of products in tiles; an item is a block of rows and columns of the results."""
+    CONTRACTION_PANELS = "contraction panels"
+    """Packs an operand of them ahead; an item is a panel of its rows."""
 
     @property
     def reduces_rows(self) -> bool:
@@ -123,7 +129,7 @@ class Pattern:
     stashes: bool = False
     whole_rows: bool = False
     wide_tile: bool = False
-    tiling: Tiling | None = None
+    tiling: Tiling | Panels | None = None
 
     def text(self) -> str:
         """A text that is equal for patterns with equal code."""
@@ -169,27 +175,60 @@ class Packing:
 
 
 @dataclass(frozen=True, slots=True)
-class Tiling:
-    """How sums of products are computed: in blocks of at most `rows` x `columns` results and `depth`
-    products, of both operands packed, `a` whose elements are broadcast and `b` whose are vectors."""
+class Panels:
+    """How the operand whose elements are broadcast lies packed: in panels of `rows` rows, each in parts of
+    `depth` products. A part's rows follow each other if it is packed along k, otherwise its columns."""
 
-    a: Packing
+    packing: Packing
+    rows: int
+    depth: int
+
+    def pitch(self, lanes: int) -> int:
+        """The bytes from one row or column of a part to the next."""
+        if self.packing.along_depth:
+            return odd_lines(self.depth + lanes)
+        return -(-self.rows // lanes) * lanes * 4
+
+    def part_bytes(self, lanes: int) -> int:
+        """The bytes of a part."""
+        count = self.rows if self.packing.along_depth else self.depth
+        return -(-count * self.pitch(lanes) // LINE) * LINE
+
+    def text(self) -> str:
+        """A text that is equal for panels with equal code."""
+        return f"{self.rows} {self.depth}\n{self.packing.text()}"
+
+
+def odd_lines(elements: int) -> int:
+    """The bytes of so many elements of FLOAT32, rounded up to an odd number of cache lines: rows that far
+    apart lie in different sets of a cache."""
+    return (-(-elements * 4 // LINE) | 1) * LINE
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How sums of products are computed: in blocks of at most `rows` x `columns` results and `a.depth`
+    products, of both operands packed, `a` whose elements are broadcast and `b` whose are vectors.
+
+    `ahead`: a is packed by another launch; the one load of its pattern then counts where."""
+
+    a: Panels
     b: Packing
     micro: MicroKernel
-    depth: int
     rows: int
     columns: int
+    ahead: bool
 
     def text(self) -> str:
         """A text that is equal for tilings with equal code."""
-        head = f"{self.micro.rows} {self.micro.vectors} {self.depth} {self.rows} {self.columns}"
+        head = f"{self.micro.rows} {self.micro.vectors} {self.rows} {self.columns} {self.ahead}"
         return "\n".join([head, self.a.text(), self.b.text()])
 
 
 class Parameters:
     """Positions in a kernel's parameters: 64-bit integers, first those below, then the counts of the group
     and row loops, then for each access (loads, then stores) its buffer, offset, inner stride, group strides
-    and row strides, all in bytes."""
+    and row strides, all in bytes, and at last the bits of the numbers."""
 
     INNER = 0
     """Steps of the innermost loop."""
@@ -219,7 +258,8 @@ class Parameters:
         self.accesses = len(pattern.loads) + len(pattern.stores)
         self._first = self.COUNTS + self.groups + self.rows
         self._width = 3 + self.groups + self.rows
-        self.length = self._first + self.accesses * self._width
+        numbers = sum(node.operation is Operation.PARAMETER for node in ordered(pattern.values))
+        self.length = self._first + self.accesses * self._width + numbers
 
     def group_count(self, group: int) -> int:
         return self.COUNTS + group
@@ -241,3 +281,6 @@ class Parameters:
 
     def row_stride(self, access: int, row: int) -> int:
         return self.buffer(access) + 3 + self.groups + row
+
+    def number(self, index: int) -> int:
+        return self._first + self.accesses * self._width + index

@@ -24,7 +24,7 @@ def schedule(kernel: Kernel) -> list[Launch]:
     """The launches that run `kernel`, in order."""
     tiles = tiled(kernel)
     if tiles:
-        return [tiles]
+        return tiles
     nest = loop_nest(kernel)
     if kernel.axes:
         return schedule_groups(kernel, nest)

@@ -38,7 +38,7 @@ class Needs:
         levels: dict[int, Level] = {}
         for node in self.nodes:
             if node.operation is Operation.SOURCE:
-                levels[id(node)] = self.pattern.level(self.pattern.loads[load_of(node)])
+                levels[id(node)] = self.pattern.level(self.pattern.loads[number_of(node)])
             elif node.operation in SCANS:
                 levels[id(node)] = Level.ELEMENT
             elif node.operation in REDUCTIONS:
@@ -66,7 +66,7 @@ class Needs:
 
         def element_loads(roots: Iterable[Node]) -> list[int]:
             return [
-                load_of(node)
+                number_of(node)
                 for node in self.needed(roots)
                 if node.operation is Operation.SOURCE and self.levels[id(node)] is Level.ELEMENT
             ]
@@ -110,8 +110,8 @@ def _expanded(node: Node) -> Node:
     )
 
 
-def load_of(node: Node) -> int:
-    """The number of the load that a SOURCE stands for."""
+def number_of(node: Node) -> int:
+    """The number of the load that a SOURCE stands for, or of a PARAMETER."""
     if not isinstance(node.attribute, int):
         raise TypeError(f"{node} has no index")
     return node.attribute

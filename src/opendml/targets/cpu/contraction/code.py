@@ -12,17 +12,10 @@ from llvmlite import ir
 
 from opendml.program.node import Node, Operation
 from opendml.targets.cpu.code import I64
-from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
-from opendml.targets.cpu.contraction.packing import F32, PackingCode
-from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values, source_index
-from opendml.targets.cpu.pattern import Level, Pattern
-
-_LINE = 64
-"""Bytes of a cache line. Rows are an odd number of lines apart, so that they lie in different sets of a
-cache."""
-
-_AHEAD = 12
-"""Rows of k by which operands are read ahead."""
+from opendml.targets.cpu.contraction.micro import STEP, Strides, emit_micro_kernel
+from opendml.targets.cpu.contraction.packing import AHEAD, F32, PackingCode, Range
+from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values, number_of
+from opendml.targets.cpu.pattern import LINE, Level, Pattern, Step, Tiling, odd_lines
 
 
 class ContractionCode(KernelCode):
@@ -31,39 +24,46 @@ class ContractionCode(KernelCode):
 
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
-        if pattern.tiling is None:
+        if not isinstance(pattern.tiling, Tiling):
             raise TypeError("a contraction has a tiling")
         tiling = self.tiling = pattern.tiling
-        micro = tiling.micro
+        micro, panels = tiling.micro, tiling.a
         first = self.layout.length
-        self.a = PackingCode(function, tiling.a, lanes, self.code, first)
+        self.a = PackingCode(function, panels.packing, lanes, self.code, first)
         self.b = PackingCode(function, tiling.b, lanes, self.code, first + self.a.layout.length)
         self.width = micro.vectors * lanes
-        depth_pitch = _odd_lines(tiling.depth + lanes)
-        rows_pitch = -(-micro.rows // lanes) * lanes * F32.bytes
-        self.column_pitch = _odd_lines(tiling.columns + lanes)
-        self.a_pitch = depth_pitch if tiling.a.along_depth else rows_pitch
-        self.strides = Strides(
-            a_row=self.a_pitch if tiling.a.along_depth else F32.bytes,
-            a_depth=F32.bytes if tiling.a.along_depth else self.a_pitch,
-            b_depth=self.column_pitch,
-            c_row=self.column_pitch,
+        self.column_pitch = odd_lines(tiling.columns + lanes)
+        # A tile's part of b lies together, unless vectors would belong to two of them.
+        self.in_tiles = tiling.b.along_depth or self.b.is_in_vectors
+        self.tile_bytes = (
+            (panels.depth + lanes) * self.width * F32.bytes if self.in_tiles else self.width * F32.bytes
         )
-        panels = -(-tiling.rows // micro.rows)
-        a_rows = micro.rows if tiling.a.along_depth else tiling.depth
-        self.a_room = self._rows(a_rows, self.a_pitch)
-        self.b_room = self._rows(tiling.depth + lanes, self.column_pitch)
-        self.c_room = self._rows(panels * micro.rows, self.column_pitch)
-        self.micro = emit_micro_kernel(function.module, "micro", micro, lanes, self.strides)
+        along_depth, pitch = panels.packing.along_depth, panels.pitch(lanes)
+        strides = Strides(
+            a_row=pitch if along_depth else F32.bytes,
+            a_depth=F32.bytes if along_depth else pitch,
+            b_depth=self.width * F32.bytes if self.in_tiles else self.column_pitch,
+            c_row=self.column_pitch,
+            prefetches=tiling.ahead,
+        )
+        # What is packed may reach a vector beyond its end.
+        self.a_room = self.room(F32, 0 if tiling.ahead else panels.part_bytes(lanes) // F32.bytes + lanes)
+        tiles = tiling.columns // self.width
+        self.b_room = (
+            self.room(F32, tiles * self.tile_bytes // F32.bytes)
+            if self.in_tiles
+            else self._rows(panels.depth + lanes)
+        )
+        self.c_room = self._rows(tiling.rows)
+        self.micro = emit_micro_kernel(function.module, "micro", micro, lanes, strides)
         self.total = next(node for node in self.nodes if _is_total(node, pattern))
 
-    def _rows(self, count: int, pitch: int) -> ir.Value:
-        """Room for so many rows, and for a vector behind the last."""
-        return self.room(F32, count * pitch // F32.bytes + self.lanes)
+    def _rows(self, count: int) -> ir.Value:
+        """Room for so many rows of a block, and for a vector behind the last."""
+        return self.room(F32, count * self.column_pitch // F32.bytes + self.lanes)
 
     def item(self, item: ir.Value) -> None:
         """One block of results."""
-        micro, tiling = self.tiling.micro, self.tiling
         group, along, across = self.code.split(item, [I64(0), self.blocks, self.chunks])
         first, last = self.chunk_range(across, self.units)
         start = self.builder.mul(along, self.block)
@@ -72,68 +72,94 @@ class ContractionCode(KernelCode):
         known = self.evaluate(Level.GROUP, 1, pointers, {})
         self.a.begin(group)
         self.b.begin(group)
-        depths = self._parts(self.elements, tiling.depth)
-        with self.code.loop(I64(0), depths) as block:
-            begin = self.builder.mul(block, I64(tiling.depth))
-            end = self.code.minimum(self.builder.add(begin, I64(tiling.depth)), self.elements)
+        if self.tiling.ahead:
+            self.a_groups = self.code.offset(self.arena(), self.a.counted())
+        panels, depth = self.tiling.a, I64(self.tiling.a.depth)
+        parts = self.a.parts(self.elements, panels.depth)
+        with self.code.loop(I64(0), parts) as part:
+            begin = self.builder.mul(part, depth)
+            end = self.code.minimum(self.builder.add(begin, depth), self.elements)
             is_last = self.builder.icmp_signed("==", end, self.elements)
             self._pack_b(begin, end, start, stop)
-            with self.code.loop(I64(0), self._parts(self.builder.sub(last, first), micro.rows)) as panel:
-                row = self.builder.add(first, self.builder.mul(panel, I64(micro.rows)))
-                behind = self.code.minimum(self.builder.add(row, I64(micro.rows)), last)
-                self._pack_a(begin, end, row, behind)
+            count = self.a.parts(self.builder.sub(last, first), panels.rows)
+            with self.code.loop(I64(0), count) as panel:
+                row = self.builder.add(first, self.builder.mul(panel, I64(panels.rows)))
+                behind = self.code.minimum(self.builder.add(row, I64(panels.rows)), last)
+                a = self._panel((row, behind), (begin, end), part, parts)
                 c = self._c_row(self.builder.sub(row, first))
-                self._multiply(c, begin, end, start, stop)
+                with self.builder.if_then(is_last):
+                    self._ask_for_results(pointers, row, behind, start, stop)
+                self._multiply(a, c, begin, end, start, stop)
                 with self.builder.if_then(is_last):
                     self._store(pointers, known, c, row, behind, start, stop)
 
-    def _parts(self, total: ir.Value, size: int) -> ir.Value:
-        """How many parts of a size it takes."""
-        return self.builder.udiv(self.builder.add(total, I64(size - 1)), I64(size))
+    def _panel(self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value) -> ir.Value:
+        """Where a part of a panel lies, packed now or ahead."""
+        panels = self.tiling.a
+        if not self.tiling.ahead:
+            self.a.pack_panel(self.a_room, panels, rows, depth)
+            return self.a_room
+        number = self.builder.udiv(rows[0], I64(panels.rows))
+        position = self.builder.add(self.builder.mul(number, parts), part)
+        distance = self.builder.mul(position, I64(panels.part_bytes(self.lanes)))
+        return self.code.offset(self.a_groups, distance)
 
     def _c_row(self, row: ir.Value) -> ir.Value:
         return self.code.offset(self.c_room, self.builder.mul(row, I64(self.column_pitch)))
 
-    def _pack_a(self, begin: ir.Value, end: ir.Value, row: ir.Value, behind: ir.Value) -> None:
-        """One panel; the rows that the last one lacks are zero."""
-        if self.tiling.a.along_depth:
-            self.a.pack(self.a_room, self.a_pitch, (row, behind), (begin, end), self.tiling.micro.rows)
-            present = self.builder.sub(behind, row)
-            with self.code.loop(present, I64(self.tiling.micro.rows)) as missing:
-                place = self.code.offset(self.a_room, self.builder.mul(missing, I64(self.a_pitch)))
-                self._clear(place, self.builder.sub(end, begin))
-        else:
-            self.a.pack(self.a_room, self.a_pitch, (begin, end), (row, behind), _AHEAD)
+    def _b_at(self, row: ir.Value, column: ir.Value) -> ir.Value:
+        """The place of an element of b's block."""
+        if not self.in_tiles:
+            return self.b.rows_at(self.b_room, self.column_pitch)(row, column)
+        tile, within = self.code.split(column, [I64(0), I64(self.width)])
+        distance = self.builder.mul(tile, I64(self.tile_bytes))
+        place = self.b.rows_at(self.b_room, self.width * F32.bytes)(row, within)
+        return self.code.offset(place, distance)
 
     def _pack_b(self, begin: ir.Value, end: ir.Value, start: ir.Value, stop: ir.Value) -> None:
         """One block; the columns that the last tile lacks are zero."""
         present = self.builder.sub(stop, start)
-        tiles = self.builder.mul(self._parts(present, self.width), I64(self.width))
+        tiles = self.builder.mul(self.b.parts(present, self.width), I64(self.width))
         with self.builder.if_then(self.builder.icmp_signed("!=", tiles, present)):
-            last = self.builder.mul(self.builder.sub(tiles, I64(self.width)), I64(F32.bytes))
+            last = self.builder.sub(tiles, I64(self.width))
             with self.code.loop(I64(0), self.builder.sub(end, begin)) as row:
-                place = self.code.offset(self.b_room, self.builder.mul(row, I64(self.column_pitch)))
-                self._clear(self.code.offset(place, last), I64(self.width))
+                self.b.clear(self._b_at(row, last), I64(self.width))
         if self.tiling.b.along_depth:
-            self.b.pack_transposed(self.b_room, self.column_pitch, (start, stop), (begin, end))
+            self.b.pack_transposed(self._b_at, (start, stop), (begin, end))
         else:
-            self.b.pack(self.b_room, self.column_pitch, (begin, end), (start, stop), _AHEAD)
+            self.b.pack(self._b_at, (begin, end), (start, stop), AHEAD)
 
-    def _clear(self, place: ir.Value, count: ir.Value) -> None:
-        """Zeros, in whole vectors."""
-        zero = ir.Constant(ir.VectorType(ir.FloatType(), self.lanes), None)
-        with self.code.loop(I64(0), self._parts(count, self.lanes)) as vector:
-            at = self.builder.mul(vector, I64(F32.bytes * self.lanes))
-            self.code.store(self.code.offset(place, at), zero, F32)
+    def _ask_for_results(
+        self, pointers: Pointers, row: ir.Value, behind: ir.Value, start: ir.Value, stop: ir.Value
+    ) -> None:
+        """Fetches what a panel's results will be written to while they are computed."""
+        wanted = [
+            position
+            for position, store in enumerate(self.accesses)
+            if position >= len(self.pattern.loads) and store.step is Step.CONTIGUOUS
+        ]
+        with self.walk_rows(pointers, row, behind) as (_, row_pointers):
+            for position in wanted:
+                count = LINE // self.accesses[position].type.bytes
+                with self.code.loop(start, self.builder.add(stop, I64(count - 1)), count) as index:
+                    distance = self.builder.mul(index, self.steps[position])
+                    self.code.prefetch(self.code.offset(row_pointers[position], distance), written=True)
 
-    def _multiply(self, c: ir.Value, begin: ir.Value, end: ir.Value, start: ir.Value, stop: ir.Value) -> None:
+    def _multiply(
+        self, a: ir.Value, c: ir.Value, begin: ir.Value, end: ir.Value, start: ir.Value, stop: ir.Value
+    ) -> None:
         """The tiles of one panel."""
         depth = self.builder.sub(end, begin)
+        parts = self.a.parts(self.elements, self.tiling.a.depth)
+        between = self.builder.mul(parts, I64(self.tiling.a.part_bytes(self.lanes)))
+        next_panel = self.code.offset(a, between)
         adds = self.builder.icmp_signed("!=", begin, I64(0))
-        with self.code.loop(I64(0), self._parts(self.builder.sub(stop, start), self.width)) as tile:
+        with self.code.loop(I64(0), self.b.parts(self.builder.sub(stop, start), self.width)) as tile:
             at = self.builder.mul(tile, I64(self.width * F32.bytes))
-            b = self.code.offset(self.b_room, at)
-            self.builder.call(self.micro, [self.a_room, b, self.code.offset(c, at), depth, adds])
+            b = self.code.offset(self.b_room, self.builder.mul(tile, I64(self.tile_bytes)))
+            lines = self.builder.udiv(self.builder.mul(tile, depth), I64(STEP))
+            later = self.code.offset(next_panel, self.builder.mul(lines, I64(LINE)))
+            self.builder.call(self.micro, [a, b, self.code.offset(c, at), depth, adds, later])
 
     def _store(
         self,
@@ -159,10 +185,5 @@ class ContractionCode(KernelCode):
             self.store_range(row_pointers, start, stop, known_at)
 
 
-def _odd_lines(elements: int) -> int:
-    """The bytes of so many elements, rounded up to an odd number of cache lines."""
-    return (-(-elements * F32.bytes // _LINE) | 1) * _LINE
-
-
 def _is_total(node: Node, pattern: Pattern) -> bool:
-    return node.operation is Operation.SOURCE and source_index(node) == len(pattern.loads) - 1
+    return node.operation is Operation.SOURCE and number_of(node) == len(pattern.loads) - 1

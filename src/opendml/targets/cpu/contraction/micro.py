@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from opendml.targets.cpu.code import I1, I64, POINTER
+from opendml.targets.cpu.code import I1, I32, I64, POINTER
 from opendml.targets.cpu.contraction.packing import F32
-from opendml.targets.cpu.pattern import MicroKernel
-from opendml.targets.cpu.values import llvm_type, number, overloaded, splat
+from opendml.targets.cpu.pattern import LINE, MicroKernel
+from opendml.targets.cpu.values import intrinsic, llvm_type, number, overloaded, splat
 
-_UNROLLED = 4
+STEP = 4
 """Products of each result in one step of the loop."""
 
 
@@ -25,14 +25,16 @@ class Strides:
     a_depth: int
     b_depth: int
     c_row: int
+    prefetches: bool
+    """Whether a cache line from `later` on is asked for in each step of the loop."""
 
 
 def emit_micro_kernel(
     module: ir.Module, name: str, micro: MicroKernel, lanes: int, strides: Strides
 ) -> ir.Function:
-    """Adds the function name(a, b, c, depth, adds) to the module: the sums of `depth` products, added to what
-    `c` holds if `adds`."""
-    signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64, I1])
+    """Adds the function name(a, b, c, depth, adds, later) to the module: the sums of `depth` products, added
+    to what `c` holds if `adds`."""
+    signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64, I1, POINTER])
     function = ir.Function(module, signature, name)
     function.linkage = "internal"
     function.attributes.add("nounwind")
@@ -55,7 +57,7 @@ class _MicroCode:
         self.builder = ir.IRBuilder(self.blocks["entry"])
 
     def emit(self) -> None:
-        a, b, c, depth, adds = self.function.args
+        a, b, c, depth, adds, _ = self.function.args
         self.builder.cbranch(adds, self.blocks["add"], self.blocks["start"])
         self._at("add")
         held = [self.builder.load(place, typ=self.vector, align=4) for place in self._results(c)]
@@ -63,11 +65,11 @@ class _MicroCode:
         self._at("start")
         zero = number(F32, self.lanes, 0.0)
         totals = [self._merged([(zero, "entry"), (value, "add")]) for value in held]
-        steps = self.builder.udiv(depth, I64(_UNROLLED))
-        rest = self.builder.urem(depth, I64(_UNROLLED))
+        steps = self.builder.udiv(depth, I64(STEP))
+        rest = self.builder.urem(depth, I64(STEP))
         has_steps = self.builder.icmp_unsigned("!=", steps, I64(0))
         self.builder.cbranch(has_steps, self.blocks["steps"], self.blocks["rest_start"])
-        state = self._loop("steps", "start", "rest_start", steps, [a, b, *totals], _UNROLLED)
+        state = self._loop("steps", "start", "rest_start", steps, [a, b, *totals], STEP)
         self._at("rest_start")
         joined = [
             self._merged([(before, "start"), (after, "steps")])
@@ -90,14 +92,19 @@ class _MicroCode:
     ) -> list[ir.Value]:
         """`count` steps, at least one; the state is where a and b stand, then the totals."""
         self._at(name)
-        number = self.builder.phi(I64)
+        counter = self.builder.phi(I64)
         variables = [self.builder.phi(value.type) for value in initial]
         state = list(variables)
+        if unrolled > 1 and self.strides.prefetches:
+            distance = self.builder.mul(counter, I64(LINE))
+            line = self.builder.gep(self.function.args[5], [distance], source_etype=ir.IntType(8))
+            # Into the second cache: the first one is full of what is multiplied.
+            intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), [line, I32(0), I32(2), I32(1)])
         for _ in range(unrolled):
             state = self._taken_in(state)
-        following = self.builder.add(number, I64(1))
+        following = self.builder.add(counter, I64(1))
         for variable, start, value in zip(
-            [number, *variables], [I64(0), *initial], [following, *state], strict=True
+            [counter, *variables], [I64(0), *initial], [following, *state], strict=True
         ):
             variable.add_incoming(start, self.blocks[before])
             variable.add_incoming(value, self.blocks[name])
@@ -113,13 +120,13 @@ class _MicroCode:
             self.builder.load(self._offset(b, vector * size), typ=self.vector, align=4)
             for vector in self.vectors
         ]
-        for number in self.rows:
-            place = self._offset(a, number * self.strides.a_row)
+        for row_number in self.rows:
+            place = self._offset(a, row_number * self.strides.a_row)
             element = splat(
                 self.builder, self.builder.load(place, typ=llvm_type(F32, 1), align=4), self.lanes
             )
             for vector in self.vectors:
-                at = number * len(self.vectors) + vector
+                at = row_number * len(self.vectors) + vector
                 totals[at] = overloaded(
                     self.builder, "fma", F32, self.lanes, [element, row[vector], totals[at]]
                 )

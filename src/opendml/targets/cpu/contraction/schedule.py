@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from opendml.compiler.kernel import Access, Kernel
-from opendml.compiler.loops import Loop, LoopNest, merged_neighbours
+from opendml.compiler.loops import Loop, LoopNest, loop_nest, merged_neighbours
 from opendml.program.node import Operation, ordered
+from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.contraction.packing import F32
-from opendml.targets.cpu.contraction.roles import Roles, loops_over, roles_of
+from opendml.targets.cpu.contraction.roles import Roles, loops_over, moves, roles_of
 from opendml.targets.cpu.launch import Launch, Numbers, parameters_of, pattern_of
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import MicroKernel, Mode, Packing, Tiling
+from opendml.targets.cpu.pattern import MicroKernel, Mode, Packing, Panels, Tiling
 
 _MICRO_KERNELS = {
     32: (MicroKernel(14, 2), MicroKernel(9, 3), MicroKernel(6, 4)),
@@ -31,19 +32,27 @@ rounding errors do not grow with k."""
 _ITEMS = 8
 """Items that a job should have, at least, so that threads finish together."""
 
-_COPIED, _TRANSPOSED, _GATHERED = 4.0, 8.0, 24.0
+_COPIED, _TRANSPOSED, _GATHERED = 6.0, 8.0, 24.0
 """Cycles to put down a vector of an operand, or of results, that lies contiguous, across, or scattered."""
-_REDUCED = 2.0
-"""Cycles for a vector of products where every operand is read from memory as it lies."""
+_STREAMED = 1.0
+"""Cycles to fetch a vector of what was packed ahead."""
+_FAR = 10.0
+"""Cycles more for a vector that is in no cache of a core's own."""
+_REDUCED, _READ, _ROW = 3.0, 2.0, 10.0
+"""Cycles for a vector of products of a reduction like any other, to read a vector that lies contiguous, and
+to begin with a row."""
 _STARTED = 400.0
 """Cycles that an item takes apart from its work."""
+_FETCHED = 0.25
+"""Cycles that fetching a vector from the second cache takes longer than what else goes on meanwhile."""
+_LAUNCHED = 3000.0
+"""Cycles until all threads have come to the end of a launch."""
 _LATENCY = 4.0
 """Cycles of a multiply-add from its operands to its result."""
 _CLAIMED = 60_000
 """Cycles of work that a thread claims at a time."""
-_DIVISIONS = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)
-"""Numbers of blocks of results along one dimension that are tried. There are more where blocks would be
-larger than fits a cache."""
+_DIVISIONS = (1, 2, 3, 4, 6, 8, 16, 32)
+"""How many blocks of results there are along one dimension: so many times as few as fit a cache each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +65,10 @@ class Tiles:
     columns: int
     item_cycles: float
     """Estimated, for one block."""
+    ahead: bool = False
+    """Whether the operand whose elements are broadcast is packed by a launch of its own, not by each item."""
+    packing_cycles: float = 0.0
+    """Estimated, for that launch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +81,19 @@ class Candidate:
     tiles: Tiles | None = None
 
 
-def tiled(kernel: Kernel) -> Launch | None:
-    """The launch that computes a kernel's sums of products in tiles; None if it has none, or is better off as
-    any other reduction."""
+def tiled(kernel: Kernel) -> list[Launch]:
+    """The launches that compute a kernel's sums of products in tiles; none if it has none, or is better off
+    as any other reduction."""
     if not any(node.operation is Operation.CONTRACTION for node in ordered(kernel.values)):
-        return None
+        return []
     best = min(candidates(kernel), key=lambda candidate: candidate.cycles)
-    return launch_of_tiles(best.tiles) if best.tiles else None
+    return launches_of(best.tiles) if best.tiles else []
 
 
 def candidates(kernel: Kernel) -> Iterator[Candidate]:
     """The ways to compute a kernel's sums of products."""
     lanes = machine().vector_bytes // F32.bytes
-    kept = math.prod(size for number, size in enumerate(kernel.domain) if number not in kernel.axes)
-    cycles = math.prod(kernel.domain) / lanes * _REDUCED / min(_ITEMS, kept)
-    yield Candidate("as any reduction", cycles)
+    yield Candidate("as any reduction", _reduction_cycles(kernel, lanes))
     for exchanged in (False, True):
         roles = roles_of(kernel, exchanged)
         if roles is not None:
@@ -90,35 +101,77 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
                 yield _candidate(tiles, exchanged)
 
 
+def _reduction_cycles(kernel: Kernel, lanes: int) -> float:
+    """The cycles of a reduction whose innermost loop reads every operand where it lies."""
+    inner = loop_nest(kernel).inner
+    vector = _REDUCED
+    for load, stride in zip(kernel.loads, inner.strides, strict=False):
+        if load.buffer is not None and stride:
+            vector += _far(kernel, (load,)) + (_READ if stride == load.type.bytes else _GATHERED)
+    kept = math.prod(size for number, size in enumerate(kernel.domain) if number not in kernel.axes)
+    rows = math.prod(kernel.domain) // inner.count
+    return _shared(rows * (_ROW + -(-inner.count // lanes) * vector), kept)
+
+
+def _far(kernel: Kernel, loads: Sequence[Access]) -> float:
+    """Cycles by which fetching a vector takes longer because an operand is larger than a core's own cache."""
+    spans = (
+        sum((size - 1) * abs(stride) for size, stride in zip(kernel.domain, load.strides, strict=True))
+        for load in loads
+        if load.buffer is not None
+    )
+    return _FAR if max(spans, default=0) > machine().l2_bytes else 0.0
+
+
+def _shared(cycles: float, items: int) -> float:
+    """The cycles of the thread that works longest, where threads share so many items. A thread joins for as
+    much work as it claims."""
+    return cycles / max(1.0, min(_ITEMS, items, cycles / _CLAIMED))
+
+
 def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
     roles, micro = tiles.roles, tiles.micro
-    name = f"tiles of {micro.rows}x{micro.vectors}{' exchanged' if exchanged else ''}"
+    name = f"tiles of {micro.rows}x{micro.vectors}"
+    name += (" exchanged" if exchanged else "") + (" packed ahead" if tiles.ahead else "")
     items = roles.count(roles.outer)
     items *= -(-roles.count(roles.rows) // tiles.rows) * -(-roles.count(roles.columns) // tiles.columns)
-    return Candidate(name, tiles.item_cycles * max(1.0, items / _ITEMS), tiles)
+    cycles = _shared(tiles.item_cycles * items, items) + tiles.packing_cycles
+    return Candidate(name, cycles, tiles)
 
 
 def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
     """Each tile in registers, with each division of the results into blocks."""
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
-    most_rows, most_columns = _most_results()
+    most_results = _most_results()
     a = _COPIED if _a_along_depth(roles) or _is_contiguous(roles.a.loads, roles.rows) else _GATHERED
     b = _TRANSPOSED if _b_along_depth(roles) else _copied(_is_contiguous(roles.b.loads, roles.columns))
+    a, b = a + _far(roles.a, roles.a.loads), b + _far(roles.b, roles.b.loads)
     stored = _copied(_is_contiguous(roles.epilogue.stores, roles.columns))
     for largest in _MICRO_KERNELS[_registers()]:
         micro = replace(largest, rows=_even_part(m, largest.rows))
         width = micro.vectors * lanes
-        for rows, columns in product(_parts(m, micro.rows, most_rows), _parts(n, width, most_columns)):
+        most_rows, most_columns = _in_tiles(most_results, micro, lanes)
+        for rows, columns in product(
+            block_sizes(m, micro.rows, most_rows), block_sizes(n, width, most_columns)
+        ):
             tiles = -(-rows // micro.rows) * -(-columns // width)
-            packed = rows * k * a + columns * k * b + rows * columns * stored
-            item = _STARTED + tiles * k * _tile_cycles(micro) + packed / lanes
-            yield Tiles(roles, micro, rows, columns, item)
+            item = _STARTED + tiles * k * _tile_cycles(micro)
+            item += (columns * k * b + rows * columns * stored) / lanes
+            yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes)
+            panels = _a_groups(roles) * -(-m // micro.rows)
+            packing = _LAUNCHED + _shared(_a_groups(roles) * m * k * a / lanes, panels)
+            yield Tiles(roles, micro, rows, columns, item + rows * k * _STREAMED / lanes, True, packing)
+
+
+def _a_groups(roles: Roles) -> int:
+    return roles.count(number for number in roles.outer if moves(roles.a, number))
 
 
 def _tile_cycles(micro: MicroKernel) -> float:
-    """Cycles for one product of each result of a tile: two multiply-adds and two loads each, and none before
-    the one before it is done."""
-    return max(micro.rows * micro.vectors / 2, (micro.rows + micro.vectors) / 2, _LATENCY)
+    """Cycles for one product of each result of a tile: two multiply-adds each, and none before the one before
+    it is done; two loads each; and what fetching b's vectors from the second cache adds."""
+    loads = (micro.rows + micro.vectors) / 2
+    return max(micro.rows * micro.vectors / 2, loads, _LATENCY) + _FETCHED * micro.vectors
 
 
 def _copied(contiguous: bool) -> float:
@@ -145,11 +198,10 @@ def _even_part(count: int, most: int) -> int:
     return -(-count // -(-count // most))
 
 
-def _parts(count: int, unit: int, most: int) -> list[int]:
-    """Sizes of parts of `count` in multiples of a unit, some of each order of magnitude."""
-    sizes = {unit * -(-_even_part(count, -(-count // parts)) // unit) for parts in _DIVISIONS}
-    fitting = max(unit, most // unit * unit)
-    return sorted({min(size, fitting) for size in sizes})
+def block_sizes(count: int, unit: int, most: int) -> list[int]:
+    """Sizes of equal parts of `count` in multiples of a unit, none larger than `most`."""
+    fewest = -(-count // most)
+    return sorted({unit * -(-count // (fewest * parts * unit)) for parts in _DIVISIONS})
 
 
 def _registers() -> int:
@@ -165,29 +217,64 @@ def _most_results() -> tuple[int, int]:
     return machine().l2_bytes // 4 // (columns * F32.bytes), columns
 
 
-def launch_of_tiles(tiles: Tiles) -> Launch:
-    """The launch that computes sums of products so."""
+def _in_tiles(results: tuple[int, int], micro: MicroKernel, lanes: int) -> tuple[int, int]:
+    """Rows and columns rounded up to whole tiles."""
+    width = micro.vectors * lanes
+    return -(-results[0] // micro.rows) * micro.rows, -(-results[1] // width) * width
+
+
+def launches_of(tiles: Tiles) -> list[Launch]:
+    """The launches that compute sums of products so."""
     roles, micro = tiles.roles, tiles.micro
-    parts = (roles.a, roles.b, roles.epilogue)
-    outer = _common_loops(parts, roles.outer)
-    a_first, a_second = (roles.rows, roles.depth) if _a_along_depth(roles) else (roles.depth, roles.rows)
-    b_first, b_second = (
-        (roles.columns, roles.depth) if _b_along_depth(roles) else (roles.depth, roles.columns)
-    )
-    a, a_parameters = _packing(roles.a, outer[0], a_first, a_second, _a_along_depth(roles))
-    b, b_parameters = _packing(roles.b, outer[1], b_first, b_second, _b_along_depth(roles))
+    lanes = machine().vector_bytes // F32.bytes
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
+    along_depth = _a_along_depth(roles)
+    a_order = (roles.rows, roles.depth) if along_depth else (roles.depth, roles.rows)
+    b_order = (roles.columns, roles.depth) if _b_along_depth(roles) else (roles.depth, roles.columns)
+    a_part = roles.a
+    launches, room = [], 0
+    if tiles.ahead:
+        moving = [number for number in roles.outer if moves(roles.a, number)]
+        outer = merged_neighbours(loops_over(roles.a, moving))
+        packing, nest = _packing(roles.a, outer, *a_order, along_depth)
+        panels = Panels(packing, micro.rows, _DEPTH)
+        count = -(-m // micro.rows)
+        group_bytes = count * -(-k // _DEPTH) * panels.part_bytes(lanes)
+        groups = _a_groups(roles)
+        room = groups * group_bytes
+        numbers = Numbers(1, 1, m, micro.rows, count, k, groups)
+        pattern = replace(packing.pattern, mode=Mode.CONTRACTION_PANELS, tiling=panels)
+        grain = max(1, int(_CLAIMED // (micro.rows * k)))
+        parameters = parameters_of(roles.a, nest, numbers)
+        launches = [Launch(pattern, parameters, 0, groups * count, grain, room)]
+        a_part = _counter(roles, moving, group_bytes)
+    parts = (a_part, roles.b, roles.epilogue)
+    outers = _common_loops(parts, roles.outer)
+    a, a_nest = _packing(a_part, outers[0], *a_order, along_depth)
+    b, b_nest = _packing(roles.b, outers[1], *b_order, _b_along_depth(roles))
     groups = roles.count(roles.outer)
-    nest = _epilogue_nest(roles, outer[2])
-    most_rows, most_columns = _most_results()
-    tiling = Tiling(a, b, micro, _DEPTH, most_rows + micro.rows, most_columns)
+    nest = _epilogue_nest(roles, outers[2])
+    rows, columns = _in_tiles(_most_results(), micro, lanes)
+    tiling = Tiling(Panels(a, micro.rows, _DEPTH), b, micro, rows, columns, tiles.ahead)
     pattern = replace(pattern_of(roles.epilogue, nest, Mode.CONTRACTION), tiling=tiling)
     blocks, chunks = -(-n // tiles.columns), -(-m // tiles.rows)
     numbers = Numbers(tiles.columns, blocks, m, tiles.rows, chunks, k, groups)
-    parameters = (*parameters_of(roles.epilogue, nest, numbers), *a_parameters, *b_parameters)
+    parameters = parameters_of(roles.epilogue, nest, numbers)
+    for part, part_nest in ((a_part, a_nest), (roles.b, b_nest)):
+        parameters += parameters_of(part, part_nest, Numbers(1, 1, 1))
     items = groups * blocks * chunks
     grain = max(1, min(items // (4 * _ITEMS), int(_CLAIMED // tiles.item_cycles)))
-    return Launch(pattern, parameters, 0, items, grain)
+    return [*launches, Launch(pattern, parameters, 0, items, grain, room)]
+
+
+def _counter(roles: Roles, dimensions: Sequence[int], group_bytes: int) -> Kernel:
+    """What the operand that is packed ahead has in place of loads: the bytes to a group's panels, which
+    follow each other over these dimensions."""
+    domain = roles.a.domain
+    strides, step = [0] * len(domain), group_bytes
+    for number in reversed(dimensions):
+        strides[number], step = step, step * domain[number]
+    return Kernel(domain, (), (Access(None, ScalarType.INT64, 0, tuple(strides)),), (), ())
 
 
 def _common_loops(parts: Sequence[Kernel], dimensions: Sequence[int]) -> list[list[Loop]]:
@@ -208,13 +295,13 @@ def _common_loops(parts: Sequence[Kernel], dimensions: Sequence[int]) -> list[li
 
 def _packing(
     part: Kernel, outer: Sequence[Loop], majors: Sequence[int], minors: Sequence[int], along_depth: bool
-) -> tuple[Packing, tuple[int, ...]]:
-    """How an operand is read, and the parameters of that."""
+) -> tuple[Packing, LoopNest]:
+    """How an operand is read, and its loops."""
     major, minor = (merged_neighbours(loops_over(part, each)) for each in (majors, minors))
     inner = minor[-1] if minor else Loop(1, (0,) * len(part.loads))
     nest = LoopNest(tuple(outer), (*major, *minor[:-1]), inner, False)
     pattern = pattern_of(part, nest, Mode.CONTRACTION)
-    return Packing(pattern, len(major), along_depth), parameters_of(part, nest, Numbers(1, 1, 1))
+    return Packing(pattern, len(major), along_depth), nest
 
 
 def _epilogue_nest(roles: Roles, outer: Sequence[Loop]) -> LoopNest:
