@@ -27,8 +27,8 @@ _MICRO_KERNELS = {
 }
 """By the number of vector registers, the largest tiles that leave some for the operands."""
 _DEPTH = 256
-"""Products that are added up before they are added to the result: a panel of a and a tile of b stay in a level
-1 cache, and rounding errors hardly grow with k."""
+"""Products that are added up before they are added to the result: a panel of a and a tile of b stay in the
+first cache, and rounding errors hardly grow with k."""
 _ITEMS = 8
 """Items that a job should have, at least, so that threads finish together."""
 
