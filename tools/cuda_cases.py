@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 import opendml as dml
-from opendml.program.program import Layout, Program
+from opendml.program.program import Layout
 from opendml.runtime.program import program_of
 from opendml.spec import descs
 from opendml.spec.enums import AxisDirection, ReduceFunction, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
+from tools.cuda_case import Case
+from tools.cuda_contraction_cases import contraction_cases
+from tools.cuda_view_cases import view_cases
 from tools.pointwise_cases import OPERATORS, desc_of, random_values, type_combinations
 
 FLOATS = (dml.FLOAT32, dml.FLOAT16)
@@ -41,22 +43,6 @@ ACTIVATIONS: dict[str, dict[str, float]] = {
     "thresholded_relu": {"alpha": 0.3},
 }
 """All activations that may be fused, by their names in Python, with attributes."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """A program; `offset` elements lie before each tensor, so that addresses may be misaligned. Inputs are
-    normally distributed, or, if `special`, of all magnitudes, with infinities and NaN. FLOAT32
-    results may be off by `ulps` units in the last place.
-    """
-
-    name: str
-    program: Program
-    offset: int = 0
-    mean: float = 0.0
-    deviation: float = 2.0
-    special: bool = False
-    ulps: float = 4
 
 
 def activation_desc(name: str, input: TensorDesc, output: TensorDesc, **attributes: float) -> OperatorDesc:
@@ -104,6 +90,8 @@ def all_cases() -> Iterator[Case]:
     yield from layout_cases()
     yield from normalization_cases()
     yield from reduction_cases()
+    yield from view_cases()
+    yield from contraction_cases()
 
 
 def activation_cases() -> Iterator[Case]:

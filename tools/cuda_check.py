@@ -21,7 +21,8 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.driver import device
 from opendml.targets.cuda.executable import CudaExecutable
 from opendml.targets.reference.executable import ReferenceExecutable
-from tools.cuda_cases import Case, all_cases, random_input
+from tools.cuda_case import Case
+from tools.cuda_cases import all_cases, random_input
 
 Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
@@ -59,10 +60,10 @@ def results(case: Case) -> tuple[list[Bytes], list[Bytes], list[str]]:
 
 
 def worst_error(
-    received: Bytes, expected: Bytes, layout: Layout, is_normalization: bool, ulps: float = 4
+    received: Bytes, expected: Bytes, layout: Layout, is_normalization: bool, case: Case
 ) -> float:
-    """The greatest error as a multiple of what is allowed: `ulps` units, or for normalizations 4e-6 of the
-    deviation in FLOAT32; of integers, none.
+    """The greatest error as a multiple of what is allowed: what the case says, and for normalizations 4e-6 of
+    the deviation in FLOAT32; of integers, none.
     """
     type = layout.type.numpy
     if not layout.type.is_float:
@@ -80,7 +81,8 @@ def worst_error(
     facts = np.finfo(layout.type.name.lower())
     exponent = np.floor(np.log2(np.maximum(np.abs(b[finite]), float(facts.smallest_normal))))
     unit = np.exp2(exponent - facts.nmant)
-    allowed = unit * (1.01 if half else ulps) + is_normalization * (1e-6 if half else 4e-6)
+    allowed = unit * (1.01 if half else case.ulps) + is_normalization * (1e-6 if half else 4e-6)
+    allowed += case.absolute
     return float(np.max(np.abs(a[finite] - b[finite]) / allowed, initial=0.0))
 
 
@@ -104,7 +106,7 @@ def main() -> int:
         modes.update(used)
         kind = "normalization" if "normalization" in case.name or "centering" in case.name else "pointwise"
         errors = [
-            worst_error(a, b, layout, kind == "normalization", case.ulps)
+            worst_error(a, b, layout, kind == "normalization", case)
             for a, b, layout in zip(received, expected, case.program.outputs, strict=True)
         ]
         worst[kind] = max(worst[kind], *(error for error in errors if error < 1e30), 0)

@@ -14,7 +14,8 @@ from opendml.program.program import Program
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.schedule import schedule
-from tools.cuda_cases import Case, all_cases
+from tools.cuda_case import Case
+from tools.cuda_cases import all_cases
 
 MACHINES = {
     80: Machine(80, 108, 164 * 1024),

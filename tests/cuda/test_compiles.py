@@ -11,7 +11,7 @@ from opendml.targets.cuda.parameters import magic
 from opendml.targets.cuda.pattern import Form, Mode
 from tests.cuda.compiled import CASES, MACHINES, all_launches, compiled, launches, machine_code
 from tests.targets.test_levels import random_program
-from tools.cuda_cases import Case
+from tools.cuda_case import Case
 
 SHARED_BYTES = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 """What a block may ask for at most, in dynamic shared memory."""

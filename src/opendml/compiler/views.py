@@ -7,9 +7,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from opendml.program.node import (
+    COLLECTIVE,
     FUNCTIONS,
-    REDUCTIONS,
-    SCANS,
     Node,
     Operation,
     View,
@@ -23,7 +22,7 @@ from opendml.program.node import (
 )
 from opendml.program.scalar_type import ScalarType
 
-IN_MEMORY = REDUCTIONS | SCANS | {Operation.SOURCE, Operation.JOIN, Operation.VIEW, Operation.RESHAPE}
+IN_MEMORY = COLLECTIVE | {Operation.SOURCE, Operation.JOIN, Operation.VIEW, Operation.RESHAPE}
 """What a view reads from memory, unless it can be moved on; all others are element-wise."""
 _FREE = {Operation.CONSTANT, Operation.INDEX, Operation.CONVERT}
 _REPEATED_OPERATIONS = 2
@@ -49,7 +48,7 @@ def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
             new = _view(new, repeats=seen[id(value)] > math.prod(value.sizes))
         elif node.operation is Operation.RESHAPE:
             new = _reshape(new)
-        elif node.operation not in IN_MEMORY:
+        elif node.operation is not Operation.SOURCE:
             new = _reshaped_last(new)
         changed[id(node)] = new
     return rebuild([changed[id(root)] for root in roots], lambda node: node)
@@ -90,7 +89,7 @@ def _stays(value: Node, repeats: bool) -> bool:
     """Whether an element-wise value is written to memory for a view to read it: where it is made of a
     reduction, or is more work than that for all that the view repeats."""
     steps = list(above_memory(value))
-    if any(each.operation in REDUCTIONS | SCANS for each in steps):
+    if any(each.operation in COLLECTIVE for each in steps):
         return True
     if not repeats:
         return False
@@ -172,6 +171,8 @@ class Seen:
     def _read(self, value: Node, view: View, indices: dict[int, Node], mask: Node | None) -> Node:
         """A read of a tensor where this view's mask and another hold."""
         masks = [each for each in (self.mask, mask) if each is not None]
+        if not masks and _is_whole(view, value.sizes) and value.sizes == self.sizes:
+            return value
         mask = apply(Operation.AND, *masks) if len(masks) == 2 else masks[0] if masks else None
         if mask is None and indices:
             mask = constant(1, ScalarType.BOOLEAN)
@@ -186,6 +187,15 @@ class Seen:
             convert(_times(value, strides[d]), type) for d, value in self.indices.items() if strides[d]
         ]
         return _sum([counted, *computed])
+
+
+def _is_whole(view: View, sizes: Sequence[int]) -> bool:
+    """Whether a view without a mask, of the sizes of what it sees, is that itself."""
+    rows = enumerate(zip(view.offsets, view.steps, sizes, strict=True))
+    return not view.indexed and all(
+        offset == 0 and all(step == (row == column and size > 1) for column, step in enumerate(steps))
+        for row, (offset, steps, size) in rows
+    )
 
 
 def _sum_of_rows(factors: Sequence[int], rows: Sequence[Sequence[int]], width: int) -> tuple[int, ...]:
@@ -211,36 +221,46 @@ def _sum(values: Sequence[Node]) -> Node:
 
 
 def _reshape(node: Node) -> Node:
-    """A reshaped tensor: as a view where dimensions are only split, and moved below element-wise
-    operations whose operands all have the same sizes or none."""
+    """A reshaped tensor; of one in memory whose dimensions are only split, a view."""
     value = node.operands[0]
     if value.operation is Operation.RESHAPE:
         value = value.operands[0]
-    if value.sizes == node.sizes:
+    if value.sizes in (node.sizes, ()):
         return value
-    if not value.sizes:
-        return value
-    return _reshaped(value, node.sizes)
+    result = Node(Operation.RESHAPE, value.type, node.sizes, (value,))
+    if value.operation in (Operation.SOURCE, Operation.VIEW):
+        return _lowered(result)
+    return result
 
 
-def _reshaped(value: Node, sizes: tuple[int, ...]) -> Node:
-    result = Node(Operation.RESHAPE, value.type, sizes, (value,))
-    if value.operation in REDUCTIONS | SCANS | {Operation.JOIN}:
-        return result
-    split = _affine_reshape(result)
+def _lowered(node: Node) -> Node:
+    """A reshaped tensor as reshaped tensors in memory: a view where dimensions are only split, and otherwise
+    element-wise operations of these, if all operands have the same sizes."""
+    value = node.operands[0]
+    if value.operation in COLLECTIVE | {Operation.JOIN}:
+        return node
+    split = _affine_reshape(node)
     if split is not None:
         return _view(split, repeats=False)
     if value.operation in IN_MEMORY or not _moves_below(value):
-        return result
-    operands = tuple(_reshaped(each, sizes) if each.sizes else each for each in value.operands)
-    return Node(value.operation, value.type, sizes, operands, value.attribute)
+        return node
+    lowered: dict[int, Node] = {}
+    for each in ordered([value]):
+        if not each.sizes:
+            lowered[id(each)] = each
+        elif each.operation in IN_MEMORY:
+            lowered[id(each)] = _reshape(Node(Operation.RESHAPE, each.type, node.sizes, (each,)))
+        else:
+            operands = tuple(lowered[id(operand)] for operand in each.operands)
+            lowered[id(each)] = Node(each.operation, each.type, node.sizes, operands, each.attribute)
+    return lowered[id(value)]
 
 
 def _moves_below(value: Node) -> bool:
     """Whether all that an element-wise value is made of can be reshaped as it is."""
     return all(
         each.sizes in ((), value.sizes)
-        and each.operation not in REDUCTIONS | SCANS | {Operation.JOIN, Operation.INDEX}
+        and each.operation not in COLLECTIVE | {Operation.JOIN, Operation.INDEX}
         for each in above_memory(value)
     )
 
@@ -283,22 +303,46 @@ def split_groups(fine: Sequence[int], coarse: Sequence[int]) -> list[list[int]] 
 
 
 def _reshaped_last(node: Node) -> Node:
-    """An element-wise node over reshaped tensors of more dimensions: computed in those, then reshaped."""
+    """A node over reshaped tensors: an element-wise one is computed in the sizes that these had, then
+    reshaped."""
     reshaped = [operand for operand in node.operands if operand.operation is Operation.RESHAPE]
     if not reshaped:
         return node
-    finest = max((operand.operands[0].sizes for operand in reshaped), key=len)
-    groups = split_groups(finest, node.sizes)
-    if groups is None:
-        return node
-    operands = []
+    if node.operation not in IN_MEMORY:
+        for sizes in {operand.operands[0].sizes: None for operand in reshaped}:
+            operands = _in_sizes(node, sizes)
+            if operands is not None:
+                value = Node(node.operation, node.type, sizes, operands, node.attribute)
+                return Node(Operation.RESHAPE, node.type, node.sizes, (value,))
+    return with_operands(
+        node,
+        tuple(
+            _lowered(operand) if operand.operation is Operation.RESHAPE else operand
+            for operand in node.operands
+        ),
+    )
+
+
+def _in_sizes(node: Node, sizes: tuple[int, ...]) -> tuple[Node, ...] | None:
+    """The operands of an element-wise node in other sizes of as many elements; None if that takes more than
+    views."""
+    if math.prod(sizes) != math.prod(node.sizes):
+        return None
+    groups = split_groups(sizes, node.sizes)
+    result = []
     for operand in node.operands:
-        fine = _refined(operand, node.sizes, finest, groups)
-        if fine is None:
-            return node
-        operands.append(fine)
-    value = Node(node.operation, node.type, finest, tuple(operands), node.attribute)
-    return Node(Operation.RESHAPE, node.type, node.sizes, (value,))
+        if not operand.sizes:
+            result.append(operand)
+        elif operand.operation is Operation.RESHAPE and operand.operands[0].sizes == sizes:
+            result.append(operand.operands[0])
+        elif groups is None:
+            return None
+        else:
+            fine = _refined(operand, node.sizes, sizes, groups)
+            if fine is None:
+                return None
+            result.append(fine)
+    return tuple(result)
 
 
 def _refined(
@@ -315,5 +359,5 @@ def _refined(
         return operand.operands[0]
     if tuple(sizes) == operand.sizes:
         return operand
-    result = _reshaped(operand, tuple(sizes))
+    result = _lowered(Node(Operation.RESHAPE, operand.type, tuple(sizes), (operand,)))
     return None if result.operation is Operation.RESHAPE else result

@@ -15,8 +15,7 @@ from opendml.compiler.homes import domain_of
 from opendml.compiler.views import Seen, above_memory
 from opendml.program.functions import maximum, minimum, multiply_add, select
 from opendml.program.node import (
-    REDUCTIONS,
-    SCANS,
+    COLLECTIVE,
     SEARCHES,
     Node,
     Operation,
@@ -42,7 +41,7 @@ def _unrolled(node: Node) -> Node:
     if math.prod(domain[axis] for axis in node.attribute) > MOST_ELEMENTS:
         return node
     parts = [part for operand in node.operands for part in above_memory(operand)]
-    if any(part.operation in REDUCTIONS | SCANS for part in parts):
+    if any(part.operation in COLLECTIVE for part in parts):
         return node
     if not any(_is_window(part, node.attribute) for part in parts):
         return node

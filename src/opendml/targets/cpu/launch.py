@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import LoopNest
-from opendml.targets.cpu.accumulation import passes_of
+from opendml.targets.cpu.accumulation import pass_count
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import TILE, AccessPattern, Level, Mode, Parameters, Pattern, Step
 from opendml.targets.cpu.stash import STASHED
@@ -78,7 +78,7 @@ def shape_of(kernel: Kernel, nest: LoopNest) -> Shape:
         nest.inner.count,
         max(access.type.bytes for access in accesses if access.buffer is not None),
         max(sum(moving), 1),
-        len(passes_of(kernel.values)),
+        pass_count(kernel.values),
         maps,
     )
 
@@ -207,4 +207,4 @@ def parameters_of(kernel: Kernel, nest: LoopNest, numbers: Numbers) -> tuple[int
     for position, access in enumerate((*kernel.loads, *kernel.stores)):
         head += [access.buffer or 0, access.offset, nest.inner.strides[position]]
         head += [loop.strides[position] for loop in (*nest.groups, *nest.rows)]
-    return tuple(head)
+    return *head, *kernel.numbers

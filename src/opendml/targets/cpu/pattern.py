@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 from opendml.compiler.kernel import fingerprint
-from opendml.program.node import Node, ordered
+from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 
 TILE = 512
@@ -228,7 +228,7 @@ class Tiling:
 class Parameters:
     """Positions in a kernel's parameters: 64-bit integers, first those below, then the counts of the group
     and row loops, then for each access (loads, then stores) its buffer, offset, inner stride, group strides
-    and row strides, all in bytes."""
+    and row strides, all in bytes, and at last the bits of the numbers."""
 
     INNER = 0
     """Steps of the innermost loop."""
@@ -258,7 +258,8 @@ class Parameters:
         self.accesses = len(pattern.loads) + len(pattern.stores)
         self._first = self.COUNTS + self.groups + self.rows
         self._width = 3 + self.groups + self.rows
-        self.length = self._first + self.accesses * self._width
+        numbers = sum(node.operation is Operation.PARAMETER for node in ordered(pattern.values))
+        self.length = self._first + self.accesses * self._width + numbers
 
     def group_count(self, group: int) -> int:
         return self.COUNTS + group
@@ -280,3 +281,6 @@ class Parameters:
 
     def row_stride(self, access: int, row: int) -> int:
         return self.buffer(access) + 3 + self.groups + row
+
+    def number(self, index: int) -> int:
+        return self._first + self.accesses * self._width + index

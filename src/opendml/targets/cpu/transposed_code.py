@@ -15,7 +15,7 @@ from llvmlite import ir
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I32, I64
-from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values, source_index
+from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values, number_of
 from opendml.targets.cpu.pattern import Level, Step
 from opendml.targets.cpu.values import llvm_type, splat
 
@@ -56,7 +56,7 @@ class TransposedCode(KernelCode):
         return [
             node
             for node in self.nodes
-            if node.operation is Operation.SOURCE and self.accesses[source_index(node)].step is Step.ACROSS
+            if node.operation is Operation.SOURCE and self.accesses[number_of(node)].step is Step.ACROSS
         ]
 
     def _tile(
@@ -98,7 +98,7 @@ class TransposedCode(KernelCode):
     ) -> None:
         """Loads an operand's part of the tile along its own loop, and puts it down with the loops
         exchanged."""
-        access = source_index(node)
+        access = number_of(node)
         mask = None if count is None else self.code.first_lanes(rows)
         start = self.code.offset(pointers[access], self.builder.mul(row, I64(node.type.bytes)))
         vectors = []

@@ -203,8 +203,16 @@ class _Binding:
 
     def launcher(self, addresses: list[int], stream: int) -> Callable[[], None]:
         """A function that launches the kernel over buffers at `addresses`."""
-        bases = [0 if buffer is None else addresses[buffer] + offset for buffer, offset in self._accesses]
-        alignments = tuple([_alignment(base) for base in bases])
+        bases = [
+            _signed(offset) if buffer is None else addresses[buffer] + offset
+            for buffer, offset in self._accesses
+        ]
+        alignments = tuple(
+            [
+                VECTOR_BYTES if buffer is None else _alignment(base)
+                for base, (buffer, _) in zip(bases, self._accesses, strict=True)
+            ]
+        )
         if alignments != self._alignments or stream != self._stream:
             prepared = self._executable.prepare(self._number, alignments)
             if alignments != self._alignments:
@@ -226,6 +234,11 @@ class _Binding:
         for name, address in (("counters", memory.address), ("scratch", memory.address + counters_bytes)):
             struct.pack_into("<q", self._content, words.index(name) * _WORD, address)
         return memory
+
+
+def _signed(number: int) -> int:
+    """The number of 64 bits to which an integer wraps."""
+    return (number + 2**63) % 2**64 - 2**63
 
 
 def _alignment(address: int) -> int:

@@ -8,6 +8,7 @@ from opendml.program.node import REDUCTIONS, SCANS, SEARCHES, Node, Operation, o
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES, literal
+from opendml.targets.cuda.guards import guards_of
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import Mode, Pattern
 from opendml.targets.cuda.position_source import positions
@@ -19,6 +20,7 @@ _SIMPLE = {
     Operation.PRODUCT: "Product",
     Operation.LEAST: "Least",
     Operation.GREATEST: "Greatest",
+    Operation.CONTRACTION: "SumOfProducts",
 }
 
 
@@ -49,6 +51,10 @@ class GroupPrinter(Printer):
                 "return in_row<1>(p, at_group(p, group), item - group * (Index)p.tiles.count);",
             ]
         return function("Offsets at_item(const Parameters& p, Index item)", lines)
+
+    def _group_load(self, number: int, *guard: str) -> str:
+        """What a load gives, where it stands."""
+        return self._read_where(number, self._address(number), *guard) if guard else self._inline_load(number)
 
     # Reductions
 
@@ -171,11 +177,16 @@ def stage_count(values: Iterable[Node]) -> int:
     return len(_stages(values))
 
 
-def is_normalization(values: Iterable[Node]) -> bool:
-    """Whether all reductions are means and variances that need one pass, in floats."""
+def is_normalization(values: Sequence[Node]) -> bool:
+    """Whether all reductions are means and variances that need one pass, in floats, and none says what is
+    read.
+    """
     nodes = [node for node in ordered(values) if node.operation in REDUCTIONS | SCANS]
     moments = (Operation.MEAN, Operation.VARIANCE)
     floats = (ScalarType.FLOAT32, ScalarType.FLOAT64)
+    guards = [operand for each in guards_of(values).values() for operand in each]
+    if any(node.operation in REDUCTIONS for node in ordered(guards)):
+        return False
     return all(n.operation in moments and n.operands[0].type in floats for n in nodes) and (
         stage_count(values) == 1
     )

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
-from opendml.program.node import Operation, ordered
+from opendml.targets.cuda.guards import Guards, apart, guards_of, loads_of
 from opendml.targets.cuda.pattern import AccessPattern, Form, Pattern, Step, moves_in_group, reduced
 
 VECTOR_BYTES = 16
@@ -47,21 +47,30 @@ class Nest:
     inner_reduced: bool
     form: Form = Form.PLAIN
     accesses: tuple[AccessPattern, ...] = field(init=False)
+    _guards: Guards = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_guards", guards_of(self.kernel.values))
         count = len(self.kernel.loads) + len(self.kernel.stores)
         object.__setattr__(self, "accesses", tuple(map(self._access, range(count))))
 
     def _access(self, number: int) -> AccessPattern:
         access = (*self.kernel.loads, *self.kernel.stores)[number]
-        groups = tuple(loop.strides[number] != 0 for loop in self.groups)
-        rows = tuple(loop.strides[number] != 0 for loop in self.rows)
+        guards = loads_of(self._guards.get(number, ()))
+        groups, rows, (along,) = (
+            tuple(any(loop.strides[each] for each in (number, *guards)) for loop in loops)
+            for loops in (self.groups, self.rows, (self.inner,))
+        )
         step = _step(self.inner.strides[number], access)
+        if along and (step is Step.NONE or any(self.inner.strides[each] for each in guards)):
+            step = Step.STRIDED
         if self.form is Form.FLAT and self._runs_on(number):
             return AccessPattern(access.type, Step.FLAT, groups, (False,) * len(rows))
         if self.form is Form.FLAT and any(rows):
             step = Step.BROKEN
-        return AccessPattern(access.type, step, groups, rows, counter=access.buffer is None)
+        return AccessPattern(
+            access.type, step, groups, rows, counter=access.buffer is None, guarded=number in self._guards
+        )
 
     @property
     def run(self) -> tuple[Loop, ...]:
@@ -79,7 +88,7 @@ class Nest:
 
     def flat(self) -> Nest | None:
         """The form whose units run over the ends of rows, if elements lie so, and what else moves does not
-        within a row.
+        within a row, and nothing is guarded.
         """
         nest = replace(self, form=Form.FLAT)
         for number, access in enumerate(nest.accesses):
@@ -90,13 +99,13 @@ class Nest:
             late = number < len(self.loads) and number not in self.held and not access.counter
             if access.step is Step.BROKEN and not late:
                 return None
-        return nest if self.rows else None
+        return nest if self.rows and not self._guards else None
 
     def abreast(self) -> Nest | None:
         """The form whose units run over the ends of groups that lie side by side, if elements lie so, and
-        nothing else moves within a group but from row to row.
+        nothing else moves within a group but from row to row, and nothing is guarded.
         """
-        if not (self.groups and self.rows and self.inner_reduced):
+        if self._guards or not (self.groups and self.rows and self.inner_reduced):
             return None
         nest = replace(self, form=Form.ABREAST)
         for number, access in enumerate(nest.accesses):
@@ -108,10 +117,8 @@ class Nest:
     @property
     def held(self) -> list[int]:
         """Numbers of the loads of elements that are reduced."""
-        sources = [
-            n.attribute for n in ordered(reduced(self.kernel.values)) if n.operation is Operation.SOURCE
-        ]
-        numbers = sorted({number for number in sources if isinstance(number, int)})
+        values, _ = apart(self.kernel.values)
+        numbers = sorted(loads_of(reduced(values)))
         return [n for n in numbers if moves_in_group(self.accesses[n], not self.inner_reduced)]
 
     @property
@@ -146,9 +153,9 @@ class Nest:
         # A grid may reach a little past the last unit.
         return max(*reaches, units) >= 2**31 - 2**22
 
-    def strides(self) -> dict[str, int]:
-        """The parameters of loops: counts, and the bytes that each moves each access."""
-        values: dict[str, int] = {}
+    def given(self) -> dict[str, int]:
+        """The parameters of loops: counts, and the bytes that each moves each access; and the numbers."""
+        values = {f"number{index}": word for index, word in enumerate(self.kernel.numbers)}
         for kind, loops in (("group", self.groups), ("row", self.rows)):
             for position, loop in enumerate(loops):
                 values[f"{kind}_count{position}"] = loop.count
@@ -174,7 +181,8 @@ class Nest:
             aligned = all(
                 self._aligned(number, alignments[number], vector)
                 for number, access in enumerate(self.accesses)
-                if access.step is unit_step
+                # A guarded unit is found aligned, or not, when it is loaded.
+                if access.step is unit_step and not access.guarded
             )
             fits = count % vector == 0 if whole_rows else count >= vector
             # A unit runs over one end of a row at most.

@@ -9,13 +9,15 @@ from opendml.program.narrow import NARROW, is_narrow
 from opendml.program.node import FUNCTIONS, REDUCTIONS, SCANS, Node, Operation, ordered, rebuild
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda import narrow_math
+from opendml.targets.cuda.guards import Guards, apart, number_of
 from opendml.targets.cuda.near_division import NEAR, TAME, with_quotients
-from opendml.targets.cuda.pattern import AccessPattern, Level, Mode, Pattern, reduced
+from opendml.targets.cuda.pattern import COLLECTIVE, AccessPattern, Level, Mode, Pattern, reduced
 
 
 class Needs:
     """Held are the elements that reductions need, Late those that only results need; Given is what is known
-    of a group at first, Kept what the results need of it.
+    of a group at first, Kept what the results need of it. What guards loads is kept apart, but where
+    loads are printed wherever their values are needed.
     """
 
     def __init__(self, pattern: Pattern) -> None:
@@ -23,8 +25,13 @@ class Needs:
         self.narrow = all(each.type is ScalarType.FLOAT16 for each in (*pattern.loads, *pattern.stores))
         """Whether only FLOAT16 comes in and goes out."""
         self.values = rebuild(pattern.values, _expanded)
+        self.guards: Guards = {}
+        if pattern.mode not in COLLECTIVE:
+            self.values, self.guards = apart(self.values)
         self.reduced = reduced(self.values)
-        self.nodes = list(ordered(self.values))
+        self.nodes = list(
+            ordered([*self.values, *(each for guard in self.guards.values() for each in guard)])
+        )
         self.names = {id(node): f"v{number}" for number, node in enumerate(self.nodes)}
         self.levels = self._levels()
         self.stores = [
@@ -38,7 +45,7 @@ class Needs:
         levels: dict[int, Level] = {}
         for node in self.nodes:
             if node.operation is Operation.SOURCE:
-                levels[id(node)] = self.pattern.level(self.pattern.loads[load_of(node)])
+                levels[id(node)] = self.pattern.level(self.pattern.loads[number_of(node)])
             elif node.operation in SCANS:
                 levels[id(node)] = Level.ELEMENT
             elif node.operation in REDUCTIONS:
@@ -66,7 +73,7 @@ class Needs:
 
         def element_loads(roots: Iterable[Node]) -> list[int]:
             return [
-                load_of(node)
+                number_of(node)
                 for node in self.needed(roots)
                 if node.operation is Operation.SOURCE and self.levels[id(node)] is Level.ELEMENT
             ]
@@ -108,10 +115,3 @@ def _expanded(node: Node) -> Node:
         if node.operation in TAME
         else vector_math.expand(node)
     )
-
-
-def load_of(node: Node) -> int:
-    """The number of the load that a SOURCE stands for."""
-    if not isinstance(node.attribute, int):
-        raise TypeError(f"{node} has no index")
-    return node.attribute

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 from opendml.compiler.kernel import fingerprint
-from opendml.program.node import REDUCTIONS, Node, ordered
+from opendml.program.node import REDUCTIONS, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 
 
@@ -35,6 +35,10 @@ class Mode(Enum):
     """Groups that are reduced in any way, and read once for each pass."""
     SCAN = "scan"
     """Running sums and products."""
+
+
+COLLECTIVE = (Mode.REDUCE, Mode.SCAN)
+"""The modes whose code reads one element at a time, where it needs it."""
 
 
 class Level(IntEnum):
@@ -76,7 +80,8 @@ class AccessPattern:
     """One load or store as the code sees it.
 
     `groups` and `rows` tell for each of those loops whether it moves the access. A `turned` load goes through
-    shared memory. A `counter` is a load whose value is its own offset.
+    shared memory. A `counter` is a load whose value is its own offset. A `guarded` load moves wherever
+    what guards it does; it is contiguous only where nothing of that changes along the innermost loop.
     """
 
     type: ScalarType
@@ -85,6 +90,7 @@ class AccessPattern:
     rows: tuple[bool, ...]
     turned: bool = False
     counter: bool = False
+    guarded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +137,11 @@ class Pattern:
             return Level.ELEMENT
         return Level.ELEMENT if moves_in_group(access, self.columns) else Level.GIVEN
 
+    @property
+    def numbers(self) -> int:
+        """How many numbers the values are given."""
+        return sum(node.operation is Operation.PARAMETER for node in ordered(self.values))
+
     def reduced(self) -> tuple[Node, ...]:
         """The distinct values that are reduced."""
         return reduced(self.values)
@@ -141,7 +152,8 @@ class Pattern:
             f"{self.mode.value} {self.vector} {self.columns} {self.wide} {len(self.loads)} {self.constants}"
         )
         accesses = [
-            f"{a.type.name} {a.step.name} {a.groups} {a.rows} {a.turned} {a.counter}" for a in self.accesses
+            f"{a.type.name} {a.step.name} {a.groups} {a.rows} {a.turned} {a.counter} {a.guarded}"
+            for a in self.accesses
         ]
         return "\n".join([head, *accesses, fingerprint(self.values)])
 

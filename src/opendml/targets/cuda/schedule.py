@@ -62,7 +62,7 @@ def _pointwise(nest: Nest, machine: Machine, alignments: Sequence[int]) -> Launc
         constants,
     )
     values = {
-        **nest.strides(),
+        **nest.given(),
         "units": units,
         "inner": row_units,
         "full": nest.inner.count // vector,
@@ -71,10 +71,22 @@ def _pointwise(nest: Nest, machine: Machine, alignments: Sequence[int]) -> Launc
     return Launch(pattern, -(-units // (_THREADS * per_thread)), _THREADS, values)
 
 
+def _along_stores(nest: Nest) -> Nest:
+    """The nest with the loop innermost along which all results are contiguous, if there is one."""
+    first = len(nest.loads)
+    for loop in nest.groups:
+        steps = zip(loop.strides[first:], nest.stores, strict=True)
+        if all(stride == access.type.bytes for stride, access in steps):
+            others = (*(other for other in nest.groups if other is not loop), nest.inner)
+            return Nest(nest.kernel, others, (), loop, False)
+    return nest
+
+
 def _transposed(nest: Nest) -> Launch | None:
     """A launch in squares, where an operand is contiguous along another loop than the results; None where
     none is.
     """
+    nest = _along_stores(nest)
     if any(access.step is not Step.CONTIGUOUS for access in nest.stores) or nest.inner.count < _LEAST_SIDE:
         return None
     accesses = nest.accesses[: len(nest.loads)]
@@ -99,7 +111,7 @@ def _transposed(nest: Nest) -> Launch | None:
         Mode.TRANSPOSED, 1, False, square.wide(tiles), loads, square.stores, nest.kernel.values, constants
     )
     values = {
-        **square.strides(),
+        **square.given(),
         "columns": nest.inner.count,
         "units": loop.count,
         "tiles": across,

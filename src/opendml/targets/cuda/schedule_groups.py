@@ -131,6 +131,8 @@ class _Modes(Groups):
         held = nest.held
         if len(held) != 1 or len(nest.stores) != 1 or self.unit_bytes >= VECTOR_BYTES or nest.rows:
             return False
+        if nest.accesses[held[0]].guarded:
+            return False
         numbers = (held[0], len(nest.loads))
         for number in numbers:
             access = nest.accesses[number]
@@ -246,11 +248,12 @@ class _Modes(Groups):
         )
 
     def _copyable(self) -> bool:
-        """Whether what is reduced can be copied to shared memory: aligned, in at least 4 bytes."""
+        """Whether what is reduced can be copied to shared memory: aligned, unguarded, in at least 4 bytes."""
         held = self.held_accesses()
         sizes = {a.type.bytes * self.vector for a in held}
         contiguous = (Step.CONTIGUOUS, Step.FLAT)
-        return len(sizes) == 1 and min(sizes) >= 4 and all(a.step in contiguous for a in held)
+        plain = all(a.step in contiguous and not a.guarded for a in held)
+        return len(sizes) == 1 and min(sizes) >= 4 and plain
 
     def _threads(self, across: int, deep: int) -> int:
         """Threads of a block, `across` of them side by side and at least `deep` in depth, in whole warps."""
@@ -325,7 +328,7 @@ class _Modes(Groups):
             tuple(constants.items()),
         )
         inner = nest.inner.count // (1 if nest.form is Form.FLAT else self.vector)
-        values = {**nest.strides(), "units": self.units, "inner": inner, "rows": nest.row_count, **values}
+        values = {**nest.given(), "units": self.units, "inner": inner, "rows": nest.row_count, **values}
         return Launch(
             pattern,
             grid,

@@ -25,6 +25,12 @@ _TEAM_BLOCKS = 2
 """Blocks on a multiprocessor where they share groups."""
 _LEAST_UNITS = 16
 """Least number of units of a thread whose block shares a group."""
+_WINDOW = 64
+"""Greatest number of elements of a group that a thread takes alone, where groups lie side by side."""
+_NEAR = 4
+"""Greatest distance, in elements, of what neighbouring groups read, where those are windows."""
+_MANY_GROUPS = 1024
+"""Least number of groups for each multiprocessor where each has one thread."""
 _STATE_BYTES = 24
 """Bytes that the state of one reduction takes, at most."""
 _KEEP = 4
@@ -33,12 +39,15 @@ _KEEP = 4
 
 def schedule_passes(nest: Nest, machine: Machine) -> Launch:
     """The launch of such a kernel."""
+    is_scan = any(node.operation in SCANS for node in ordered(nest.kernel.values))
+    nest = nest if is_scan else _windows_abreast(nest)
     columns = not nest.inner_reduced
     units = nest.row_count * (1 if columns else nest.inner.count)
     items = nest.group_count * (nest.inner.count if columns else 1)
-    is_scan = any(node.operation in SCANS for node in ordered(nest.kernel.values))
     if columns:
-        span = 1 if is_scan else min(_THREADS // _COLUMNS, _power_of_two(units))
+        many = items >= machine.multiprocessors * _MANY_GROUPS
+        alone = is_scan or (units <= _WINDOW and many)
+        span = 1 if alone else min(_THREADS // _COLUMNS, _power_of_two(units))
         threads = _THREADS
     else:
         span = min(32, _power_of_two(units)) if units <= _WARP_GROUP else _THREADS
@@ -73,7 +82,7 @@ def schedule_passes(nest: Nest, machine: Machine) -> Launch:
         tuple(constants.items()),
     )
     values = {
-        **nest.strides(),
+        **nest.given(),
         "items": items,
         "units": units,
         "inner": nest.inner.count,
@@ -91,6 +100,23 @@ def schedule_passes(nest: Nest, machine: Machine) -> Launch:
         counters_bytes=4 * blocks if team > 1 else 0,
         scratch_bytes=blocks * team * together * reductions * _STATE_BYTES if team > 1 else 0,
     )
+
+
+def _windows_abreast(nest: Nest) -> Nest:
+    """The nest with a loop over groups innermost along which results are neighbours, if groups are small and
+    what neighbours read lies close together.
+    """
+    if not nest.inner_reduced or nest.row_count * nest.inner.count > _WINDOW:
+        return nest
+    first = len(nest.loads)
+    for loop in nest.groups:
+        loads = zip(loop.strides, nest.kernel.loads, strict=False)
+        near = all(load.buffer is None or abs(step) <= _NEAR * load.type.bytes for step, load in loads)
+        stores = zip(loop.strides[first:], nest.stores, strict=True)
+        if near and all(step == store.type.bytes for step, store in stores):
+            groups = tuple(other for other in nest.groups if other is not loop)
+            return Nest(nest.kernel, groups, (*nest.rows, nest.inner), loop, False)
+    return nest
 
 
 def _power_of_two(count: int) -> int:

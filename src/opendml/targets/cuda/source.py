@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered
 from opendml.program.rarely import always_needed, is_rare
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.cxx import function, template
-from opendml.targets.cuda.expression import TYPES, expression, literal
-from opendml.targets.cuda.needs import Needs, load_of
+from opendml.targets.cuda.expression import TYPES, expression, literal, parameter
+from opendml.targets.cuda.guards import number_of
+from opendml.targets.cuda.needs import Needs
 from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import AccessPattern, Form, Level, Mode, Pattern, Step
-from opendml.targets.cuda.position_source import broken_accesses, positions
+from opendml.targets.cuda.pattern import COLLECTIVE, AccessPattern, Form, Level, Mode, Pattern, Step
+from opendml.targets.cuda.position_source import broken_accesses, positions, step_of
 
 _FILES = {
     Mode.POINTWISE: ("pointwise",),
@@ -30,16 +31,16 @@ _FILES = {
 }
 """The files of each mode, after those that all have and what is printed."""
 
-_COLLECTIVE = (Mode.REDUCE, Mode.SCAN)
-"""The modes that `group_source` prints for."""
+_LEAVES = (Operation.CONSTANT, Operation.PARAMETER)
+"""What is written where it is used."""
 
 
 def kernel_source(pattern: Pattern) -> str:
     """The whole source; its function is `kernel`."""
     from opendml.targets.cuda.group_source import GroupPrinter
 
-    printer = (GroupPrinter if pattern.mode in _COLLECTIVE else Printer)(pattern)
-    states = ("accumulate",) if pattern.mode in _COLLECTIVE else ()
+    printer = (GroupPrinter if pattern.mode in COLLECTIVE else Printer)(pattern)
+    states = ("accumulate",) if pattern.mode in COLLECTIVE else ()
     names = ("common", "quotients", *states, None, *_FILES[pattern.mode])
     return "\n".join(printer.text() if name is None else _file(name) for name in names)
 
@@ -114,7 +115,7 @@ class Printer(Needs):
 
     def _loading(self) -> list[str]:
         def lines(numbers: Sequence[int]) -> list[str]:
-            return [self._load(number, f"to.l{number}") for number in numbers]
+            return [line for number in numbers for line in self._load(number, f"to.l{number}")]
 
         broken = broken_accesses(self.pattern)
         arguments = "const Parameters& p, const Offsets& at"
@@ -182,16 +183,30 @@ class Printer(Needs):
             ]
         return functions
 
-    def _load(self, number: int, to: str) -> str:
+    def _load(self, number: int, to: str) -> list[str]:
         access = self.pattern.loads[number]
+        if access.counter and access.step is not Step.NONE:
+            return [f"count({to}, p.base{number} + at.a{number}, p.step{number});"]
         if access.counter:
-            offset = f"at.a{number}"
-            return (
-                f"{to} = {offset};" if access.step is Step.NONE else f"count({to}, {offset}, p.step{number});"
-            )
+            return [f"{to} = {self._inline_load(number)};"]
+        if access.guarded:
+            return self._guarded_load(number, to)
         if access.step is Step.STRIDED:
-            return f"gather({to}, {self._address(number)}, p.step{number});"
-        return f"load({to}, {self._address(number)});"
+            return [f"gather({to}, {self._address(number)}, p.step{number});"]
+        return [f"load({to}, {self._address(number)});"]
+
+    def _guarded_load(self, number: int, to: str) -> list[str]:
+        """A unit in one access where its lanes are guarded together; else lane by lane."""
+        step = self.pattern.loads[number].step
+        if step is Step.NONE:
+            return [f"{to} = {self._inline_load(number)};"]
+        if step is Step.STRIDED:
+            read = self._inline_load(number, "lane")
+            return ["#pragma unroll", f"for (int lane = 0; lane < V; lane++) {to}.data[lane] = {read};"]
+        lines, name = self._compute(self.guards[number], {}, self._inline_load)
+        guard, *distances = map(name, self.guards[number])
+        address = " + ".join([self._address(number), *distances])
+        return ["{", *(f"    {line}" for line in lines), f"    load_where({guard}, {to}, {address});", "}"]
 
     def _address(self, number: int) -> str:
         return f"(char*)p.base{number} + at.a{number}"
@@ -206,7 +221,10 @@ class Printer(Needs):
         for number, access, root in self.element_stores():
             target = f"to.s{number}" if access.step is Step.NONE else f"to.s{number}.data[lane]"
             lines.append(f"{target} = {name(root)};")
-        arguments = "Outputs<V>& to, const Held<V>& held, const Late<V>& late, const Kept& kept, int lane"
+        arguments = (
+            "Outputs<V>& to, const Parameters& p, const Held<V>& held, const Late<V>& late, "
+            "const Kept& kept, int lane"
+        )
         signature = f"void evaluate({arguments})"
         return template(signature, lines)
 
@@ -216,12 +234,15 @@ class Printer(Needs):
         known = {id(node): f"given.{self.names[id(node)]}" for node in self.given}
         lines, name = self._compute([root], known, self._element_load)
         type = TYPES[root.type] if root.type is ScalarType.FLOAT64 else "float"
-        signature = f"{type} reduced(Number<{number}>, const Held<V>& held, const Given& given, int lane)"
+        signature = (
+            f"{type} reduced(Number<{number}>, const Parameters& p, const Held<V>& held, "
+            "const Given& given, int lane)"
+        )
         return template(signature, [*lines, f"return {name(root)};"])
 
     def _given_values(self) -> str:
         """The values of a group that are known before its reductions; `at` is its first element."""
-        lines, name = self._compute(self.given, {}, self._group_load)
+        lines, name = self._compute(self.given, {}, self._inline_load)
         lines += [f"to.{self.names[id(node)]} = {name(node)};" for node in self.given]
         return function("void load_given(Given& to, const Parameters& p, const Offsets& at)", lines)
 
@@ -232,10 +253,12 @@ class Printer(Needs):
             for node in self.nodes:
                 if node.operation in REDUCTIONS and node.operands[0] is value:
                     known[id(node)] = f"found[{index}].{node.operation.name.lower()}"
-        lines, name = self._compute(self.kept, known, self._group_load)
+        lines, name = self._compute(self.kept, known, self._inline_load)
         lines += [f"to.{self.names[id(node)]} = {name(node)};" for node in self.kept]
         finish = function(
-            "void finish(Kept& to, const Given& given, const Statistics (&found)[REDUCED])", lines
+            "void finish(Kept& to, const Parameters& p, const Given& given, "
+            "const Statistics (&found)[REDUCED])",
+            lines,
         )
         stores = [
             f"store({self._address(number)}, kept.{self.names[id(root)]});"
@@ -245,7 +268,7 @@ class Printer(Needs):
         return f"{finish}\n\n{function(signature, stores)}"
 
     def _compute(
-        self, roots: Iterable[Node], known: dict[int, str], load: Callable[[int], str]
+        self, roots: Iterable[Node], known: dict[int, str], load: Callable[..., str]
     ) -> tuple[list[str], Callable[[Node], str]]:
         """Statements that compute `roots` from what is known and loaded, and how each node is then called."""
         lines: list[str] = []
@@ -253,6 +276,8 @@ class Printer(Needs):
         def name(node: Node) -> str:
             if node.operation is Operation.CONSTANT:
                 return literal(node.attribute, node.type)  # type: ignore[arg-type]
+            if node.operation is Operation.PARAMETER:
+                return parameter(f"p.number{number_of(node)}", node.type)
             return known.get(id(node), self.names[id(node)])
 
         roots = list(roots)
@@ -265,7 +290,7 @@ class Printer(Needs):
             lines.append(f"if ({name(condition)}) {{")
             printed = always | known.keys()
             for part in ordered([wanted], printed):
-                if part.operation is not Operation.CONSTANT:
+                if part.operation not in _LEAVES:
                     value = expression(part, [name(operand) for operand in part.operands])
                     lines.append(f"    const {_declared(part, self.names)} = {value};")
             lines.extend([f"    {name(node)} = {name(wanted)};", "}"])
@@ -274,13 +299,14 @@ class Printer(Needs):
             if id(node) not in always:
                 continue
             if node.operation is Operation.SOURCE:
-                lines.append(f"const {_declared(node, self.names)} = {load(load_of(node))};")
+                guard = [name(operand) for operand in node.operands]
+                lines.append(f"const {_declared(node, self.names)} = {load(number_of(node), *guard)};")
             elif is_rare(node):
                 print_rare(node)
             elif _is_reciprocal_root(node):
                 root = name(node.operands[1].operands[0])
                 lines.append(f"const {_declared(node, self.names)} = reciprocal_root({root});")
-            elif node.operation is not Operation.CONSTANT:
+            elif node.operation not in _LEAVES:
                 operands = [name(operand) for operand in node.operands]
                 lines.append(f"const {_declared(node, self.names)} = {expression(node, operands)};")
         return lines, name
@@ -292,10 +318,23 @@ class Printer(Needs):
             return f"(lane < late.turn ? late.first : late.second).l{number}"
         return member if step is Step.NONE else f"{member}.data[lane]"
 
-    def _group_load(self, number: int) -> str:
-        if self.pattern.loads[number].counter:
-            return f"({TYPES[self.pattern.loads[number].type]})at.a{number}"
-        return f"*(const {TYPES[self.pattern.loads[number].type]}*)({self._address(number)})"
+    def _inline_load(self, number: int, lane: str = "") -> str:
+        """What a load gives, where it stands or at a lane of the unit there."""
+        access = self.pattern.loads[number]
+        moves = bool(lane) and access.step is not Step.NONE
+        along = f" + {lane} * {step_of(self.pattern, number)}" if moves else ""
+        if access.counter:
+            return f"({TYPES[access.type]})(p.base{number} + at.a{number}{along})"
+        address = f"{self._address(number)}{along}"
+        if not access.guarded:
+            return f"*(const {TYPES[access.type]}*)({address})"
+        lines, name = self._compute(self.guards[number], {}, partial(self._inline_load, lane=lane))
+        read = self._read_where(number, address, *map(name, self.guards[number]))
+        return f"[&] {{ {' '.join(lines)} return {read}; }}()"
+
+    def _read_where(self, number: int, address: str, guard: str, *distances: str) -> str:
+        type = TYPES[self.pattern.loads[number].type]
+        return f"read_where<{type}>({guard}, {' + '.join([address, *distances])})"
 
 
 def _is_reciprocal_root(node: Node) -> bool:

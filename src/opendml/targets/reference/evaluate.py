@@ -32,6 +32,9 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
     if node.operation is Operation.BITCAST:
         return converted(operands[0], node.operands[0].type).view(node.type.numpy)
     operands = [_wide(value, operand.type) for value, operand in zip(operands, node.operands, strict=True)]
+    if node.operation in REDUCTIONS or node.operation in _WHOLE:
+        # Repeated elements count as often as they are repeated.
+        operands = [np.broadcast_to(a, b.sizes) for a, b in zip(operands, node.operands, strict=True)]
     match node.operation:
         case Operation.SOURCE if isinstance(node.attribute, int):
             return inputs[node.attribute]
@@ -42,10 +45,9 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
         case Operation.VIEW if isinstance(node.attribute, View):
             return _view(node.attribute, node.sizes, *operands)
         case Operation.RESHAPE:
-            return np.broadcast_to(operands[0], node.operands[0].sizes).reshape(node.sizes)
+            return operands[0].reshape(node.sizes)
         case Operation.JOIN if isinstance(node.attribute, int):
-            whole = [np.broadcast_to(a, b.sizes) for a, b in zip(operands, node.operands, strict=True)]
-            return np.concatenate(whole, axis=node.attribute)
+            return np.concatenate(operands, axis=node.attribute)
         case Operation.CONTRACTION if isinstance(node.attribute, tuple):
             return _contraction(operands[0], operands[1], node.attribute)
         case Operation.CONVERT:
@@ -175,6 +177,8 @@ def _gaussian_error_linear_unit(x: Array) -> Array:
     probability = np.asarray(np.frompyfunc(math.erfc, 1, 1)(-x / math.sqrt(2)), np.float64) / 2
     return np.where(np.isneginf(x), -0.0, x * probability)
 
+
+_WHOLE = frozenset({Operation.RESHAPE, Operation.JOIN}) | SCANS
 
 _REDUCTIONS: dict[Operation, Callable[..., Any]] = {
     Operation.SUM: np.sum,

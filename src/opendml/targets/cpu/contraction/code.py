@@ -14,7 +14,7 @@ from opendml.program.node import Node, Operation
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
 from opendml.targets.cpu.contraction.packing import AHEAD, F32, PackingCode, Range
-from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values, source_index
+from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values, number_of
 from opendml.targets.cpu.pattern import LINE, Level, Pattern, Step, Tiling, odd_lines
 
 
@@ -180,4 +180,4 @@ class ContractionCode(KernelCode):
 
 
 def _is_total(node: Node, pattern: Pattern) -> bool:
-    return node.operation is Operation.SOURCE and source_index(node) == len(pattern.loads) - 1
+    return node.operation is Operation.SOURCE and number_of(node) == len(pattern.loads) - 1

@@ -10,7 +10,7 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, merged_neighbours
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered, rebuild, source
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.kernel_code import source_index
+from opendml.targets.cpu.kernel_code import number_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,34 +68,45 @@ def roles_of(kernel: Kernel, exchanged: bool) -> Roles | None:
 
 def _part(kernel: Kernel, roots: tuple[Node, ...]) -> Kernel:
     """The kernel that computes some values of another one, and stores none."""
-    loads, values = _with_own_loads(kernel, roots, ())
-    return Kernel(kernel.domain, (), loads, (), values)
+    loads, values, numbers = _with_own_loads(kernel, roots, ())
+    return Kernel(kernel.domain, (), loads, (), values, numbers)
 
 
 def _epilogue(kernel: Kernel, total: Node) -> Kernel:
     """The kernel that stores what another one does, and finds the sums in its last load."""
-    loads, values = _with_own_loads(kernel, kernel.values, {id(total)})
+    loads, values, numbers = _with_own_loads(kernel, kernel.values, {id(total)})
     leaf = source(len(loads), total.type, total.sizes)
     values = rebuild(values, lambda node: leaf if node.operation is Operation.CONTRACTION else node)
     sums = Access(None, total.type, 0, (0,) * len(kernel.domain))
-    return Kernel(kernel.domain, (), (*loads, sums), kernel.stores, values)
+    return Kernel(kernel.domain, (), (*loads, sums), kernel.stores, values, numbers)
 
 
 def _with_own_loads(
     kernel: Kernel, roots: tuple[Node, ...], known: Container[int]
-) -> tuple[tuple[Access, ...], tuple[Node, ...]]:
-    """The loads that values need apart from what is known, and the values with these loads' numbers."""
-    needed = [node for node in ordered(roots, known) if node.operation is Operation.SOURCE]
-    numbers: dict[int, int] = {}
-    for node in needed:
-        numbers.setdefault(source_index(node), len(numbers))
+) -> tuple[tuple[Access, ...], tuple[Node, ...], tuple[int, ...]]:
+    """The loads and numbers that values need apart from what is known, and the values with their places
+    among these."""
+    nodes = list(ordered(roots, known))
+    loads = _places(node for node in nodes if node.operation is Operation.SOURCE)
+    numbers = _places(node for node in nodes if node.operation is Operation.PARAMETER)
+    places = {Operation.SOURCE: loads, Operation.PARAMETER: numbers}
 
     def renumbered(node: Node) -> Node:
-        if node.operation is not Operation.SOURCE or source_index(node) not in numbers:
+        if node.operation not in places or number_of(node) not in places[node.operation]:
             return node
-        return Node(node.operation, node.type, node.sizes, node.operands, numbers[source_index(node)])
+        place = places[node.operation][number_of(node)]
+        return Node(node.operation, node.type, node.sizes, node.operands, place)
 
-    return tuple(kernel.loads[number] for number in numbers), rebuild(roots, renumbered)
+    return (
+        tuple(kernel.loads[number] for number in loads),
+        rebuild(roots, renumbered),
+        tuple(kernel.numbers[number] for number in numbers),
+    )
+
+
+def _places(nodes: Iterable[Node]) -> dict[int, int]:
+    """The numbers of nodes, counted anew."""
+    return {number: place for place, number in enumerate(dict.fromkeys(map(number_of, nodes)))}
 
 
 def moves(kernel: Kernel, dimension: int) -> bool:

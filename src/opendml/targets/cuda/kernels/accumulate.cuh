@@ -32,6 +32,17 @@ struct Product {
 };
 
 template <typename T>
+struct SumOfProducts {
+    T value;
+    DEVICE_MEMBER void start(T, T) { value = 0; }
+    DEVICE_MEMBER void add(T a, T b) {
+        if constexpr (T(0.5) != T(0)) value = multiply_add(a, b, value);
+        else value = sum_of<T>(value, product_of<T>(a, b));
+    }
+    DEVICE_MEMBER void merge(const SumOfProducts& other) { value = sum_of<T>(value, other.value); }
+};
+
+template <typename T>
 struct Least {
     T value;
     DEVICE_MEMBER void start(T first) { value = first; }

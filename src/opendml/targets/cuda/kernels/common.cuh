@@ -200,11 +200,26 @@ DEVICE void scatter(char* to, const Vector<T, V>& from, long long step) {
     for (int lane = 0; lane < V; lane++) store(to + lane * step, from.data[lane]);
 }
 
-// V numbers, `step` apart.
-template <int V>
-DEVICE void count(Vector<long long, V>& to, long long first, long long step) {
+// V numbers, `step` apart, wrapped in their type.
+template <typename T, int V>
+DEVICE void count(Vector<T, V>& to, long long first, long long step) {
 #pragma unroll
-    for (int lane = 0; lane < V; lane++) to.data[lane] = first + lane * step;
+    for (int lane = 0; lane < V; lane++) to.data[lane] = (T)(first + lane * step);
+}
+
+// Where the guard is false nothing is read, and the value is 0.
+template <typename T>
+DEVICE T read_where(bool guard, const char* from) {
+    return guard ? *reinterpret_cast<const T*>(from) : T();
+}
+
+// A unit whose address may be aligned to its elements alone.
+template <typename T, int V>
+DEVICE void load_where(bool guard, Vector<T, V>& to, const char* from) {
+    to = {};
+    if (!guard) return;
+    if ((unsigned long long)from % alignof(Vector<T, V>) == 0) load(to, from);
+    else gather(to, from, sizeof(T));
 }
 
 // A number to divide by. `magic` holds ceil(2^shift / count) in its low half and the shift in its high half.
