@@ -63,9 +63,13 @@ def _merged(loops: Sequence[Loop], accesses: Sequence[Access]) -> list[Loop]:
     def distance(loop: Loop) -> tuple[int, ...]:
         return *(loop.strides[number] for number in counters), *reversed(loop.strides)
 
-    stores_first = sorted(loops, key=distance, reverse=True)
+    return merged(sorted(loops, key=distance, reverse=True))
+
+
+def merged(loops: Sequence[Loop]) -> list[Loop]:
+    """The loops, outermost first, with neighbours that every access walks as one made one."""
     result: list[Loop] = []
-    for loop in stores_first:
+    for loop in loops:
         outer = result[-1] if result else None
         if outer and all(a == b * loop.count for a, b in zip(outer.strides, loop.strides, strict=True)):
             result[-1] = Loop(outer.count * loop.count, loop.strides)
