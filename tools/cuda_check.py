@@ -13,6 +13,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from itertools import cycle
 from zlib import crc32
 
 import numpy as np
@@ -98,13 +99,15 @@ def _arguments() -> argparse.Namespace:
 
 
 def _runs() -> Iterator[tuple[Case, str, Scheduler]]:
-    """All cases, and contractions in every tile too: the way is empty for the one that is chosen."""
-    ways = list(schedulers())
+    """All cases, and contractions in two of the tiles each, in turn; the way is empty for the one that is
+    chosen.
+    """
+    ways = {mode: cycle(way for way in schedulers() if way[0].startswith(mode)) for mode in ("fma", "mma")}
     for case in all_cases():
         yield case, "", schedule
         if case.name.startswith("contraction"):
-            suitable = "mma" if "FLOAT16" in case.name else "fma"
-            yield from ((case, way, scheduler) for way, scheduler in ways if way.startswith(suitable))
+            suitable = ways["mma" if "FLOAT16" in case.name else "fma"]
+            yield from ((case, *next(suitable)) for _ in range(2))
 
 
 def main() -> int:

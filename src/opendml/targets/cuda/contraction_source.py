@@ -32,6 +32,13 @@ class ContractionPrinter(Printer):
             lines = [*loops_of_rows(self.pattern, first, last), "return to;"]
             parts.append(function(f"Offsets at_{role}({_POSITIONS})", lines))
             first = last
+        along_k = range(constants["LOOPS_M"] + constants["LOOPS_N"], self.pattern.row_loops)
+        lines = [
+            f"to.a{number} += by.a{number};"
+            for number, access in enumerate(self.pattern.accesses)
+            if any(access.rows[loop] for loop in along_k)
+        ]
+        parts.append(function("Offsets moved(Offsets to, const Offsets& by)", [*lines, "return to;"]))
         parts.append(f"typedef {TYPES[self.contraction.type]} Sum;")
         for name, rows, operand in zip(("A", "B"), ("m", "n"), self.contraction.operands, strict=True):
             parts.append(self._operand(name, rows, operand))

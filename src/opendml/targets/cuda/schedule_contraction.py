@@ -34,6 +34,9 @@ _STORE_RATE = 16
 _MOST_SPLITS = 32
 _LEAST_SPLIT_STEPS = 4
 """Steps along k of each of the blocks that share a tile, at least."""
+_NEAR = 4
+"""Greatest distance, in elements, of rows of an operand that neighbouring threads load rather than
+neighbours along several loops."""
 _LANES = 128
 """Instructions of single threads that a multiprocessor begins in a cycle."""
 _REDUCED_INSTRUCTIONS, _LOOP_INSTRUCTIONS = 8, 6
@@ -271,7 +274,8 @@ class _Operand:
         self._loaded = value.operation is Operation.SOURCE
         self._load = _data_load(value, shape.kernel)
         self._loops = {"k": shape.loops["k"], "rows": shape.loops[rows]}
-        self.along_k = self._step("k") < self._step("rows")
+        by_rows = len(self._loops["k"]) > 1 and self._step("rows") <= _NEAR * self.element_bytes
+        self.along_k = self._step("k") < self._step("rows") and not by_rows
         guarded = self._loaded and bool(value.operands)
         widest = 1 if guarded or not self._loaded or (self.along_k and not shape.half) else self._widest()
         self.copied = self._loaded and widest * self.element_bytes >= 4

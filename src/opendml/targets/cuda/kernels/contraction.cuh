@@ -59,10 +59,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
 #pragma unroll
     for (int i = 0; i < SUMS; i++) sums[i] = 0;
     const int steps = (int)((end - first + DEPTH - 1) / DEPTH);
+    // Several loops along k are counted once for all threads, of each tile before the barrier after which it is loaded.
+    __shared__ Offsets along_k[2][LOOPS_K > 1 ? DEPTH : 1];
+    const auto count = [&](int step) {
+        if (LOOPS_K > 1 && threadIdx.x < DEPTH) {
+            const Index k = first + step * DEPTH + threadIdx.x;
+            along_k[step % 2][threadIdx.x] = at_k(p, Offsets(), k < end ? k : 0);
+        }
+    };
     const auto begin = [&](int step, int slot) {
         if (step < steps) {
-            a.begin(p, a_tiles + slot * A::SIZE, first + step * DEPTH, end);
-            b.begin(p, b_tiles + slot * B::SIZE, first + step * DEPTH, end);
+            a.begin(p, a_tiles + slot * A::SIZE, first + step * DEPTH, end, along_k[step % 2]);
+            b.begin(p, b_tiles + slot * B::SIZE, first + step * DEPTH, end, along_k[step % 2]);
         }
         commit_copies();
     };
@@ -74,15 +82,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     };
 #pragma unroll 1
     for (int step = 0; step < STAGES - 1; step++) {
+        count(step);
+        if constexpr (LOOPS_K > 1) __syncthreads();
         begin(step, step);
         finish(step, step);
     }
+    count(STAGES - 1);
     int slot = 0, next = STAGES - 1;
 #pragma unroll 1
     for (int step = 0; step < steps; step++) {
         wait_for_copies<STAGES - 2>();
         __syncthreads();
         begin(step + STAGES - 1, next);
+        count(step + STAGES);
         multiply(sums, a_tiles + slot * A::SIZE, b_tiles + slot * B::SIZE);
         finish(step + STAGES - 1, next);
         slot = slot + 1 == STAGES ? 0 : slot + 1;

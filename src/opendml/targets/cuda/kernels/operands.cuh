@@ -31,16 +31,17 @@ struct Loader {
         }
     }
 
-    // Begins to load the tile from k = `first` to `end`.
-    DEVICE_MEMBER void begin(const Parameters& p, Element* tile, Index first, Index end) {
+    // Begins to load the tile from k = `first` to `end`, where `steps` says how far each k moves, if there are several loops.
+    DEVICE_MEMBER void begin(const Parameters& p, Element* tile, Index first, Index end, const Offsets* steps) {
 #pragma unroll
         for (int i = 0; i < EACH; i++) {
             if (!has(i)) continue;
-            const Index k = first + (ALONG_K ? fast() : slow(i));
+            const int ahead = ALONG_K ? fast() : slow(i);
+            const Index k = first + ahead;
             const int own = ALONG_K ? i : 0;
             int count = k < end ? there[own] : 0;
             if constexpr (ALONG_K && UNIT > 1) count = count > 0 && k < end ? (end - k < UNIT ? (int)(end - k) : UNIT) : 0;
-            const Offsets at = at_k(p, rows[own], count > 0 ? k : 0);
+            const Offsets at = LOOPS_K > 1 ? moved(rows[own], steps[ahead]) : at_k(p, rows[own], count > 0 ? k : 0);
             if constexpr (Operand::COPIED) {
                 bool guard;
                 const char* from = Operand::place(p, at, guard);
