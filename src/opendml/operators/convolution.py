@@ -49,7 +49,7 @@ def convolution(
         counts = [size - margin for size, margin in zip(output.sizes[2:], output_padding, strict=True)]
         taps = _forward_taps(filter, group_count, spatial)
         sums = _sums(grouped, taps, counts, strides, dilations, start_padding)
-        after = [0, 0, 0, *_pairs(output_padding, (0,) * spatial), *(0,) * (1 + spatial)]
+        after = [*(0,) * (3 + spatial), *output_padding, *(0,) * (1 + spatial)]
         return _finished(_padded_after(sums, after), bias, fused_activation, spatial)
     dilated = _dilated(_backward_filter(filter, group_count), dilations)
     taps = _taps_by_phase(dilated, strides)
@@ -75,8 +75,8 @@ def _sums(
     dilations: Sequence[int],
     before: Sequence[int],
 ) -> Node:
-    """The sums (N, G, O, each count and its phases, 1, ones) over windows of x (N, G, C, ...) with taps
-    (G, O, phases, C, extents)."""
+    """The sums (N, G, O, phases, counts, 1, ones) over windows of x (N, G, C, ...) with taps (G, O, phases,
+    C, extents)."""
     spatial = len(counts)
     batch, groups, channels = x.sizes[:3]
     phases, extents = taps.sizes[2 : 2 + spatial], taps.sizes[3 + spatial :]
@@ -84,8 +84,9 @@ def _sums(
     seen = windows(x, counts, extents, strides, dilations, before)
     positions, window = range(3, 3 + spatial), range(3 + spatial, 3 + 2 * spatial)
     seen = permuted(seen, (0, 1, *positions, 2, *window))
-    seen = reshaped(seen, (batch, groups, 1, *_pairs(counts, ones), channels, *extents))
-    taps = reshaped(taps, (1, *taps.sizes[:2], *_pairs(ones, phases), channels, *extents))
+    # The positions lie innermost, where a target has its vectors: beside each other, whatever the stride.
+    seen = reshaped(seen, (batch, groups, 1, *ones, *counts, channels, *extents))
+    taps = reshaped(taps, (1, *taps.sizes[:2], *phases, *ones, channels, *extents))
     rank = len(taps.sizes)
     return contraction(taps, seen, range(rank - 1 - spatial, rank))
 
@@ -95,9 +96,13 @@ def _finished(sums: Node, bias: Node | None, activation: OperatorDesc | None, sp
     batch, groups, channels = sums.sizes[:3]
     if bias is not None:
         sums = sums + reshaped(bias, (1, groups, channels, *(1,) * (len(sums.sizes) - 3)))
-    pairs = sums.sizes[3 : 3 + 2 * spatial]
-    image = [count * phases for count, phases in zip(pairs[::2], pairs[1::2], strict=True)]
-    return reshaped(fused(activation, sums), (batch, groups * channels, *image))
+    phases, counts = sums.sizes[3 : 3 + spatial], sums.sizes[3 + spatial : 3 + 2 * spatial]
+    result = reshaped(fused(activation, sums), (batch, groups * channels, *phases, *counts))
+    if any(phase > 1 for phase in phases):
+        order = _pairs(range(2 + spatial, 2 + 2 * spatial), range(2, 2 + spatial))
+        result = permuted(result, (0, 1, *order))
+    image = [count * phase for count, phase in zip(counts, phases, strict=True)]
+    return reshaped(result, (batch, groups * channels, *image))
 
 
 def _forward_taps(filter: Node, groups: int, spatial: int) -> Node:
