@@ -30,6 +30,11 @@ class LoopNest:
     inner_reduced: bool
 
 
+_LONG = 8
+"""Steps from which on the innermost loop of an element-wise kernel fills vectors; a shorter one is chosen
+only where there is no such loop."""
+
+
 def loop_nest(kernel: Kernel) -> LoopNest:
     """The loops of `kernel`: merged where memory allows, the dimension that most of the traffic finds
     contiguous innermost.
@@ -43,22 +48,27 @@ def loop_nest(kernel: Kernel) -> LoopNest:
         if count > 1:
             loop = Loop(count, tuple(access.strides[dimension] for access in accesses))
             (reduced if dimension in kernel.axes else kept).append(loop)
-    kept, reduced = _merged(kept, accesses), _merged(reduced, accesses)
+    counters = [number for number, access in enumerate(accesses) if access.buffer is None and kernel.axes]
+    kept, reduced = _merged(kept, counters), _merged(reduced, counters)
     candidates = kept + reduced
     if not candidates:
         return LoopNest((), (), Loop(1, (0,) * len(accesses)), bool(kernel.axes))
     footprints = [_footprint(position, access, candidates) for position, access in enumerate(accesses)]
-    inner = max(candidates, key=lambda loop: (_contiguous(loop, accesses, footprints), loop.count))
+
+    def worth(loop: Loop) -> tuple[bool, int, int]:
+        is_long = bool(kernel.axes) or loop.count >= _LONG
+        return is_long, _contiguous(loop, accesses, footprints), loop.count
+
+    inner = max(candidates, key=worth)
     inner_reduced = any(loop is inner for loop in reduced)
     groups = tuple(loop for loop in kept if loop is not inner)
     rows = tuple(loop for loop in reduced if loop is not inner)
     return LoopNest(groups, rows, inner, inner_reduced)
 
 
-def _merged(loops: Sequence[Loop], accesses: Sequence[Access]) -> list[Loop]:
-    """The loops ordered by how far they move, counters and stores first, and neighbours that every access
-    walks as one made one."""
-    counters = [number for number, access in enumerate(accesses) if access.buffer is None]
+def _merged(loops: Sequence[Loop], counters: Sequence[int]) -> list[Loop]:
+    """The loops ordered by how far they move, some counters and then stores first, and neighbours that every
+    access walks as one made one."""
 
     def distance(loop: Loop) -> tuple[int, ...]:
         return *(loop.strides[number] for number in counters), *reversed(loop.strides)

@@ -17,12 +17,17 @@ from opendml.targets.cuda.compile import cubin_of
 from opendml.targets.cuda.driver import CudaDevice, device
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch
 from opendml.targets.cuda.launcher import launcher
+from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.memory import Memory, scratch
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.kept import KeptConstants
 
 _WORD = struct.calcsize("<q")
+
+
+Scheduler = Callable[[Kernel, Machine, Sequence[int]], Launch]
+"""How the launch of a kernel is found."""
 
 
 class CudaExecutable:
@@ -34,8 +39,8 @@ class CudaExecutable:
         Unsupported: CUDA is not available; the message says what is missing.
     """
 
-    def __init__(self, program: Program, device_index: int = 0) -> None:
-        self.device = device(device_index)
+    def __init__(self, program: Program, device_index: int = 0, scheduler: Scheduler = schedule) -> None:
+        self.device, self._scheduler = device(device_index), scheduler
         kernels = fuse(replace(program, results=simplify(program.results)))
         self.kernels = (*kernels.kernels, *kernels.initializers)
         """Those of a dispatch, then those of the initialization."""
@@ -101,7 +106,7 @@ class CudaExecutable:
         with self._lock:
             prepared = self._prepared.get((number, alignments))
             if prepared is None:
-                launch = schedule(self.kernels[number], self.device.machine, alignments)
+                launch = self._scheduler(self.kernels[number], self.device.machine, alignments)
                 prepared = self._prepared[number, alignments] = PreparedLaunch(launch, self.device)
             return prepared
 

@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from opendml.program.node import Node, Operation
 from opendml.targets.cpu.code import I64
-from opendml.targets.cpu.contraction.micro import STEP, Strides, emit_micro_kernel
+from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
 from opendml.targets.cpu.contraction.packing import AHEAD, F32, PackingCode, Range
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values, number_of
 from opendml.targets.cpu.pattern import LINE, Level, Pattern, Step, Tiling, odd_lines
@@ -44,7 +44,6 @@ class ContractionCode(KernelCode):
             a_depth=F32.bytes if along_depth else pitch,
             b_depth=self.width * F32.bytes if self.in_tiles else self.column_pitch,
             c_row=self.column_pitch,
-            prefetches=tiling.ahead,
         )
         # What is packed may reach a vector beyond its end.
         self.a_room = self.room(F32, 0 if tiling.ahead else panels.part_bytes(lanes) // F32.bytes + lanes)
@@ -150,16 +149,11 @@ class ContractionCode(KernelCode):
     ) -> None:
         """The tiles of one panel."""
         depth = self.builder.sub(end, begin)
-        parts = self.a.parts(self.elements, self.tiling.a.depth)
-        between = self.builder.mul(parts, I64(self.tiling.a.part_bytes(self.lanes)))
-        next_panel = self.code.offset(a, between)
         adds = self.builder.icmp_signed("!=", begin, I64(0))
         with self.code.loop(I64(0), self.b.parts(self.builder.sub(stop, start), self.width)) as tile:
             at = self.builder.mul(tile, I64(self.width * F32.bytes))
             b = self.code.offset(self.b_room, self.builder.mul(tile, I64(self.tile_bytes)))
-            lines = self.builder.udiv(self.builder.mul(tile, depth), I64(STEP))
-            later = self.code.offset(next_panel, self.builder.mul(lines, I64(LINE)))
-            self.builder.call(self.micro, [a, b, self.code.offset(c, at), depth, adds, later])
+            self.builder.call(self.micro, [a, b, self.code.offset(c, at), depth, adds])
 
     def _store(
         self,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from opendml.targets.cpu.code import I1, I32, I64, POINTER
+from opendml.targets.cpu.code import I1, I64, POINTER
 from opendml.targets.cpu.contraction.packing import F32
-from opendml.targets.cpu.pattern import LINE, MicroKernel
-from opendml.targets.cpu.values import intrinsic, llvm_type, number, overloaded, splat
+from opendml.targets.cpu.pattern import MicroKernel
+from opendml.targets.cpu.values import llvm_type, number, overloaded, splat
 
 STEP = 4
 """Products of each result in one step of the loop."""
@@ -25,16 +25,14 @@ class Strides:
     a_depth: int
     b_depth: int
     c_row: int
-    prefetches: bool
-    """Whether a cache line from `later` on is asked for in each step of the loop."""
 
 
 def emit_micro_kernel(
     module: ir.Module, name: str, micro: MicroKernel, lanes: int, strides: Strides
 ) -> ir.Function:
-    """Adds the function name(a, b, c, depth, adds, later) to the module: the sums of `depth` products, added
+    """Adds the function name(a, b, c, depth, adds) to the module: the sums of `depth` products, added
     to what `c` holds if `adds`."""
-    signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64, I1, POINTER])
+    signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64, I1])
     function = ir.Function(module, signature, name)
     function.linkage = "internal"
     function.attributes.add("nounwind")
@@ -52,37 +50,34 @@ class _MicroCode:
         self.vector = llvm_type(F32, lanes)
         self.blocks = {
             name: function.append_basic_block(name)
-            for name in ("entry", "add", "start", "steps", "rest_start", "rest", "done")
+            for name in ("entry", "steps", "rest_start", "rest", "done", "add", "store")
         }
         self.builder = ir.IRBuilder(self.blocks["entry"])
 
     def emit(self) -> None:
-        a, b, c, depth, adds, _ = self.function.args
-        self.builder.cbranch(adds, self.blocks["add"], self.blocks["start"])
-        self._at("add")
-        held = [self.builder.load(place, typ=self.vector, align=4) for place in self._results(c)]
-        self.builder.branch(self.blocks["start"])
-        self._at("start")
-        zero = number(F32, self.lanes, 0.0)
-        totals = [self._merged([(zero, "entry"), (value, "add")]) for value in held]
+        """Products are added from zero on, and their sums to what `c` holds: so rounding errors grow with the
+        depth alone."""
+        a, b, c, depth, adds = self.function.args
         steps = self.builder.udiv(depth, I64(STEP))
         rest = self.builder.urem(depth, I64(STEP))
         has_steps = self.builder.icmp_unsigned("!=", steps, I64(0))
         self.builder.cbranch(has_steps, self.blocks["steps"], self.blocks["rest_start"])
-        state = self._loop("steps", "start", "rest_start", steps, [a, b, *totals], STEP)
+        zeros = [number(F32, self.lanes, 0.0)] * (len(self.rows) * len(self.vectors))
+        state = self._loop("steps", "entry", "rest_start", steps, [a, b, *zeros], STEP)
         self._at("rest_start")
-        joined = [
-            self._merged([(before, "start"), (after, "steps")])
-            for before, after in zip([a, b, *totals], state, strict=True)
-        ]
+        joined = self._merged("entry", [a, b, *zeros], "steps", state)
         has_rest = self.builder.icmp_unsigned("!=", rest, I64(0))
         self.builder.cbranch(has_rest, self.blocks["rest"], self.blocks["done"])
         state = self._loop("rest", "rest_start", "done", rest, joined, 1)
         self._at("done")
-        results = [
-            self._merged([(before, "rest_start"), (after, "rest")])
-            for before, after in zip(joined[2:], state[2:], strict=True)
-        ]
+        totals = self._merged("rest_start", joined[2:], "rest", state[2:])
+        self.builder.cbranch(adds, self.blocks["add"], self.blocks["store"])
+        self._at("add")
+        held = [self.builder.load(place, typ=self.vector, align=4) for place in self._results(c)]
+        added = [self.builder.fadd(*pair) for pair in zip(held, totals, strict=True)]
+        self.builder.branch(self.blocks["store"])
+        self._at("store")
+        results = self._merged("done", totals, "add", added)
         for place, value in zip(self._results(c), results, strict=True):
             self.builder.store(value, place, align=4)
         self.builder.ret_void()
@@ -95,11 +90,6 @@ class _MicroCode:
         counter = self.builder.phi(I64)
         variables = [self.builder.phi(value.type) for value in initial]
         state = list(variables)
-        if unrolled > 1 and self.strides.prefetches:
-            distance = self.builder.mul(counter, I64(LINE))
-            line = self.builder.gep(self.function.args[5], [distance], source_etype=ir.IntType(8))
-            # Into the second cache: the first one is full of what is multiplied.
-            intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), [line, I32(0), I32(2), I32(1)])
         for _ in range(unrolled):
             state = self._taken_in(state)
         following = self.builder.add(counter, I64(1))
@@ -143,10 +133,15 @@ class _MicroCode:
     def _offset(self, pointer: ir.Value, distance: int) -> ir.Value:
         return self.builder.gep(pointer, [I64(distance)], source_etype=ir.IntType(8))
 
-    def _merged(self, values: Sequence[tuple[ir.Value, str]]) -> ir.Value:
-        result = self.builder.phi(values[0][0].type)
-        for value, block in values:
-            result.add_incoming(value, self.blocks[block])
+    def _merged(
+        self, first: str, values: Sequence[ir.Value], second: str, others: Sequence[ir.Value]
+    ) -> list[ir.Value]:
+        """The values of whichever of two blocks comes before this one."""
+        result = []
+        for value, other in zip(values, others, strict=True):
+            result.append(self.builder.phi(value.type))
+            result[-1].add_incoming(value, self.blocks[first])
+            result[-1].add_incoming(other, self.blocks[second])
         return result
 
     def _at(self, block: str) -> None:

@@ -26,14 +26,15 @@ _MICRO_KERNELS = {
     16: (MicroKernel(6, 2), MicroKernel(4, 3)),
 }
 """By the number of vector registers, the largest tiles that leave some for the operands."""
-_DEPTH = 384
-"""Products that are added up before they are added to the result: a panel of a stays in a level 1 cache, and
-rounding errors do not grow with k."""
+_DEPTH = 256
+"""Products that are added up before they are added to the result: a panel of a and a tile of b stay in the
+first cache, and rounding errors hardly grow with k."""
 _ITEMS = 8
 """Items that a job should have, at least, so that threads finish together."""
 
-_COPIED, _TRANSPOSED, _GATHERED = 6.0, 8.0, 24.0
-"""Cycles to put down a vector of an operand, or of results, that lies contiguous, across, or scattered."""
+_COPIED, _GATHERED, _TRANSPOSED = 6.0, 24.0, 2.0
+"""Cycles to put down a vector of an operand, or of results, that lies contiguous, or scattered, and what it
+takes more where it lies across."""
 _STREAMED = 1.0
 """Cycles to fetch a vector of what was packed ahead."""
 _FAR = 10.0
@@ -153,9 +154,7 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
     """Each tile in registers, with each division of the results into blocks."""
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
     most_results = _most_results()
-    a = _COPIED if _a_along_depth(roles) or _is_contiguous(roles.a.loads, roles.rows) else _GATHERED
-    b = _TRANSPOSED if _b_along_depth(roles) else _copied(_is_contiguous(roles.b.loads, roles.columns))
-    a, b = a + _far(roles.a, roles.a.loads), b + _far(roles.b, roles.b.loads)
+    a, b = _packing_cycles(roles, lanes)
     stored = _copied(_is_contiguous(roles.epilogue.stores, roles.columns))
     for largest in _MICRO_KERNELS[_registers()]:
         micro = replace(largest, rows=_even_part(m, largest.rows))
@@ -171,6 +170,23 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
             panels = _a_groups(roles) * -(-m // micro.rows)
             packing = _LAUNCHED + _shared(_a_groups(roles) * m * k * a / lanes, panels)
             yield Tiles(roles, micro, rows, columns, item + rows * k * _STREAMED / lanes, True, packing)
+
+
+def _packing_cycles(roles: Roles, lanes: int) -> tuple[float, float]:
+    """Cycles for as many elements of either operand as a vector has lanes, with what begins and ends each
+    part that lies together."""
+    a_minor = roles.depth if _a_along_depth(roles) else roles.rows
+    b_minor = roles.depth if _b_along_depth(roles) else roles.columns
+    a = _copied(_is_contiguous(roles.a.loads, a_minor)) + _far(roles.a, roles.a.loads)
+    b = _copied(_is_contiguous(roles.b.loads, b_minor)) + _far(roles.b, roles.b.loads)
+    if _b_along_depth(roles):
+        b += _TRANSPOSED
+    result = []
+    for part, minor, vector in ((roles.a, a_minor, a), (roles.b, b_minor, b)):
+        loops = merged_neighbours(loops_over(part, minor))
+        run = loops[-1].count if loops else 1
+        result.append(lanes * (-(-run // lanes) * vector + _ROW) / run)
+    return result[0], result[1]
 
 
 def _a_groups(roles: Roles) -> int:
