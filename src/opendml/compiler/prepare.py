@@ -60,7 +60,7 @@ def _made_of(program: Program) -> dict[int, frozenset[int]]:
     known: dict[int, frozenset[int]] = {}
     for node in ordered(program.results):
         if node.operation is Operation.SOURCE:
-            if node.attribute in program.constants:
+            if isinstance(node.attribute, int) and node.attribute in program.constants:
                 known[id(node)] = frozenset({node.attribute})
         elif all(id(operand) in known for operand in node.operands):
             known[id(node)] = frozenset().union(*(known[id(operand)] for operand in node.operands))

@@ -94,11 +94,12 @@ def tiled(kernel: Kernel) -> list[Launch]:
     if not any(node.operation is Operation.CONTRACTION for node in ordered(kernel.values)):
         return []
     ways = list(candidates(kernel))
-    if min(ways, key=lambda way: way.cycles).tiles is None:
+    best = min(ways, key=lambda way: way.cycles).tiles
+    if best is None:
         return []
-    # Whether constants are packed once decides among tiles alone, which all give the same bits.
-    best = min((way for way in ways if way.tiles), key=lambda way: way.cycles_of_run)
-    return launches_of(best.tiles) if best.tiles else []
+    # That constants are packed once changes neither the bits, which all tiles share, nor the roles.
+    alike = [way for way in ways if way.tiles and way.tiles.roles is best.roles]
+    return launches_of(min(alike, key=lambda way: way.cycles_of_run).tiles or best)
 
 
 def candidates(kernel: Kernel) -> Iterator[Candidate]:
