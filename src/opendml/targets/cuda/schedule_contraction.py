@@ -34,6 +34,8 @@ _STORE_RATE = 16
 _MOST_SPLITS = 32
 _LEAST_SPLIT_STEPS = 4
 """Steps along k of each of the blocks that share a tile, at least."""
+_LOAD_INSTRUCTIONS, _GUARD_INSTRUCTIONS = 8, 10
+"""Instructions for each unit of an operand that is loaded, and more where it is guarded or computed."""
 _NEAR = 4
 """Greatest distance, in elements, of rows of an operand that neighbouring threads load rather than
 neighbours along several loops."""
@@ -106,6 +108,8 @@ def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
         while splits <= _MOST_SPLITS:
             each = -(-steps // splits)
             step_cycles = tile.rows * tile.columns * tile.depth / tile.rate
+            a, b = shape.sides
+            step_cycles += (a.loading(tile, tile.rows) + b.loading(tile, tile.columns)) / _LANES
             # Blocks that share a multiprocessor hide each other's loads.
             waves = -(-tiles * splits // machine.multiprocessors)
             together = min(waves, tile.blocks)
@@ -176,7 +180,7 @@ class Shape:
         splits = -(-steps // slice_steps)
         down, across = -(-self.m // tile.rows), -(-self.n // tile.columns)
         tiles = self.batch_count * down * across
-        a, b = (_Operand(self, number, rows) for number, rows in enumerate(("m", "n")))
+        a, b = self.sides
         constants = {
             "THREADS": tile.threads,
             "BLOCKS": tile.blocks,
@@ -224,6 +228,11 @@ class Shape:
             counters_bytes=4 * tiles if splits > 1 else 0,
             scratch_bytes=tiles * splits * area * 4 if splits > 1 else 0,
         )
+
+    @cached_property
+    def sides(self) -> tuple[_Operand, _Operand]:
+        """Both operands on their way to shared memory."""
+        return _Operand(self, 0, "m"), _Operand(self, 1, "n")
 
     @cached_property
     def rows(self) -> tuple[Loop, ...]:
@@ -276,8 +285,8 @@ class _Operand:
         self._loops = {"k": shape.loops["k"], "rows": shape.loops[rows]}
         by_rows = len(self._loops["k"]) > 1 and self._step("rows") <= _NEAR * self.element_bytes
         self.along_k = self._step("k") < self._step("rows") and not by_rows
-        guarded = self._loaded and bool(value.operands)
-        widest = 1 if guarded or not self._loaded or (self.along_k and not shape.half) else self._widest()
+        self._plain = self._loaded and not value.operands
+        widest = 1 if not self._plain or (self.along_k and not shape.half) else self._widest()
         self.copied = self._loaded and widest * self.element_bytes >= 4
         self.unit = widest if self.copied else 1
 
@@ -291,6 +300,11 @@ class _Operand:
         if self.along_k and self._shape.half:
             return rows * (tile.depth + padding) * self.element_bytes
         return tile.depth * (rows + padding) * self.element_bytes
+
+    def loading(self, tile: Tile, rows: int) -> float:
+        """Instructions of single threads that load one tile of the operand, about."""
+        each = _LOAD_INSTRUCTIONS if self._plain else _LOAD_INSTRUCTIONS + _GUARD_INSTRUCTIONS
+        return rows * tile.depth / self.unit * each
 
     def _step(self, direction: str) -> int:
         """Bytes between neighbours along a direction."""
