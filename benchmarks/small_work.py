@@ -44,6 +44,28 @@ for name, desc in descs.items():
     times[name] = time.perf_counter() - begun
 print(json.dumps(times))
 """
+GRAPH_SCRIPT = """
+import json, time
+import numpy as np
+import opendml as dml
+LAYERS = 200
+activations = [
+    lambda x, n: dml.activation_celu(x, alpha=0.3 + 0.013 * n),
+    lambda x, n: dml.activation_elu(x, alpha=0.3 + 0.017 * n),
+    lambda x, n: dml.activation_leaky_relu(x, alpha=0.01 + 0.001 * n),
+    lambda x, n: dml.activation_hard_sigmoid(x, alpha=0.2 + 0.0011 * n, beta=0.4 + 0.0013 * n),
+]
+dml.activation_relu(np.zeros(8, np.float32))
+graph = dml.Graph()
+x = graph.input("x", dml.FLOAT32, [1, 8, 16, 16])
+for n in range(LAYERS // 2):
+    x = dml.mean_variance_normalization1(x, axes=[2, 3], epsilon=1e-5 * (1 + 0.37 * n))
+    x = activations[n % len(activations)](x, n)
+begun = time.perf_counter()
+graph.compile({"y": x}, device="cpu")
+name = f"graph of {LAYERS} normalizations and activations that differ in attributes"
+print(json.dumps({name: time.perf_counter() - begun}))
+"""
 IMPORT_SCRIPT = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
 CACHE_VARIABLE = "OPENDML_CACHE_DIRECTORY"
 
@@ -70,7 +92,12 @@ class Small:
 
 def measure_small_work(peers: list[str], rounds: int, threads: int) -> list[Small]:
     """All figures; peers that are not installed leave theirs out."""
-    return [*_calls(peers, rounds, threads), *_imports(peers), *_compilations()]
+    return [
+        *_calls(peers, rounds, threads),
+        *_imports(peers),
+        *_compilations(COMPILE_SCRIPT, 60e-3, 5e-3),
+        *_compilations(GRAPH_SCRIPT, 0.6, 0.15),
+    ]
 
 
 def _calls(peers: list[str], rounds: int, threads: int) -> Iterator[Small]:
@@ -151,14 +178,15 @@ def _imports(peers: list[str]) -> Iterator[Small]:
         yield Small(f"import {module}", statistics.median(seconds), limits.get(module))
 
 
-def _compilations() -> Iterator[Small]:
-    """Compiling with an empty cache, and again in other processes from the cache that this has filled."""
-    for kind, limit in (("compiled", 60e-3), ("from the cache", 5e-3)):
+def _compilations(script: str, compiled: float, cached: float) -> Iterator[Small]:
+    """Compiling with an empty cache, and again in other processes from the cache that this has filled; with
+    the limits of both."""
+    for kind, limit in (("compiled", compiled), ("from the cache", cached)):
         runs: list[dict[str, float]] = []
         with tempfile.TemporaryDirectory() as folder:
             for index in range(PROCESSES):
                 cache = folder if kind != "compiled" else os.path.join(folder, str(index))
-                runs.append(json.loads(_python(COMPILE_SCRIPT, {CACHE_VARIABLE: cache})))
+                runs.append(json.loads(_python(script, {CACHE_VARIABLE: cache})))
         if kind != "compiled":
             runs = runs[1:]  # the first has filled the cache
         for name in runs[0]:

@@ -16,6 +16,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.runtime.host_array import Array
 from opendml.runtime.program import program_of, tensors_of
 from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import reach
 from opendml.targets.cpu.launch import Launch
 from opendml.targets.cpu.schedule import schedule
@@ -40,16 +41,60 @@ def numpy_type(tensor: TensorDesc) -> np.dtype[Any]:
 
 
 def run(desc: OperatorDesc, inputs: Sequence[Array | None], device: Device | str = "cpu") -> Array:
-    """The first output of the operator: an array of its tensor's sizes over new memory of its layout.
+    """The only output of the operator; otherwise as `run_all`."""
+    (result,) = run_all(desc, inputs, device)
+    return result
+
+
+def run_all(desc: OperatorDesc, inputs: Sequence[Array | None], device: Device | str = "cpu") -> list[Array]:
+    """The outputs that the desc has: arrays of their tensors' sizes over new memory of their layouts.
 
     `inputs` are contiguous memory, in the desc's order, None for absent tensors.
     """
     where = device if isinstance(device, Device) else Device(device)
-    (tensor,) = tensors_of(desc, "OUTPUT_TENSOR")
-    assert tensor is not None
-    memory = memory_for(tensor)
-    where.compile_operator(where.create_operator(desc)).bind(inputs, [memory]).dispatch()
-    return elements(memory, tensor)
+    tensors = tensors_of(desc, "OUTPUT_TENSOR")
+    memory = [None if tensor is None else memory_for(tensor) for tensor in tensors]
+    where.compile_operator(where.create_operator(desc)).bind(inputs, memory).dispatch()
+    return [
+        elements(data, tensor)
+        for data, tensor in zip(memory, tensors, strict=True)
+        if data is not None and tensor is not None
+    ]
+
+
+def on_arrays(
+    desc: type[OperatorDesc],
+    inputs: Sequence[Array | Sequence[Array] | None],
+    outputs: Sequence[Array | Sequence[Array] | None],
+    device: Device | str,
+    **attributes: Any,
+) -> list[Array]:
+    """The outputs of an operator on arrays, all packed.
+
+    Args:
+        desc: its class.
+        inputs: in the desc's order; several arrays for an array of tensors, None for absent ones.
+        outputs: arrays of the types and sizes of the outputs, likewise.
+        device: where it runs.
+        attributes: by their Python names.
+    """
+    fields = operator(desc.operator).tensors
+    given = dict(zip((f.python_name for f in fields if f.kind == "INPUT_TENSOR"), inputs, strict=True))
+    made = dict(zip((f.python_name for f in fields if f.kind == "OUTPUT_TENSOR"), outputs, strict=True))
+    tensors = {name: _described(value) for name, value in (given | made).items()}
+    flat: list[Array | None] = []
+    for value in inputs:
+        flat.extend([value] if value is None or isinstance(value, np.ndarray) else value)
+    memory = [None if array is None else np.ascontiguousarray(array).reshape(-1) for array in flat]
+    return run_all(desc(**tensors, **attributes), memory, device)
+
+
+def _described(value: Array | Sequence[Array] | None) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, np.ndarray):
+        return TensorDesc(TensorDataType[value.dtype.name.upper()], value.shape)
+    return [_described(each) for each in value]
 
 
 def launches(desc: OperatorDesc) -> list[Launch]:

@@ -6,10 +6,19 @@ from collections.abc import Callable
 
 import pytest
 
-from opendml.compiler.fuse import MAXIMUM_REDUCTIONS, fuse
+from opendml.compiler.fuse import MAXIMUM_PASSES, MAXIMUM_REDUCTIONS, fuse
 from opendml.compiler.kernel import KernelProgram
 from opendml.program.functions import deviation, maximum, mean, reduce_maximum, tanh, variance
-from opendml.program.node import REDUCTIONS, Node, constant, convert, element_number, ordered, source
+from opendml.program.node import (
+    REDUCTIONS,
+    Node,
+    Operation,
+    constant,
+    convert,
+    element_number,
+    ordered,
+    source,
+)
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
 
@@ -45,6 +54,26 @@ def test_normalization_of_a_normalization_goes_through_a_temporary() -> None:
     first, second = program.kernels
     assert first.stores[0].buffer == second.loads[0].buffer == program.arena
     assert program.arena_bytes >= 2 * 3 * 4 * 5 * 4
+
+
+def test_a_chain_of_normalizations_is_a_kernel_for_every_few() -> None:
+    value = X
+    for _ in range(4 * MAXIMUM_PASSES):
+        value = tanh(normalized(value, 2, 3))
+    program = fused(value)
+    stored = [
+        sum(node.operation is Operation.VARIANCE for node in ordered(k.values)) for k in program.kernels
+    ]
+    assert stored == [MAXIMUM_PASSES] * 4
+
+
+def test_kernels_that_differ_in_numbers_share_their_values() -> None:
+    value = X
+    for number in range(2 * MAXIMUM_PASSES):
+        value = normalized(value, 2, 3) * (number + 2.5)
+    first, second = fused(value).kernels
+    assert first.values == second.values
+    assert first.numbers != second.numbers
 
 
 def test_reductions_over_different_axes_are_computed_apart() -> None:
@@ -127,3 +156,25 @@ def test_the_number_of_an_element_is_a_load_without_a_buffer() -> None:
 def test_a_number_alone_fills_the_output() -> None:
     program = fuse(Program((), (LAYOUT,), (constant(7.0, FLOAT32),)))
     assert [kernel.domain for kernel in program.kernels] == [SIZES]
+
+
+def test_value_mean_and_variance_are_one_kernel_that_reads_its_input_once() -> None:
+    (kernel,) = fused(normalized(X, 2, 3), mean(X, [2, 3]), variance(X, [2, 3])).kernels
+    assert (len(kernel.loads), len(kernel.stores)) == (1, 3)
+
+
+def test_a_chain_with_two_consumers_is_one_kernel() -> None:
+    inner = maximum(X, 0.0)
+    (kernel,) = fused(inner * 2.0, inner + 1.0).kernels
+    assert (len(kernel.loads), len(kernel.stores)) == (1, 2)
+
+
+def test_results_that_share_nothing_are_kernels_of_their_own() -> None:
+    other = source(1, FLOAT32, SIZES)
+    program = fuse(Program((LAYOUT, LAYOUT), (LAYOUT, LAYOUT), (X + 1.0, other + 1.0)))
+    assert len(program.kernels) == 2
+
+
+def test_results_of_much_work_are_kernels_of_their_own() -> None:
+    functions = [tanh(tanh(X * float(factor))) for factor in range(2, 5)]
+    assert len(fused(*functions).kernels) > 1

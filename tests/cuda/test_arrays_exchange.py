@@ -20,6 +20,7 @@ from tests.cuda.fake import (
     InterfaceArray,
     UnversionedArray,
 )
+from tests.runtime import several
 
 
 @pytest.fixture
@@ -123,6 +124,65 @@ def test_in_place_holds_for_every_input_that_shares_memory(
     np.testing.assert_array_equal(memory, before)
     assert dml.element_wise_add(x, x, out=x) is x
     np.testing.assert_array_equal(memory[:20], 2 * before[:20])
+
+
+@pytest.fixture
+def several_outputs(devices: list[FakeDevice], monkeypatch: pytest.MonkeyPatch) -> None:
+    several.install(monkeypatch)
+
+
+@pytest.mark.usefixtures("several_outputs")
+def test_several_outputs_and_lists_are_of_the_callers_kind() -> None:
+    x = values(2, 3)
+    for _ in range(2):
+        parts = dml.split(FakeArray(x), axis=1, sizes=[1, 1, 1])
+        assert type(parts) is tuple
+        np.testing.assert_array_equal(dml.join(parts, axis=1).values, x)
+        np.testing.assert_array_equal(dml.join(parts[1:], axis=1).values, x[:, 1:])
+        value, index = dml.top_k1(FakeArray(x), k=3)
+        np.testing.assert_array_equal(value.values, x)
+        np.testing.assert_array_equal(index.values, [[0, 1, 2]] * 2)
+        image = FakeArray(x[None, None])
+        assert isinstance(dml.max_pooling2(image, window_size=[1, 1]), FakeArray)
+        both = dml.max_pooling2(image, window_size=[1, 1], output_indices=True)
+        np.testing.assert_array_equal(both.output_indices.values.ravel(), range(6))
+
+
+@pytest.mark.usefixtures("several_outputs")
+def test_several_outputs_are_written_and_done_on_return(devices: list[FakeDevice]) -> None:
+    x, out = values(2, 3), (FakeArray(values(2, 3)), FakeArray(np.zeros((2, 3), np.uint32)))
+    result = dml.top_k1(FakeArray(x), k=3, out=out)
+    assert result.output_value is out[0]
+    assert result.output_index is out[1]
+    np.testing.assert_array_equal(out[0].values, x)
+    np.testing.assert_array_equal(out[1].values, [[0, 1, 2]] * 2)
+    assert devices[0].log[-1] == ("synchronize", OWN_STREAM)
+
+
+@pytest.mark.usefixtures("several_outputs")
+def test_misfits_among_several_outputs_and_lists_are_named() -> None:
+    x, index = values(3), np.zeros(3, np.uint32)
+    outs: list[tuple[tuple[Any, Any], str]] = [
+        ((FakeArray(x), FakeArray(index)), "out.output_value: shares memory with input"),
+        ((FakeArray(x.copy()), FakeArray(index, writable=False)), "out.output_index: a read-only array"),
+        ((FakeArray(x.copy()), index), "out.output_index: in host memory, but input is on cuda:0"),
+        (
+            (FakeArray(index.view(np.float32)), FakeArray(index)),
+            "out.output_index: overlaps out.",
+        ),
+    ]
+    for out, text in outs:
+        with pytest.raises(dml.InvalidArgument, match=f"^top_k1.{re.escape(text)}"):
+            dml.top_k1(FakeArray(x), k=3, out=out)
+    part = FakeArray(values(2, 1))
+    with pytest.raises(
+        dml.InvalidArgument, match=r"^join\.inputs\[1\]: in host memory, but inputs\[0\] is on"
+    ):
+        dml.join([part, values(2, 1)], axis=1)
+    with pytest.raises(
+        dml.InvalidArgument, match=r"^join\.inputs\[1\]: on cuda:1, but inputs\[0\] is on cuda:0"
+    ):
+        dml.join([part, FakeArray(values(2, 1), device=1)], axis=1)
 
 
 def misfit(problem: str) -> tuple[list[Any], dict[str, Any]]:

@@ -13,12 +13,13 @@ import numpy as np
 
 import opendml as dml
 from opendml import Device, TensorDataType, TensorDesc
-from opendml.runtime.operator_call import desc_of_call, input_names
+from opendml.runtime.operator_call import desc_of_call
 from opendml.spec import enums
 from opendml.spec.descs import desc_class
 from opendml.spec.feature_level import NEWEST
 from opendml.spec.naming import camel_case
 from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.outputs import output_arguments
 from opendml.spec.schema import Field, operator
 from tests.fuzz.case import Case, python, vocabulary
 from tests.fuzz.choices import Choices
@@ -229,7 +230,7 @@ class OnHistory(Case):
         function: Callable[..., Any] = getattr(dml, facts.function_name)
         tensor = TensorDesc(self.data_type, [2, 3])
         kind = np.float32 if self.data_type is dml.FLOAT32 else np.float16
-        arrays = [np.linspace(-1.5, 2, 6, dtype=kind).reshape(2, 3)] * len(input_names(self.operator))
+        arrays = [np.linspace(-1.5, 2, 6, dtype=kind).reshape(2, 3)] * len(facts.inputs)
         result = None
         for values in self.attributes:
             given = {field.python_name: value for field, value in zip(facts.attributes, values, strict=True)}
@@ -284,7 +285,7 @@ def _is_plain(name: str) -> bool:
     facts = operator(name)
     kinds = {field.type for field in facts.attributes if field.enum is None}
     inputs = [field for field in facts.tensors if field.kind == "INPUT_TENSOR"]
-    return bool(kinds & {"FLOAT", "BOOL", "SCALE_BIAS"}) and bool(inputs) and not facts.output_arguments
+    return bool(kinds & {"FLOAT", "BOOL", "SCALE_BIAS"}) and bool(inputs) and not output_arguments(facts)
 
 
 def _plain(choices: Choices, field: Field) -> Any:

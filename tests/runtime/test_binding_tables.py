@@ -225,16 +225,15 @@ def test_partial_overlap_is_refused_and_nothing_written(offset: int) -> None:
     assert (buffer == 7).all()
 
 
-def two_passes(device: Device) -> CompiledOperator:
-    """An operator with a temporary resource: a normalization of a normalization is beyond one operator, so a
-    graph of two whose sizes differ."""
+def with_temporary(device: Device) -> CompiledOperator:
+    """A graph with a temporary resource."""
     from tests.runtime.test_compile_graph import reinterpreting
 
     return reinterpreting(device)
 
 
 def test_the_temporary_resource_is_checked(any_device: Device) -> None:
-    operator = two_passes(any_device)
+    operator = with_temporary(any_device)
     size = operator.binding_properties.temporary_resource_size
     assert size > 0
     table = any_device.create_binding_table(operator)
@@ -261,7 +260,7 @@ def test_the_temporary_resource_is_checked(any_device: Device) -> None:
 
 def test_the_temporary_resource_may_not_overlap_tensors() -> None:
     device = Device("cpu")
-    operator = two_passes(device)
+    operator = with_temporary(device)
     buffer = device.create_buffer(4096)
     table = device.create_binding_table(operator)
     table.bind_inputs([BufferBinding(buffer, 0, 96)])
@@ -274,7 +273,7 @@ def test_the_temporary_resource_may_not_overlap_tensors() -> None:
 def test_the_temporary_resource_is_used(any_device: Device) -> None:
     if any_device.kind == "reference":
         pytest.skip("the reference allocates as it goes")
-    operator = two_passes(any_device)
+    operator = with_temporary(any_device)
     initialized(any_device, operator)
     size = operator.binding_properties.temporary_resource_size
     temporary = any_device.create_buffer(size)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml import FLOAT16, FLOAT32, INT32, Device, InvalidArgument, TensorDesc, Unsupported, descs
+from opendml import FLOAT16, FLOAT32, INT32, UINT32, Device, InvalidArgument, TensorDesc, Unsupported, descs
 from opendml.runtime.compiled import CompiledOperator
 from opendml.spec.enums import ExecutionFlags
 from tests.running import same_bits
@@ -77,8 +77,9 @@ def test_the_feature_level_of_the_device_decides() -> None:
 
 def test_operators_that_cannot_run_yet_are_refused_when_compiled() -> None:
     device, tensor = Device("cpu"), TensorDesc(FLOAT32, [1, 1, 4, 4])
-    with pytest.raises(Unsupported, match="GEMM: cannot be run yet"):
-        device.compile_operator(device.create_operator(descs.Gemm(tensor, tensor, None, tensor)))
+    counts = TensorDesc(UINT32, [1, 1, 4, 4])
+    with pytest.raises(Unsupported, match="TOP_K: cannot be run yet"):
+        device.compile_operator(device.create_operator(descs.TopK(tensor, tensor, counts, axis=3, k=4)))
 
 
 def test_operators_of_another_device_and_unknown_flags_are_refused() -> None:

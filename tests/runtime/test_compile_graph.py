@@ -24,6 +24,9 @@ from opendml import (
     TensorDesc,
     descs,
 )
+from opendml.compiler.fuse import fuse
+from opendml.compiler.simplify import simplify
+from opendml.runtime.graph_compile import form_of_graph
 from tests.running import same_bits
 from tests.runtime.object_model import BIAS, OWNED, PACKED, SCALE, SIZES, VALUES, elu, initialized, normalized
 
@@ -64,8 +67,12 @@ def chain(device: Device, *operators: dml.OperatorDesc) -> GraphDesc:
 
 
 def reinterpreting(device: Device) -> CompiledOperator:
-    """CELU over three dimensions, whose bytes tanh sees as one."""
-    return device.compile_graph(chain(device, celu(), tanh(FLAT, FLAT)))
+    """CELU and tanh of its results, whose bytes an operator between them sees as elements of half the width:
+    a graph of three programs."""
+    halves = TensorDesc(dml.UINT16, [48])
+    return device.compile_graph(
+        chain(device, celu(), descs.ElementWiseIdentity(halves, halves), tanh(FLAT, FLAT))
+    )
 
 
 def run(compiled: CompiledOperator, inputs: list[Any], count: int = 1) -> list[Any]:
@@ -415,3 +422,35 @@ def test_other_mistakes_of_compile_graph() -> None:
         device.compile_graph(two_nodes(device).nodes)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match="flags"):
         device.compile_graph(two_nodes(device), flags=1 << 20)  # type: ignore[arg-type]
+
+
+def test_operators_that_see_bytes_in_other_sizes_are_one_program() -> None:
+    device = Device("cpu")
+    sizes = [FLAT, PACKED, TensorDesc(FLOAT32, [4, 6])]
+    descs_of_chain = [celu(sizes[n % 3], sizes[n % 3]) for n in range(100)]
+    form = form_of_graph(chain(device, *descs_of_chain), device)
+    assert len(form.work.parts) == 1
+    program = form.work.parts[0].program
+    assert len(fuse(replace(program, results=simplify(program.results))).kernels) == 1
+
+
+@pytest.mark.parametrize("kind", ["cpu", "reference"])
+@pytest.mark.parametrize(
+    "read",
+    [
+        TensorDesc(FLOAT32, [4, 6], [1, 4]),
+        TensorDesc(FLOAT32, [2, 3, 4], [12, 1, 3]),
+        TensorDesc(FLOAT32, [3, 2], [8, 4], total_tensor_size_in_bytes=96),
+        TensorDesc(dml.INT32, [24]),
+    ],
+    ids=["transposed", "permuted", "part", "bits"],
+)
+def test_a_tensor_is_read_as_its_bytes_lie(kind: str, read: TensorDesc) -> None:
+    device = Device(kind)
+    output = TensorDesc(read.data_type, read.sizes)
+    graph = chain(device, celu(), descs.ElementWiseIdentity(read, output))
+    (found,) = run(device.compile_graph(graph), [VALUES])
+    (middle,) = run(device.compile_graph(chain(device, celu())), [VALUES])
+    flat = np.ascontiguousarray(middle).reshape(-1).view(found.dtype)
+    strides = [stride * 4 for stride in read.effective_strides]
+    assert same_bits(found, np.lib.stride_tricks.as_strided(flat, read.sizes, strides))

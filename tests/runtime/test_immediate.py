@@ -518,3 +518,14 @@ def test_jax_arrays_come_back_as_their_own_kind_and_are_never_written() -> None:
     assert (result == jax.numpy.maximum(x, 0)).all()
     with pytest.raises(InvalidArgument, match="read-only"):
         dml.activation_relu(x, out=x)
+
+
+def test_misaligned_arrays_are_refused_also_where_the_output_is_narrower() -> None:
+    misaligned = np.zeros(13, np.uint8)[1:].view(np.float32)
+    assert not dml.element_wise_is_nan(misaligned.copy()).any()
+    with pytest.raises(
+        InvalidArgument, match=r"^element_wise_is_nan\.input: memory that is not aligned to float32"
+    ):
+        dml.element_wise_is_nan(misaligned)
+    bytes_anywhere = np.zeros(4, np.uint8)[1:]
+    assert not dml.element_wise_is_nan(misaligned.copy(), out=bytes_anywhere).any()

@@ -41,7 +41,7 @@ def told_of(desc: OperatorDesc) -> Told:
     sizes = None
     if desc.operator in SIZES_ARE_TOLD or not any(tensors_of(desc, "INPUT_TENSOR")):
         sizes = tuple(part.sizes[desc.axis] for part in first) if isinstance(first, tuple) else first.sizes
-    written = None if isinstance(first, tuple) else first.data_type
+    written = {name: tensor for name, tensor in given.items() if tensor is not None}
     chosen = [given[each.python_name] for each in outputs if each.has_call_type]
     type = chosen[0].data_type if chosen and chosen[0] is not None else None
     return Told(type, sizes, written, wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from opendml.spec import descs, enums
 from opendml.spec.facts import enum_facts, operator_facts
 from opendml.spec.naming import camel_case, snake_case
+from opendml.spec.outputs import output_arguments
 from opendml.spec.schema import operators
 from tests.spec.valid_descs import NAMES
 from tools.generate import __main__ as command
@@ -83,16 +85,15 @@ def test_immediate_functions_take_tensors_then_attributes() -> None:
     tree = ast.parse((PACKAGE / "functions.py").read_text("utf-8"))
     by_function = {operator.function_name: operator for operator in operators().values()}
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    assert functions
+    assert {function.name for function in functions} == set(by_function)
     last = {function.name: function for function in functions}
     for function in functions:
         operator = by_function[function.name]
-        inputs = [field.python_name for field in operator.tensors if field.kind == "INPUT_TENSOR"]
         attributes = [field.python_name for field in operator.attributes]
-        assert [argument.arg for argument in function.args.args] == [
-            name.removesuffix("_tensors").removesuffix("_tensor") for name in inputs
-        ]
-        keywords = [*attributes, *operator.output_arguments, "out", "device"]
+        inputs = [re.sub(r"_tensor(s?)$", r"\1", field.python_name) for field in operator.inputs]
+        assert [argument.arg for argument in function.args.args] == inputs
+        optional = [output.argument_name for output in operator.outputs if output.optional]
+        keywords = [*attributes, *optional, *output_arguments(operator), "out", "device"]
         assert [argument.arg for argument in function.args.kwonlyargs] == keywords
         is_overload = function is not last[function.name]
         assert bool(function.decorator_list) == is_overload

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from opendml.errors import InvalidArgument
 from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, InterpolationMode
-from opendml.spec.outputs import NOTHING, Told, with_outputs
+from opendml.spec.outputs import NOTHING, Told, has_usual_sizes, output_arguments, with_outputs
+from opendml.spec.rules import shape_of
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.validator import failures
 from tests.spec.made_outputs import SIZES_ARE_TOLD, check_made_outputs, without_outputs
 from tests.spec.valid_descs import F32, NAMES, functions, valid_desc
 
@@ -29,6 +33,35 @@ def test_sizes_that_do_not_follow_must_be_told(name: str) -> None:
     outputs = [each.python_name for each in operator(name).outputs]
     with pytest.raises(InvalidArgument, match=rf"^{name.lower()}: .*sizes"):
         with_outputs(desc, Told(F32, wanted=frozenset(outputs)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_calls_may_say_the_sizes_that_do_not_follow_or_not_alone(name: str) -> None:
+    facts = operator(name)
+    takes_sizes = "sizes" in output_arguments(facts)
+    first = facts.outputs[0]
+    desc = without_outputs(valid_desc(name, NEWEST))
+    shape = shape_of(facts, desc).get(first.python_name, ())
+    assert takes_sizes >= any(type(size) is not int for size in shape)
+    if first.optional:
+        return
+    if takes_sizes and not has_usual_sizes(facts):
+        assert name in SIZES_ARE_TOLD
+    else:
+        assert name not in SIZES_ARE_TOLD
+        assert takes_sizes == any(type(size) is not int for size in shape)
+
+
+def test_desc_of_parts_is_judged_without_them() -> None:
+    desc = descs.Split(TensorDesc(F32, [2, 5]), axis=1)
+    assert failures(desc, outputs=False) == []
+
+
+@pytest.mark.parametrize("name", ["QUANTIZE", "DEQUANTIZE"])
+def test_type_of_quantized_and_other_numbers_is_that_of_a_parameter(name: str) -> None:
+    desc = valid_desc(name, NEWEST)
+    made: Any = with_outputs(without_outputs(desc))
+    assert made == desc
 
 
 def test_resampled_sizes_are_rounded_down_and_may_be_others() -> None:

@@ -12,7 +12,7 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.program.node import Node, contraction, convert, source
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.host_array import Array
-from opendml.targets.cpu.engine import kernel_code
+from opendml.targets.cpu.engine import kernel_codes
 from opendml.targets.cpu.launch import Launch
 from opendml.targets.cpu.pattern import Parameters
 
@@ -56,7 +56,8 @@ def contraction_kernel(
     loads = tuple(access(number, array) for number, array in enumerate(arrays))
     stores = tuple(access(len(arrays) + number, array) for number, array in enumerate(outputs))
     sources = [
-        source(number, load.type, array.shape) for number, (load, array) in enumerate(zip(loads, arrays))
+        source(number, load.type, array.shape)
+        for number, (load, array) in enumerate(zip(loads, arrays, strict=True))
     ]
     total = contraction(operand(sources[0]), operand(sources[1]), axes)
     return Kernel(domain, axes, loads, stores, tuple(epilogue(total, *sources[2:])))
@@ -71,7 +72,7 @@ def run_launches(launches: Sequence[Launch], arrays: Sequence[Array], at_once: i
     table[:] = [*(array.ctypes.data for array in arrays), arena.ctypes.data + first]
     call_type = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, *[ctypes.c_void_p] * 3)
     for launch in launches:
-        code = kernel_code(launch.pattern)
+        (code,) = kernel_codes([launch.pattern])
         words = np.array(launch.parameters, np.int64)
         words[Parameters.PARTIAL_BUFFER], words[Parameters.PARTIAL_OFFSET] = len(arrays), 0
         step = at_once or launch.items

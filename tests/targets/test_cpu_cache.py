@@ -148,6 +148,7 @@ def test_a_kernel_that_cannot_be_linked_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENDML_CACHE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(engine, "_codes", {})
     x = np.linspace(-2, 2, 37, dtype=np.float32)
     with monkeypatch.context() as patch:
         patch.setattr(engine, "kernel_assembly", lambda _: BROKEN)

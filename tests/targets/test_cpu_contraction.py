@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from opendml.compiler.kernel import Kernel
+from opendml.program.functions import maximum
+from opendml.program.node import Node, apply, convert
+from opendml.program.node import Operation as Op
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.host_array import Array
+from opendml.targets.cpu.contraction import schedule as contraction_schedule
+from opendml.targets.cpu.contraction.schedule import Tiles, candidates, launches_of
+from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
 from tests.targets.kernels import contraction_kernel, run_launches
@@ -27,7 +35,8 @@ def values(type: str, *sizes: int) -> Array:
 def product(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
     """The sums of products: of floats in FLOAT64, of integers wrapping."""
     wide: Any = np.float64 if a.dtype.kind == "f" else a.dtype
-    return np.sum(a.astype(wide) * b.astype(wide), axis=axes, keepdims=True, dtype=wide)
+    total: Array = np.sum(a.astype(wide) * b.astype(wide), axis=axes, keepdims=True, dtype=wide)
+    return total
 
 
 def assert_accurate(result: Array, a: Array, b: Array, axes: tuple[int, ...], what: str = "") -> None:
@@ -70,3 +79,206 @@ def test_products_of_vectors_are_accurate(sizes: tuple[int, int, int], transpose
     out = np.zeros((m, n, 1), np.float32)
     run(contraction_kernel(a, b, (2,), [out]), a, b, out)
     assert_accurate(out, a, b, (2,))
+
+
+def every_tiling(kernel: Kernel, vectors: tuple[int, ...] = (2,), ahead: bool = False) -> dict[str, Tiles]:
+    """The ways to compute a kernel in tiles of so many vectors, each with the smallest blocks."""
+    ways: dict[str, Tiles] = {}
+    for candidate in candidates(kernel):
+        tiles = candidate.tiles
+        if tiles and tiles.micro.vectors in vectors and tiles.ahead is ahead:
+            known = ways.get(candidate.name)
+            if known is None or known.rows * known.columns > tiles.rows * tiles.columns:
+                ways[candidate.name] = tiles
+    return ways
+
+
+def check_tilings(
+    a: Array,
+    b: Array,
+    axes: tuple[int, ...],
+    out: Array,
+    vectors: tuple[int, ...] = (2,),
+    ahead: bool = False,
+) -> None:
+    """The ways to compute a * b in tiles are accurate, whichever operand is broadcast."""
+    kernel = contraction_kernel(a, b, axes, [out])
+    ways = every_tiling(kernel, vectors, ahead)
+    assert ways
+    for name, tiles in ways.items():
+        out[...] = np.nan
+        run_launches(launches_of(tiles), [a, b, out])
+        assert_accurate(out, a, b, axes, name)
+
+
+def laid_out(array: Array, order: tuple[int, ...], gap: int = 0) -> Array:
+    """The same values with the dimensions in another order in memory, outermost first, and so many elements
+    left out behind each row; not aligned."""
+    sizes = [array.shape[number] for number in order]
+    memory = np.full(np.prod([*sizes[:-1], sizes[-1] + gap]) + 1, np.nan, array.dtype)[1:]
+    inside = memory.reshape(*sizes[:-1], sizes[-1] + gap)[..., : sizes[-1]]
+    inside[...] = array.transpose(order)
+    return inside.transpose(np.argsort(order))
+
+
+SIZES = [
+    *((m, 33, 37) for m in (1, 3, 6, 14, 15, 29)),
+    *((5, n, 35) for n in (1, 15, 16, 17, 33, 65)),
+    *((15, 40, k) for k in (2, 3, 4, 5, 255, 256, 257, 515)),
+    (143, 291, 50),
+]
+ORDERS = [(0, 1, 2), (2, 0, 1)]
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_tiles_of_any_size_are_accurate(sizes: tuple[int, int, int]) -> None:
+    m, n, k = sizes
+    a, b, out = values("float32", m, 1, k), values("float32", 1, n, k), np.zeros((m, n, 1), "f")
+    check_tilings(a, b, (2,), out, (2, 3, 4))
+
+
+@pytest.mark.parametrize("gap", [0, 3])
+@pytest.mark.parametrize("a_order", ORDERS, ids=str)
+@pytest.mark.parametrize("b_order", ORDERS, ids=str)
+@pytest.mark.parametrize("out_order", [(0, 1, 2), (1, 0, 2)], ids=str)
+def test_operands_and_results_lie_in_memory_in_any_order(
+    a_order: tuple[int, ...], b_order: tuple[int, ...], out_order: tuple[int, ...], gap: int
+) -> None:
+    m, n, k = 30, 50, 70
+    a, b = (
+        laid_out(values("float32", m, 1, k), a_order, gap),
+        laid_out(values("float32", 1, n, k), b_order, gap),
+    )
+    check_tilings(a, b, (2,), laid_out(np.zeros((m, n, 1), "f"), out_order, gap), ahead=gap > 0)
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_products_with_batches_broadcast_dimensions_and_several_summed_ones(ahead: bool) -> None:
+    a, b = values("float32", 3, 1, 5, 1, 7, 1, 11), values("float32", 3, 2, 1, 19, 7, 1, 11)
+    out = np.zeros((3, 2, 5, 19, 1, 1, 1), "f")
+    check_tilings(a, b, (4, 6), out, ahead=ahead)
+    check_tilings(a[:1], b, (4, 6), laid_out(out, (2, 1, 0, 3, 4, 5, 6)), ahead=ahead)
+    order = (6, 1, 5, 0, 3, 2, 4)
+    check_tilings(laid_out(a, order), laid_out(b, order, 2), (4, 6), out, ahead=ahead)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("output", [(13, 9), (5, 7)], ids=str)
+def test_windows_are_multiplied_where_they_lie(stride: int, output: tuple[int, int]) -> None:
+    """A convolution without padding: [N, O, OH, OW, C, KH, KW]."""
+    height, width = output
+    image = values("float32", 2, 6, height * stride + 2, width * stride + 2)
+    s = image.strides
+    windows = np.lib.stride_tricks.as_strided(
+        image,
+        (2, 1, height, width, 6, 3, 3),
+        (s[0], 0, s[2] * stride, s[3] * stride, s[1], s[2], s[3]),
+    )
+    filters = values("float32", 1, 20, 1, 1, 6, 3, 3)
+    check_tilings(filters, windows, (4, 5, 6), np.zeros((2, 20, height, width, 1, 1, 1), "f"))
+
+
+@pytest.mark.parametrize("m", [5, 40])
+def test_what_follows_is_computed_and_stored_with_the_sums(m: int) -> None:
+    n, k = 70, 50
+    a, b = values("float32", m, 1, k), values("float32", 1, n, k)
+    rows, columns, both = values("float32", m, 1, 1), values("float32", 1, n, 1), values("float32", m, n, 1)
+    scale = values("float32", 1, 1, 1)
+    raw, narrow = np.zeros((m, n, 1), "f"), laid_out(np.zeros((m, n, 1), np.float16), (0, 1, 2), 5)
+    across = laid_out(np.zeros((m, n, 1), "f"), (1, 0, 2))
+
+    def epilogue(total: Node, rows: Node, columns: Node, both: Node, scale: Node) -> list[Node]:
+        activated = maximum(total * scale + rows + columns, 0.0)
+        return [total, convert(activated, ScalarType.FLOAT16), activated - both]
+
+    further, outputs = [rows, columns, both, scale], [raw, narrow, across]
+    kernel = contraction_kernel(a, b, (2,), outputs, further, epilogue)
+    total = product(a, b, (2,))
+    activated = np.maximum(total * scale + rows + columns, 0)
+    for tiles in every_tiling(kernel).values():
+        run_launches(launches_of(tiles), [a, b, *further, *outputs])
+        np.testing.assert_allclose(raw, total, atol=1e-4)
+        np.testing.assert_allclose(narrow, activated, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(across, activated - both, atol=2e-4)
+
+
+def test_operands_are_computed_while_they_are_packed() -> None:
+    a, b = values("float16", 30, 1, 90), laid_out(values("float16", 1, 60, 90), (2, 1, 0))
+
+    def operand(value: Node) -> Node:
+        wide = convert(value, ScalarType.FLOAT32)
+        return wide * apply(Op.ABSOLUTE, wide)
+
+    out = np.zeros((30, 60, 1), "f")
+    kernel = contraction_kernel(a, b, (2,), [out], operand=operand)
+    for name, tiles in every_tiling(kernel).items():
+        run_launches(launches_of(tiles), [a, b, out])
+        assert_accurate(out, *(each.astype("f") * np.abs(each.astype("f")) for each in (a, b)), (2,), name)
+
+
+def test_results_depend_neither_on_blocks_nor_on_who_computes_them() -> None:
+    a, b = values("float32", 150, 1, 800), values("float32", 1, 300, 800)
+    out = np.zeros((150, 300, 1), "f")
+    kernel = contraction_kernel(a, b, (2,), [out])
+    results = set()
+    for candidate in candidates(kernel):
+        if candidate.tiles and not candidate.name.endswith("exchanged"):
+            for at_once in (None, 1):
+                run_launches(launches_of(candidate.tiles), [a, b, out], at_once)
+                results.add(out.tobytes())
+    assert len(results) == 1
+
+
+CHOSEN = {
+    (1024, 1024, 1024): "tiles of 14x2 packed ahead",
+    (128, 768, 768): "tiles of 13x2",
+    (128, 768, 3072): "tiles of 13x2 packed ahead",
+    (1, 4096, 4096): "as any reduction",
+    (4096, 1, 4096): "as any reduction",
+    (2, 4096, 4096): "tiles of 2x4",
+    (6, 2048, 2048): "tiles of 6x2",
+    (4096, 64, 64): "tiles of 14x2",
+    (50176, 64, 147): "tiles of 14x2",
+    (3, 3, 3): "as any reduction",
+    (30, 30, 30): "tiles of 10x2",
+}
+"""The way that is chosen for products of matrices of (m, n, k)."""
+
+
+@pytest.mark.parametrize("sizes", CHOSEN, ids=str)
+def test_the_way_that_costs_least_is_chosen(
+    sizes: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = replace(machine(), vector_bytes=64, l2_bytes=2 * 1024 * 1024)
+    monkeypatch.setattr(contraction_schedule, "machine", lambda: host)
+    m, n, k = sizes
+    a, b, out = (
+        np.empty((m, 1, k), "f"),
+        np.empty((1, k, n), "f").transpose(0, 2, 1),
+        np.empty((m, n, 1), "f"),
+    )
+    kernel = contraction_kernel(a, b, (2,), [out])
+    best = min(candidates(kernel), key=lambda candidate: candidate.cycles)
+    assert best.name == CHOSEN[sizes]
+
+
+@pytest.mark.parametrize("count", [1, 13, 14, 255, 256, 257, 518, 1000, 5000])
+@pytest.mark.parametrize("unit", [1, 13, 48])
+def test_blocks_are_whole_tiles_that_fit_their_room(count: int, unit: int) -> None:
+    for most in (128, 512):
+        for size in contraction_schedule.block_sizes(count, unit, most // unit * unit):
+            assert size % unit == 0
+            assert unit <= size <= most
+
+
+@pytest.mark.parametrize("k", [100, 1000, 10_000])
+def test_errors_stay_within_the_bound_where_all_products_are_positive(k: int) -> None:
+    a, b = np.abs(values("float32", 15, 1, k)), np.abs(values("float32", 1, 33, k))
+    out = np.zeros((15, 33, 1), "f")
+    kernel = contraction_kernel(a, b, (2,), [out])
+    wanted = product(a, b, (2,))
+    for tiles in every_tiling(kernel).values():
+        run_launches(launches_of(tiles), [a, b, out])
+        error = np.abs(out - wanted) / wanted
+        assert error.max() <= (min(k, 256) + k / 256) * 2**-24
+        assert np.sqrt(np.mean(error**2)) <= 3e-7

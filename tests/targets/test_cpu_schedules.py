@@ -88,7 +88,8 @@ def test_the_walks_take_every_schedule() -> None:
         for desc in family(walk)
         for each in launches(desc)
     ]
-    assert {pattern.mode for pattern in patterns} == set(Mode)
+    of_products = {Mode.CONTRACTION, Mode.CONTRACTION_PANELS}
+    assert {pattern.mode for pattern in patterns} == set(Mode) - of_products
     for name, (choice, modes) in CHOICES.items():
         for chosen in (False, True):
             found = {pattern.mode for pattern in patterns if bool(choice(pattern)) is chosen}
@@ -103,19 +104,23 @@ def with_all_stores(program: KernelProgram) -> KernelProgram:
     assert {kernel.axes for kernel in program.kernels} <= {first.axes, ()}
     loads: list[Access] = []
     values: list[Node] = []
+    numbers: list[int] = []
     for kernel in program.kernels:
         before = len(loads)
-        values += rebuild(kernel.values, partial(_renumbered, before=before))
+        given = len(numbers)
+        values += rebuild(kernel.values, partial(_renumbered, before=before, given=given))
+        numbers += kernel.numbers
         loads += kernel.loads
     stores = tuple(store for kernel in program.kernels for store in kernel.stores)
-    merged = replace(first, loads=tuple(loads), stores=stores, values=tuple(values))
+    merged = replace(first, loads=tuple(loads), stores=stores, values=tuple(values), numbers=tuple(numbers))
     return replace(program, kernels=(merged,))
 
 
-def _renumbered(node: Node, before: int) -> Node:
-    if node.operation is not Operation.SOURCE or not isinstance(node.attribute, int):
+def _renumbered(node: Node, before: int, given: int) -> Node:
+    shift = {Operation.SOURCE: before, Operation.PARAMETER: given}.get(node.operation)
+    if shift is None or not isinstance(node.attribute, int):
         return node
-    return source(node.attribute + before, node.type, node.sizes)
+    return Node(node.operation, node.type, node.sizes, attribute=node.attribute + shift)
 
 
 def two_results(walk: Walk, x: Node) -> Iterator[tuple[Node, Node]]:

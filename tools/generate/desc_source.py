@@ -75,17 +75,18 @@ def _imports(body: str) -> str:
     enums = sorted({camel_case(f.enum) for o in operators().values() for f in o.fields if f.enum})
     used = [name for name in enums if f": {name}" in body]
     if used:
-        lines.append(_import_line("opendml.spec.enums", used))
+        lines.append(import_line("opendml.spec.enums", used))
     names = [name for name in ("OperatorDesc", "ScaleBias", "Size2D") if f"{name}" in body]
-    lines.append(_import_line("opendml.spec.operator_desc", names))
+    lines.append(import_line("opendml.spec.operator_desc", names))
     names = [name for name in ("DataTypeLike", "as_member", "as_tuple") if name in body]
     if names:
-        lines.append(_import_line("opendml.spec.plain", names))
+        lines.append(import_line("opendml.spec.plain", names))
     lines.append("from opendml.spec.tensor_desc import TensorDesc\n")
     return "".join(lines)
 
 
-def _import_line(module: str, names: list[str]) -> str:
+def import_line(module: str, names: list[str]) -> str:
+    """The statement that imports these names."""
     line = f"from {module} import {', '.join(names)}\n"
     if len(line) <= WIDTH + 1:
         return line
@@ -175,7 +176,7 @@ def _package(families: dict[str, list[Operator]]) -> str:
     )
     modules = {family: _names(members) for family, members in sorted(families.items())}
     for family, names in modules.items():
-        parts.append(textwrap.indent(_import_line(f"opendml.spec.descs.{family}", names), "    "))
+        parts.append(textwrap.indent(import_line(f"opendml.spec.descs.{family}", names), "    "))
     classes = [*itertools.chain(*modules.values()), "OperatorDesc", "ScaleBias", "Size2D"]
     parts.append(_lines("__all__ = [", [*sorted(classes, key=_by_number), "desc_class"], "]"))
     parts.append("\n_MODULES: Final = {\n")

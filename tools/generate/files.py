@@ -15,10 +15,12 @@ def generated_files(package: Path = PACKAGE) -> dict[Path, str]:
     # These read the facts through the generated enumerations: not before a first run has written them.
     from tools.generate.desc_source import desc_sources
     from tools.generate.function_source import function_source
+    from tools.generate.output_source import output_source
 
     files = {package / "spec" / "enums.py": enum_source()}
     files |= {package / "spec" / "descs" / name: text for name, text in desc_sources().items()}
-    files[package / "functions.py"] = function_source(_implemented())
+    files[package / "functions.py"] = function_source()
+    files[package / "outputs.py"] = output_source()
     return files
 
 
@@ -43,11 +45,3 @@ def write_files(package: Path = PACKAGE) -> list[Path]:
         else:
             path.unlink()
     return touched
-
-
-def _implemented() -> list[str]:
-    """The operators that can be run, in DirectML's order."""
-    from opendml.operators.registry import implemented
-    from opendml.spec.schema import operators
-
-    return [name for name in operators() if name in implemented()]

@@ -1,23 +1,27 @@
 """Cuts a tensor program into kernels.
 
-Every output is one kernel that recomputes nothing from memory: element-wise nodes are inlined, and reductions
-over common axes of the kernel's domain stay inside it, also of values that need such reductions themselves:
-the kernel passes over a group once for each. Views and reshaped tensors are how a kernel reads and writes.
-Written to a temporary first are only reductions over another domain or other axes, what is read through views
-that cannot be moved below it, and what would need too many passes or reductions.
+Every output is one kernel, or part of one (`regions`), that recomputes nothing from memory: element-wise
+nodes are inlined, and reductions over common axes of the kernel's domain stay inside it, also of values that
+need such reductions themselves: the kernel passes over a group once for each. Views and reshaped tensors are
+how a kernel reads and writes. Written to a temporary first are only reductions over another domain or other
+axes, what is read through views that cannot be moved below it, and what would need too many passes or
+reductions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from opendml.compiler.homes import collective, home_of
+from opendml.compiler.homes import Except, collective, home_of
 from opendml.compiler.kernel import Access, Kernel, KernelProgram
 from opendml.compiler.memory import place
+from opendml.compiler.numbers import Shared, with_parameters
+from opendml.compiler.regions import merged
 from opendml.compiler.views import moved, split_groups
+from opendml.compiler.windows import unrolled
 from opendml.compiler.write import Place, Writer, parts_of
-from opendml.program.node import Node, Operation, ordered
+from opendml.program.node import COLLECTIVE, Node, Operation, ordered
 from opendml.program.program import Program, packed
 
 MAXIMUM_PASSES = 3
@@ -29,7 +33,7 @@ MAXIMUM_REDUCTIONS = 16
 
 def fuse(program: Program) -> KernelProgram:
     """The kernels of a program; its table of buffers is the inputs, the outputs, and one arena."""
-    roots = moved(program.results)
+    roots = unrolled(moved(program.results))
     inputs = [Place(number, 0, layout) for number, layout in enumerate(program.inputs)]
     outputs = [Place(len(inputs) + number, 0, layout) for number, layout in enumerate(program.outputs)]
     cuts = _cuts(roots, program)
@@ -41,7 +45,7 @@ def fuse(program: Program) -> KernelProgram:
     nodes = {id(node): node for node in (*cuts, *roots)}
     writer = Writer(inputs, temporaries)
     kernels = [kernel for key, places in stores.items() for kernel in writer.kernels(nodes[key], places)]
-    return _placed(kernels, len(inputs), arena, temporaries.values())
+    return _placed(merged(kernels), len(inputs), arena, temporaries.values())
 
 
 def _temporaries(cuts: Sequence[Node], roots: Sequence[Node], arena: int) -> dict[int, Place]:
@@ -79,10 +83,12 @@ def _placed(
             return access
         return replace(access, buffer=arena, offset=access.offset + offset_of[access.buffer])
 
-    result = [
-        replace(kernel, loads=tuple(map(final, kernel.loads)), stores=tuple(map(final, kernel.stores)))
-        for kernel in kernels
-    ]
+    result = []
+    shared: Shared = {}
+    for kernel in kernels:
+        loads, stores = tuple(map(final, kernel.loads)), tuple(map(final, kernel.stores))
+        values, numbers = with_parameters(kernel.values, shared)
+        result.append(Kernel(kernel.domain, kernel.axes, loads, stores, values, numbers))
     return KernelProgram(tuple(result), input_count, arena - input_count, arena_bytes)
 
 
@@ -92,7 +98,7 @@ def _cuts(roots: Sequence[Node], program: Program) -> list[Node]:
     pending = [*roots, *cuts.values()]
     while pending:
         root = pending.pop()
-        held = cuts.keys() - {id(root)}
+        held = Except(cuts, id(root))
         for body in _bodies(root, held):
             found = _foreign(body, held)
             cuts.update((id(node), node) for node in found)
@@ -103,14 +109,18 @@ def _cuts(roots: Sequence[Node], program: Program) -> list[Node]:
 
 
 def _in_memory(roots: Sequence[Node], program: Program) -> Iterator[Node]:
-    """The nodes that must lie in memory: what is seen through views or in other sizes, unless it is an input
-    that can be."""
+    """The nodes that must lie in memory: joined tensors that are computed with, and what is seen through
+    views or in other sizes, unless it is an input that can be."""
     written = {id(root): layout for root, layout in zip(roots, program.outputs, strict=True)}
     users: dict[int, list[Node]] = {}
     for node in ordered(roots):
         for operand in node.operands:
             users.setdefault(id(operand), []).append(node)
     for node in ordered(roots):
+        if node.operation is Operation.JOIN and any(
+            user.operation not in _MOVEMENTS for user in users.get(id(node), ())
+        ):
+            yield node
         if node.operation not in (Operation.VIEW, Operation.RESHAPE):
             continue
         value, used_by = node.operands[0], users.get(id(node), ())
@@ -127,7 +137,10 @@ def _in_memory(roots: Sequence[Node], program: Program) -> Iterator[Node]:
             yield value
 
 
-def _bodies(root: Node, held: Collection[int]) -> Iterator[Node]:
+_MOVEMENTS = frozenset({Operation.VIEW, Operation.RESHAPE, Operation.JOIN})
+
+
+def _bodies(root: Node, held: Container[int]) -> Iterator[Node]:
     """What the kernels of a node compute: it, or parts of it, or it in other sizes."""
     if id(root) in held:
         return
@@ -140,24 +153,38 @@ def _bodies(root: Node, held: Collection[int]) -> Iterator[Node]:
         yield root
 
 
-def _foreign(root: Node, held: Collection[int]) -> list[Node]:
+def _foreign(root: Node, held: Container[int]) -> list[Node]:
     """The nodes that the kernel of `root` cannot compute itself: a tensor that it reduces and that needs
     reductions over another domain or other axes, or more passes over a group than a kernel makes; parts of
     its result that have as many reductions as a kernel may have; then other such reductions."""
-    own = home_of(root, held).own
-    passes: dict[int, int] = {}
-    for node in own:
-        operand = node.operands[0]
-        below = [] if id(operand) in held else collective(operand, held)
-        passes[id(node)] = 1 + max((passes.get(id(other), MAXIMUM_PASSES) for other in below), default=0)
-        if passes[id(node)] > MAXIMUM_PASSES:
-            return [operand]
+    own = {id(node): node for node in home_of(root, held).own}
+    many = _with_many_passes(root, own, held)
+    if many:
+        return many
     if len(own) > MAXIMUM_REDUCTIONS:
-        return _with_few_reductions(root, own, held)
-    return [node for node in collective(root, held) if node not in own]
+        return _with_few_reductions(root, list(own.values()), held)
+    return [node for node in collective(root, held) if id(node) not in own]
 
 
-def _with_few_reductions(root: Node, own: Sequence[Node], held: Collection[int]) -> list[Node]:
+def _with_many_passes(root: Node, own: Container[int], held: Container[int]) -> list[Node]:
+    """What to write to temporaries, so that no operand of its `own` reductions needs too many passes."""
+    passes: dict[int, int] = {}
+    found: list[Node] = []
+    for node in ordered([root], held):
+        below = max((passes.get(id(operand), 0) for operand in node.operands), default=0)
+        if id(node) in own:
+            operand = node.operands[0]
+            if passes.get(id(operand), 0) >= MAXIMUM_PASSES:
+                passes[id(operand)] = below = 0
+                found.append(operand)
+            below += 1
+        elif node.operation in COLLECTIVE:
+            below = MAXIMUM_PASSES
+        passes[id(node)] = below
+    return found
+
+
+def _with_few_reductions(root: Node, own: Sequence[Node], held: Container[int]) -> list[Node]:
     """What to write to temporaries, so that nothing needs more of its `own` reductions than a kernel has."""
     bits = {id(node): 1 << number for number, node in enumerate(own)}
     needs: dict[int, int] = {}

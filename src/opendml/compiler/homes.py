@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Container
 from dataclasses import dataclass
 
-from opendml.program.node import REDUCTIONS, SCANS, Node, Operation, broadcast, ordered
+from opendml.program.node import COLLECTIVE, REDUCTIONS, SCANS, Node, Operation, broadcast, ordered
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,18 @@ class Home:
     own: tuple[Node, ...] = ()
 
 
-def home_of(root: Node, held: Collection[int]) -> Home:
+@dataclass(frozen=True, slots=True)
+class Except:
+    """All keys of a container but one."""
+
+    keys: Container[int]
+    left_out: int
+
+    def __contains__(self, key: object) -> bool:
+        return key != self.left_out and key in self.keys
+
+
+def home_of(root: Node, held: Container[int]) -> Home:
     """The domain of the kernel of `root`, where the nodes of the identities `held` are in memory: its own
     sizes or, if it is made of reductions to them, what these reduce."""
     inside = collective(root, held)
@@ -50,6 +61,6 @@ def _axes(node: Node) -> tuple[int, ...]:
     return node.attribute[:1] if node.operation in SCANS else node.attribute
 
 
-def collective(root: Node, held: Collection[int]) -> list[Node]:
+def collective(root: Node, held: Container[int]) -> list[Node]:
     """The reductions and scans that `root` needs without going through memory."""
-    return [node for node in ordered([root], held) if node.operation in REDUCTIONS | SCANS]
+    return [node for node in ordered([root], held) if node.operation in COLLECTIVE]

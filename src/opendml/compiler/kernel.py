@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from opendml.program.node import REDUCTIONS, SCANS, Node, ordered
 from opendml.program.scalar_type import ScalarType
@@ -26,7 +27,8 @@ class Access:
 class Kernel:
     """One loop nest: for every index of the domain, `stores[k]` receives `values[k]`.
 
-    In the values, SOURCE i stands for `loads[i]`. Reductions, or one scan, run over `axes` of the domain; a
+    In the values, SOURCE i stands for `loads[i]`, and PARAMETER i for `numbers[i]`, the bits of a float as a
+    64-bit word. Reductions, or one scan, run over `axes` of the domain; a
     kernel without axes is element-wise. A store that does not vary along the axes is written once per group.
     """
 
@@ -35,6 +37,7 @@ class Kernel:
     loads: tuple[Access, ...]
     stores: tuple[Access, ...]
     values: tuple[Node, ...]
+    numbers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class KernelProgram:
         return self.input_count + self.output_count
 
 
+@lru_cache
 def fingerprint(roots: tuple[Node, ...]) -> str:
     """A text that is equal for equal graphs, whatever their sizes."""
     names: dict[int, int] = {}

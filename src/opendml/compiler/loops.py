@@ -30,6 +30,11 @@ class LoopNest:
     inner_reduced: bool
 
 
+_LONG = 8
+"""Steps from which on the innermost loop of an element-wise kernel fills vectors; a shorter one is chosen only
+where there is no such loop."""
+
+
 def loop_nest(kernel: Kernel) -> LoopNest:
     """The loops of `kernel`: merged where memory allows, the dimension that most of the traffic finds
     contiguous innermost.
@@ -48,7 +53,12 @@ def loop_nest(kernel: Kernel) -> LoopNest:
     if not candidates:
         return LoopNest((), (), Loop(1, (0,) * len(accesses)), bool(kernel.axes))
     footprints = [_footprint(position, access, candidates) for position, access in enumerate(accesses)]
-    inner = max(candidates, key=lambda loop: (_contiguous(loop, accesses, footprints), loop.count))
+
+    def worth(loop: Loop) -> tuple[bool, int, int]:
+        is_long = bool(kernel.axes) or loop.count >= _LONG
+        return is_long, _contiguous(loop, accesses, footprints), loop.count
+
+    inner = max(candidates, key=worth)
     inner_reduced = any(loop is inner for loop in reduced)
     groups = tuple(loop for loop in kept if loop is not inner)
     rows = tuple(loop for loop in reduced if loop is not inner)
@@ -63,11 +73,11 @@ def _merged(loops: Sequence[Loop], accesses: Sequence[Access]) -> list[Loop]:
     def distance(loop: Loop) -> tuple[int, ...]:
         return *(loop.strides[number] for number in counters), *reversed(loop.strides)
 
-    return merged(sorted(loops, key=distance, reverse=True))
+    return merged_neighbours(sorted(loops, key=distance, reverse=True))
 
 
-def merged(loops: Sequence[Loop]) -> list[Loop]:
-    """The loops, outermost first, with neighbours that every access walks as one made one."""
+def merged_neighbours(loops: Sequence[Loop]) -> list[Loop]:
+    """The loops, outermost first, of which neighbours that every access walks as one are made one."""
     result: list[Loop] = []
     for loop in loops:
         outer = result[-1] if result else None

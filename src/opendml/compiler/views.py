@@ -7,9 +7,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from opendml.program.node import (
+    COLLECTIVE,
     FUNCTIONS,
-    REDUCTIONS,
-    SCANS,
     Node,
     Operation,
     View,
@@ -23,7 +22,7 @@ from opendml.program.node import (
 )
 from opendml.program.scalar_type import ScalarType
 
-IN_MEMORY = REDUCTIONS | SCANS | {Operation.SOURCE, Operation.JOIN, Operation.VIEW, Operation.RESHAPE}
+IN_MEMORY = COLLECTIVE | {Operation.SOURCE, Operation.JOIN, Operation.VIEW, Operation.RESHAPE}
 """What a view reads from memory, unless it can be moved on; all others are element-wise."""
 _FREE = {Operation.CONSTANT, Operation.INDEX, Operation.CONVERT}
 _REPEATED_OPERATIONS = 2
@@ -37,7 +36,7 @@ def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
     seen: dict[int, int] = {}
     for node in nodes:
         if node.operation is Operation.VIEW:
-            seen[id(node.operands[0])] = seen.get(id(node.operands[0]), 0) + math.prod(node.sizes)
+            seen[id(node.operands[0])] = seen.get(id(node.operands[0]), 0) + _reads(node)
     if not seen and not any(node.operation is Operation.RESHAPE for node in nodes):
         return tuple(roots)
     changed: dict[int, Node] = {}
@@ -49,10 +48,19 @@ def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
             new = _view(new, repeats=seen[id(value)] > math.prod(value.sizes))
         elif node.operation is Operation.RESHAPE:
             new = _reshape(new)
-        elif node.operation not in IN_MEMORY:
+        elif node.operation is not Operation.SOURCE:
             new = _reshaped_last(new)
         changed[id(node)] = new
     return rebuild([changed[id(root)] for root in roots], lambda node: node)
+
+
+def _reads(node: Node) -> int:
+    """How many elements a VIEW reads at most; each counts as often as it is read."""
+    assert isinstance(node.attribute, View)
+    count, rows = math.prod(node.sizes), node.attribute.steps
+    columns = [[row[column] for row in rows] for column, size in enumerate(node.sizes) if size > 1]
+    once = all(sum(map(bool, line)) <= 1 for line in rows) and all(any(column) for column in columns)
+    return min(count, math.prod(node.operands[0].sizes)) if once and not node.attribute.indexed else count
 
 
 # Views
@@ -67,14 +75,21 @@ def _view(node: Node, repeats: bool) -> Node:
         value = below if below is not None else value
     if value.operation is not Operation.VIEW and (value.operation in IN_MEMORY or _stays(value, repeats)):
         return with_operands(node, (value, *node.operands[1:]))
-    return _View(node).of(value, top=True)
+    return _seen_by(node).of(value, top=True)
+
+
+def _seen_by(node: Node) -> Seen:
+    """What a VIEW does to what it reads."""
+    assert isinstance(node.attribute, View)
+    mask = node.operands[1] if len(node.operands) > 1 else None
+    return Seen(node.sizes, node.attribute, mask, node.operands[2:])
 
 
 def _stays(value: Node, repeats: bool) -> bool:
     """Whether an element-wise value is written to memory for a view to read it: where it is made of a
     reduction, or is more work than that for all that the view repeats."""
-    steps = list(_above_memory(value))
-    if any(each.operation in REDUCTIONS | SCANS for each in steps):
+    steps = list(above_memory(value))
+    if any(each.operation in COLLECTIVE for each in steps):
         return True
     if not repeats:
         return False
@@ -82,7 +97,7 @@ def _stays(value: Node, repeats: bool) -> bool:
     return len(work) > _REPEATED_OPERATIONS or any(each.operation in FUNCTIONS for each in work)
 
 
-def _above_memory(value: Node) -> Iterator[Node]:
+def above_memory(value: Node) -> Iterator[Node]:
     """A value and what it is made of, down to tensors in memory."""
     pending, seen = [value], {id(value)}
     while pending:
@@ -94,14 +109,15 @@ def _above_memory(value: Node) -> Iterator[Node]:
             pending += new
 
 
-class _View:
-    """A VIEW, applied to the nodes below what it reads."""
+class Seen:
+    """What the nodes of a program are through a view of sizes, an optional mask and indices (by the dimension
+    that they add to)."""
 
-    def __init__(self, node: Node) -> None:
-        assert isinstance(node.attribute, View)
-        self.sizes, self.view = node.sizes, node.attribute
-        self.mask = node.operands[1] if len(node.operands) > 1 else None
-        self.indices = dict(zip(node.attribute.indexed, node.operands[2:], strict=True))
+    def __init__(
+        self, sizes: tuple[int, ...], view: View, mask: Node | None = None, indices: Sequence[Node] = ()
+    ) -> None:
+        self.sizes, self.view, self.mask = sizes, view, mask
+        self.indices = dict(zip(view.indexed, indices, strict=True))
         self._known: dict[int, Node] = {}
 
     def of(self, node: Node, top: bool = False) -> Node:
@@ -138,7 +154,7 @@ class _View:
 
     def _of_view(self, node: Node) -> Node:
         """A view of a view: one view, masked by both masks."""
-        inner = _View(node)
+        inner = _seen_by(node)
         offsets, steps, indices = self._within(node.sizes)
         combined_offsets, combined_steps, combined_indices = [], [], {}
         for d, (offset, row) in enumerate(zip(inner.view.offsets, inner.view.steps, strict=True)):
@@ -155,6 +171,8 @@ class _View:
     def _read(self, value: Node, view: View, indices: dict[int, Node], mask: Node | None) -> Node:
         """A read of a tensor where this view's mask and another hold."""
         masks = [each for each in (self.mask, mask) if each is not None]
+        if not masks and _is_whole(view, value.sizes) and value.sizes == self.sizes:
+            return value
         mask = apply(Operation.AND, *masks) if len(masks) == 2 else masks[0] if masks else None
         if mask is None and indices:
             mask = constant(1, ScalarType.BOOLEAN)
@@ -169,6 +187,15 @@ class _View:
             convert(_times(value, strides[d]), type) for d, value in self.indices.items() if strides[d]
         ]
         return _sum([counted, *computed])
+
+
+def _is_whole(view: View, sizes: Sequence[int]) -> bool:
+    """Whether a view without a mask, of the sizes of what it sees, is that itself."""
+    rows = enumerate(zip(view.offsets, view.steps, sizes, strict=True))
+    return not view.indexed and all(
+        offset == 0 and all(step == (row == column and size > 1) for column, step in enumerate(steps))
+        for row, (offset, steps, size) in rows
+    )
 
 
 def _sum_of_rows(factors: Sequence[int], rows: Sequence[Sequence[int]], width: int) -> tuple[int, ...]:
@@ -194,37 +221,47 @@ def _sum(values: Sequence[Node]) -> Node:
 
 
 def _reshape(node: Node) -> Node:
-    """A reshaped tensor: as a view where dimensions are only split, and moved below element-wise
-    operations whose operands all have the same sizes or none."""
+    """A reshaped tensor; of one in memory whose dimensions are only split, a view."""
     value = node.operands[0]
     if value.operation is Operation.RESHAPE:
         value = value.operands[0]
-    if value.sizes == node.sizes:
+    if value.sizes in (node.sizes, ()):
         return value
-    if not value.sizes:
-        return value
-    return _reshaped(value, node.sizes)
+    result = Node(Operation.RESHAPE, value.type, node.sizes, (value,))
+    if value.operation in (Operation.SOURCE, Operation.VIEW):
+        return _lowered(result)
+    return result
 
 
-def _reshaped(value: Node, sizes: tuple[int, ...]) -> Node:
-    result = Node(Operation.RESHAPE, value.type, sizes, (value,))
-    if value.operation in REDUCTIONS | SCANS | {Operation.JOIN}:
-        return result
-    split = _affine_reshape(result)
+def _lowered(node: Node) -> Node:
+    """A reshaped tensor as reshaped tensors in memory: a view where dimensions are only split, and otherwise
+    element-wise operations of these, if all operands have the same sizes."""
+    value = node.operands[0]
+    if value.operation in COLLECTIVE | {Operation.JOIN}:
+        return node
+    split = _affine_reshape(node)
     if split is not None:
         return _view(split, repeats=False)
     if value.operation in IN_MEMORY or not _moves_below(value):
-        return result
-    operands = tuple(_reshaped(each, sizes) if each.sizes else each for each in value.operands)
-    return Node(value.operation, value.type, sizes, operands, value.attribute)
+        return node
+    lowered: dict[int, Node] = {}
+    for each in ordered([value]):
+        if not each.sizes:
+            lowered[id(each)] = each
+        elif each.operation in IN_MEMORY:
+            lowered[id(each)] = _reshape(Node(Operation.RESHAPE, each.type, node.sizes, (each,)))
+        else:
+            operands = tuple(lowered[id(operand)] for operand in each.operands)
+            lowered[id(each)] = Node(each.operation, each.type, node.sizes, operands, each.attribute)
+    return lowered[id(value)]
 
 
 def _moves_below(value: Node) -> bool:
     """Whether all that an element-wise value is made of can be reshaped as it is."""
     return all(
         each.sizes in ((), value.sizes)
-        and each.operation not in REDUCTIONS | SCANS | {Operation.JOIN, Operation.INDEX}
-        for each in _above_memory(value)
+        and each.operation not in COLLECTIVE | {Operation.JOIN, Operation.INDEX}
+        for each in above_memory(value)
     )
 
 
@@ -266,22 +303,46 @@ def split_groups(fine: Sequence[int], coarse: Sequence[int]) -> list[list[int]] 
 
 
 def _reshaped_last(node: Node) -> Node:
-    """An element-wise node over reshaped tensors of more dimensions: computed in those, then reshaped."""
+    """A node over reshaped tensors: an element-wise one is computed in the sizes that these had, then
+    reshaped."""
     reshaped = [operand for operand in node.operands if operand.operation is Operation.RESHAPE]
     if not reshaped:
         return node
-    finest = max((operand.operands[0].sizes for operand in reshaped), key=len)
-    groups = split_groups(finest, node.sizes)
-    if groups is None:
-        return node
-    operands = []
+    if node.operation not in IN_MEMORY:
+        for sizes in {operand.operands[0].sizes: None for operand in reshaped}:
+            operands = _in_sizes(node, sizes)
+            if operands is not None:
+                value = Node(node.operation, node.type, sizes, operands, node.attribute)
+                return Node(Operation.RESHAPE, node.type, node.sizes, (value,))
+    return with_operands(
+        node,
+        tuple(
+            _lowered(operand) if operand.operation is Operation.RESHAPE else operand
+            for operand in node.operands
+        ),
+    )
+
+
+def _in_sizes(node: Node, sizes: tuple[int, ...]) -> tuple[Node, ...] | None:
+    """The operands of an element-wise node in other sizes of as many elements; None if that takes more than
+    views."""
+    if math.prod(sizes) != math.prod(node.sizes):
+        return None
+    groups = split_groups(sizes, node.sizes)
+    result = []
     for operand in node.operands:
-        fine = _refined(operand, node.sizes, finest, groups)
-        if fine is None:
-            return node
-        operands.append(fine)
-    value = Node(node.operation, node.type, finest, tuple(operands), node.attribute)
-    return Node(Operation.RESHAPE, node.type, node.sizes, (value,))
+        if not operand.sizes:
+            result.append(operand)
+        elif operand.operation is Operation.RESHAPE and operand.operands[0].sizes == sizes:
+            result.append(operand.operands[0])
+        elif groups is None:
+            return None
+        else:
+            fine = _refined(operand, node.sizes, sizes, groups)
+            if fine is None:
+                return None
+            result.append(fine)
+    return tuple(result)
 
 
 def _refined(
@@ -298,5 +359,5 @@ def _refined(
         return operand.operands[0]
     if tuple(sizes) == operand.sizes:
         return operand
-    result = _reshaped(operand, tuple(sizes))
+    result = _lowered(Node(Operation.RESHAPE, operand.type, tuple(sizes), (operand,)))
     return None if result.operation is Operation.RESHAPE else result

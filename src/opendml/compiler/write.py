@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from opendml.compiler.homes import home_of
+from opendml.compiler.homes import Except, home_of
 from opendml.compiler.kernel import Access, Kernel
 from opendml.program.node import Node, Operation, View, index, source, with_operands
 from opendml.program.program import Layout
@@ -69,9 +69,9 @@ class Writer:
 
     def kernels(self, node: Node, stores: Sequence[Place]) -> Iterator[Kernel]:
         """The kernels that compute a node into all of `stores`."""
-        return self._kernels(node, stores, set(self._temporaries) - {id(node)})
+        return self._kernels(node, stores, Except(self._temporaries, id(node)))
 
-    def _kernels(self, node: Node, stores: Sequence[Place], held: Collection[int]) -> Iterator[Kernel]:
+    def _kernels(self, node: Node, stores: Sequence[Place], held: Container[int]) -> Iterator[Kernel]:
         """As `kernels`, where the temporaries `held` are written already."""
         if id(node) in held:
             # What is part of a JOIN may lie there already.
@@ -89,13 +89,13 @@ class Writer:
         if stores:
             yield self._kernel(node, stores, held)
 
-    def _is_held(self, node: Node, held: Collection[int]) -> bool:
+    def _is_held(self, node: Node, held: Container[int]) -> bool:
         """Whether a tensor lies in memory, perhaps in other sizes."""
         while node.operation is Operation.RESHAPE and id(node) not in held:
             node = node.operands[0]
         return node.operation is Operation.SOURCE or id(node) in held
 
-    def _kernel(self, node: Node, stores: Sequence[Place], held: Collection[int]) -> Kernel:
+    def _kernel(self, node: Node, stores: Sequence[Place], held: Container[int]) -> Kernel:
         home = home_of(node, held)
         # A number fills whatever tensor it is stored to.
         domain = home.domain or stores[0].layout.sizes
@@ -106,7 +106,7 @@ class Writer:
             domain, home.axes, loads, tuple(each.access() for each in stores), (value,) * len(stores)
         )
 
-    def place(self, node: Node, held: Collection[int]) -> Place:
+    def place(self, node: Node, held: Container[int]) -> Place:
         """Where a tensor lies."""
         if id(node) in held:
             return self._temporaries[id(node)]
@@ -117,7 +117,7 @@ class Writer:
         assert isinstance(node.attribute, int), f"{node} lies nowhere"
         return self._inputs[node.attribute]
 
-    def _access(self, leaf: Node, held: Collection[int], rank: int) -> Access:
+    def _access(self, leaf: Node, held: Container[int], rank: int) -> Access:
         """A kernel's read of a tensor, or its count of an INDEX."""
         if leaf.operation is Operation.INDEX and isinstance(leaf.attribute, tuple):
             offset, *strides = leaf.attribute
@@ -130,7 +130,7 @@ class Writer:
 class _Body:
     """A copy of a node's graph, cut at the tensors in memory: SOURCE i of it reads `leaves[i]`."""
 
-    def __init__(self, writer: Writer, held: Collection[int]) -> None:
+    def __init__(self, writer: Writer, held: Container[int]) -> None:
         self.leaves: list[Node] = []
         self._writer, self._held = writer, held
         self._copies: dict[int, Node] = {}

@@ -6,11 +6,23 @@ comparison with NaN is false.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from opendml.operators.registry import defines, fused
 from opendml.operators.scale_bias import defines_scaled
 from opendml.program import functions
-from opendml.program.functions import equal, floor, maximum, minimum, remainder, rounded, select, truncate
-from opendml.program.node import Node, Number, Operation, apply, bitcast, constant, convert
+from opendml.program.functions import (
+    equal,
+    floor,
+    maximum,
+    minimum,
+    multiply_add,
+    remainder,
+    rounded,
+    select,
+    truncate,
+)
+from opendml.program.node import Node, Number, Operation, apply, bitcast, constant, convert, index
 from opendml.program.scalar_type import ScalarType, number_in
 from opendml.spec.enums import RoundingMode, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
@@ -330,6 +342,17 @@ def constant_pow(x: Node, *, exponent: float) -> Node:
         case -1.0:
             return 1.0 / x
     return functions.power(x, exponent)
+
+
+@defines("VALUE_SCALE_2D")
+def value_scale_2d(x: Node, *, scale: float, bias: Sequence[float]) -> Node:
+    """scale * x + the channel's bias, rounded once"""
+    sizes = (1, len(bias), 1, 1)
+    channel = index(ScalarType.INT32, sizes, 0, (0, 1, 0, 0))
+    offset = constant(bias[0], x.type)
+    for number, value in enumerate(bias[1:], 1):
+        offset = select(equal(channel, number), value, offset)
+    return multiply_add(x, scale, offset)
 
 
 def _signed_power(x: Node, exponent: Node) -> Node:

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import Any, TypeVar
 
 from opendml.errors import Unsupported
@@ -20,12 +21,18 @@ from opendml.spec.schema import operator
 FAMILIES = (
     "activation",
     "bits",
+    "convolution",
     "elementwise",
     "filling",
+    "indexing",
     "logical",
+    "matrix",
+    "movement",
     "normalization",
+    "pooling",
     "quantization",
     "reduction",
+    "resampling",
     "softmax",
 )
 
@@ -48,13 +55,16 @@ _definitions: dict[str, _Registered] = {}
 def defines(name: str, *, stored: bool = False, output: bool = False) -> Callable[[Definition], Definition]:
     """Registers a function from the operator's inputs and attributes to its output, or to a tuple of outputs.
 
-    The inputs come positionally in the desc's order, None where an optional one is absent; the attributes as
-    keywords with their Python names. The results are converted to the output tensors' types by the caller.
+    The inputs come positionally in the desc's order, None where an optional one is absent, an array of
+    tensors as a tuple; the attributes as keywords with their Python names. The outputs are those that the
+    desc has, in its order, those of an array one after the other. They are converted to the output tensors'
+    types by the caller.
 
     Args:
         name: DirectML's name of the operator.
         stored: the inputs come in the types that they are stored in, rather than in their compute types.
-        output: the desc's one output tensor comes as the keyword `output`.
+        output: the desc's output tensor comes as the keyword `output`: of an array of tensors a tuple, of
+            several outputs a tuple with None for absent ones.
     """
 
     def register(definition: Definition) -> Definition:
@@ -78,8 +88,12 @@ def definition_of(name: str) -> Callable[..., Node | tuple[Node, ...]]:
 def define(
     desc: OperatorDesc, inputs: Sequence[Node | None], output_types: Sequence[ScalarType]
 ) -> tuple[Node, ...]:
-    """The outputs of `desc` over its `inputs` (in the desc's order, None for absent ones), rounded to their
-    types: within a graph as in memory.
+    """The outputs of `desc` over its `inputs`, rounded to their types: within a graph as in memory.
+
+    Args:
+        desc: the valid desc.
+        inputs: in the desc's order, None for absent ones, those of an array one after the other.
+        output_types: of the outputs that the desc has, in its order.
 
     Raises:
         Unsupported: the operator cannot be run yet.
@@ -104,9 +118,22 @@ def _results(desc: OperatorDesc, inputs: Sequence[Node | None]) -> tuple[Node, .
     values = inputs if definition.stored else [x and convert(x, compute_type(x.type)) for x in inputs]
     attributes = _attributes(desc)
     if definition.output:
-        attributes["output"] = getattr(desc, "output_tensor")  # noqa: B009 (not every desc has one)
-    results = definition.function(*values, **attributes)
+        outputs = tuple(getattr(desc, field.python_name) for field in operator(desc.operator).outputs)
+        attributes["output"] = outputs[0] if len(outputs) == 1 else outputs
+    results = definition.function(*_by_field(desc, values), **attributes)
     return results if isinstance(results, tuple) else (results,)
+
+
+def _by_field(desc: OperatorDesc, inputs: Sequence[Node | None]) -> Sequence[Any]:
+    """The inputs with a tuple for each array of tensors."""
+    fields = operator(desc.operator).inputs
+    if not any(field.is_array for field in fields):
+        return inputs
+    rest = iter(inputs)
+    return [
+        tuple(islice(rest, len(getattr(desc, field.python_name)))) if field.is_array else next(rest)
+        for field in fields
+    ]
 
 
 def _attributes(desc: OperatorDesc) -> dict[str, Any]:
@@ -116,6 +143,8 @@ def _attributes(desc: OperatorDesc) -> dict[str, Any]:
         value = getattr(desc, field.python_name)
         if field.type == "FLOAT":
             value = _float32(value)
+        elif field.type == "FLOAT_ARRAY":
+            value = tuple(map(_float32, value))
         elif field.type == "SCALE_BIAS" and value is not None:
             value = ScaleBias(_float32(value.scale), _float32(value.bias))
         values[field.python_name] = value

@@ -36,7 +36,10 @@ def narrowed(roots: Sequence[Node]) -> tuple[Node, ...]:
         operands = tuple(changed[id(operand)] for operand in node.operands)
         may_be_cheap = node.operation in _MARKED and node.type is ScalarType.FLOAT32 and id(node) not in exact
         attribute = NARROW if may_be_cheap else node.attribute
-        changed[id(node)] = Node(node.operation, node.type, node.sizes, operands, attribute)
+        is_same = attribute is node.attribute and operands == node.operands
+        changed[id(node)] = (
+            node if is_same else Node(node.operation, node.type, node.sizes, operands, attribute)
+        )
     return tuple(changed[id(root)] for root in roots)
 
 

@@ -18,12 +18,16 @@ from opendml.program.scalar_type import ScalarType
 class Operation(Enum):
     """The closed set of primitives."""
 
+    __hash__ = object.__hash__  # Enum's own is slow, and nodes are looked up by it all the time
+
     SOURCE = auto()
     """An input of the program or kernel; `attribute` is its index. In kernels it may have operands: a truth
     value, without which nothing is read and the value is 0, then an INT64 of bytes by which each element lies
     further on."""
     CONSTANT = auto()
     """A number; `attribute` is its value."""
+    PARAMETER = auto()
+    """A finite number of floats that a kernel is given at run time; `attribute` is its index."""
     INDEX = auto()
     """`attribute[0]` + i . `attribute[1:]` at the index i, wrapped in its type: with the strides of a packed
     tensor, the number of the element. Without dimensions, an integer that code does not depend on."""
@@ -150,6 +154,7 @@ REDUCTIONS = SEARCHES | {
     Operation.CONTRACTION,
 }
 SCANS = frozenset({Operation.RUNNING_SUM, Operation.RUNNING_PRODUCT})
+COLLECTIVE = REDUCTIONS | SCANS
 FUNCTIONS = frozenset(
     {
         Operation.EXPONENTIAL,
@@ -355,15 +360,19 @@ def ordered(roots: Iterable[Node], known: Container[int] = ()) -> Iterator[Node]
     """Every node that the roots need, each once, operands first; nodes whose identity is `known` are left
     out."""
     seen: set[int] = set()
-    pending: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
+    # Behind None is a node whose operands are done.
+    pending: list[Node | None] = [*roots]
+    pending.reverse()
     while pending:
-        node, operands_done = pending.pop()
-        if operands_done:
-            yield node
-        elif id(node) not in seen and id(node) not in known:
-            seen.add(id(node))
-            pending.append((node, True))
-            pending.extend((operand, False) for operand in reversed(node.operands))
+        node = pending.pop()
+        if node is None:
+            yield pending.pop()  # type: ignore[misc]
+        elif (key := id(node)) not in seen and key not in known:
+            seen.add(key)
+            if node.operands:
+                pending += (node, None, *node.operands[::-1])
+            else:
+                yield node
 
 
 def rebuild(roots: Sequence[Node], change: Callable[[Node], Node]) -> tuple[Node, ...]:
@@ -375,7 +384,8 @@ def rebuild(roots: Sequence[Node], change: Callable[[Node], Node]) -> tuple[Node
         operands = tuple(shared[id(operand)] for operand in node.operands)
         candidate = node if operands == node.operands else with_operands(node, operands)
         # A number's own text tells 0.0 from -0.0 and makes NaN equal to itself.
-        key = (node.operation, node.type, node.sizes, repr(node.attribute), *map(id, operands))
+        attribute = node.attribute if node.attribute is None else repr(node.attribute)
+        key = (node.operation, node.type, node.sizes, attribute, *map(id, operands))
         result = unique.setdefault(key, candidate)
         shared[id(node)] = shared[id(result)] = result
 
@@ -386,8 +396,9 @@ def rebuild(roots: Sequence[Node], change: Callable[[Node], Node]) -> tuple[Node
         operands = tuple(changed[id(operand)] for operand in node.operands)
         result = change(node if operands == node.operands else with_operands(node, operands))
         alive.append(result)
-        for part in ordered([result], shared):
-            share(part)
+        if id(result) not in shared:
+            for part in ordered([result], shared):
+                share(part)
         changed[id(node)] = shared[id(result)]
     return tuple(changed[id(root)] for root in roots)
 

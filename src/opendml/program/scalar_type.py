@@ -15,6 +15,8 @@ from opendml.spec.enums import TensorDataType
 class ScalarType(Enum):
     """An element type; the members keep DirectML's names."""
 
+    __hash__ = object.__hash__  # Enum's own is slow, and nodes are looked up by it all the time
+
     BOOLEAN = "BOOLEAN"
     FLOAT16 = "FLOAT16"
     FLOAT32 = "FLOAT32"

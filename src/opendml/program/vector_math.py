@@ -225,7 +225,7 @@ def _rounding_error(x: Node) -> Node | None:
         if error is None:
             return None
         return -error if x.operation is Operation.NEGATE else select(x.operands[0] < 0.0, -error, error)
-    if x.operation not in KNOWN_ERRORS or any(map(_is_power_of_two, x.operands)):
+    if x.operation not in KNOWN_ERRORS or any(map(is_power_of_two, x.operands)):
         return None
     a, b = x.operands
     if x.operation is Operation.MULTIPLY:
@@ -234,7 +234,8 @@ def _rounding_error(x: Node) -> Node | None:
     return multiply_add(-x, b, a) * at_most(at_least(1.0 / b, -_GREATEST), _GREATEST)
 
 
-def _is_power_of_two(x: Node) -> bool:
+def is_power_of_two(x: Node) -> bool:
+    """Whether a node is a constant by which a product or a quotient is exact."""
     if x.operation is not Operation.CONSTANT or not isinstance(x.attribute, float):
         return False
     return abs(math.frexp(x.attribute)[0]) == 0.5

@@ -112,6 +112,8 @@ def sliced(
 
 def permuted(value: Node, order: Sequence[int]) -> Node:
     """The tensor whose dimension d is dimension order[d] of `value`."""
+    if list(order) == sorted(order):
+        return value
     sizes = tuple(value.sizes[dimension] for dimension in order)
     steps = [[int(source == dimension) for source in order] for dimension in range(len(order))]
     return view(value, sizes, (0,) * len(order), steps)

@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from opendml.errors import InvalidArgument, Unsupported
+from opendml.errors import InvalidArgument
+from opendml.operators.registry import implemented
 from opendml.spec.facts import alias_facts
 from opendml.spec.naming import nearest
 from opendml.spec.schema import Operator, operators
@@ -32,23 +33,17 @@ def find_operators(name: str) -> tuple[Operator, ...]:
     return tuple(operator for operator in operators().values() if operator.name in found)
 
 
-class NotYetError(Unsupported, AttributeError):
-    """The function of an operator that cannot be run yet: `hasattr` finds none."""
-
-
 def missing(module: str, name: str, names: Sequence[str]) -> AttributeError:
     """The error of asking a module for a name that is not among its `names`."""
-    if name.upper() in operators():
-        return NotYetError(f"{name.upper()} cannot be run yet; `opendml ops` lists the operators that can")
     near = nearest(name, names)
-    hint = f"; did you mean {near!r}?" if near else _elsewhere(name, names)
+    hint = f"; did you mean {near!r}?" if near else _elsewhere(name)
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name)
 
 
-def _elsewhere(name: str, names: Sequence[str]) -> str:
+def _elsewhere(name: str) -> str:
     """The hint at DirectML's operator that has this name in ONNX, WebNN or PyTorch."""
     meant = [operators()[each] for each in sorted(_by_other_name().get(_key(name), ()))]
-    running = [repr(each.function_name) for each in meant if each.function_name in names]
+    running = [repr(each.function_name) for each in meant if each.name in implemented()]
     if running:
         return f"; did you mean {' or '.join(running)}?"
     return f"; DirectML's {' and '.join(each.name for each in meant)} cannot be run yet" if meant else ""

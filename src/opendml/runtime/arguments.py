@@ -10,10 +10,12 @@ from inspect import signature
 from typing import Any
 
 from opendml.errors import InvalidArgument
+from opendml.runtime.call import returns_tuple
 from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
 from opendml.spec.naming import snake_case
 from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.outputs import NOTHING, Told
 from opendml.spec.schema import Field, Operator, operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import failures
@@ -40,42 +42,30 @@ def unexpected(function: Callable[..., Any], unknown: Mapping[str, object]) -> T
 
 
 @cache
-def input_arguments(name: str) -> tuple[str, ...]:
-    """The names of an operator's input tensors as arguments of its function."""
-    return tuple(field.argument_name for field in operator(name).tensors if field.kind == "INPUT_TENSOR")
-
-
-@cache
 def in_place_arguments(name: str) -> frozenset[str]:
     """The input tensors that the output may be written over."""
     facts = operator(name)
     return frozenset(facts.field(each).argument_name for each in facts.in_place)
 
 
-def labels_of(name: str) -> list[str]:
-    """The names of the arrays of a call in messages: the inputs and `out`."""
-    function = operator(name).function_name
-    return [f"{function}.{argument}" for argument in (*input_arguments(name), "out")]
-
-
-def validate_call(desc: OperatorDesc, level: FeatureLevel, output: str | None, cast: str) -> None:
+def validate_call(desc: OperatorDesc, level: FeatureLevel, told: Told | None, cast: str) -> None:
     """Checks the desc of a call.
 
     Args:
         desc: the desc.
         level: what it must be valid at.
-        output: the argument that says most of the output; None: the desc is without its outputs as yet.
+        told: what the call says of its outputs; None: the desc is without them as yet.
         cast: how the caller makes an input have another type.
 
     Raises:
         InvalidArgument: what `validate` finds, in terms of the arguments.
     """
-    found = failures(desc, level, outputs=output is not None)
+    found = failures(desc, level, outputs=told is not None)
     if not found:
         return
     facts = operator(desc.operator)
     split = [_split(facts, failure) for failure in found]
-    raise InvalidArgument(_message(desc, facts, level, field, text, output, cast) for field, text in split)
+    raise InvalidArgument(_message(desc, facts, level, field, text, told, cast) for field, text in split)
 
 
 def validate_tensor(name: str, tensor: TensorDesc, level: FeatureLevel) -> None:
@@ -109,21 +99,35 @@ def _message(
     level: FeatureLevel,
     field: Field | None,
     text: str,
-    output: str | None,
+    told: Told | None,
     cast: str,
 ) -> str:
-    names = {each.name: each.argument_name for each in facts.tensors if each.kind == "INPUT_TENSOR"}
-    names |= {each.name: "the output" for each in facts.outputs}
+    is_alone = len(facts.outputs) == 1
+    names = {each.name: each.argument_name for each in facts.tensors}
+    names |= {each.name: "the output" for each in facts.outputs if is_alone and not each.is_array}
     said = re.sub(r"\b(\w+Tensors?)\b", lambda word: names.get(word[1], word[1]), text)
     if field is None:
         return facts.function_name + said
     if field.kind == "OUTPUT_TENSOR":
-        return f"{facts.function_name}.{output}{said.removeprefix('.Sizes') if output == 'sizes' else said}"
+        return f"{facts.function_name}.{_of_output(desc, facts, field, said, told or NOTHING)}"
     fixes = [
         cast.format(argument=field.argument_name, numpy=type.name.lower(), type=type.name)
         for type in _fitting_types(desc, facts, level, field, text)
     ]
     return f"{facts.function_name}.{field.argument_name}{said}" + "".join(f"; use {fix}" for fix in fixes)
+
+
+def _of_output(desc: OperatorDesc, facts: Operator, field: Field, said: str, told: Told) -> str:
+    """What is said of an output, after the argument that says most of it."""
+    is_of_sizes = re.match(r"(\[\d+\])?(\.Sizes|: sizes|: \d+ dimension)", said) is not None
+    if is_of_sizes and told.sizes is not None and field is facts.outputs[0]:
+        return "sizes" + re.sub(r"^((\[\d+\])?)\.Sizes(\[\d+\])?", r"\2" if field.is_array else r"\3", said)
+    if told.type is not None and (field.has_call_type or len(facts.outputs) == 1):
+        return f"output_type{said}"
+    if field.optional and getattr(desc, field.python_name) is None:
+        return f"{field.argument_name}{said}"
+    is_named = returns_tuple(facts.name, told.wanted) and not field.is_array
+    return f"out.{field.argument_name}{said}" if is_named else f"out{said}"
 
 
 def _fitting_types(

@@ -12,23 +12,23 @@ from opendml.operators.registry import define
 from opendml.program.node import Node, constant, ordered, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.arguments import CAST, labels_of, validate_tensor
+from opendml.runtime.arguments import CAST, validate_tensor
+from opendml.runtime.call import Call
 from opendml.runtime.described import counted, tensor_text
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.host_array import Array, layout_of_array
 from opendml.runtime.model import Model
 from opendml.runtime.operator_call import (
-    broadcast_sizes,
     desc_of_call,
     exact_number,
-    input_names,
-    output_names,
+    repeated_sizes,
+    require_running,
     type_of_number,
 )
-from opendml.runtime.program import Watched, layout_of, tensors_of
+from opendml.runtime.program import Watched, layout_of
+from opendml.runtime.slots import Slot, slots_of
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
-from opendml.spec.outputs import NOTHING, Told
 from opendml.spec.plain import DataTypeLike
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import shown
@@ -69,11 +69,12 @@ class Graph:
         self._layouts: list[Layout] = []
         self._constants: dict[int, Array] = {}
         self._watched: list[Watched] = []
+        self._operator_count = 0
 
     def __repr__(self) -> str:
         names = zip(self._names, self._layouts, strict=True)
         inputs = [tensor_text(name, layout) for name, layout in names if name is not None]
-        operators = counted(len(self._watched), "operator", "operators")
+        operators = counted(self._operator_count, "operator", "operators")
         return f"<Graph: {', '.join(inputs) or 'no inputs'}; {operators}>"
 
     def input(
@@ -140,10 +141,13 @@ class Graph:
             program, tuple(self._names), dict(self._constants), tuple(outputs), as_device(device), watched
         )
 
-    def _watch(self, name: str, output: str, node: Node, sizes: tuple[int, ...]) -> None:
+    def _watch(self, name: str, outputs: Sequence[Slot], results: Sequence[Node]) -> None:
         """Takes note of what an operator of the graph computes, for debug devices."""
-        label = f"nodes[{len(self._watched)}].{name}.{output}"
-        self._watched.append(Watched(label, name, output, node, sizes))
+        for slot, node in zip(outputs, results, strict=True):
+            label = f"nodes[{self._operator_count}].{name}.{slot.name}"
+            sizes = slot.tensor.sizes if slot.tensor is not None else ()
+            self._watched.append(Watched(label, name, slot.name, node, sizes))
+        self._operator_count += 1
 
     def _source(self, name: str | None, layout: Layout) -> GraphTensor:
         node = source(len(self._names), layout.type, layout.sizes)
@@ -152,48 +156,42 @@ class Graph:
         return GraphTensor(self, node, layout.type.data_type)
 
 
-def call_in_graph(
-    name: str,
-    tensors: Sequence[Any],
-    attributes: Sequence[Any],
-    out: Any,
-    device: str | Device | None,
-    told: Told = NOTHING,
-) -> GraphTensor:
+def call_in_graph(call: Call) -> Any:
     """The operator as a node of the graph that its tensors belong to; numbers become constants.
 
     Raises:
         InvalidArgument: what `validate` finds, arrays among the tensors, tensors of several graphs, `out` or
         a device.
+        Unsupported: the operator cannot be run yet.
     """
-    if out is not None or device is not None:
+    if call.outs is not None or call.device is not None:
         raise InvalidArgument(
-            f"{name.lower()}: out and device belong to the compiled graph, not to its operators"
+            f"{call.function}: out and device belong to the compiled graph, not to its operators"
         )
-    graph = next(tensor.graph for tensor in tensors if isinstance(tensor, GraphTensor))
-    nodes = _nodes(name, graph, tensors, told)
-    sizes = broadcast_sizes(name, [None if node is None else node.sizes for node in nodes])
-    inputs = [_desc(node, wanted) for node, wanted in zip(nodes, sizes, strict=True)]
-    desc = desc_of_call(name, inputs, attributes, graph.feature_level, told, CAST)
-    (output,) = tensors_of(desc, "OUTPUT_TENSOR")
-    assert output is not None
-    (result,) = define(desc, nodes, [ScalarType.of(output.data_type)])
-    graph._watch(name, output_names(name)[0], result, output.sizes)
-    return GraphTensor(graph, result, output.data_type)
+    require_running(call.name)
+    graph = next(tensor.graph for tensor in call.tensors if isinstance(tensor, GraphTensor))
+    nodes = _nodes(call, graph)
+    sizes = repeated_sizes(call, [None if node is None else node.sizes for node in nodes])
+    inputs = call.grouped([_desc(node, wanted) for node, wanted in zip(nodes, sizes, strict=True)])
+    desc = desc_of_call(call.name, inputs, call.attributes, graph.feature_level, call.told, CAST)
+    outputs = [slot for slot in slots_of(desc, "OUTPUT_TENSOR") if slot.tensor is not None]
+    types = [TensorDataType(slot.tensor.data_type) for slot in outputs if slot.tensor is not None]
+    results = define(desc, nodes, [ScalarType.of(type) for type in types])
+    graph._watch(call.name, outputs, results)
+    return call.result([GraphTensor(graph, *pair) for pair in zip(results, types, strict=True)])
 
 
-def _nodes(name: str, graph: Graph, tensors: Sequence[Any], told: Told) -> list[Node | None]:
+def _nodes(call: Call, graph: Graph) -> list[Node | None]:
     """The tensors of a call as nodes of the graph."""
-    names, labels = input_names(name), labels_of(name)
     types = {
-        each: tensor.data_type
-        for each, tensor in zip(names, tensors, strict=True)
+        position: tensor.data_type
+        for position, tensor in enumerate(call.tensors)
         if isinstance(tensor, GraphTensor)
     }
     nodes: list[Node | None] = []
-    for each, label, tensor in zip(names, labels, tensors, strict=False):
+    for position, (label, tensor) in enumerate(zip(call.labels, call.tensors, strict=True)):
         if isinstance(tensor, int | float):
-            type = ScalarType.of(type_of_number(name, each, types, told))
+            type = type_of_number(call, call.told, position, types)
             nodes.append(constant(exact_number(tensor, type, label), type))
         elif tensor is None or (isinstance(tensor, GraphTensor) and tensor.graph is graph):
             nodes.append(None if tensor is None else tensor._node)

@@ -1,7 +1,8 @@
 """Graphs in DirectML's form as work.
 
-Operators whose tensors meet in one type, sizes and strides become one program, which is fused. Where the two
-ends of an edge see the same bytes differently, the tensor lies in memory between two programs.
+All operators become one program, which is fused. Where the two ends of an edge see the same bytes in other
+sizes, strides or types of one width, elements move within the program; only where that cannot be said of
+elements does the tensor lie in memory between two programs.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from opendml.runtime.form import Form
 from opendml.runtime.graph_desc import ConstantNode, GraphDesc, OperatorNode
 from opendml.runtime.graph_wiring import Port, Wiring, node_name, wiring_of
 from opendml.runtime.program import Part, Watched, Work, layout_of
+from opendml.runtime.reinterpret import reinterpreted
 from opendml.runtime.slots import Slot
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -161,15 +163,18 @@ class _Graph:
         if not isinstance(origin, tuple) or origin[0] in self._constants:
             return 0
         step = self._stage_of[origin[0]]
-        return step if self._fits(origin, port) else step + 1
+        return step if self._seen(origin, port) is not None else step + 1
 
-    def _fits(self, origin: Port, port: Port) -> bool:
-        """Whether both ends of an edge see the same elements at the same indices."""
+    def _seen(self, origin: Port, port: Port) -> Node | None:
+        """What an input reads of a value of its own stage, if that needs no memory between them."""
         a, b = self._wiring.outputs[origin[0]][origin[1]].layout, self._wiring.inputs[port[0]][port[1]].layout
         if a is None or b is None:
-            return False
+            return None
+        value = self._values[origin]
         # A number has no dimensions until it fills a tensor.
-        return self._values[origin].sizes == b.sizes and _normal(a) == _normal(b)
+        if value.sizes == b.sizes and _normal(a) == _normal(b):
+            return value
+        return reinterpreted(value, a, b)
 
     def _input(self, port: Port, step: int) -> Node | None:
         """An input of a node in its stage."""
@@ -182,8 +187,8 @@ class _Graph:
             return stage.load(self._inputs[origin], layout)
         if origin[0] in self._constants:
             return stage.load(self._constants[origin[0]], layout)
-        if self._stage_of[origin[0]] == step:
-            return self._values[origin]
+        if self._stage_of[origin[0]] == step and (value := self._seen(origin, port)) is not None:
+            return value
         return stage.load(self._buffer_of(origin), layout)
 
     def _buffer_of(self, origin: Port) -> int:

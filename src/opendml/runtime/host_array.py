@@ -39,8 +39,22 @@ def data_type_of(array: Array, name: str) -> TensorDataType:
             f"DirectML has {', '.join([*map(str, _NUMBERS), *NUMPY_NAMES])}{order}"
         )
     if not array.flags.aligned:
-        raise InvalidArgument(f"{name}: memory that is not aligned to {array.dtype}; copy the array first")
+        raise _misaligned(name, array.dtype)
     return data_type
+
+
+def require_aligned(address: int, type: ScalarType, name: str) -> None:
+    """Checks that an array's memory is aligned to its elements.
+
+    Raises:
+        InvalidArgument: it is not.
+    """
+    if address % type.bytes:
+        raise _misaligned(name, type.numpy)
+
+
+def _misaligned(name: str, dtype: np.dtype[Any]) -> InvalidArgument:
+    return InvalidArgument(f"{name}: memory that is not aligned to {dtype}; copy the array first")
 
 
 def reject_truth_values(array: Any, name: str) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from opendml.program.program import Program
-from opendml.program.scalar_type import ScalarType
-from opendml.runtime.arguments import CAST, NUMPY_CAST, in_place_arguments, input_arguments, labels_of
+from opendml.program.program import Layout, Program
+from opendml.runtime.arguments import CAST, NUMPY_CAST, in_place_arguments
 from opendml.runtime.bound import BoundOperator
+from opendml.runtime.call import Call, flattened, written_of
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.foreign import as_numpy, like
 from opendml.runtime.graph import GraphTensor, call_in_graph
@@ -25,14 +25,16 @@ from opendml.runtime.host_array import (
     layout_of_array,
     memory_of,
     reject_truth_values,
+    require_aligned,
 )
 from opendml.runtime.in_place import Placing
 from opendml.runtime.operator_call import (
     exact_number,
-    input_names,
-    output_of_call,
     program_of_call,
+    require_running,
+    told_of_call,
     type_of_number,
+    written,
 )
 from opendml.runtime.places import cuda_device_of
 from opendml.runtime.plans import Plans
@@ -41,7 +43,6 @@ from opendml.runtime.scratch import Scratch
 from opendml.spec.exact import append_keys, sizes_key
 from opendml.spec.outputs import NOTHING, Told
 from opendml.spec.plain import DataTypeLike
-from opendml.spec.schema import operator
 
 
 def call(
@@ -78,7 +79,7 @@ def call(
     """
     told = NOTHING
     if output_type is not None or sizes is not None:
-        told = output_of_call(name, output_type, sizes)
+        told = told_of_call(name, output_type, sizes)
     key: list[Any] = [name, device, told.type]
     if attributes:
         append_keys(key, name, attributes)
@@ -92,34 +93,73 @@ def call(
         elif tensor is None:
             key.append(None)
         else:
-            return _call_on_others(tensor, name, tensors, attributes, out, device, told)
-    return _plans.find(tuple(key), _plan, name, attributes, tensors, out, device, told, cast).run(
-        tensors, out
-    )
+            outs = None if out is None else (out,)
+            return _call_on_others(tensor, Call(name, tensors, attributes, outs, device, told, cast))
+    plan = _plans.find(tuple(key), _plan_of_one, name, tensors, attributes, out, device, told, cast)
+    return plan.run(tensors, out)
+
+
+def call_several(
+    name: str,
+    tensors: tuple[Any, ...],
+    attributes: tuple[Any, ...],
+    out: Any,
+    device: str | Device | None,
+    output_type: DataTypeLike | None = None,
+    sizes: Sequence[int] | None = None,
+    wanted: tuple[bool, ...] = (),
+) -> Any:
+    """Runs the operator `name`, which has lists of tensors or may have several outputs.
+
+    Args:
+        name: as of `call`.
+        tensors: as of `call`; for an array of tensors a sequence of them.
+        attributes: as of `call`.
+        out: as `call` for one output; for several a tuple with an array for each, or None for new arrays.
+        device: as of `call`.
+        output_type: the type of the output whose type the call may choose.
+        sizes: the sizes of the first output, or along the axis those of the parts.
+        wanted: for each of the optional outputs whether the call asks for it.
+
+    Returns:
+        The operator's one required output, where no optional one is asked for; of an array of outputs a
+        tuple; else the operator's named tuple.
+
+    Raises:
+        InvalidArgument: as `call`; or an argument is no sequence of tensors.
+        Unsupported: the operator cannot be run yet.
+    """
+    require_running(name)
+    told = told_of_call(name, output_type, sizes, wanted)
+    flat, lengths = flattened(name, tensors)
+    outs = written_of(name, told.wanted, out)
+    one = Call(name, flat, attributes, outs, device, told, NUMPY_CAST, lengths)
+    if device is not None and not isinstance(device, str):
+        as_device(device)
+    for array in (*flat, *(outs or ())):
+        if array is not None and type(array) is not np.ndarray:
+            return _call_on_others(array, one)
+    return one.result(_results(one))
 
 
 class _Plan:
     """A compiled call: the arrays of every later call have the layouts that it was made for."""
 
-    def __init__(
-        self, name: str, tensors: tuple[Array | None, ...], program: Program, device: Device
-    ) -> None:
-        self.name, self.device = name, device
-        (self.output,) = program.outputs
-        self.make = array_maker(self.output)
-        self.placing = Placing(name, program, tensors)
+    def __init__(self, call: Call, program: Program, device: Device) -> None:
+        self.call, self.device, self.program = call.without_arrays(), device, program
+        self.makers = [array_maker(output) for output in program.outputs]
+        self.make = self.makers[0]
+        self.placings = [Placing(call, program, number) for number in range(len(program.outputs))]
+        self.placing = self.placings[0]
         executable = compile_program(program, device.kind, device.threads)
         self.scratch_bytes = executable.temporary_bytes if device.kind == "cpu" else 0
         self.instance: Any = executable.instantiate(0 if self.scratch_bytes else None)
-        self.bound = BoundOperator(device, self.instance, name)
-        self.program, self.is_running = program, False
-        self.misaligned = self.output.type.bytes - 1
+        self.bound = BoundOperator(device, self.instance, call.name)
+        self.is_running = False
+        self.misaligned = max(each.type.bytes for each in (*program.inputs, *program.outputs)) - 1
 
     def run(self, tensors: tuple[Array | None, ...], out: Array | None) -> Array:
-        """Binds the arrays and dispatches."""
-        if self.is_running:
-            # A call by the handler of a signal that came within this one.
-            return _Plan(self.name, tensors, self.program, self.device).run(tensors, out)
+        """Binds the arrays of a call with one output, and dispatches."""
         result = self.make() if out is None else out
         addresses = [address_of(tensor) for tensor in tensors if tensor is not None]
         addresses.append(address_of(result))
@@ -127,13 +167,34 @@ class _Plan:
             out.flags.writeable
             and ((self.placing.is_over_itself and out is tensors[0]) or self.placing.is_sound(addresses))
         ):
-            self._check(tensors, out)
-        bind = self.instance.bind
+            self._check(tensors, (out,))
+        self._dispatch(addresses)
+        return result
+
+    def run_several(
+        self, tensors: tuple[Array | None, ...], outs: tuple[Array, ...] | None
+    ) -> tuple[Array, ...]:
+        """Binds the arrays and dispatches."""
+        results = tuple([make() for make in self.makers]) if outs is None else outs
+        addresses = [address_of(tensor) for tensor in tensors if tensor is not None]
+        for placing, result in zip(self.placings, results, strict=True):
+            addresses.append(address_of(result))
+            if outs is not None and not (result.flags.writeable and placing.is_sound(addresses)):
+                self._check(tensors, outs)
+        self._dispatch(addresses)
+        return results
+
+    def _dispatch(self, addresses: list[int]) -> None:
+        if self.is_running:
+            # A call by the handler of a signal that came within this one.
+            _Plan(self.call, self.program, self.device)._dispatch(addresses)
+            return
+        bind, misaligned = self.instance.bind, self.misaligned
         self.is_running = True
         try:
             for number, address in enumerate(addresses):
-                if address & self.misaligned:
-                    self._reject_misaligned(tensors, result)
+                if address & misaligned:
+                    self._reject_misaligned(addresses)
                 bind(number, address)
             if self.scratch_bytes:
                 self._dispatch_with_scratch()
@@ -141,7 +202,6 @@ class _Plan:
                 self.bound.dispatch()
         finally:
             self.is_running = False
-        return result
 
     def _dispatch_with_scratch(self) -> None:
         memory = _scratch.take(self.scratch_bytes)
@@ -149,94 +209,126 @@ class _Plan:
         self.bound.dispatch()
         _scratch.give(memory)
 
-    def _check(self, tensors: tuple[Array | None, ...], out: Array) -> None:
-        """A closer look at whether `out` may be written, given the inputs."""
-        name, labels = self.name, labels_of(self.name)
-        named = [
+    def _check(self, tensors: tuple[Array | None, ...], outs: tuple[Array, ...]) -> None:
+        """A closer look at whether the outputs may be written, given the inputs."""
+        call = self.call
+        inputs = [
             None if tensor is None else (argument, memory_of(tensor, label))
-            for argument, label, tensor in zip(input_arguments(name), labels, tensors, strict=False)
+            for argument, label, tensor in zip(call.arguments, call.labels, tensors, strict=True)
         ]
-        output = memory_of(out, labels[-1])
-        check_outputs(operator(name).function_name, named, [("out", output)], in_place_arguments(name))
+        outputs = [
+            (argument, memory_of(out, label))
+            for argument, label, out in zip(
+                call.out_arguments(len(outs)), call.out_labels(len(outs)), outs, strict=True
+            )
+        ]
+        check_outputs(call.function, inputs, outputs, in_place_arguments(call.name))
 
-    def _reject_misaligned(self, tensors: tuple[Array | None, ...], out: Array) -> None:
-        for label, array in zip(labels_of(self.name), (*tensors, out), strict=True):
-            if array is not None:
-                data_type_of(array, label)
+    def _reject_misaligned(self, addresses: list[int]) -> None:
+        call, outputs = self.call, self.program.outputs
+        labels = [
+            label for label, tensor in zip(call.labels, call.tensors, strict=True) if tensor is not None
+        ]
+        labels += call.out_labels(len(outputs))
+        layouts = (*self.program.inputs, *outputs)
+        for label, layout, address in zip(labels, layouts, addresses, strict=True):
+            require_aligned(address, layout.type, label)
 
 
 _plans: Plans[_Plan] = Plans()
 _scratch = Scratch()
 
 
-def _plan(
-    name: str,
-    attributes: tuple[Any, ...],
-    tensors: tuple[Array | None, ...],
-    out: Array | None,
-    device: str | Device | None,
-    told: Told,
-    cast: str,
-) -> _Plan:
-    """The plan of a call, validated and compiled."""
-    where = as_device(device)
-    where._require_present()
-    reject_truth_values(out, labels_of(name)[-1])
-    layouts = [
-        None if array is None else layout_of_array(array, label)
-        for array, label in zip((*tensors, out), labels_of(name), strict=True)
-    ]
-    program = program_of_call(name, layouts[:-1], attributes, layouts[-1], where.feature_level, told, cast)
-    return _Plan(name, tensors, program, where)
+def _results(call: Call) -> tuple[Array, ...]:
+    """The outputs of a call on NumPy arrays."""
+    key: list[Any] = [(call.name, call.lengths, call.told.wanted), call.device, call.told.type]
+    append_keys(key, call.name, call.attributes)
+    if call.told.sizes is not None:
+        key.append(sizes_key(call.told.sizes))
+    for array in (*call.tensors, *(call.outs or ())):
+        key += (None,) if array is None else (array.dtype, array.shape, array.strides)
+    return _plans.find(tuple(key), _plan, call).run_several(call.tensors, call.outs)
 
 
-def _call_on_others(
-    other: Any,
+def _plan_of_one(
     name: str,
     tensors: tuple[Any, ...],
     attributes: tuple[Any, ...],
     out: Any,
     device: str | Device | None,
     told: Told,
-) -> Any:
+    cast: str,
+) -> _Plan:
+    """The plan of a call with one output and no lists."""
+    return _plan(Call(name, tensors, attributes, None if out is None else (out,), device, told, cast))
+
+
+def _plan(call: Call) -> _Plan:
+    """The plan of a call, validated and compiled."""
+    require_running(call.name)
+    where = as_device(call.device)
+    where._require_present()
+    inputs = [
+        None if array is None else layout_of_array(array, label)
+        for array, label in zip(call.tensors, call.labels, strict=True)
+    ]
+    outs = None if call.outs is None else _layouts_of_outs(call, call.outs)
+    return _Plan(call, program_of_call(call, inputs, outs, where.feature_level), where)
+
+
+def _layouts_of_outs(call: Call, outs: tuple[Array, ...]) -> list[Layout]:
+    layouts = []
+    for array, label in zip(outs, call.out_labels(len(outs)), strict=True):
+        reject_truth_values(array, label)
+        layouts.append(layout_of_array(array, label))
+    return layouts
+
+
+def _call_on_others(other: Any, call: Call) -> Any:
     """A call with `other`, which is no NumPy array: on tensors of a graph, on arrays on a CUDA device, or on
-    numbers and host arrays of other libraries, whose kind the result then has.
+    numbers and host arrays of other libraries, whose kind the results then have.
     """
     if cuda_device_of(other) is not None:
-        return _cuda_call()(other, name, tensors, attributes, out, device, told)
-    if any(isinstance(tensor, GraphTensor) for tensor in tensors):
-        return call_in_graph(name, tensors, attributes, out, device, told)
-    for array in (*tensors, out):
+        return _cuda_call()(other, call)
+    if any(isinstance(tensor, GraphTensor) for tensor in call.tensors):
+        return call_in_graph(call)
+    require_running(call.name)
+    for array in (*call.tensors, *(call.outs or ())):
         if cuda_device_of(array) is not None:
-            return _cuda_call()(array, name, tensors, attributes, out, device, told)
-    target = None if out is None else as_numpy(out, labels_of(name)[-1], writable=True)
-    arrays = _as_arrays(name, tensors, target, told)
-    kind = next((tensor for tensor in tensors if not isinstance(tensor, int | float | None)), None)
+            return _cuda_call()(array, call)
+    outs = None
+    if call.outs is not None:
+        labels = call.out_labels(len(call.outs))
+        outs = tuple([as_numpy(*pair, writable=True) for pair in zip(call.outs, labels, strict=True)])
+    kind = next((tensor for tensor in call.tensors if not isinstance(tensor, int | float | None)), None)
     cast = NUMPY_CAST if isinstance(kind, np.ndarray) else CAST
-    result = call(name, tuple(arrays), attributes, target, device, told.type, told.sizes, cast)
-    return out if out is not None else like(kind, result)
+    results = _results(call.on(_as_arrays(call, outs), outs, cast))
+    return call.result([like(kind, result) for result in results] if call.outs is None else call.outs)
 
 
-def _as_arrays(name: str, tensors: tuple[Any, ...], out: Array | None, told: Told) -> list[Array | None]:
+def _as_arrays(call: Call, outs: tuple[Array, ...] | None) -> tuple[Array | None, ...]:
     """The tensors of a call as NumPy arrays, numbers in the type of what is beside them."""
-    names, labels = input_names(name), labels_of(name)
-    has_array = any(not isinstance(tensor, int | float | None) for tensor in tensors)
+    has_array = any(not isinstance(tensor, int | float | None) for tensor in call.tensors)
     arrays = [
         None if tensor is None or (has_array and isinstance(tensor, int | float)) else as_numpy(tensor, label)
-        for tensor, label in zip(tensors, labels, strict=False)
+        for tensor, label in zip(call.tensors, call.labels, strict=True)
     ]
-    types = {
-        each: data_type_of(array, label)
-        for each, array, label in zip(names, arrays, labels, strict=False)
-        if array is not None
-    }
-    if out is not None:
-        told = told._replace(written=data_type_of(out, labels[-1]))
-    for number, tensor in enumerate(tensors):
-        if tensor is not None and arrays[number] is None:
-            type = ScalarType.of(type_of_number(name, names[number], types, told))
-            arrays[number] = np.asarray(exact_number(tensor, type, labels[number]), type.numpy)
-    return arrays
+    numbers = [
+        position
+        for position, tensor in enumerate(call.tensors)
+        if tensor is not None and arrays[position] is None
+    ]
+    if numbers:
+        types = {
+            position: data_type_of(array, call.labels[position])
+            for position, array in enumerate(arrays)
+            if array is not None
+        }
+        told = call.told if outs is None else written(call, _layouts_of_outs(call, outs))
+        for position in numbers:
+            type, label = type_of_number(call, told, position, types), call.labels[position]
+            arrays[position] = np.asarray(exact_number(call.tensors[position], type, label), type.numpy)
+    return tuple(arrays)
 
 
 @cache

@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from opendml.errors import InvalidArgument
-from opendml.operators.registry import define
+from opendml.errors import InvalidArgument, Unsupported
+from opendml.operators.registry import define, implemented
 from opendml.program.node import source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType, number_in
-from opendml.runtime.arguments import NUMPY_CAST, labels_of, validate_call
+from opendml.runtime.arguments import NUMPY_CAST, validate_call
+from opendml.runtime.call import Call
 from opendml.runtime.host_array import check_no_overlap_within
+from opendml.runtime.program import tensors_of
 from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
@@ -27,100 +29,113 @@ from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import dimensions, member_words, shown
 
 
-def input_names(name: str) -> list[str]:
-    """DirectML's names of an operator's input tensors."""
-    return [field.name for field in operator(name).tensors if field.kind == "INPUT_TENSOR"]
-
-
-def output_names(name: str) -> list[str]:
-    """DirectML's names of an operator's output tensors."""
-    return [field.name for field in operator(name).outputs]
-
-
-def output_of_call(name: str, output_type: Any, sizes: Any) -> Told:
-    """The arguments of a call about its output, as DirectML's values.
+def require_running(name: str) -> None:
+    """Checks that an operator can be run.
 
     Raises:
-        InvalidArgument: no type.
+        Unsupported: not yet.
+    """
+    if name not in implemented():
+        raise Unsupported(f"{name} cannot be run yet; `opendml ops` lists the operators that can")
+
+
+def told_of_call(name: str, output_type: Any, sizes: Any, wanted: Sequence[Any] = ()) -> Told:
+    """The arguments of a call about its outputs, as DirectML's values.
+
+    Args:
+        name: DirectML's name of the operator.
+        output_type: the type of the output whose type a call may choose.
+        sizes: the sizes of the first output.
+        wanted: for each of the optional outputs whether the call asks for it.
+
+    Raises:
+        InvalidArgument: no type, or no truth value.
     """
     type = as_member(TensorDataType, output_type)
     if type is not None and not isinstance(type, TensorDataType):
         allowed = member_words(TensorDataType, TensorDataType.__members__)
         raise InvalidArgument(f"{name.lower()}.output_type: {shown(output_type)}; {allowed}")
-    return Told(type, as_tuple(sizes))
-
-
-def output_argument(told: Told) -> str:
-    """The argument that says most of the output."""
-    if told.type is not None:
-        return "output_type"
-    return "sizes" if told.written is None and told.sizes is not None else "out"
+    optional = [output for output in operator(name).outputs if output.optional]
+    asked = set[str]()
+    for output, value in zip(optional, wanted, strict=True):
+        if not isinstance(value, bool | np.bool_):
+            argument = f"{name.lower()}.{output.argument_name}"
+            raise InvalidArgument(f"{argument}: {shown(value)}; True asks for this output, False does not")
+        if value:
+            asked.add(output.python_name)
+    return Told(type, as_tuple(sizes), wanted=frozenset(asked))
 
 
 def desc_of_call(
     name: str,
-    inputs: Sequence[TensorDesc | None],
+    inputs: Sequence[TensorDesc | tuple[TensorDesc | None, ...] | None],
     attributes: Sequence[Any],
     feature_level: FeatureLevel,
     told: Told = NOTHING,
     cast: str = NUMPY_CAST,
 ) -> OperatorDesc:
-    """The valid desc of the operator over `inputs`, with the outputs that follow from them and from what is
-    told.
+    """The valid desc of the operator over `inputs`, one for each field, with the outputs that follow from
+    them and from what is told.
 
     Raises:
         InvalidArgument: what `validate` finds, or a type or sizes of an output that remain open.
     """
     facts = operator(name)
     if inputs and inputs[0] is None and not facts.tensors[0].optional:
-        raise InvalidArgument(f"{labels_of(name)[0]}: None; a tensor is needed")
-    given = iter(inputs)
-    values = {field.python_name: next(given) for field in facts.tensors if field.kind == "INPUT_TENSOR"}
+        first = facts.tensors[0].argument_name
+        raise InvalidArgument(f"{facts.function_name}.{first}: None; a tensor is needed")
+    values: dict[str, Any] = {
+        field.python_name: each for field, each in zip(facts.inputs, inputs, strict=True)
+    }
     for field, value in zip(facts.attributes, attributes, strict=True):
-        tensor = values[facts.field(field.axis_of).python_name] if field.axis_of else None
-        values[field.python_name] = value if tensor is None else _axes(facts, field, value, tensor)
-    values |= {output.python_name: None for output in facts.outputs}
+        values[field.python_name] = _axes(facts, field, value, values) if field.axis_of else value
     desc = with_rank_defaults(descs.desc_class(name)(**values))
     validate_call(desc, feature_level, None, cast)
     desc = with_outputs(desc, told)
-    validate_call(desc, feature_level, output_argument(told), cast)
+    validate_call(desc, feature_level, told, cast)
     return desc
 
 
-def _axes(facts: Operator, field: Field, value: Any, tensor: TensorDesc) -> Any:
-    """An axis, or several, of a tensor, with the negative ones counted from the end.
+def _axes(facts: Operator, field: Field, value: Any, inputs: Mapping[str, Any]) -> Any:
+    """An axis, or several, of a tensor, with the negative ones counted from the end. An output, as of
+    JOIN, has as many dimensions as the first input.
 
     Raises:
         InvalidArgument: a negative one before the first dimension.
     """
+    of = facts.field(field.axis_of or "")
+    of = of if of.python_name in inputs else facts.inputs[0]
+    tensor = inputs[of.python_name]
+    tensor = tensor[0] if isinstance(tensor, tuple) else tensor
+    if tensor is None:
+        return value
     value, rank = as_tuple(as_plain(value)), len(tensor.sizes)
     axes = value if isinstance(value, tuple) else (value,)
     for axis in axes:
         if type(axis) is int and axis < -rank:
-            input = facts.field(field.axis_of or "").argument_name
             raise InvalidArgument(
                 f"{facts.function_name}.{field.python_name}: {shown(axis)}; "
-                f"{input} has {dimensions(rank)}: {-rank} to {rank - 1}"
+                f"{of.argument_name} has {dimensions(rank)}: {-rank} to {rank - 1}"
             )
     counted = tuple([axis + rank if type(axis) is int and axis < 0 else axis for axis in axes])
     return counted if axes is value else counted[0]
 
 
-def broadcast_sizes(name: str, inputs: Sequence[tuple[int, ...] | None]) -> list[tuple[int, ...] | None]:
-    """The sizes of the inputs where those that must have equal sizes are repeated, as NumPy repeats them, and
-    those of one element have as many dimensions as the first input.
+def repeated_sizes(call: Call, inputs: Sequence[tuple[int, ...] | None]) -> list[tuple[int, ...] | None]:
+    """The sizes of the tensors of a call where those that must have equal sizes are repeated, as NumPy
+    repeats them, and those of one element have as many dimensions as the first input.
 
     DirectML repeats by strides of zero, which calls need not spell out. Sizes that do not fit together stay
-    as they are.
+    as they are, and so do the tensors of lists.
     """
-    result = list(inputs)
+    result, facts = list(inputs), operator(call.name)
+    names = [None if field.is_array else field.name for field in call.fields]
     rank = 0 if not inputs or inputs[0] is None else len(inputs[0])
-    for position, label in enumerate(input_names(name)):
-        if label in operator(name).one_element and result[position] in ((), (1,)):
+    for position, name in enumerate(names):
+        if name in facts.one_element and result[position] in ((), (1,)):
             result[position] = (1,) * rank
-    names = input_names(name)
-    for same in operator(name).same:
-        together = [position for position, label in enumerate(names) if label in same.tensors]
+    for same in facts.same:
+        together = [position for position, name in enumerate(names) if name in same.tensors]
         given = {sizes for position in together if (sizes := result[position]) is not None}
         if "Sizes" not in same.what or len(given) < 2:
             continue
@@ -134,29 +149,36 @@ def broadcast_sizes(name: str, inputs: Sequence[tuple[int, ...] | None]) -> list
     return result
 
 
-def type_of_number(
-    name: str, label: str, types: Mapping[str, TensorDataType], told: Told = NOTHING
-) -> TensorDataType:
+def type_of_number(call: Call, told: Told, position: int, types: Mapping[int, TensorDataType]) -> ScalarType:
     """The type of a tensor that is given as a number: what the call says of an output that must have the same
-    type; or that of an input that must, of the first input, or what the tensor may be at all."""
-    facts = operator(name)
-    tied = [
+    type; or that of an input that must, of the first input, or what the tensor may be at all.
+
+    Args:
+        call: the call.
+        told: what it says of its outputs.
+        position: which of its tensors it is.
+        types: those of the other tensors, by their positions.
+    """
+    facts, fields = operator(call.name), call.fields
+    name = fields[position].name
+    tied = {
         each
         for same in facts.same
-        if "DataType" in same.what and label in same.tensors
+        if "DataType" in same.what and name in same.tensors
         for each in same.tensors
-    ]
-    is_told = any(each in output_names(name) for each in tied)
-    if is_told and told.type is not None:
-        return told.type
-    for other in tied:
-        if other in types:
-            return types[other]
-    if is_told and told.written is not None:
-        return told.written
-    allowed = [TensorDataType[type] for type in facts.support[0].tensors[label].types]
+    }
+    outputs = [output for output in facts.outputs if output.name in tied]
+    if outputs and told.type is not None:
+        return ScalarType.of(told.type)
+    for other, type in types.items():
+        if fields[other].name in tied:
+            return ScalarType.of(type)
+    for output in outputs:
+        if (written := told.written_type(output)) is not None:
+            return ScalarType.of(written)
+    allowed = [TensorDataType[type] for type in facts.support[0].tensors[name].types]
     first = next(iter(types.values()))
-    return first if first in allowed else allowed[0]
+    return ScalarType.of(first if first in allowed else allowed[0])
 
 
 def exact_number(value: float, type: ScalarType, name: str) -> float:
@@ -174,47 +196,59 @@ def exact_number(value: float, type: ScalarType, name: str) -> float:
     return result
 
 
+def written(call: Call, layouts: Sequence[Layout]) -> Told:
+    """What a call says of its outputs, with what the arrays say that it is to write."""
+    descs = [TensorDesc(layout.type.data_type, layout.sizes) for layout in layouts]
+    return call.told._replace(written=call.by_output(descs))
+
+
 def program_of_call(
-    name: str,
-    inputs: Sequence[Layout | None],
-    attributes: Sequence[Any],
-    out: Layout | None,
-    feature_level: FeatureLevel,
-    told: Told = NOTHING,
-    cast: str = NUMPY_CAST,
+    call: Call, inputs: Sequence[Layout | None], outs: Sequence[Layout] | None, feature_level: FeatureLevel
 ) -> Program:
-    """The program of a call, whose output is packed unless `out` says otherwise. The tensors may have any
+    """The program of a call, whose outputs are packed unless `outs` says otherwise. The tensors may have any
     strides, at every level; where sizes must be equal, smaller ones are repeated by strides of 0.
+
+    Args:
+        call: the call.
+        inputs: its tensors.
+        outs: the arrays that it is to write.
+        feature_level: what it is checked against.
 
     Raises:
         InvalidArgument: what `validate` finds, or an output of another type or other sizes.
         Unsupported: the operator cannot be run yet.
     """
-    inputs = _repeated(name, inputs)
+    inputs = _repeated(call, inputs)
     tensors = [None if each is None else TensorDesc(each.type.data_type, each.sizes) for each in inputs]
-    if out is not None:
-        sizes = out.sizes if told.sizes is None else told.sizes
-        told = told._replace(sizes=sizes, written=out.type.data_type)
-    desc = desc_of_call(name, tensors, attributes, feature_level, told, cast)
+    told = call.told if outs is None else written(call, outs)
+    desc = desc_of_call(call.name, call.grouped(tensors), call.attributes, feature_level, told, call.cast)
     present = [layout for layout in inputs if layout is not None]
-    output = _packed_output(desc)
-    if out is not None:
-        require_array(labels_of(name)[-1], out, output)
-        output = out
-    check_no_overlap_within(labels_of(name)[-1], output)
+    outputs = [packed(ScalarType.of(each.data_type), each.sizes) for each in outputs_in(desc)]
+    if outs is not None:
+        _require_arrays(call, outs, outputs)
+        outputs = list(outs)
+    for label, output in zip(call.out_labels(len(outputs)), outputs, strict=True):
+        check_no_overlap_within(label, output)
     sources = iter([source(index, layout.type, layout.sizes) for index, layout in enumerate(present)])
     nodes = [None if layout is None else next(sources) for layout in inputs]
-    return Program(tuple(present), (output,), define(desc, nodes, [output.type]))
+    results = define(desc, nodes, [output.type for output in outputs])
+    return Program(tuple(present), tuple(outputs), results)
 
 
-def _packed_output(desc: OperatorDesc) -> Layout:
-    """The one output of a desc, packed."""
-    (tensor,) = (getattr(desc, field.python_name) for field in operator(desc.operator).outputs)
-    return packed(ScalarType.of(tensor.data_type), tensor.sizes)
+def outputs_in(desc: OperatorDesc) -> list[TensorDesc]:
+    """The output tensors that a desc has, in its order."""
+    return [tensor for tensor in tensors_of(desc, "OUTPUT_TENSOR") if tensor is not None]
 
 
-def _repeated(name: str, inputs: Sequence[Layout | None]) -> list[Layout | None]:
-    sizes = broadcast_sizes(name, [None if layout is None else layout.sizes for layout in inputs])
+def _require_arrays(call: Call, given: Sequence[Layout], wanted: Sequence[Layout]) -> None:
+    if len(given) != len(wanted):
+        raise InvalidArgument(f"{call.function}.out: {len(given)} arrays; {len(wanted)} are needed")
+    for label, each, other in zip(call.out_labels(len(given)), given, wanted, strict=True):
+        require_array(label, each, other)
+
+
+def _repeated(call: Call, inputs: Sequence[Layout | None]) -> list[Layout | None]:
+    sizes = repeated_sizes(call, [None if layout is None else layout.sizes for layout in inputs])
     return [
         None
         if layout is None or wanted is None

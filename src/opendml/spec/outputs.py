@@ -6,15 +6,18 @@ types from tensors of equal types, from the call, or from its default.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from opendml.errors import InvalidArgument
 from opendml.spec.enums import ReduceFunction, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.rules import shape_of
+from opendml.spec.rules import has_open_shape, shape_of
 from opendml.spec.rules.sizes import Size, Sizes
 from opendml.spec.schema import Field, Operator, operator
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.wording import shown
 
 
 class Told(NamedTuple):
@@ -23,17 +26,53 @@ class Told(NamedTuple):
     Attributes:
         type: the type of the output whose type a call may choose (`Field.has_call_type`, or the first one).
         sizes: the sizes of the first output; for SPLIT, those of the parts along its axis.
-        written: the type of the array that is to be written, which decides where nothing else does.
+        written: the arrays that are to be written, by the outputs' Python names: their types and sizes decide
+            where nothing else does.
         wanted: the optional outputs that it asks for, by their Python names.
     """
 
     type: TensorDataType | None = None
     sizes: Any = None
-    written: TensorDataType | None = None
+    written: Mapping[str, TensorDesc | tuple[TensorDesc, ...]] = MappingProxyType({})
     wanted: frozenset[str] = frozenset()
+
+    def written_type(self, output: Field) -> TensorDataType | None:
+        """The type of the array that is to be written."""
+        given = self.written.get(output.python_name)
+        first = given[0] if isinstance(given, tuple) else given
+        return None if first is None else first.data_type
 
 
 NOTHING = Told()
+
+
+def output_arguments(facts: Operator) -> tuple[str, ...]:
+    """The arguments of a call about its outputs: "output_type", "sizes", both or neither."""
+    has_type = any(output.has_call_type for output in facts.outputs)
+    return ("output_type",) * has_type + ("sizes",) * _is_open(facts, facts.outputs[0])
+
+
+def has_usual_sizes(facts: Operator) -> bool:
+    """Whether a call may leave out the sizes of the first output, of which a usual one is taken then."""
+    return bool(has_open_shape(facts)) and facts.name not in _WITHOUT_USUAL_SIZES
+
+
+_WITHOUT_USUAL_SIZES = ("ONE_HOT", "ROI_ALIGN", "ROI_ALIGN1")
+"""Operators whose shapes leave sizes open that have no usual value."""
+
+
+def _is_open(facts: Operator, output: Field) -> bool:
+    """Whether a call may say the sizes of the first output: they do not follow, or not alone."""
+    is_open = has_open_shape(facts)
+    if is_open is not None or output.is_array:
+        return is_open is not False
+    tied = {
+        name
+        for same in facts.same
+        if "Sizes" in same.what and output.name in same.tensors
+        for name in same.tensors
+    }
+    return output.name not in facts.one_element and not any(field.name in tied for field in facts.inputs)
 
 
 def with_outputs(desc: OperatorDesc, told: Told = NOTHING) -> OperatorDesc:
@@ -52,49 +91,51 @@ def with_outputs(desc: OperatorDesc, told: Told = NOTHING) -> OperatorDesc:
     for output in outputs:
         if output.optional and output.python_name not in told.wanted:
             continue
-        sizes = told.sizes if output is outputs[0] else None
-        made = _output(facts, output, desc, shapes.get(output.python_name), sizes, told)
+        if output.is_array:
+            made: Any = _parts(facts, output, desc, told)
+        else:
+            sizes = _sizes(facts, output, desc, shapes.get(output.python_name), told)
+            made = TensorDesc(_data_type(facts, output, desc, told), sizes)
         desc = desc.replace(**{output.python_name: made})
     return desc
 
 
-def _output(
-    facts: Operator, output: Field, desc: OperatorDesc, shape: Sizes | None, sizes: Any, told: Told
-) -> TensorDesc | tuple[TensorDesc, ...]:
-    data_type = _data_type(facts, output, desc, told)
-    if output.type == "TENSOR_DESC_ARRAY":
-        return _parts(facts, desc, data_type, sizes)
-    return TensorDesc(data_type, _sizes(facts, output, desc, shape, sizes))
-
-
-def _parts(
-    facts: Operator, desc: OperatorDesc, data_type: TensorDataType, along_axis: Any
-) -> tuple[TensorDesc, ...]:
+def _parts(facts: Operator, output: Field, desc: OperatorDesc, told: Told) -> tuple[TensorDesc, ...]:
     """The parts of SPLIT."""
-    if not isinstance(along_axis, tuple):
-        raise InvalidArgument(
-            f"{facts.function_name}: no sizes; those of the parts along the axis are needed"
-        )
     values: Any = desc
-    sizes, axis = values.input_tensor.sizes, values.axis
+    sizes, axis, along_axis = values.input_tensor.sizes, values.axis, told.sizes
+    written = told.written.get(output.python_name)
+    if along_axis is None and isinstance(written, tuple):
+        along_axis = [part.sizes[axis] if axis < len(part.sizes) else 1 for part in written]
+    if along_axis is None:
+        raise _open_sizes(facts)
+    if not isinstance(along_axis, list | tuple) or not along_axis:
+        raise InvalidArgument(
+            f"{facts.function_name}.sizes: {shown(along_axis)}; one for each part, along the axis, is needed"
+        )
+    data_type = _data_type(facts, output, desc, told)
     return tuple(TensorDesc(data_type, (*sizes[:axis], size, *sizes[axis + 1 :])) for size in along_axis)
 
 
-def _sizes(facts: Operator, output: Field, desc: OperatorDesc, shape: Sizes | None, told: Any) -> Any:
-    """The sizes of an output. What a call says counts where they do not follow, or not alone."""
+def _sizes(facts: Operator, output: Field, desc: OperatorDesc, shape: Sizes | None, told: Told) -> Any:
+    """The sizes of an output: those that the call says, or those that follow. The array that is to be written
+    counts where they do not follow, or not alone."""
+    if told.sizes is not None and output is facts.outputs[0]:
+        return told.sizes
+    written: Any = told.written.get(output.python_name)
     if shape is not None:
-        if told is None or all(type(size) is int for size in shape):
+        if written is None or all(type(size) is int for size in shape):
             return tuple(_usual(facts, size) for size in shape)
-        return told
+        return written.sizes
     for tensors in (same.tensors for same in facts.same if "Sizes" in same.what):
         if output.name in tensors and (other := _first_given(facts, desc, tensors)) is not None:
             return other.sizes
     if output.name in facts.one_element:
-        given = _first_given(facts, desc, _input_names(facts))
+        given = _first_given(facts, desc, tuple(field.name for field in facts.inputs))
         return (1,) * len(given.sizes if given is not None else (1,))
-    if told is None:
+    if written is None:
         raise _open_sizes(facts)
-    return told
+    return written.sizes
 
 
 def _usual(facts: Operator, size: Size) -> int:
@@ -107,10 +148,6 @@ def _open_sizes(facts: Operator) -> InvalidArgument:
     return InvalidArgument(f"{facts.function_name}: neither sizes nor out; one of them is needed")
 
 
-def _input_names(facts: Operator) -> tuple[str, ...]:
-    return tuple(each.name for each in facts.tensors if each.kind == "INPUT_TENSOR")
-
-
 def _first_given(facts: Operator, desc: OperatorDesc, names: tuple[str, ...]) -> TensorDesc | None:
     """The first of those tensors that the desc has."""
     for name in names:
@@ -120,6 +157,9 @@ def _first_given(facts: Operator, desc: OperatorDesc, names: tuple[str, ...]) ->
             return tensor
     return None
 
+
+_TYPE_BY_MEMBER = {"QUANTIZE": 1, "DEQUANTIZE": 0}
+"""Which of the QuantizationTensors has the type of the output: the zero point, the scale."""
 
 _SEARCHES = (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
 
@@ -133,7 +173,7 @@ def _data_type(facts: Operator, output: Field, desc: OperatorDesc, told: Told) -
     is_only = len(facts.outputs) == 1
     if told.type is not None and (is_only or output.has_call_type):
         return told.type
-    written = told.written if is_only else None
+    written = told.written_type(output)
     if any(getattr(desc, "function", None) is search for search in _SEARCHES):
         return written or TensorDataType.UINT32
     for attribute in facts.attributes:
@@ -143,6 +183,10 @@ def _data_type(facts: Operator, output: Field, desc: OperatorDesc, told: Told) -
     for tensors in (same.tensors for same in facts.same if "DataType" in same.what):
         if output.name in tensors and (other := _first_given(facts, desc, tensors)) is not None:
             return other.data_type
+    if facts.name in _TYPE_BY_MEMBER:
+        members: Any = getattr(desc, "quantization_tensors")  # noqa: B009 (not every desc has it)
+        if len(members) > _TYPE_BY_MEMBER[facts.name]:
+            return members[_TYPE_BY_MEMBER[facts.name]].data_type  # type: ignore[no-any-return]
     if written is not None:
         return written
     if output.has_call_type:
@@ -151,5 +195,5 @@ def _data_type(facts: Operator, output: Field, desc: OperatorDesc, told: Told) -
             raise InvalidArgument(f"{facts.function_name}: {message}")
         return TensorDataType[output.call_type]
     allowed = facts.support[0].tensors[output.name].types
-    first = _first_given(facts, desc, _input_names(facts))
+    first = _first_given(facts, desc, tuple(field.name for field in facts.inputs))
     return first.data_type if first is not None and len(allowed) > 1 else TensorDataType[allowed[0]]

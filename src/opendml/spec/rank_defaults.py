@@ -1,4 +1,5 @@
-"""Attributes with a number for each dimension, which calls may leave out: the plain form of the operator."""
+"""Attributes whose usual value depends on dimensions, which calls may leave out: the plain form of the
+operator."""
 
 from __future__ import annotations
 
@@ -23,10 +24,21 @@ _EACH: dict[str, float] = {
 between whole coordinates, as ONNX's half_pixel does, and are what RESAMPLE (without offsets) means."""
 
 
-def rank_default(operator: Operator, field: Field) -> float | None:
-    """The number for each dimension that a call takes where it is not given the attribute; None: there is
-    none, or the attribute has no number for each dimension."""
-    return None if _count(operator, field) is None else _EACH.get(field.name)
+_LAST = ("TOP_K", "TOP_K1")
+"""Operators whose axis is usually the last one."""
+
+
+def rank_default(operator: Operator, field: Field) -> str | None:
+    """What a call takes where it is not given the attribute, in words; None: it must be given, or its default
+    does not depend on dimensions."""
+    if _is_last_axis(operator, field):
+        return "the last axis"
+    has_each = field.name in _EACH and _count(operator, field) is not None
+    return f"{_EACH[field.name]} for each dimension" if has_each else None
+
+
+def _is_last_axis(operator: Operator, field: Field) -> bool:
+    return operator.name in _LAST and field.name == "Axis"
 
 
 def with_rank_defaults(desc: OperatorDesc) -> OperatorDesc:
@@ -34,9 +46,13 @@ def with_rank_defaults(desc: OperatorDesc) -> OperatorDesc:
     facts = operator(desc.operator)
     values: dict[str, Any] = {}
     for field in facts.attributes:
-        if getattr(desc, field.python_name) is not None or field.name not in _EACH:
+        if getattr(desc, field.python_name) is not None:
             continue
-        if (count := _count(facts, field)) is not None and count.rank_of is not None:
+        if _is_last_axis(facts, field):
+            values[field.python_name] = len(desc.input_tensor.sizes) - 1  # type: ignore[attr-defined]
+        elif field.name not in _EACH:
+            continue
+        elif (count := _count(facts, field)) is not None and count.rank_of is not None:
             tensor = getattr(desc, facts.field(count.rank_of).python_name)
             if tensor is not None:
                 rank = len(tensor.sizes) - (2 if count.spatial else 0)

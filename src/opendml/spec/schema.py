@@ -93,15 +93,21 @@ class Field:
 
     @cached_property
     def argument_name(self) -> str:
-        """What the immediate function calls it: of a tensor, the field's name without its suffix."""
+        """What the immediate function calls it: a tensor is `input`, an array of tensors `inputs`."""
         if not self.is_tensor:
             return self.python_name
-        return self.python_name.removesuffix("_tensor").removesuffix("_tensors")
+        name = self.python_name.removesuffix("_tensor")
+        return f"{name.removesuffix('_tensors')}s" if self.is_array else name
 
     @property
     def is_tensor(self) -> bool:
         """An input or output tensor, or an array of them."""
         return self.kind != "ATTRIBUTE"
+
+    @property
+    def is_array(self) -> bool:
+        """An array of tensors."""
+        return self.type == "TENSOR_DESC_ARRAY"
 
     @property
     def is_count(self) -> bool:
@@ -211,6 +217,11 @@ class Operator:
         return tuple(field for field in self.fields if field.is_tensor)
 
     @cached_property
+    def inputs(self) -> tuple[Field, ...]:
+        """The input tensors, in DirectML's order."""
+        return tuple(field for field in self.tensors if field.kind == "INPUT_TENSOR")
+
+    @cached_property
     def outputs(self) -> tuple[Field, ...]:
         """The output tensors, in DirectML's order."""
         return tuple(field for field in self.tensors if field.kind == "OUTPUT_TENSOR")
@@ -219,13 +230,6 @@ class Operator:
     def attributes(self) -> tuple[Field, ...]:
         """The attributes that the desc class takes, in DirectML's order: all but the counts."""
         return tuple(field for field in self.fields if field.is_attribute)
-
-    @cached_property
-    def output_arguments(self) -> tuple[str, ...]:
-        """The arguments of an immediate function about its output: "output_type" and "sizes", or neither."""
-        has_type = any(field.has_call_type for field in self.outputs)
-        has_sizes = len(self.outputs) == len(self.tensors) == 1
-        return ("output_type",) * has_type + ("sizes",) * has_sizes
 
     def field(self, name: str) -> Field:
         """The field of that DirectML name.

@@ -86,6 +86,8 @@ def _messages(
     for rule in plan.rules:
         if malformed and any(field.name in malformed for field in rule.fields):
             continue
+        if not outputs and any(field.is_array and field.kind == "OUTPUT_TENSOR" for field in rule.fields):
+            continue
         for field, message in rule.check(desc):
             if not outputs and field.kind == "OUTPUT_TENSOR":
                 continue

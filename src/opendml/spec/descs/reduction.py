@@ -338,7 +338,7 @@ class TopK1(OperatorDesc):
         *,
         axis: int,
         k: int,
-        axis_direction: AxisDirection | str,
+        axis_direction: AxisDirection | str = AxisDirection.DECREASING,
     ) -> None:
         self._fill(
             input_tensor,

@@ -14,14 +14,14 @@ from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.arrays import counted_dimensions
 from opendml.spec.rules.axes import valid_axes
 from opendml.spec.rules.broadcasting import broadcastable, given_together, one_element
-from opendml.spec.rules.declared import declared_rules, declared_shape
+from opendml.spec.rules.declared import declared_rules, declared_shape, is_open
 from opendml.spec.rules.equality import equal_tensors
 from opendml.spec.rules.rule import Rule
 from opendml.spec.rules.scalars import fitting_scalar, type_of_tensor
 from opendml.spec.rules.sizes import Sizes
 from opendml.spec.schema import Operator
 
-__all__ = ["Rule", "rule_texts", "rules_of", "shape_of"]
+__all__ = ["Rule", "has_open_shape", "rule_texts", "rules_of", "shape_of"]
 
 FAMILIES = (
     "attention",
@@ -61,6 +61,12 @@ def shape_of(operator: Operator, desc: OperatorDesc) -> Mapping[str, Sizes]:
     """
     _declare()
     return declared_shape(operator, desc)
+
+
+def has_open_shape(operator: Operator) -> bool | None:
+    """Whether the operator's shape leaves sizes of the first output to the call; None: it has no shape."""
+    _declare()
+    return is_open(operator)
 
 
 def _rules_of_types(operator: Operator, level: FeatureLevel) -> Iterator[Rule]:

@@ -49,7 +49,7 @@ def convolved_channels(
     yield from expect("bias_tensor", bias_tensor, bias, f"{outputs} output channels")
 
 
-@shape(*_CONVOLUTIONS, reason="the input, filter, strides, dilations, padding and groups given")
+@shape(*_CONVOLUTIONS, reason="the input, filter, strides, dilations, padding and groups given", is_open=True)
 def convolved_sizes(
     input_tensor: TensorDesc,
     filter_tensor: TensorDesc,

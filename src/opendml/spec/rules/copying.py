@@ -33,7 +33,7 @@ def slice_within_input(
             yield "offsets", f"[{i}]: {offset}; {steps} must be below {size}, not {last}"
 
 
-@shape("SLICE1", reason="the window and strides given")
+@shape("SLICE1", reason="the window and strides given", is_open=True)
 def windowed_sizes(input_window_sizes: tuple[int, ...], input_window_strides: tuple[int, ...]) -> Sizes:
     """The output has at most as many elements as the window, in steps of the stride."""
     steps = zip(input_window_sizes, input_window_strides, strict=True)

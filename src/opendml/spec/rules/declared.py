@@ -35,6 +35,7 @@ class _Declaration(NamedTuple):
     outputs: tuple[str, ...] = ()
     reason: str = ""
     leading_ones: bool = False
+    is_open: bool = False
 
 
 _rules: dict[str, list[_Declaration]] = {}
@@ -67,6 +68,7 @@ def shape(
     reason: str,
     outputs: tuple[str, ...] = ("OutputTensor",),
     leading_ones: bool = False,
+    is_open: bool = False,
     **bound: str | int,
 ) -> Callable[[Function], Function]:
     """Registers the shape of operators: a function from inputs and attributes to the sizes of the outputs.
@@ -79,11 +81,14 @@ def shape(
             empty where all of them are `Usual`, so that there is nothing to check.
         outputs: DirectML's names of the outputs that have the sizes, where it gives no mapping.
         leading_ones: outputs may have more dimensions than the shape, or fewer, of size 1 in front.
+        is_open: some sizes of the first output do not follow, or are one of several: a call may say them.
         bound: as of `rule`.
     """
 
     def register(function: Function) -> Function:
-        declaration = _Declaration(function, bound, outputs=outputs, reason=reason, leading_ones=leading_ones)
+        declaration = _Declaration(
+            function, bound, outputs=outputs, reason=reason, leading_ones=leading_ones, is_open=is_open
+        )
         _shapes.update(dict.fromkeys(operators, declaration))
         return function
 
@@ -115,6 +120,12 @@ def declared_shape(operator: Operator, desc: OperatorDesc) -> Mapping[str, Sizes
     """
     declaration = _shapes.get(operator.name)
     return {} if declaration is None else _Bound(operator, declaration).shape(desc)
+
+
+def is_open(operator: Operator) -> bool | None:
+    """Whether the operator's shape leaves sizes of the first output to the call; None: it has no shape."""
+    declaration = _shapes.get(operator.name)
+    return None if declaration is None else declaration.is_open
 
 
 class _Bound:

@@ -13,8 +13,12 @@ from opendml.spec.tensor_desc import TensorDesc
 _REASON = "the input, window, strides, dilations and padding given"
 
 
-@shape("AVERAGE_POOLING", "AVERAGE_POOLING1", "QUANTIZED_LINEAR_AVERAGE_POOLING", reason=_REASON)
-@shape("LP_POOLING", "LP_POOLING1", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2", reason=_REASON)
+@shape(
+    "AVERAGE_POOLING", "AVERAGE_POOLING1", "QUANTIZED_LINEAR_AVERAGE_POOLING", reason=_REASON, is_open=True
+)
+@shape(
+    "LP_POOLING", "LP_POOLING1", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2", reason=_REASON, is_open=True
+)
 def pooled_sizes(
     input_tensor: TensorDesc,
     window_size: tuple[int, ...],

@@ -31,7 +31,7 @@ def regions_of_batches(roi_tensor: TensorDesc, batch_indices_tensor: TensorDesc)
     yield from expect("batch_indices_tensor", batch_indices_tensor, indices, "the regions given")
 
 
-@shape("ROI_ALIGN", "ROI_ALIGN1", reason="the regions and channels given")
+@shape("ROI_ALIGN", "ROI_ALIGN1", reason="the regions and channels given", is_open=True)
 def aligned_regions(input_tensor: TensorDesc, roi_tensor: TensorDesc) -> Sizes:
     """The output has each region and channel; its height and width are free."""
     return (roi_tensor.sizes[-2], input_tensor.sizes[1], None, None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import ClassVar
 
 from llvmlite import ir
@@ -335,6 +336,12 @@ def passes_of(values: Iterable[Node]) -> list[list[Accumulation]]:
     return [
         [_KINDS[nodes[0].operation](nodes) for nodes in accumulations.values()] for accumulations in passes
     ]
+
+
+@lru_cache
+def pass_count(values: tuple[Node, ...]) -> int:
+    """How many passes over a group `values` need."""
+    return len(passes_of(values))
 
 
 def _halves(builder: ir.IRBuilder, vector: ir.Value, lanes: int) -> tuple[ir.Value, ir.Value]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.values import Literal, intrinsic, llvm_type
+from opendml.targets.cpu.values import Literal, intrinsic, llvm_type, splat
 
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = ir.PointerType()
@@ -30,14 +30,18 @@ class Code:
 
     def local(self, type: ir.Type, initial: ir.Value | None = None) -> ir.Value:
         """A variable that lives as long as the function."""
-        with self.builder.goto_block(self.entry):
-            self.builder.position_before(self.entry.terminator)
-            slot = self.builder.alloca(type)
-            slot.align = 64
-            slot.type = POINTER
+        slot = self.once(lambda: self.builder.alloca(type))
+        slot.align = 64
+        slot.type = POINTER
         if initial is not None:
             self.builder.store(initial, slot)
         return slot
+
+    def once(self, emit: Callable[[], ir.Value]) -> ir.Value:
+        """What `emit` emits, before everything else in the function."""
+        with self.builder.goto_block(self.entry):
+            self.builder.position_before(self.entry.terminator)
+            return emit()
 
     def room(self, type: ScalarType, count: int) -> ir.Value:
         """Memory for so many elements that lives as long as the function; a truth value takes a byte."""
@@ -92,12 +96,7 @@ class Code:
 
     def broadcast(self, value: ir.Value) -> ir.Value:
         """A scalar in every lane."""
-        vector = ir.VectorType(value.type, self.lanes)
-        undefined = ir.Constant(vector, ir.Undefined)
-        zeros = ir.Constant(ir.VectorType(I32, self.lanes), [0] * self.lanes)
-        return self.builder.shuffle_vector(
-            self.builder.insert_element(undefined, value, I32(0)), undefined, zeros
-        )
+        return splat(self.builder, value, self.lanes)
 
     def offset(self, pointer: ir.Value, byte_offset: ir.Value) -> ir.Value:
         """The address so many bytes on."""
@@ -153,9 +152,11 @@ class Code:
         operands = [self.builder.bitcast(value, bits), pointer, mask]
         intrinsic(self.builder, name, ir.VoidType(), operands, alignment=(1, type.bytes))
 
-    def prefetch(self, pointer: ir.Value) -> None:
-        """Asks for the cache line of an address that will be read; the address need not be valid."""
-        intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), [pointer, I32(0), I32(3), I32(1)])
+    def prefetch(self, pointer: ir.Value, written: bool = False, level: int = 1) -> None:
+        """Asks for the cache line of an address that will be read, or written, into a cache; it need not be
+        valid."""
+        operands = [pointer, I32(int(written)), I32(4 - level), I32(1)]
+        intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), operands)
 
     def gather(
         self,

@@ -271,6 +271,6 @@ class SplitColumnCode(ColumnCode):
         result = []
         for number, part in enumerate(accumulation.parts):
             row = self.builder.mul(self.builder.add(first, I64(number)), self.inner)
-            origin = self.code.offset(self.states(), self.builder.mul(row, I64(PART_BYTES)))
+            origin = self.code.offset(self.arena(), self.builder.mul(row, I64(PART_BYTES)))
             result.append(self.code.offset(origin, self.builder.mul(column, I64(part.bytes))))
         return result

@@ -11,8 +11,10 @@ from opendml.program.narrow import is_narrow
 from opendml.program.node import FUNCTIONS, Node, rebuild
 from opendml.targets.cpu.code import I64, POINTER
 from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
+from opendml.targets.cpu.contraction.code import ContractionCode
+from opendml.targets.cpu.contraction.packing import PanelCode
 from opendml.targets.cpu.kernel_code import KernelCode
-from opendml.targets.cpu.pattern import Mode, Pattern
+from opendml.targets.cpu.pattern import Mode, Packing, Panels, Pattern, Tiling
 from opendml.targets.cpu.row_code import RowCode, SplitRowCode
 from opendml.targets.cpu.scan_code import ScanColumnCode, ScanRowCode
 from opendml.targets.cpu.transposed_code import TransposedCode
@@ -34,6 +36,8 @@ _CODE: dict[Mode, type[KernelCode]] = {
     Mode.SCAN_COLUMNS: ScanColumnCode,
     Mode.SCAN_COLUMNS_COMBINE: ScanColumnCode,
     Mode.SCAN_COLUMNS_MAP: ScanColumnCode,
+    Mode.CONTRACTION: ContractionCode,
+    Mode.CONTRACTION_PANELS: PanelCode,
 }
 
 
@@ -44,8 +48,25 @@ def emit_kernel(module: ir.Module, name: str, pattern: Pattern, lanes: int) -> N
     function.attributes.add("nounwind")
     for argument in function.args[2:]:
         argument.add_attribute("noalias")
-    values = rebuild(pattern.values, _expanded)
-    _CODE[pattern.mode](function, replace(pattern, values=values), lanes).emit()
+    _CODE[pattern.mode](function, _with_expanded(pattern), lanes).emit()
+
+
+def _with_expanded(pattern: Pattern) -> Pattern:
+    """The pattern with all functions in basic operations."""
+    tiling = pattern.tiling
+    if isinstance(tiling, Tiling):
+        tiling = replace(tiling, a=_panels(tiling.a), b=_packing(tiling.b))
+    elif tiling:
+        tiling = _panels(tiling)
+    return replace(pattern, values=rebuild(pattern.values, _expanded), tiling=tiling)
+
+
+def _panels(panels: Panels) -> Panels:
+    return replace(panels, packing=_packing(panels.packing))
+
+
+def _packing(packing: Packing) -> Packing:
+    return replace(packing, pattern=_with_expanded(packing.pattern))
 
 
 def _expanded(node: Node) -> Node:

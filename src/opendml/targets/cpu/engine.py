@@ -8,9 +8,11 @@ import itertools
 import mmap
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 
 import llvmlite
@@ -22,11 +24,14 @@ from opendml.targets.cpu.emit_kernel import emit_kernel
 from opendml.targets.cpu.kernel_code import ROOM_SYMBOL
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.native import FUNCTIONS, runtime_assembly
-from opendml.targets.cpu.pattern import Pattern
+from opendml.targets.cpu.pattern import Mode, Pattern
 from opendml.targets.cpu.signals import deferred_signals
 from opendml.targets.object_cache import compiler_digest, read_object, write_object
 
 _SYMBOL = "kernel"
+_SYMBOLS = (_SYMBOL, ROOM_SYMBOL)
+_BATCH = 8
+"""Kernels that are compiled before handlers of signals may run."""
 
 _COMPILER_BYTES = 64 * 1024 * 1024
 """Address space that compiling one kernel may take: LLVM ends the process where it gets none."""
@@ -43,6 +48,17 @@ _libraries: list[llvm.ResourceTracker] = []
 _numbers = itertools.count()
 
 
+class Effort(Enum):
+    """What LLVM does before it makes machine code. Kernels are made of full vectors already."""
+
+    CLEAN = "clean"
+    """Puts what is kept in registers, and simplifies it: enough for loops without loops around them."""
+    HOIST = "hoist"
+    """The same, and what does not change in a loop is computed before it."""
+    ALL = "all"
+    """All that it can do to code of several functions, but for making vectors."""
+
+
 @dataclass(frozen=True, slots=True)
 class Code:
     """A kernel's machine code: the address of its function, and the bytes of room that each thread needs."""
@@ -51,22 +67,20 @@ class Code:
     room_bytes: int
 
 
-def kernel_code(pattern: Pattern) -> Code:
-    """The pattern's machine code, compiled at most once and kept until the process ends.
+def kernel_codes(patterns: Sequence[Pattern]) -> list[Code]:
+    """The patterns' machine code, compiled at most once and kept until the process ends.
 
     Raises:
         Unsupported: the system gives no memory to compile in, or the code cannot be linked.
     """
-    text = pattern.text()
+    texts = [pattern.text() for pattern in patterns]
     with compiling:
-        code = _codes.get(text)
-        if code is not None:
-            return code
-        with deferred_signals():
-            symbols = _loaded(text, lambda: kernel_assembly(pattern), (_SYMBOL, ROOM_SYMBOL))
-            room_bytes = ctypes.c_int64.from_address(symbols[ROOM_SYMBOL]).value
-            code = _codes[text] = Code(symbols[_SYMBOL], room_bytes)
-            return code
+        needed = dict(zip(texts, patterns, strict=True))
+        missing = [(text, pattern) for text, pattern in needed.items() if text not in _codes]
+        for first in range(0, len(missing), _BATCH):
+            with deferred_signals():
+                _load_kernels(dict(missing[first : first + _BATCH]))
+        return [_codes[text] for text in texts]
 
 
 @cache
@@ -74,22 +88,53 @@ def runtime_addresses() -> dict[str, int]:
     """The addresses of the native runtime's functions."""
     assembly = runtime_assembly(machine().triple)
     with compiling, deferred_signals():
-        return _loaded(assembly, lambda: assembly, FUNCTIONS)
+        _require_memory()
+        found = _cached(assembly, FUNCTIONS)
+        return found if found is not None else _linked(assembly, compile_object(assembly), FUNCTIONS)
 
 
-def _loaded(text: str, assembly: Callable[[], str], symbols: tuple[str, ...]) -> dict[str, int]:
-    """The addresses of the `symbols` of some code, which `text` stands for, from the cache if it is there.
-    Only code that could be linked gets there; an object there that cannot be is compiled again."""
-    key = hashlib.sha256(f"{_environment()}\n{text}".encode()).hexdigest()
+def _load_kernels(kernels: Mapping[str, Pattern]) -> None:
+    """Adds kernels, by the texts of their patterns, to the table."""
     _require_memory()
-    found = read_object(key)
+    found = {text: _cached(text, _SYMBOLS) for text in kernels}
+    missing = [text for text, addresses in found.items() if addresses is None]
+    for text, code in zip(missing, _compiled([kernels[text] for text in missing]), strict=True):
+        found[text] = _linked(text, code, _SYMBOLS)
+    for text, addresses in found.items():
+        if addresses is not None:
+            room_bytes = ctypes.c_int64.from_address(addresses[ROOM_SYMBOL]).value
+            _codes[text] = Code(addresses[_SYMBOL], room_bytes)
+
+
+def _compiled(patterns: Sequence[Pattern]) -> Iterator[bytes]:
+    """The objects of patterns. While LLVM works on one, the next is written."""
+    efforts = [Effort.CLEAN if pattern.mode is Mode.POINTWISE else Effort.HOIST for pattern in patterns]
+    if len(patterns) < 2:
+        yield from map(compile_object, map(kernel_assembly, patterns), efforts)
+        return
+    with ThreadPoolExecutor(1) as compiler:
+        yield from compiler.map(compile_object, map(kernel_assembly, patterns), efforts)
+
+
+def _cached(text: str, symbols: tuple[str, ...]) -> dict[str, int] | None:
+    """The addresses of the `symbols` of some code, which `text` stands for, if it is in the cache and can be
+    linked."""
+    found = read_object(_key(text))
     if found is not None:
         with suppress(Unsupported):
             return load_object(found, symbols)
-    code = compile_object(assembly())
+    return None
+
+
+def _linked(text: str, code: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
+    """The addresses of the `symbols` of an object, which gets into the cache if it can be linked."""
     addresses = load_object(code, symbols)
-    write_object(key, code)
+    write_object(_key(text), code)
     return addresses
+
+
+def _key(text: str) -> str:
+    return hashlib.sha256(f"{_environment()}\n{text}".encode()).hexdigest()
 
 
 def _require_memory() -> None:
@@ -111,17 +156,22 @@ def kernel_assembly(pattern: Pattern) -> str:
     return str(module)
 
 
-def compile_object(assembly: str) -> bytes:
+def compile_object(assembly: str, effort: Effort = Effort.ALL) -> bytes:
     """Optimized machine code, as an object file."""
     module = llvm.parse_assembly(assembly)
     module.verify()
-    # The code is made of full vectors already: what is left to do is to clean up and to hoist.
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = (
-        options.loop_interleaving
-    ) = False
-    builder = llvm.create_pass_builder(_target_machine(), options)
-    builder.getModulePassManager().run(module, builder)
+    builder = llvm.create_pass_builder(_target_machine(), _options(2 if effort is Effort.ALL else 1))
+    if effort is Effort.ALL:
+        builder.getModulePassManager().run(module, builder)
+        return bytes(_target_machine().emit_object(module))
+    cleaning = llvm.create_new_module_pass_manager()
+    if effort is Effort.HOIST:
+        builder.getFunctionPassManager().run(module.get_function(_SYMBOL), builder)
+    else:
+        cleaning.add_sroa_pass()
+        cleaning.add_simplify_cfg_pass()
+    cleaning.add_instruction_combine_pass()
+    cleaning.run(module, builder)
     return bytes(_target_machine().emit_object(module))
 
 
@@ -141,6 +191,15 @@ def load_object(code: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
         raise Unsupported(f"cpu: the machine code of a kernel cannot be linked: {error}") from error
     _libraries.append(library)
     return {symbol: int(library[symbol]) for symbol in symbols}
+
+
+@cache
+def _options(level: int) -> llvm.PipelineTuningOptions:
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = (
+        options.loop_interleaving
+    ) = False
+    return options
 
 
 @cache

@@ -12,7 +12,7 @@ from opendml.compiler.fuse import fuse
 from opendml.compiler.memory import aligned
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
-from opendml.targets.cpu.engine import Code, kernel_code
+from opendml.targets.cpu.engine import Code, kernel_codes
 from opendml.targets.cpu.launch import Launch
 from opendml.targets.cpu.native import FIRST, HEADER, LAUNCH, PARAMETERS, PATIENCE, ROOM, THREADS
 from opendml.targets.cpu.pattern import Parameters
@@ -36,7 +36,7 @@ class CpuExecutable:
     def __init__(self, program: Program, threads: int | None = None) -> None:
         kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results)))
         launches = [launch for kernel in kernels.kernels for launch in schedule(kernel)]
-        codes = [kernel_code(launch.pattern) for launch in launches]
+        codes = kernel_codes([launch.pattern for launch in launches])
         moved = sum(
             layout.element_count * layout.type.bytes for layout in (*program.inputs, *program.outputs)
         )

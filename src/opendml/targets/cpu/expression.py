@@ -27,6 +27,8 @@ def emit(builder: ir.IRBuilder, node: Node, lanes: int, operands: list[ir.Value]
         return builder.select(*values)
     if operation in _COMPARISONS:
         return _comparison(builder, node, values)
+    if operation in _ORDERED and any(each.operation is Operation.PARAMETER for each in node.operands):
+        return _bounded(builder, node, values)
     if operation in DIVISIONS:
         return DIVISIONS[operation](builder, type, lanes, *values)
     intrinsics = _FLOAT_INTRINSICS if type.is_float else _INTEGER_INTRINSICS
@@ -56,6 +58,15 @@ def _comparison(builder: ir.IRBuilder, node: Node, values: list[ir.Value]) -> ir
     if type.is_float:
         return builder.fcmp_ordered(operator, *values)
     return (builder.icmp_signed if type.is_signed else builder.icmp_unsigned)(operator, *values)
+
+
+def _bounded(builder: ir.IRBuilder, node: Node, values: list[ir.Value]) -> ir.Value:
+    """The lesser or greater of a value and a parameter, which LLVM does not know to be no NaN: one
+    instruction rather than three."""
+    is_first = node.operands[0].operation is Operation.PARAMETER
+    bound, value = values if is_first else reversed(values)
+    operator = "<" if node.operation is Operation.MINIMUM else ">"
+    return builder.select(builder.fcmp_ordered(operator, bound, value), bound, value)
 
 
 _COMPARISONS = {Operation.LESS: "<", Operation.LESS_EQUAL: "<=", Operation.EQUAL: "=="}

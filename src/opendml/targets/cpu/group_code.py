@@ -11,7 +11,7 @@ from opendml.program.node import REDUCTIONS, Node, Operation
 from opendml.targets.cpu.accumulation import Accumulation, State, passes_of
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.kernel_code import KernelCode, KnownAt, Pointers, Values
-from opendml.targets.cpu.pattern import Level, Parameters, Pattern
+from opendml.targets.cpu.pattern import Level, Pattern
 from opendml.targets.cpu.stash import MOST_STASHED, STASHED
 from opendml.targets.cpu.values import splat
 
@@ -60,11 +60,6 @@ class GroupCode(KernelCode):
     def part_count(self) -> int:
         """The number of parts of all accumulations."""
         return sum(len(each.parts) for stage in self.passes for each in stage)
-
-    def states(self) -> ir.Value:
-        """Where the states of chunks and groups lie."""
-        buffer = self.buffer(self.parameter(Parameters.PARTIAL_BUFFER))
-        return self.code.offset(buffer, self.parameter(Parameters.PARTIAL_OFFSET))
 
     def chunk_position(self, group: ir.Value, chunk: ir.Value) -> ir.Value:
         """The number of a chunk among those of all groups. Behind its chunks, a group itself has a place."""

@@ -41,9 +41,18 @@ class KernelCode:
     """Emits the function of an element-wise pattern, whose functions are expanded; an item is a block of one
     row."""
 
-    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+    def __init__(
+        self,
+        function: ir.Function,
+        pattern: Pattern,
+        lanes: int,
+        code: Code | None = None,
+        first_parameter: int = 0,
+    ) -> None:
+        """`code`: what the function consists of already, if this pattern is a part of it; the pattern's
+        parameters lie from `first_parameter` on."""
         self.function, self.pattern, self.lanes = function, pattern, lanes
-        self.code = Code(function, lanes)
+        self.code = code or Code(function, lanes)
         self.builder = self.code.builder
         self.accesses: tuple[AccessPattern, ...] = (*pattern.loads, *pattern.stores)
         self.layout = Parameters(pattern)
@@ -51,8 +60,10 @@ class KernelCode:
         self.levels = self._levels()
         self.reductions = {id(node) for node in self.nodes if node.operation in REDUCTIONS}
         self.needed = self.below_reductions(pattern.values)
-        self.parameters, self.buffers, self._room = function.args[2:]
+        parameters, self.buffers, self._room = function.args[2:]
+        self.parameters = self.code.once(lambda: self.code.offset(parameters, I64(8 * first_parameter)))
         self.room_bytes = 0
+        self._uniforms: dict[tuple[int, int], ir.Value] = {}
         (
             self.inner,
             self.block,
@@ -103,6 +114,11 @@ class KernelCode:
     def buffer(self, index: ir.Value) -> ir.Value:
         """The address of a buffer."""
         return self.builder.load(self.builder.gep(self.buffers, [index], source_etype=I64), typ=POINTER)
+
+    def arena(self) -> ir.Value:
+        """Where the room in the arena lies that a kernel's launches share."""
+        buffer = self.buffer(self.parameter(Parameters.PARTIAL_BUFFER))
+        return self.code.offset(buffer, self.parameter(Parameters.PARTIAL_OFFSET))
 
     def block_range(self, unit: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
         """The row (or group) of a unit, and the range of the innermost loop in its block."""
@@ -189,7 +205,7 @@ class KernelCode:
         levels: dict[int, Level] = {}
         for node in self.nodes:
             if node.operation is Operation.SOURCE and not node.operands:
-                levels[id(node)] = self.pattern.loads[source_index(node)].level
+                levels[id(node)] = self.pattern.loads[number_of(node)].level
             elif node.operation in REDUCTIONS:
                 levels[id(node)] = Level.STATISTIC
             elif node.operation in SCANS:
@@ -197,7 +213,7 @@ class KernelCode:
             else:
                 below = {levels[id(operand)] for operand in node.operands}
                 if node.operation is Operation.SOURCE:
-                    below.add(self.pattern.loads[source_index(node)].level)
+                    below.add(self.pattern.loads[number_of(node)].level)
                 # Where lanes run over groups, a value of a group and a row changes with every element.
                 of_group = below & {Level.STATISTIC, Level.GROUP}
                 mixed = self.pattern.mode.columns and of_group and Level.ROW in below
@@ -227,7 +243,7 @@ class KernelCode:
                     values[id(node)] = self._rare_selection(node, lanes, values)
                 elif node.operation is Operation.SOURCE:
                     operands = [self.value(operand, lanes, values) for operand in node.operands]
-                    values[id(node)] = self.load(source_index(node), lanes, pointers, index, mask, *operands)
+                    values[id(node)] = self.load(number_of(node), lanes, pointers, index, mask, *operands)
                 else:
                     operands = [self.value(operand, lanes, values) for operand in node.operands]
                     values[id(node)] = emit(self.builder, node, lanes, operands)
@@ -242,8 +258,9 @@ class KernelCode:
         with self.builder.if_then(any_lane(self.builder, mask, lanes), likely=False):
             inside = dict(values)
             for part in ordered([wanted], values):
-                operands = [self.value(operand, lanes, inside) for operand in part.operands]
-                inside[id(part)] = emit(self.builder, part, lanes, operands)
+                if self.levels[id(part)] is not Level.CONSTANT:
+                    operands = [self.value(operand, lanes, inside) for operand in part.operands]
+                    inside[id(part)] = emit(self.builder, part, lanes, operands)
             chosen = splat(self.builder, self.value(wanted, lanes, inside), lanes)
             selected = self.builder.select(mask, chosen, common)
             after = self.builder.block
@@ -253,11 +270,27 @@ class KernelCode:
         return result
 
     def value(self, node: Node, lanes: int, values: Values) -> ir.Value:
-        """An emitted node, or a constant, which is emitted where it is used."""
-        if self.levels[id(node)] is Level.CONSTANT and id(node) not in values:
-            operands = [self.value(operand, lanes, values) for operand in node.operands]
-            return emit(self.builder, node, lanes, operands)
-        return values[id(node)]
+        """An emitted node, a constant, or what is made of constants and parameters alone."""
+        if node.operation is Operation.CONSTANT:
+            return emit(self.builder, node, lanes, [])
+        return self._uniform(node, lanes) if self.levels[id(node)] is Level.CONSTANT else values[id(node)]
+
+    def _uniform(self, node: Node, lanes: int) -> ir.Value:
+        """What is made of constants and parameters alone: computed once, before all loops."""
+        key = id(node), lanes
+        if key not in self._uniforms:
+            parts = [node] if lanes > 1 else node.operands
+            operands = [self.value(part, 1, {}) for part in parts]
+            self._uniforms[key] = self.code.once(lambda: self._computed_once(node, lanes, operands))
+        return self._uniforms[key]
+
+    def _computed_once(self, node: Node, lanes: int, operands: list[ir.Value]) -> ir.Value:
+        if lanes > 1:
+            return splat(self.builder, operands[0], lanes)
+        if node.operation is Operation.PARAMETER:
+            place = self.layout.number(number_of(node))
+            return self.code.element(self.parameters, place, llvm_type(node.type, 1))
+        return emit(self.builder, node, 1, operands)
 
     def load(
         self,
@@ -382,8 +415,8 @@ class KernelCode:
         return self.builder.add(start, head)
 
 
-def source_index(node: Node) -> int:
-    """The number of the load that a SOURCE stands for."""
+def number_of(node: Node) -> int:
+    """The number of the load that a SOURCE stands for, or of a PARAMETER."""
     if not isinstance(node.attribute, int):
         raise TypeError(f"{node} has no index")
     return node.attribute

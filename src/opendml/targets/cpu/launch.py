@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import LoopNest
-from opendml.targets.cpu.accumulation import passes_of
+from opendml.targets.cpu.accumulation import pass_count
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import TILE, AccessPattern, Level, Mode, Parameters, Pattern, Step
 from opendml.targets.cpu.stash import STASHED
@@ -21,7 +21,7 @@ _STREAMED_SHARE = 2
 find them there anyway."""
 _STREAMED_ROW = 512
 """Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
-_NEVER_STREAMED = {Mode.TRANSPOSED, Mode.SCAN_ROWS, Mode.SCAN_ROWS_MAP}
+_NEVER_STREAMED = {Mode.TRANSPOSED, Mode.SCAN_ROWS, Mode.SCAN_ROWS_MAP, Mode.CONTRACTION}
 """Streamed vectors begin where memory has boundaries. The vectors of a line that is scanned begin where it
 does, since its sums depend on that; and its arithmetic takes as long as writing through the caches."""
 _LONG_ROW = 256
@@ -78,7 +78,7 @@ def shape_of(kernel: Kernel, nest: LoopNest) -> Shape:
         nest.inner.count,
         max(access.type.bytes for access in accesses if access.buffer is not None),
         max(sum(moving), 1),
-        len(passes_of(kernel.values)),
+        pass_count(kernel.values),
         maps,
     )
 
@@ -111,17 +111,18 @@ def launch_of(
 ) -> Launch:
     """A launch in a mode, by numbers."""
     pattern = replace(
-        _pattern(kernel, nest, mode),
+        pattern_of(kernel, nest, mode),
         stage=stage,
         stashes=numbers.stashed > 0,
         whole_rows=numbers.whole_rows,
         wide_tile=mode.columns and numbers.block > TILE,
     )
     grain = max(1, min(CLAIM_BYTES // max(item_bytes, 1), items))
-    return Launch(pattern, _parameters(kernel, nest, pattern, numbers), 0, items, grain)
+    return Launch(pattern, parameters_of(kernel, nest, numbers), 0, items, grain)
 
 
-def _pattern(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
+def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
+    """The pattern of a kernel that is walked in a mode."""
     loads = tuple(
         _access_pattern(access, nest, position, mode, False) for position, access in enumerate(kernel.loads)
     )
@@ -188,7 +189,8 @@ def _access_pattern(
     return AccessPattern(access.type, step, level, streamed, access.buffer is None)
 
 
-def _parameters(kernel: Kernel, nest: LoopNest, pattern: Pattern, numbers: Numbers) -> tuple[int, ...]:
+def parameters_of(kernel: Kernel, nest: LoopNest, numbers: Numbers) -> tuple[int, ...]:
+    """The parameters of a kernel, as `Parameters` has them."""
     head = [
         nest.inner.count,
         numbers.block,
@@ -205,4 +207,4 @@ def _parameters(kernel: Kernel, nest: LoopNest, pattern: Pattern, numbers: Numbe
     for position, access in enumerate((*kernel.loads, *kernel.stores)):
         head += [access.buffer or 0, access.offset, nest.inner.strides[position]]
         head += [loop.strides[position] for loop in (*nest.groups, *nest.rows)]
-    return tuple(head)
+    return *head, *kernel.numbers

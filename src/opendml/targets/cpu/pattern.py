@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 from opendml.compiler.kernel import fingerprint
-from opendml.program.node import Node, ordered
+from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 
 TILE = 512
 """Groups in a tile of columns, at most; their states and statistics live in the thread's room."""
 WIDE_TILE = 2048
 """Groups in a tile of columns whose elements are read once, at most: the wider the better for the memory."""
+
+
+LINE = 64
+"""Bytes of a cache line."""
 
 
 class Mode(Enum):
@@ -52,6 +56,11 @@ class Mode(Enum):
     """Running results of lines side by side in memory; an item is a tile of neighbouring lines."""
     SCAN_COLUMNS_COMBINE = "scan columns combine"
     SCAN_COLUMNS_MAP = "scan columns map"
+
+    CONTRACTION = "contraction"
+    """Sums of products in tiles; an item is a block of rows and columns of the results."""
+    CONTRACTION_PANELS = "contraction panels"
+    """Packs an operand of them ahead; an item is a panel of its rows."""
 
     @property
     def reduces_rows(self) -> bool:
@@ -105,6 +114,7 @@ class Pattern:
     group. `long_rows`: several vectors of a row are worth keeping states of their own. `stashes`: the last
     load counts where elements are kept between the last pass and the results.
     `whole_rows`: a tile of columns is as wide as the rows are. `wide_tile`: it may be wider than TILE.
+    `tiling`: how sums of products are computed; the pattern itself is that of what follows them.
     """
 
     mode: Mode
@@ -119,6 +129,7 @@ class Pattern:
     stashes: bool = False
     whole_rows: bool = False
     wide_tile: bool = False
+    tiling: Tiling | Panels | None = None
 
     def text(self) -> str:
         """A text that is equal for patterns with equal code."""
@@ -128,7 +139,8 @@ class Pattern:
         ]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)} {self.stage} {self.in_order}"
         head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile}"
-        return "\n".join([head, *accesses, fingerprint(self.values)])
+        tiling = [self.tiling.text()] if self.tiling else []
+        return "\n".join([head, *accesses, fingerprint(self.values), *tiling])
 
     @property
     def lane_bytes(self) -> int:
@@ -140,10 +152,83 @@ class Pattern:
         return min(4, max(type.bytes for type in types))
 
 
+@dataclass(frozen=True, slots=True)
+class MicroKernel:
+    """What computes one tile of sums of products in registers: so many rows of so many vectors."""
+
+    rows: int
+    vectors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How an operand of products is read: its rows are the loops before `majors` (of k, or of m or n) and
+    those behind (of the other one), its innermost loop is of the latter; that is k if `along_depth`."""
+
+    pattern: Pattern
+    majors: int
+    along_depth: bool
+
+    def text(self) -> str:
+        """A text that is equal for packings with equal code."""
+        return f"{self.majors} {self.along_depth}\n{self.pattern.text()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """How the operand whose elements are broadcast lies packed: in panels of `rows` rows, each in parts of
+    `depth` products. A part's rows follow each other if it is packed along k, otherwise its columns."""
+
+    packing: Packing
+    rows: int
+    depth: int
+
+    def pitch(self, lanes: int) -> int:
+        """The bytes from one row or column of a part to the next."""
+        if self.packing.along_depth:
+            return odd_lines(self.depth + lanes)
+        return -(-self.rows // lanes) * lanes * 4
+
+    def part_bytes(self, lanes: int) -> int:
+        """The bytes of a part."""
+        count = self.rows if self.packing.along_depth else self.depth
+        return -(-count * self.pitch(lanes) // LINE) * LINE
+
+    def text(self) -> str:
+        """A text that is equal for panels with equal code."""
+        return f"{self.rows} {self.depth}\n{self.packing.text()}"
+
+
+def odd_lines(elements: int) -> int:
+    """The bytes of so many elements of FLOAT32, rounded up to an odd number of cache lines: rows that far
+    apart lie in different sets of a cache."""
+    return (-(-elements * 4 // LINE) | 1) * LINE
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How sums of products are computed: in blocks of at most `rows` x `columns` results and `a.depth`
+    products, of both operands packed, `a` whose elements are broadcast and `b` whose are vectors.
+
+    `ahead`: a is packed by another launch; the one load of its pattern then counts where."""
+
+    a: Panels
+    b: Packing
+    micro: MicroKernel
+    rows: int
+    columns: int
+    ahead: bool
+
+    def text(self) -> str:
+        """A text that is equal for tilings with equal code."""
+        head = f"{self.micro.rows} {self.micro.vectors} {self.rows} {self.columns} {self.ahead}"
+        return "\n".join([head, self.a.text(), self.b.text()])
+
+
 class Parameters:
     """Positions in a kernel's parameters: 64-bit integers, first those below, then the counts of the group
     and row loops, then for each access (loads, then stores) its buffer, offset, inner stride, group strides
-    and row strides, all in bytes."""
+    and row strides, all in bytes, and at last the bits of the numbers."""
 
     INNER = 0
     """Steps of the innermost loop."""
@@ -173,7 +258,8 @@ class Parameters:
         self.accesses = len(pattern.loads) + len(pattern.stores)
         self._first = self.COUNTS + self.groups + self.rows
         self._width = 3 + self.groups + self.rows
-        self.length = self._first + self.accesses * self._width
+        numbers = sum(node.operation is Operation.PARAMETER for node in ordered(pattern.values))
+        self.length = self._first + self.accesses * self._width + numbers
 
     def group_count(self, group: int) -> int:
         return self.COUNTS + group
@@ -195,3 +281,6 @@ class Parameters:
 
     def row_stride(self, access: int, row: int) -> int:
         return self.buffer(access) + 3 + self.groups + row
+
+    def number(self, index: int) -> int:
+        return self._first + self.accesses * self._width + index

@@ -247,7 +247,7 @@ class SplitRowCode(RowCode):
     ) -> list[ir.Value]:
         position = self.builder.mul(self.chunk_position(group, chunk), I64(self.part_count))
         position = self.builder.add(position, I64(self.parts_before(stage, accumulation)))
-        origin = self.code.offset(self.states(), self.builder.mul(position, I64(PART_BYTES)))
+        origin = self.code.offset(self.arena(), self.builder.mul(position, I64(PART_BYTES)))
         return [
             self.code.offset(origin, I64(PART_BYTES * number)) for number in range(len(accumulation.parts))
         ]

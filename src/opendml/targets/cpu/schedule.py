@@ -8,6 +8,7 @@ from __future__ import annotations
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LoopNest, loop_nest
 from opendml.program.node import Operation, ordered
+from opendml.targets.cpu.contraction.schedule import tiled
 from opendml.targets.cpu.launch import BLOCK_BYTES, Launch, Numbers, launch_of, shape_of
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule_groups import schedule_groups
@@ -21,6 +22,9 @@ _SHORTEST_CROSSED = 8
 
 def schedule(kernel: Kernel) -> list[Launch]:
     """The launches that run `kernel`, in order."""
+    tiles = tiled(kernel)
+    if tiles:
+        return tiles
     nest = loop_nest(kernel)
     if kernel.axes:
         return schedule_groups(kernel, nest)

@@ -8,8 +8,8 @@ last load of the kernel is a counter of bytes.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
@@ -29,11 +29,13 @@ def row_pitch(elements: int) -> int:
     return -(-elements // _ROW) * _ROW
 
 
-def repeats_functions(values: Sequence[Node]) -> bool:
+@lru_cache
+def repeats_functions(values: tuple[Node, ...]) -> bool:
     """Whether results need a transcendental function of elements that is reduced as well."""
     nodes = list(ordered(values))
     reductions = {id(node) for node in nodes if node.operation in REDUCTIONS}
-    reduced = {id(node) for node in nodes if id(node) in reductions for node in ordered(node.operands, ())}
+    operands = [operand for node in nodes if node.operation in REDUCTIONS for operand in node.operands]
+    reduced = {id(node) for node in ordered(operands)}
     results = {id(node) for node in ordered(values, reductions)}
     both = [node for node in nodes if id(node) in reduced & results]
     return any(node.operation in FUNCTIONS and node.sizes for node in both)

@@ -8,12 +8,14 @@ any others.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llvmlite import ir
 
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I32, I64
-from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values, source_index
+from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values, number_of
 from opendml.targets.cpu.pattern import Level, Step
 from opendml.targets.cpu.values import llvm_type, splat
 
@@ -54,7 +56,7 @@ class TransposedCode(KernelCode):
         return [
             node
             for node in self.nodes
-            if node.operation is Operation.SOURCE and self.accesses[source_index(node)].step is Step.ACROSS
+            if node.operation is Operation.SOURCE and self.accesses[number_of(node)].step is Step.ACROSS
         ]
 
     def _tile(
@@ -96,7 +98,7 @@ class TransposedCode(KernelCode):
     ) -> None:
         """Loads an operand's part of the tile along its own loop, and puts it down with the loops
         exchanged."""
-        access = source_index(node)
+        access = number_of(node)
         mask = None if count is None else self.code.first_lanes(rows)
         start = self.code.offset(pointers[access], self.builder.mul(row, I64(node.type.bytes)))
         vectors = []
@@ -110,28 +112,32 @@ class TransposedCode(KernelCode):
             else:
                 vectors.append(self.code.load(address, node.type, self.lanes))
                 self.code.prefetch(self.code.offset(address, I64(_AHEAD_BYTES)))
-        for lane, vector in enumerate(self._transposed(vectors, node.type)):
+        for lane, vector in enumerate(transposed(self.builder, vectors, node.type, self.lanes)):
             self.builder.store(vector, self.code.offset(room, I64(lane * node.type.bytes * self.lanes)))
 
-    def _transposed(self, rows: list[ir.Value], type: ScalarType) -> list[ir.Value]:
-        """Columns as rows, by exchanging halves, quarters, and so on of pairs of rows."""
-        bits = ir.VectorType(ir.IntType(type.bits), self.lanes)
-        rows = [self.builder.bitcast(row, bits) for row in rows]
-        distance = self.lanes // 2
-        while distance:
-            for number in range(self.lanes):
-                if number & distance:
-                    continue
-                upper, lower = rows[number], rows[number + distance]
-                rows[number] = self._merged(upper, lower, distance, 0)
-                rows[number + distance] = self._merged(upper, lower, distance, distance)
-            distance //= 2
-        return [self.builder.bitcast(row, llvm_type(type, self.lanes)) for row in rows]
 
-    def _merged(self, upper: ir.Value, lower: ir.Value, distance: int, offset: int) -> ir.Value:
-        """The lanes of two rows whose number has the bit `distance` as in `offset`, from the upper row, then
-        from the lower."""
-        lanes = [
-            (lane & ~distance) + offset + (self.lanes if lane & distance else 0) for lane in range(self.lanes)
-        ]
-        return self.builder.shuffle_vector(upper, lower, ir.Constant(ir.VectorType(I32, self.lanes), lanes))
+def transposed(
+    builder: ir.IRBuilder, rows: Sequence[ir.Value], type: ScalarType, lanes: int
+) -> list[ir.Value]:
+    """The columns of as many rows as they have lanes, by exchanging halves, quarters, and so on of pairs of
+    rows."""
+    bits = ir.VectorType(ir.IntType(type.bits), lanes)
+    result = [builder.bitcast(row, bits) for row in rows]
+    distance = lanes // 2
+    while distance:
+        for number in range(lanes):
+            if number & distance:
+                continue
+            upper, lower = result[number], result[number + distance]
+            result[number] = _merged(builder, upper, lower, distance, 0)
+            result[number + distance] = _merged(builder, upper, lower, distance, distance)
+        distance //= 2
+    return [builder.bitcast(row, llvm_type(type, lanes)) for row in result]
+
+
+def _merged(builder: ir.IRBuilder, upper: ir.Value, lower: ir.Value, distance: int, offset: int) -> ir.Value:
+    """The lanes of two rows whose number has the bit `distance` as in `offset`, from the upper row, then from
+    the lower."""
+    lanes = upper.type.count
+    chosen = [(lane & ~distance) + offset + (lanes if lane & distance else 0) for lane in range(lanes)]
+    return builder.shuffle_vector(upper, lower, ir.Constant(ir.VectorType(I32, lanes), chosen))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import cache
 
 from llvmlite import ir
 
@@ -72,9 +73,14 @@ def splat(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
     if lanes == 1 or isinstance(value.type, ir.VectorType):
         return value
     vector = ir.VectorType(value.type, lanes)
-    first = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.IntType(32)(0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
-    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
+    undefined = Literal(vector, "undef")
+    first = builder.insert_element(undefined, value, ir.IntType(32)(0))
+    return builder.shuffle_vector(first, undefined, _zeros(lanes))
+
+
+@cache
+def _zeros(lanes: int) -> ir.Constant:
+    return ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
 
 
 def intrinsic(

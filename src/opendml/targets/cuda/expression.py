@@ -91,6 +91,13 @@ def literal(value: float, type: ScalarType) -> str:
     return f"(-{-int(value) - 1}{suffix} - 1)" if value < 0 else f"{int(value)}{suffix}"
 
 
+def parameter(word: str, type: ScalarType) -> str:
+    """The number whose bits a 64-bit word of the parameters holds."""
+    if type is ScalarType.FLOAT16:
+        return f"half{{(unsigned short){word}}}"
+    return f"__longlong_as_double({word})" if type is ScalarType.FLOAT64 else f"__int_as_float((int){word})"
+
+
 def _float32_bits(value: float) -> int:
     try:
         packed = struct.pack("<f", value)

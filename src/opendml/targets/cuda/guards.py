@@ -15,7 +15,7 @@ Guards = dict[int, tuple[Node, ...]]
 def guards_of(values: Iterable[Node]) -> Guards:
     """What guards the loads of a kernel."""
     return {
-        load_of(node): node.operands
+        number_of(node): node.operands
         for node in ordered(values)
         if node.operation is Operation.SOURCE and node.operands
     }
@@ -32,10 +32,10 @@ def apart(values: Sequence[Node]) -> tuple[tuple[Node, ...], Guards]:
 
 def loads_of(roots: Iterable[Node]) -> set[int]:
     """The numbers of all loads that values are made of."""
-    return {load_of(node) for node in ordered(roots) if node.operation is Operation.SOURCE}
+    return {number_of(node) for node in ordered(roots) if node.operation is Operation.SOURCE}
 
 
-def load_of(node: Node) -> int:
+def number_of(node: Node) -> int:
     """The number of the load that a SOURCE stands for."""
     if not isinstance(node.attribute, int):
         raise TypeError(f"{node} has no index")
@@ -45,4 +45,4 @@ def load_of(node: Node) -> int:
 def _without_guard(node: Node) -> Node:
     if node.operation is not Operation.SOURCE or not node.operands:
         return node
-    return source(load_of(node), node.type, node.sizes)
+    return source(number_of(node), node.type, node.sizes)

@@ -153,9 +153,9 @@ class Nest:
         # A grid may reach a little past the last unit.
         return max(*reaches, units) >= 2**31 - 2**22
 
-    def strides(self) -> dict[str, int]:
-        """The parameters of loops: counts, and the bytes that each moves each access."""
-        values: dict[str, int] = {}
+    def given(self) -> dict[str, int]:
+        """The parameters of loops: counts, and the bytes that each moves each access; and the numbers."""
+        values = {f"number{index}": word for index, word in enumerate(self.kernel.numbers)}
         for kind, loops in (("group", self.groups), ("row", self.rows)):
             for position, loop in enumerate(loops):
                 values[f"{kind}_count{position}"] = loop.count

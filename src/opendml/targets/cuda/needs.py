@@ -9,7 +9,7 @@ from opendml.program.narrow import NARROW, is_narrow
 from opendml.program.node import FUNCTIONS, REDUCTIONS, SCANS, Node, Operation, ordered, rebuild
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda import narrow_math
-from opendml.targets.cuda.guards import Guards, apart, load_of
+from opendml.targets.cuda.guards import Guards, apart, number_of
 from opendml.targets.cuda.near_division import NEAR, TAME, with_quotients
 from opendml.targets.cuda.pattern import COLLECTIVE, AccessPattern, Level, Mode, Pattern, reduced
 
@@ -45,7 +45,7 @@ class Needs:
         levels: dict[int, Level] = {}
         for node in self.nodes:
             if node.operation is Operation.SOURCE:
-                levels[id(node)] = self.pattern.level(self.pattern.loads[load_of(node)])
+                levels[id(node)] = self.pattern.level(self.pattern.loads[number_of(node)])
             elif node.operation in SCANS:
                 levels[id(node)] = Level.ELEMENT
             elif node.operation in REDUCTIONS:
@@ -73,7 +73,7 @@ class Needs:
 
         def element_loads(roots: Iterable[Node]) -> list[int]:
             return [
-                load_of(node)
+                number_of(node)
                 for node in self.needed(roots)
                 if node.operation is Operation.SOURCE and self.levels[id(node)] is Level.ELEMENT
             ]

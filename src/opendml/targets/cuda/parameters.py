@@ -40,7 +40,7 @@ class Parameters:
     @cached_property
     def words(self) -> tuple[str, ...]:
         """The plain words: addresses of the accesses, WORDS, strides in bytes of accesses along loops that
-        move them.
+        move them, and the bits of the numbers.
         """
         accesses = self.pattern.accesses
         names = [f"base{number}" for number in range(len(accesses))]
@@ -50,6 +50,7 @@ class Parameters:
                 names.append(f"step{number}")
             names += [f"group{number}_{loop}" for loop, moves in enumerate(access.groups) if moves]
             names += [f"row{number}_{loop}" for loop, moves in enumerate(access.rows) if moves]
+        names += [f"number{index}" for index in range(self.pattern.numbers)]
         return tuple(names)
 
     @cached_property

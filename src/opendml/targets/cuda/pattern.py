@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 from opendml.compiler.kernel import fingerprint
-from opendml.program.node import REDUCTIONS, Node, ordered
+from opendml.program.node import REDUCTIONS, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 
 
@@ -140,6 +140,11 @@ class Pattern:
         if self.mode in (Mode.POINTWISE, Mode.TRANSPOSED):
             return Level.ELEMENT
         return Level.ELEMENT if moves_in_group(access, self.columns) else Level.GIVEN
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers the values are given."""
+        return sum(node.operation is Operation.PARAMETER for node in ordered(self.values))
 
     def reduced(self) -> tuple[Node, ...]:
         """The distinct values that are reduced."""

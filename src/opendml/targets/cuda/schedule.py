@@ -68,7 +68,7 @@ def _pointwise(nest: Nest, machine: Machine, alignments: Sequence[int]) -> Launc
         constants,
     )
     values = {
-        **nest.strides(),
+        **nest.given(),
         "units": units,
         "inner": row_units,
         "full": nest.inner.count // vector,
@@ -117,7 +117,7 @@ def _transposed(nest: Nest) -> Launch | None:
         Mode.TRANSPOSED, 1, False, square.wide(tiles), loads, square.stores, nest.kernel.values, constants
     )
     values = {
-        **square.strides(),
+        **square.given(),
         "columns": nest.inner.count,
         "units": loop.count,
         "tiles": across,

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from opendml.compiler.kernel import Access, Kernel
-from opendml.compiler.loops import Loop, merged
-from opendml.program.node import Node, Operation, ordered
+from opendml.compiler.loops import Loop, merged_neighbours
+from opendml.program.node import REDUCTIONS, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.contraction_source import contraction_of, stored_half
-from opendml.targets.cuda.guards import guards_of, load_of, loads_of
+from opendml.targets.cuda.guards import guards_of, loads_of, number_of
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step
@@ -144,8 +144,12 @@ class Shape:
             if count > 1:
                 roles[role].append(Loop(count, tuple(access.strides[dimension] for access in self.accesses)))
         self.loops = {
-            role: merged(sorted(loops, key=self._distance, reverse=True)) for role, loops in roles.items()
+            role: merged_neighbours(sorted(loops, key=self._distance, reverse=True))
+            for role, loops in roles.items()
         }
+        self._is_alone = sum(
+            node.operation in REDUCTIONS for node in ordered(kernel.values)
+        ) == 1 and not any(store.strides[axis] for store in kernel.stores for axis in kernel.axes)
         self.batch_count, self.m, self.n, self.k = (
             math.prod(loop.count for loop in self.loops[role]) for role in roles
         )
@@ -159,6 +163,7 @@ class Shape:
         """Whether a tile can compute it, and is worth a thought."""
         return (
             tile.mode is (Mode.MMA if self.half else Mode.FMA)
+            and self._is_alone
             and self.contraction.type in _TYPES
             and min(self.m, self.n) > 1
             and max(self.m, self.n, self.k, self.batch_count) < 2**30
@@ -208,7 +213,7 @@ class Shape:
             tuple(constants.items()),
         )
         values = {
-            **self._strides(),
+            **self._given(),
             "rows": self.m,
             "columns": self.n,
             "units": self.k,
@@ -246,8 +251,9 @@ class Shape:
         counter, guarded = access.buffer is None, number in self.guards
         return AccessPattern(access.type, Step.NONE, groups, rows, counter=counter, guarded=guarded)
 
-    def _strides(self) -> dict[str, int]:
-        values: dict[str, int] = {}
+    def _given(self) -> dict[str, int]:
+        """The parameters of loops: counts, and the bytes that each moves each access; and the numbers."""
+        values = {f"number{index}": word for index, word in enumerate(self.kernel.numbers)}
         for kind, loops in (("group", self.loops["batch"]), ("row", self.rows)):
             for position, loop in enumerate(loops):
                 values[f"{kind}_count{position}"] = loop.count
@@ -335,9 +341,9 @@ class _Operand:
 def _data_load(value: Node, kernel: Kernel) -> int:
     """The load whose place decides how an operand is read: the largest tensor that it is made of."""
     numbers = [
-        load_of(node)
+        number_of(node)
         for node in ordered([value])
-        if node.operation is Operation.SOURCE and kernel.loads[load_of(node)].buffer is not None
+        if node.operation is Operation.SOURCE and kernel.loads[number_of(node)].buffer is not None
     ]
 
     def moved(number: int) -> int:

@@ -328,7 +328,7 @@ class _Modes(Groups):
             tuple(constants.items()),
         )
         inner = nest.inner.count // (1 if nest.form is Form.FLAT else self.vector)
-        values = {**nest.strides(), "units": self.units, "inner": inner, "rows": nest.row_count, **values}
+        values = {**nest.given(), "units": self.units, "inner": inner, "rows": nest.row_count, **values}
         return Launch(
             pattern,
             grid,

@@ -82,7 +82,7 @@ def schedule_passes(nest: Nest, machine: Machine) -> Launch:
         tuple(constants.items()),
     )
     values = {
-        **nest.strides(),
+        **nest.given(),
         "items": items,
         "units": units,
         "inner": nest.inner.count,

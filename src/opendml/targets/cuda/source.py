@@ -10,8 +10,8 @@ from opendml.program.node import REDUCTIONS, Node, Operation, ordered
 from opendml.program.rarely import always_needed, is_rare
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.cxx import function, template
-from opendml.targets.cuda.expression import TYPES, expression, literal
-from opendml.targets.cuda.guards import load_of
+from opendml.targets.cuda.expression import TYPES, expression, literal, parameter
+from opendml.targets.cuda.guards import number_of
 from opendml.targets.cuda.needs import Needs
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import AccessPattern, Form, Level, Mode, Pattern, Step
@@ -32,6 +32,9 @@ _FILES = {
     Mode.MMA: ("operands", "mma", "contraction"),
 }
 """The files of each mode, after those that all have and what is printed."""
+
+_LEAVES = (Operation.CONSTANT, Operation.PARAMETER)
+"""What is written where it is used."""
 
 
 def kernel_source(pattern: Pattern) -> str:
@@ -224,7 +227,10 @@ class Printer(Needs):
         for number, access, root in self.element_stores():
             target = f"to.s{number}" if access.step is Step.NONE else f"to.s{number}.data[lane]"
             lines.append(f"{target} = {name(root)};")
-        arguments = "Outputs<V>& to, const Held<V>& held, const Late<V>& late, const Kept& kept, int lane"
+        arguments = (
+            "Outputs<V>& to, const Parameters& p, const Held<V>& held, const Late<V>& late, "
+            "const Kept& kept, int lane"
+        )
         signature = f"void evaluate({arguments})"
         return template(signature, lines)
 
@@ -234,7 +240,10 @@ class Printer(Needs):
         known = {id(node): f"given.{self.names[id(node)]}" for node in self.given}
         lines, name = self._compute([root], known, self._element_load)
         type = TYPES[root.type] if root.type is ScalarType.FLOAT64 else "float"
-        signature = f"{type} reduced(Number<{number}>, const Held<V>& held, const Given& given, int lane)"
+        signature = (
+            f"{type} reduced(Number<{number}>, const Parameters& p, const Held<V>& held, "
+            "const Given& given, int lane)"
+        )
         return template(signature, [*lines, f"return {name(root)};"])
 
     def _given_values(self) -> str:
@@ -253,7 +262,9 @@ class Printer(Needs):
         lines, name = self._compute(self.kept, known, self._inline_load)
         lines += [f"to.{self.names[id(node)]} = {name(node)};" for node in self.kept]
         finish = function(
-            "void finish(Kept& to, const Given& given, const Statistics (&found)[REDUCED])", lines
+            "void finish(Kept& to, const Parameters& p, const Given& given, "
+            "const Statistics (&found)[REDUCED])",
+            lines,
         )
         stores = [
             f"store({self._address(number)}, kept.{self.names[id(root)]});"
@@ -271,6 +282,8 @@ class Printer(Needs):
         def name(node: Node) -> str:
             if node.operation is Operation.CONSTANT:
                 return literal(node.attribute, node.type)  # type: ignore[arg-type]
+            if node.operation is Operation.PARAMETER:
+                return parameter(f"p.number{number_of(node)}", node.type)
             return known.get(id(node), self.names[id(node)])
 
         roots = list(roots)
@@ -283,7 +296,7 @@ class Printer(Needs):
             lines.append(f"if ({name(condition)}) {{")
             printed = always | known.keys()
             for part in ordered([wanted], printed):
-                if part.operation is not Operation.CONSTANT:
+                if part.operation not in _LEAVES:
                     value = expression(part, [name(operand) for operand in part.operands])
                     lines.append(f"    const {_declared(part, self.names)} = {value};")
             lines.extend([f"    {name(node)} = {name(wanted)};", "}"])
@@ -293,13 +306,13 @@ class Printer(Needs):
                 continue
             if node.operation is Operation.SOURCE:
                 guard = [name(operand) for operand in node.operands]
-                lines.append(f"const {_declared(node, self.names)} = {load(load_of(node), *guard)};")
+                lines.append(f"const {_declared(node, self.names)} = {load(number_of(node), *guard)};")
             elif is_rare(node):
                 print_rare(node)
             elif _is_reciprocal_root(node):
                 root = name(node.operands[1].operands[0])
                 lines.append(f"const {_declared(node, self.names)} = reciprocal_root({root});")
-            elif node.operation is not Operation.CONSTANT:
+            elif node.operation not in _LEAVES:
                 operands = [name(operand) for operand in node.operands]
                 lines.append(f"const {_declared(node, self.names)} = {expression(node, operands)};")
         return lines, name

@@ -32,6 +32,9 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
     if node.operation is Operation.BITCAST:
         return converted(operands[0], node.operands[0].type).view(node.type.numpy)
     operands = [_wide(value, operand.type) for value, operand in zip(operands, node.operands, strict=True)]
+    if node.operation in REDUCTIONS or node.operation in _WHOLE:
+        # Repeated elements count as often as they are repeated.
+        operands = [np.broadcast_to(a, b.sizes) for a, b in zip(operands, node.operands, strict=True)]
     match node.operation:
         case Operation.SOURCE if isinstance(node.attribute, int):
             return inputs[node.attribute]
@@ -42,10 +45,9 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
         case Operation.VIEW if isinstance(node.attribute, View):
             return _view(node.attribute, node.sizes, *operands)
         case Operation.RESHAPE:
-            return np.broadcast_to(operands[0], node.operands[0].sizes).reshape(node.sizes)
+            return operands[0].reshape(node.sizes)
         case Operation.JOIN if isinstance(node.attribute, int):
-            whole = [np.broadcast_to(a, b.sizes) for a, b in zip(operands, node.operands, strict=True)]
-            return np.concatenate(whole, axis=node.attribute)
+            return np.concatenate(operands, axis=node.attribute)
         case Operation.CONTRACTION if isinstance(node.attribute, tuple):
             return _contraction(operands[0], operands[1], node.attribute)
         case Operation.CONVERT:
@@ -55,7 +57,7 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
         case Operation.VARIANCE if isinstance(node.attribute, tuple):
             return np.asarray(operands[0].var(axis=node.attribute, keepdims=True))
         case operation if operation in SEARCHES and isinstance(node.attribute, tuple):
-            return _found(operation, operands[0], node.attribute).astype(node.type.numpy)
+            return _found(operation, operands[0], operands[1], node.attribute)
         case operation if operation in SCANS and isinstance(node.attribute, tuple):
             return _running(operation, operands[0], *node.attribute)
         case operation if operation in REDUCTIONS:
@@ -109,17 +111,15 @@ def _contraction(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
     return np.asarray(np.einsum(*terms, kept, optimize=True).reshape(sizes)).astype(a.dtype)
 
 
-def _found(operation: Operation, x: Array, axes: tuple[int, ...]) -> Array:
-    """The index of an extreme element over the axes. NumPy's own functions take the first, and NaN before
-    all."""
-    rows = np.moveaxis(x, axes, range(x.ndim - len(axes), x.ndim))
-    rows = rows.reshape(*rows.shape[: x.ndim - len(axes)], -1)
-    last = operation in (Operation.LAST_LEAST, Operation.LAST_GREATEST)
+def _found(operation: Operation, x: Array, positions: Array, axes: tuple[int, ...]) -> Array:
+    """The position of an extreme element over the axes: of equal ones, NaN among them, the first or last."""
     greatest = operation in (Operation.FIRST_GREATEST, Operation.LAST_GREATEST)
-    if last:
-        rows = rows[..., ::-1]
-    index = rows.argmax(axis=-1) if greatest else rows.argmin(axis=-1)
-    return np.expand_dims(rows.shape[-1] - 1 - index if last else index, axes)
+    last = operation in (Operation.LAST_LEAST, Operation.LAST_GREATEST)
+    extreme = (np.max if greatest else np.min)(x, axis=axes, keepdims=True)
+    is_extreme = (x == extreme) | (np.isnan(x) & np.isnan(extreme))
+    limits = np.iinfo(positions.dtype)
+    candidates = np.where(is_extreme, positions, limits.min if last else limits.max)
+    return np.asarray((np.max if last else np.min)(candidates, axis=axes, keepdims=True))
 
 
 def _running(operation: Operation, x: Array, axis: int, exclusive: int, reverse: int) -> Array:
@@ -177,6 +177,8 @@ def _gaussian_error_linear_unit(x: Array) -> Array:
     probability = np.asarray(np.frompyfunc(math.erfc, 1, 1)(-x / math.sqrt(2)), np.float64) / 2
     return np.where(np.isneginf(x), -0.0, x * probability)
 
+
+_WHOLE = frozenset({Operation.RESHAPE, Operation.JOIN}) | SCANS
 
 _REDUCTIONS: dict[Operation, Callable[..., Any]] = {
     Operation.SUM: np.sum,

@@ -125,14 +125,14 @@ DEVICE void load_columns(Given (&given)[LANES], const Parameters& p, const Tile&
 
 // The first shift of a column's group, from its first unit (if FOLDED, element): the same for all threads of all blocks.
 template <typename J, int V>
-DEVICE Quick shift_of(J j, int lane, const Held<V>& origin, const Given& given) {
-    return shift_from<COLUMNS ? 1 : V>([&](int i) { return reduced<V>(j, origin, given, COLUMNS ? lane : i); });
+DEVICE Quick shift_of(J j, int lane, const Parameters& p, const Held<V>& origin, const Given& given) {
+    return shift_from<COLUMNS ? 1 : V>([&](int i) { return reduced<V>(j, p, origin, given, COLUMNS ? lane : i); });
 }
 
 // Leaves the shifts of all groups to all threads, where a column does not begin with its group's first element.
-DEVICE void share_shifts(Shared& shared, const Tile& tile, const Origin& origin) {
+DEVICE void share_shifts(Shared& shared, const Parameters& p, const Tile& tile, const Origin& origin) {
     if (tile.finishes) {
-        each<REDUCED>([&](auto j) { shared.shift[j][finished_group()] = shift_of(j, 0, origin, tile.given); });
+        each<REDUCED>([&](auto j) { shared.shift[j][finished_group()] = shift_of(j, 0, p, origin, tile.given); });
     }
     __syncthreads();
 }
@@ -213,8 +213,9 @@ DEVICE void share_flat(Shared& shared, const Tile& tile, const T (&sums)[REDUCED
 // this is the attempt in FLOAT64.
 template <typename T, typename Visit>
 DEVICE void share_visited(
-    Shared& shared, const Tile& tile, const Given (&given)[LANES], const Origin& origin, int attempt, Visit visit) {
-    if (FOLDED && attempt == FIRST_ATTEMPT) share_shifts(shared, tile, origin);
+    Shared& shared, const Parameters& p, const Tile& tile, const Given (&given)[LANES], const Origin& origin, int attempt,
+    Visit visit) {
+    if (FOLDED && attempt == FIRST_ATTEMPT) share_shifts(shared, p, tile, origin);
     typedef typename Total<T>::Type S;
     S sums[REDUCED][2 * LANES] = {};  // the sums of all columns, then those of the squares
     T shift[REDUCED][LANES];
@@ -222,7 +223,7 @@ DEVICE void share_visited(
         each<LANES>([&](auto lane) {
             double& common = shared.shift[j][group_of(tile, lane)];
             if (!FOLDED && attempt == FIRST_ATTEMPT) {
-                shift[j][lane] = T(shift_of(j, lane, origin, given[lane]));
+                shift[j][lane] = T(shift_of(j, lane, p, origin, given[lane]));
                 if (tile.ty == 0) common = shift[j][lane];
             } else {
                 shift[j][lane] = T(common);
@@ -237,7 +238,7 @@ DEVICE void share_visited(
                 T sum = sums[j][lane], squares = sums[j][LANES + lane];
                 if constexpr (LONG) sum = squares = 0;
                 add_units<units, from, to>(sum, squares, inside, shift[j][lane], [&](int k, int at) {
-                    return reduced<VECTOR>(j, held[k], given[COLUMNS ? at : 0], at);
+                    return reduced<VECTOR>(j, p, held[k], given[COLUMNS ? at : 0], at);
                 });
                 sums[j][lane] = LONG ? sums[j][lane] + sum : S(sum);
                 sums[j][LANES + lane] = LONG ? sums[j][LANES + lane] + squares : S(squares);
@@ -257,9 +258,10 @@ DEVICE void share_visited(
 // The same in the type of the attempt: about the first shift, later about what the last attempt left.
 template <typename Visit>
 DEVICE void share_units(
-    Shared& shared, const Tile& tile, const Given (&given)[LANES], const Origin& origin, int attempt, Visit visit) {
-    if (attempt < EXACT) share_visited<Quick>(shared, tile, given, origin, attempt, visit);
-    else share_visited<double>(shared, tile, given, origin, attempt, visit);
+    Shared& shared, const Parameters& p, const Tile& tile, const Given (&given)[LANES], const Origin& origin, int attempt,
+    Visit visit) {
+    if (attempt < EXACT) share_visited<Quick>(shared, p, tile, given, origin, attempt, visit);
+    else share_visited<double>(shared, p, tile, given, origin, attempt, visit);
 }
 
 constexpr int lanes_for(int count) { return count <= 1 ? 1 : 2 * lanes_for((count + 1) / 2); }
@@ -311,7 +313,7 @@ DEVICE bool finish_tile(
         return true;
     }
     Kept kept;
-    finish(kept, tile.given, found);
+    finish(kept, p, tile.given, found);
     shared.kept[finished_group()] = kept;
     tile.finished = true;
     if (stores && threadIdx.x % SPAN == 0) store_groups(p, tile.group, kept);
@@ -358,7 +360,7 @@ DEVICE void store_units(
             Outputs<VECTOR> result;
 #pragma unroll
             for (int lane = 0; lane < VECTOR; lane++) {
-                evaluate<VECTOR>(result, held[k], late[k - from], kept[COLUMNS ? lane : 0], lane);
+                evaluate<VECTOR>(result, p, held[k], late[k - from], kept[COLUMNS ? lane : 0], lane);
             }
             store_outputs<VECTOR>(p, at[k - from], result);
         }

@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         load_columns(given, p, tile);
         if (tile.finishes) load_given(tile.given, p, tile.group);
         for (int attempt = FIRST_ATTEMPT;; attempt++) {
-            share_units(shared, tile, given, origin, attempt, [&](auto add, auto exact) {
+            share_units(shared, p, tile, given, origin, attempt, [&](auto add, auto exact) {
                 auto add_chunk = [&](int k) {
                     take_units(held, room, tile, first, end, k);
                     add(held, [&](int i) { return k + i < KEEP && is_inside(tile, first, end, k + i); });

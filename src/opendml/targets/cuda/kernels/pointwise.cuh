@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
                 Late<1> one;
                 Outputs<1> result;
                 load_late<1>(one, p, here);
-                evaluate<1>(result, nothing, one, Kept(), 0);
+                evaluate<1>(result, p, nothing, one, Kept(), 0);
                 store_outputs<1>(p, here, result);
             }
         }
@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
         Held<VECTOR> nothing;
         Outputs<VECTOR> result;
 #pragma unroll
-        for (int lane = 0; lane < VECTOR; lane++) evaluate<VECTOR>(result, nothing, late[k], Kept(), lane);
+        for (int lane = 0; lane < VECTOR; lane++) evaluate<VECTOR>(result, p, nothing, late[k], Kept(), lane);
         store_outputs<VECTOR>(p, at[k], result);
     }
 }

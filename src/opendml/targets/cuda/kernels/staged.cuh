@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
             auto value = [&](int unit) {
                 Held<1> held;
                 take_held<1>(held, group + unit * ELEMENT);
-                return reduced<1>(j, held, given, 0);
+                return reduced<1>(j, p, held, given, 0);
             };
             constexpr int few = UNITS >= 8 ? 8 : UNITS >= 4 ? 4 : 1;
             const Quick shift = there ? shift_from<few>(value) : Quick(0);
@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
         });
         __syncwarp();
         Kept kept;
-        finish(kept, given, found);
+        finish(kept, p, given, found);
         if (!there) continue;
         if (lane == 0) store_groups(p, at, kept);
 #pragma unroll
@@ -50,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
             Outputs<1> result;
             take_held<1>(held, group + unit * ELEMENT);
             load_late<1>(late, p, in_group<1>(p, at, unit));
-            evaluate<1>(result, held, late, kept, 0);
+            evaluate<1>(result, p, held, late, kept, 0);
             put_outputs<1>(group + unit * ELEMENT, result);
         }
     }

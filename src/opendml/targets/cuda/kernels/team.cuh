@@ -16,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         load_origin(origin, p, tile);
         load_columns(given, p, tile);
         for (int attempt = FIRST_ATTEMPT;; attempt++) {
-            share_units(shared, tile, given, origin, attempt, [&](auto add, auto) {
+            share_units(shared, p, tile, given, origin, attempt, [&](auto add, auto) {
                 for (Index at = begin; at < end; at += STRIDE) {
                     Held<VECTOR> held[KEEP];
                     load_units(held, p, tile, at, end);

@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     load_columns(given, p, tile);
     if (tile.finishes) load_given(tile.given, p, tile.group);
     for (int attempt = FIRST_ATTEMPT;; attempt++) {
-        share_units(shared, tile, given, origin, attempt, [&](auto add, auto) {
+        share_units(shared, p, tile, given, origin, attempt, [&](auto add, auto) {
             add(held, [&](int k) { return is_inside(tile, 0, units, k); });
         });
         if (!end_attempt(shared, p, tile, exchange, attempt)) break;

@@ -26,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
         Late<1> late;
         Outputs<1> result;
         load_late<1>(late, p, here);
-        evaluate<1>(result, square[fast][slow + k], late, Kept(), 0);
+        evaluate<1>(result, p, square[fast][slow + k], late, Kept(), 0);
         store_outputs<1>(p, here, result);
     }
 }

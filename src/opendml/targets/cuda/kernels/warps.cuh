@@ -16,13 +16,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
     load_given(given, p, at);
     Statistics found[REDUCED];
     each<REDUCED>([&](auto j) {
-        auto value = [&](int k, int lane) { return reduced<VECTOR>(j, held[k], given, lane); };
+        auto value = [&](int k, int lane) { return reduced<VECTOR>(j, p, held[k], given, lane); };
         const Quick first = inside(0) ? shift_from<VECTOR>([&](int lane) { return value(0, lane); }) : Quick(0);
         const Quick shift = __shfl_sync(~0u, first, 0, SPAN);
         found[j] = warp_statistics<KEEP, VECTOR, SPAN>(inside, shift, p.share, value);
     });
     Kept kept;
-    finish(kept, given, found);
+    finish(kept, p, given, found);
     if (there && lane_of_group == 0) store_groups(p, at, kept);
 #pragma unroll
     for (int k = 0; k < KEEP; k++) {
@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
         Outputs<VECTOR> result;
         load_late<VECTOR>(late, p, here);
 #pragma unroll
-        for (int lane = 0; lane < VECTOR; lane++) evaluate<VECTOR>(result, held[k], late, kept, lane);
+        for (int lane = 0; lane < VECTOR; lane++) evaluate<VECTOR>(result, p, held[k], late, kept, lane);
         store_outputs<VECTOR>(p, here, result);
     }
 }

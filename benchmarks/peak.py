@@ -1,0 +1,71 @@
+"""The floor of products: multiply-adds of vectors that never leave their registers, on all threads."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from time import perf_counter
+
+from llvmlite import ir
+
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.code import I64
+from opendml.targets.cpu.engine import compile_object, load_object
+from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.values import llvm_type, number, overloaded
+
+_SUMS = 12
+"""Independent sums: more than two multiply-adds for each cycle until the first has its result."""
+_STEPS = 400_000
+_F32 = ScalarType.FLOAT32
+
+
+class Peak:
+    """Runs _STEPS multiply-adds of each sum on every thread."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._lanes = machine().vector_bytes // _F32.bytes
+        addresses = load_object(compile_object(self._assembly()), ("peak",))
+        self._run = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(addresses["peak"])
+        self._rooms = [ctypes.create_string_buffer(_SUMS * 64 + 64) for _ in range(threads)]
+
+    def flops(self) -> float:
+        """Floating-point operations in a second, a multiply-add being two."""
+        workers = [
+            threading.Thread(target=self._run, args=(_STEPS, ctypes.addressof(room))) for room in self._rooms
+        ]
+        begun = perf_counter()
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return 2 * _SUMS * self._lanes * _STEPS * self._threads / (perf_counter() - begun)
+
+    def _assembly(self) -> str:
+        module = ir.Module()
+        module.triple = machine().triple
+        signature = ir.FunctionType(ir.VoidType(), [I64, ir.PointerType()])
+        function = ir.Function(module, signature, "peak")
+        entry, loop, done = (function.append_basic_block(name) for name in ("entry", "loop", "done"))
+        vector = llvm_type(_F32, self._lanes)
+        builder = ir.IRBuilder(entry)
+        a = builder.load(function.args[1], typ=vector, align=4)
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        step = builder.phi(I64)
+        sums = [builder.phi(vector) for _ in range(_SUMS)]
+        following = [overloaded(builder, "fma", _F32, self._lanes, [a, a, each]) for each in sums]
+        step.add_incoming(I64(0), entry)
+        after = builder.add(step, I64(1))
+        step.add_incoming(after, loop)
+        for index, each in enumerate(sums):
+            each.add_incoming(number(_F32, self._lanes, float(index)), entry)
+            each.add_incoming(following[index], loop)
+        builder.cbranch(builder.icmp_signed("<", after, function.args[0]), loop, done)
+        builder.position_at_end(done)
+        for index, each in enumerate(following):
+            place = builder.gep(function.args[1], [I64(64 * index)], source_etype=ir.IntType(8))
+            builder.store(each, place, align=4)
+        builder.ret_void()
+        return str(module)

@@ -1,0 +1,97 @@
+"""Numbers that a kernel is given at run time: the same code serves attributes of any value.
+
+Left in the code are integers, numbers that are part of the formula rather than a quantity in it (0, 1, -1,
+infinities and NaN), those that the expansion of a function looks at, and what is too much.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable, Sequence
+
+from opendml.program.node import FUNCTIONS, Node, Operation, ordered, with_operands
+from opendml.program.scalar_type import ScalarType, number_in
+from opendml.program.vector_math import KNOWN_ERRORS, is_power_of_two
+
+_FORMATS = {ScalarType.FLOAT16: "<e6x", ScalarType.FLOAT32: "<f4x", ScalarType.FLOAT64: "<d"}
+
+
+MOST_NUMBERS = 128
+"""Parameters of a kernel, at most: its launches have room for so many, and its code may keep all at hand."""
+
+Shared = dict[tuple[object, ...], Node]
+"""Nodes by what they are made of."""
+
+
+def with_parameters(values: Sequence[Node], shared: Shared) -> tuple[tuple[Node, ...], tuple[int, ...]]:
+    """The values with PARAMETERs for free numbers, and the bits of these as 64-bit words.
+
+    Every use of a number is a parameter of its own, so that the values do not tell which numbers are equal.
+    Equal nodes of all calls with the same `shared` are one: what is found out about the values of one kernel
+    is known of all that differ in numbers alone.
+    """
+    nodes = list(ordered(values))
+    kept = _looked_at(nodes)
+    words: list[int] = []
+    changed: dict[int, Node] = {}
+
+    def given(node: Node) -> Node:
+        if len(words) == MOST_NUMBERS or id(node) in kept or not _is_free(node):
+            return changed[id(node)]
+        words.append(word_of(node))
+        return one(Node(Operation.PARAMETER, node.type, attribute=len(words) - 1))
+
+    def one(node: Node) -> Node:
+        attribute = node.attribute if node.attribute is None else repr(node.attribute)
+        key = (node.operation, node.type, node.sizes, attribute, *map(id, node.operands))
+        return shared.setdefault(key, node)
+
+    for node in nodes:
+        operands = tuple(map(given, node.operands))
+        changed[id(node)] = one(with_operands(node, operands) if operands else node)
+    return tuple(map(given, values)), tuple(words)
+
+
+def word_of(node: Node) -> int:
+    """The bits of a CONSTANT as one of its type, in a signed 64-bit word."""
+    content = struct.pack(_FORMATS[node.type], number_in(_value(node), node.type))
+    return int.from_bytes(content, "little", signed=True)
+
+
+def _is_free(node: Node) -> bool:
+    if node.operation is not Operation.CONSTANT or not node.type.is_float:
+        return False
+    value = number_in(_value(node), node.type)
+    return math.isfinite(value) and value not in (0.0, 1.0, -1.0)
+
+
+def _looked_at(nodes: Iterable[Node]) -> set[int]:
+    """The identities of the constants that expansions look at: powers of two in the products and quotients
+    that functions take, which have no rounding error, and whole exponents."""
+    found: set[int] = set()
+    for node in nodes:
+        if node.operation in FUNCTIONS:
+            for operand in map(_magnitude, node.operands):
+                if operand.operation in KNOWN_ERRORS:
+                    found |= {id(each) for each in operand.operands if is_power_of_two(each)}
+        if node.operation is Operation.POWER and _is_whole(node.operands[1]):
+            found.add(id(node.operands[1]))
+    return found
+
+
+def _magnitude(node: Node) -> Node:
+    """The node below changes of sign."""
+    while node.operation in (Operation.NEGATE, Operation.ABSOLUTE):
+        (node,) = node.operands
+    return node
+
+
+def _is_whole(node: Node) -> bool:
+    return node.operation is Operation.CONSTANT and float(_value(node)).is_integer()
+
+
+def _value(node: Node) -> int | float:
+    if not isinstance(node.attribute, (int, float)):
+        raise TypeError(f"{node} has no value")
+    return node.attribute

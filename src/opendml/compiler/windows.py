@@ -1,0 +1,136 @@
+"""Reductions of small windows as element-wise operations: pooling, and convolutions of each channel alone.
+
+The elements of windows lie in memory several times over, as it were: what is reduced is the same tensor, seen
+from each place in the window. So few elements are put together one by one, in a kernel without axes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+
+from opendml.compiler.homes import domain_of
+from opendml.compiler.views import Seen, above_memory
+from opendml.program.functions import maximum, minimum, multiply_add, select
+from opendml.program.node import (
+    COLLECTIVE,
+    SEARCHES,
+    Node,
+    Operation,
+    View,
+    apply,
+    convert,
+    rebuild,
+)
+
+MOST_ELEMENTS = 32
+"""Of a window that is put together one by one: each is a load of its own."""
+
+
+def unrolled(roots: Sequence[Node]) -> tuple[Node, ...]:
+    """The program without reductions of small windows."""
+    return rebuild(roots, _unrolled)
+
+
+def _unrolled(node: Node) -> Node:
+    if node.operation not in _TOGETHER or not isinstance(node.attribute, tuple):
+        return node
+    domain = domain_of(node)
+    if math.prod(domain[axis] for axis in node.attribute) > MOST_ELEMENTS:
+        return node
+    parts = [part for operand in node.operands for part in above_memory(operand)]
+    if any(part.operation in COLLECTIVE for part in parts):
+        return node
+    if not any(_is_window(part, node.attribute) for part in parts):
+        return node
+    if node.operation is Operation.CONTRACTION and _is_product_of_matrices(node):
+        return node
+    return _TOGETHER[node.operation](node, list(_elements(node, domain)))
+
+
+def _is_window(node: Node, axes: Sequence[int]) -> bool:
+    """Whether a view moves along one dimension both with an axis and with what is kept."""
+    if not isinstance(node.attribute, View):
+        return False
+    return any(
+        any(step for axis, step in enumerate(row) if axis in axes)
+        and any(step for axis, step in enumerate(row) if axis not in axes)
+        for row in node.attribute.steps
+    )
+
+
+def _is_product_of_matrices(node: Node) -> bool:
+    """Whether both operands of a contraction are used for several results each."""
+    a, b = (operand.sizes for operand in node.operands)
+    kept = [axis for axis, size in enumerate(node.sizes) if size > 1]
+    return any(a[axis] == 1 for axis in kept) and any(b[axis] == 1 for axis in kept)
+
+
+def _elements(node: Node, domain: Sequence[int]) -> Iterator[list[Node]]:
+    """What a reduction takes in of each element of a window, in row-major order, with the sizes of its
+    result."""
+    axes = node.attribute
+    assert isinstance(axes, tuple)
+    rank = range(len(domain))
+    steps = tuple(tuple(int(row == column and row not in axes) for column in rank) for row in rank)
+    for place in itertools.product(*(range(domain[axis]) for axis in axes)):
+        offsets = tuple(place[axes.index(axis)] if axis in axes else 0 for axis in rank)
+        seen = Seen(node.sizes, View(offsets, steps))
+        yield [seen.of(operand) for operand in node.operands]
+
+
+def _folded(combine: Callable[[Node, Node], Node]) -> Callable[[Node, list[list[Node]]], Node]:
+    def together(node: Node, elements: list[list[Node]]) -> Node:
+        return reduce(combine, (convert(element, node.type) for (element,) in elements))
+
+    return together
+
+
+def _contracted(node: Node, elements: list[list[Node]]) -> Node:
+    (a, b), *rest = elements
+    total = a * b
+    for a, b in rest:
+        total = multiply_add(a, b, total) if node.type.is_float else total + a * b
+    return total
+
+
+def _found(node: Node, elements: list[list[Node]]) -> Node:
+    """The index of the extreme element; of equal ones, NaN among them, the first or last index."""
+    greatest = node.operation in (Operation.FIRST_GREATEST, Operation.LAST_GREATEST)
+    last = node.operation in (Operation.LAST_LEAST, Operation.LAST_GREATEST)
+    (best, at), *rest = elements
+    for value, index in rest:
+        better = best < value if greatest else value < best
+        equal = apply(Operation.EQUAL, value, best)
+        if value.type.is_float:
+            numbers = [apply(Operation.EQUAL, each, each) for each in (value, best)]
+            better = _either(better, _both(_not(numbers[0]), numbers[1]))
+            equal = _either(equal, _not(_either(*numbers)))
+        further = at < index if last else index < at
+        chosen = _either(better, _both(equal, further))
+        best, at = select(chosen, value, best), select(chosen, index, at)
+    return at
+
+
+def _not(a: Node) -> Node:
+    return apply(Operation.NOT, a)
+
+
+def _both(a: Node, b: Node) -> Node:
+    return apply(Operation.AND, a, b)
+
+
+def _either(a: Node, b: Node) -> Node:
+    return apply(Operation.OR, a, b)
+
+
+_TOGETHER: dict[Operation, Callable[[Node, list[list[Node]]], Node]] = {
+    Operation.SUM: _folded(lambda a, b: a + b),
+    Operation.PRODUCT: _folded(lambda a, b: a * b),
+    Operation.LEAST: _folded(minimum),
+    Operation.GREATEST: _folded(maximum),
+    Operation.CONTRACTION: _contracted,
+    **dict.fromkeys(SEARCHES, _found),
+}

@@ -1,0 +1,166 @@
+"""Convolutions, forward and backward, as contractions of filters with the windows that they see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opendml.operators.registry import defines, fused
+from opendml.program.node import Node, contraction
+from opendml.program.view import padded, permuted, reshaped, sliced, view, windows
+from opendml.spec.enums import ConvolutionDirection, ConvolutionMode
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.tensor_desc import TensorDesc
+
+
+@defines("CONVOLUTION", output=True)
+def convolution(
+    x: Node,
+    filter: Node,
+    bias: Node | None,
+    *,
+    mode: ConvolutionMode,
+    direction: ConvolutionDirection,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    output_padding: Sequence[int],
+    group_count: int,
+    fused_activation: OperatorDesc | None,
+    output: TensorDesc,
+) -> Node:
+    """fused(bias + sum of filter * x over the window and the channels of the group)
+
+    Products are added in float32. Forward, the output at o sees the inputs at o * stride + k * dilation -
+    start_padding; output padding is zeros beyond the sums, to which the bias is added too.
+
+    Backward it is the transposed operation, PyTorch's conv_transpose and ONNX's ConvTranspose: the input at i
+    adds to the outputs at i * stride + k * dilation - start_padding, those of the output padding among them;
+    the output's sizes alone say where it ends. Filters are filled up with zeros to multiples of the stride,
+    so that an input that is not finite also makes NaN of the outputs beside those that it adds to.
+
+    CONVOLUTION takes the filter's elements from the last to the first along each spatial dimension.
+    """
+    spatial = len(strides)
+    if mode is ConvolutionMode.CONVOLUTION:
+        filter = _reversed(filter, spatial)
+    grouped = reshaped(x, (x.sizes[0], group_count, x.sizes[1] // group_count, *x.sizes[2:]))
+    if direction is ConvolutionDirection.FORWARD:
+        counts = [size - margin for size, margin in zip(output.sizes[2:], output_padding, strict=True)]
+        taps = _forward_taps(filter, group_count, spatial)
+        sums = _sums(grouped, taps, counts, strides, dilations, start_padding)
+        after = [*(0,) * (3 + spatial), *output_padding, *(0,) * (1 + spatial)]
+        return _finished(_padded_after(sums, after), bias, fused_activation, spatial)
+    dilated = _dilated(_backward_filter(filter, group_count), dilations)
+    taps = _taps_by_phase(dilated, strides)
+    # The outputs at stride * q + phase - start_padding, for each phase of the stride, from the first q.
+    firsts = [margin // stride for margin, stride in zip(start_padding, strides, strict=True)]
+    lasts = [
+        (margin + size - 1) // stride
+        for margin, size, stride in zip(start_padding, output.sizes[2:], strides, strict=True)
+    ]
+    counts = [last - first + 1 for first, last in zip(firsts, lasts, strict=True)]
+    reach = [size - 1 - first for size, first in zip(taps.sizes[3 + spatial :], firsts, strict=True)]
+    ones = (1,) * spatial
+    whole = _finished(_sums(grouped, taps, counts, ones, ones, reach), bias, fused_activation, spatial)
+    start = [margin - q * stride for margin, q, stride in zip(start_padding, firsts, strides, strict=True)]
+    return sliced(whole, (0, 0, *start), output.sizes)
+
+
+def _sums(
+    x: Node,
+    taps: Node,
+    counts: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    before: Sequence[int],
+) -> Node:
+    """The sums (N, G, O, phases, counts, 1, ones) over windows of x (N, G, C, ...) with taps (G, O, phases,
+    C, extents)."""
+    spatial = len(counts)
+    batch, groups, channels = x.sizes[:3]
+    phases, extents = taps.sizes[2 : 2 + spatial], taps.sizes[3 + spatial :]
+    ones = (1,) * spatial
+    seen = windows(x, counts, extents, strides, dilations, before)
+    positions, window = range(3, 3 + spatial), range(3 + spatial, 3 + 2 * spatial)
+    seen = permuted(seen, (0, 1, *positions, 2, *window))
+    # The positions lie innermost, where a target has its vectors: beside each other, whatever the stride.
+    seen = reshaped(seen, (batch, groups, 1, *ones, *counts, channels, *extents))
+    taps = reshaped(taps, (1, *taps.sizes[:2], *phases, *ones, channels, *extents))
+    rank = len(taps.sizes)
+    return contraction(taps, seen, range(rank - 1 - spatial, rank))
+
+
+def _finished(sums: Node, bias: Node | None, activation: OperatorDesc | None, spatial: int) -> Node:
+    """Sums with the bias, activated: (N, channels, ...), where each count has its phases one by one."""
+    batch, groups, channels = sums.sizes[:3]
+    if bias is not None:
+        sums = sums + reshaped(bias, (1, groups, channels, *(1,) * (len(sums.sizes) - 3)))
+    phases, counts = sums.sizes[3 : 3 + spatial], sums.sizes[3 + spatial : 3 + 2 * spatial]
+    result = reshaped(fused(activation, sums), (batch, groups * channels, *phases, *counts))
+    if any(phase > 1 for phase in phases):
+        order = _pairs(range(2 + spatial, 2 + 2 * spatial), range(2, 2 + spatial))
+        result = permuted(result, (0, 1, *order))
+    image = [count * phase for count, phase in zip(counts, phases, strict=True)]
+    return reshaped(result, (batch, groups * channels, *image))
+
+
+def _forward_taps(filter: Node, groups: int, spatial: int) -> Node:
+    """A filter (G * O, C, ...) as taps with one phase."""
+    outputs, *rest = filter.sizes
+    return reshaped(filter, (groups, outputs // groups, *(1,) * spatial, *rest))
+
+
+def _backward_filter(filter: Node, groups: int) -> Node:
+    """A filter (G * C, O, ...) as (G, O, C, ...)."""
+    inputs, *rest = filter.sizes
+    grouped = reshaped(filter, (groups, inputs // groups, *rest))
+    return permuted(grouped, (0, 2, 1, *range(3, len(grouped.sizes))))
+
+
+def _dilated(filter: Node, dilations: Sequence[int]) -> Node:
+    """A filter (G, O, C, ...) with zeros between its elements."""
+    if all(dilation == 1 for dilation in dilations):
+        return filter
+    leading, extents = filter.sizes[:3], filter.sizes[3:]
+    ones = (1,) * len(extents)
+    spread = _padded_after(
+        reshaped(filter, (*leading, *_pairs(extents, ones))),
+        [0, 0, 0, *_pairs((0,) * len(extents), [dilation - 1 for dilation in dilations])],
+    )
+    sizes = [extent * dilation for extent, dilation in zip(extents, dilations, strict=True)]
+    spans = [size - dilation + 1 for size, dilation in zip(sizes, dilations, strict=True)]
+    return sliced(reshaped(spread, (*leading, *sizes)), (0,) * len(filter.sizes), (*leading, *spans))
+
+
+def _taps_by_phase(filter: Node, strides: Sequence[int]) -> Node:
+    """Taps of a filter (G, O, C, ...): of each phase every stride-th element from there on, from the last to
+    the first; zero beyond the filter."""
+    spatial = len(strides)
+    groups, outputs, channels, *extents = filter.sizes
+    counts = [-(-extent // stride) for extent, stride in zip(extents, strides, strict=True)]
+    sizes = (groups, outputs, *strides, channels, *counts)
+
+    def moving(*columns: tuple[int, int]) -> list[int]:
+        return [dict(columns).get(column, 0) for column in range(len(sizes))]
+
+    steps = [moving((0, 1)), moving((1, 1)), moving((2 + spatial, 1))]
+    steps += [moving((2 + axis, 1), (3 + spatial + axis, -stride)) for axis, stride in enumerate(strides)]
+    last = [stride * (count - 1) for stride, count in zip(strides, counts, strict=True)]
+    return view(filter, sizes, (0, 0, 0, *last), steps, fill=0)
+
+
+def _reversed(filter: Node, spatial: int) -> Node:
+    """A filter from its last element to its first along the spatial dimensions."""
+    extents = filter.sizes[2:]
+    first = (0, 0, *(extent - 1 for extent in extents))
+    return sliced(filter, first, filter.sizes, (1, 1, *(-1,) * spatial))
+
+
+def _padded_after(x: Node, after: Sequence[int]) -> Node:
+    return padded(x, (0,) * len(after), after) if any(after) else x
+
+
+def _pairs(first: Sequence[int], second: Sequence[int]) -> list[int]:
+    """The elements of both by turns."""
+    return [element for pair in zip(first, second, strict=True) for element in pair]

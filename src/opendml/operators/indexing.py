@@ -1,0 +1,99 @@
+"""Elements chosen by indices. Negative ones count from the end; those out of range are moved to the nearest
+end, so that nothing outside of a tensor is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opendml.operators.registry import defines
+from opendml.program.functions import maximum, minimum, select
+from opendml.program.node import Node
+from opendml.program.view import gathered, reshaped, sliced
+from opendml.spec.tensor_desc import TensorDesc
+
+
+@defines("GATHER", stored=True, output=True)
+def gather(x: Node, indices: Node, *, axis: int, index_dimensions: int, output: TensorDesc) -> Node:
+    """x at the indices along the axis, whose dimensions take its place
+
+    A negative index counts from the end. One out of range is moved to the nearest end, as in WebNN.
+    """
+    chosen = indices.sizes[len(indices.sizes) - index_dimensions :]
+    # A result without dimensions would be a number; it gets one of size 1.
+    leading = (1, *x.sizes[:axis])
+    sizes = (*leading, *chosen, *x.sizes[axis + 1 :])
+    trailing = len(x.sizes) - axis - 1
+    places = reshaped(_within(indices, x.sizes[axis]), (*(1,) * len(leading), *chosen, *(1,) * trailing))
+    own = {d: d + 1 for d in range(axis)}
+    own |= {d: d + len(chosen) for d in range(axis + 1, len(x.sizes))}
+    return reshaped(gathered(x, sizes, {axis: places}, steps=_steps(x, own, len(sizes))), output.sizes)
+
+
+@defines("GATHER_ELEMENTS", stored=True)
+def gather_elements(x: Node, indices: Node, *, axis: int) -> Node:
+    """x at the element's own place, but along the axis at the index
+
+    Indices as in GATHER.
+    """
+    rank = len(x.sizes)
+    steps = _steps(x, {d: d for d in range(rank) if d != axis}, rank)
+    return gathered(x, indices.sizes, {axis: _within(indices, x.sizes[axis])}, steps=steps)
+
+
+@defines("GATHER_ND", stored=True, output=True)
+def gather_nd(
+    x: Node, indices: Node, *, input_dimension_count: int, indices_dimension_count: int, output: TensorDesc
+) -> Node:
+    """GATHER_ND1 without batches"""
+    return gather_nd1(
+        x,
+        indices,
+        input_dimension_count=input_dimension_count,
+        indices_dimension_count=indices_dimension_count,
+        batch_dimension_count=0,
+        output=output,
+    )
+
+
+@defines("GATHER_ND1", stored=True, output=True)
+def gather_nd1(
+    x: Node,
+    indices: Node,
+    *,
+    input_dimension_count: int,
+    indices_dimension_count: int,
+    batch_dimension_count: int,
+    output: TensorDesc,
+) -> Node:
+    """x of the same batch, at the index tuple that lies along the last dimension of the indices
+
+    Indices as in GATHER.
+    """
+    rank = len(x.sizes)
+    x = reshaped(x, x.sizes[rank - input_dimension_count :])
+    indices = reshaped(indices, indices.sizes[rank - indices_dimension_count :])
+    batch, length, outer = batch_dimension_count, indices.sizes[-1], len(indices.sizes) - 1
+    rest = x.sizes[batch + length :]
+    sizes = (1, *indices.sizes[:-1], *rest)
+    places = {}
+    for number in range(length):
+        column = sliced(indices, (*(0,) * outer, number), (*indices.sizes[:-1], 1))
+        column = reshaped(column, (1, *indices.sizes[:-1], *(1,) * len(rest)))
+        places[batch + number] = _within(column, x.sizes[batch + number])
+    own = {d: d + 1 for d in range(batch)}
+    own |= {d: d + 1 + outer - batch - length for d in range(batch + length, len(x.sizes))}
+    return reshaped(gathered(x, sizes, places, steps=_steps(x, own, len(sizes))), output.sizes)
+
+
+def _within(indices: Node, size: int) -> Node:
+    """Indices into `size` elements: negative ones count from the end, those out of range are an end."""
+    if not indices.type.is_signed:
+        return minimum(indices, size - 1)
+    return maximum(minimum(select(indices < 0, indices + size, indices), size - 1), 0)
+
+
+def _steps(x: Node, own: dict[int, int], rank: int) -> Sequence[Sequence[int]]:
+    """The steps of a view in which dimension d of x moves along own[d], and others along none."""
+    return [
+        [int(own.get(dimension) == column) for column in range(rank)] for dimension in range(len(x.sizes))
+    ]

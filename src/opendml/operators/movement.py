@@ -1,0 +1,231 @@
+"""Elements that move without change: slices, joins, padding, tiles, blocks of depth and space."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from opendml.operators.registry import defines
+from opendml.program.functions import select
+from opendml.program.node import Node, Number, Operation, apply, constant, index
+from opendml.program.scalar_type import ScalarType, number_in
+from opendml.program.view import joined, padded, permuted, repeated, reshaped, sliced
+from opendml.spec.enums import DepthSpaceOrder, PaddingMode, TensorDataType
+from opendml.spec.tensor_desc import TensorDesc
+
+
+@defines("SLICE", stored=True)
+def slice(x: Node, *, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int]) -> Node:
+    """x at Offsets + i * Strides"""
+    return sliced(x, offsets, sizes, strides)
+
+
+@defines("SLICE1", stored=True, output=True)
+def slice1(
+    x: Node,
+    *,
+    input_window_offsets: Sequence[int],
+    input_window_sizes: Sequence[int],
+    input_window_strides: Sequence[int],
+    output: TensorDesc,
+) -> Node:
+    """x at the window's start + i * InputWindowStrides
+
+    The start is the window's first element along a dimension with a positive stride, its last one along one
+    with a negative stride, whatever part of the window the output takes.
+    """
+    start = [
+        offset + (size - 1 if stride < 0 else 0)
+        for offset, size, stride in zip(
+            input_window_offsets, input_window_sizes, input_window_strides, strict=True
+        )
+    ]
+    return sliced(x, start, output.sizes, input_window_strides)
+
+
+@defines("SPLIT", stored=True, output=True)
+def split(x: Node, *, axis: int, output: Sequence[TensorDesc]) -> tuple[Node, ...]:
+    """the parts of x, one after the other along the axis"""
+    parts = []
+    first = [0] * len(x.sizes)
+    for tensor in output:
+        parts.append(sliced(x, first, tensor.sizes))
+        first[axis] += tensor.sizes[axis]
+    return tuple(parts)
+
+
+@defines("JOIN", stored=True)
+def join(parts: Sequence[Node], *, axis: int) -> Node:
+    """the parts, one after the other along the axis"""
+    return joined(parts, axis)
+
+
+@defines("PADDING", stored=True)
+def padding(
+    x: Node,
+    *,
+    padding_mode: PaddingMode,
+    padding_value: float,
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+) -> Node:
+    """x with elements around it: PaddingValue, or those of x that PaddingMode says
+
+    An integer tensor is padded with PaddingValue truncated, or with the nearest end of its type. Where a
+    dimension has one element, every mode but CONSTANT repeats it.
+    """
+    return _padded(x, padding_mode, number_in(padding_value, x.type), start_padding, end_padding)
+
+
+@defines("PADDING1", stored=True)
+def padding1(
+    x: Node,
+    *,
+    padding_mode: PaddingMode,
+    padding_value_data_type: TensorDataType,
+    padding_value: Number,
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+) -> Node:
+    """PADDING with a PaddingValue of the tensor's type"""
+    return _padded(x, padding_mode, number_in(padding_value, x.type), start_padding, end_padding)
+
+
+@defines("TILE", stored=True)
+def tile(x: Node, *, repeats: Sequence[int]) -> Node:
+    """x so many times, one after the other, along each dimension"""
+    return _tiled(x, repeats)
+
+
+@defines("SPACE_TO_DEPTH", stored=True)
+def space_to_depth(x: Node, *, block_size: int) -> Node:
+    """SPACE_TO_DEPTH1 in the order DEPTH_COLUMN_ROW"""
+    return space_to_depth1(x, block_size=block_size, order=DepthSpaceOrder.DEPTH_COLUMN_ROW)
+
+
+@defines("SPACE_TO_DEPTH1", stored=True)
+def space_to_depth1(x: Node, *, block_size: int, order: DepthSpaceOrder) -> Node:
+    """blocks of height and width become channels: each place in a block has those of x one after the other
+    (DEPTH_COLUMN_ROW), or each channel of x those of all places in a block (COLUMN_ROW_DEPTH)"""
+    batch, channels, height, width = x.sizes
+    rows, columns, block = height // block_size, width // block_size, block_size
+    blocks = reshaped(x, (batch, channels, rows, block, columns, block))
+    outer = (3, 5, 1) if order is DepthSpaceOrder.DEPTH_COLUMN_ROW else (1, 3, 5)
+    return reshaped(permuted(blocks, (0, *outer, 2, 4)), (batch, channels * block * block, rows, columns))
+
+
+@defines("DEPTH_TO_SPACE", stored=True)
+def depth_to_space(x: Node, *, block_size: int) -> Node:
+    """DEPTH_TO_SPACE1 in the order DEPTH_COLUMN_ROW"""
+    return depth_to_space1(x, block_size=block_size, order=DepthSpaceOrder.DEPTH_COLUMN_ROW)
+
+
+@defines("DEPTH_TO_SPACE1", stored=True)
+def depth_to_space1(x: Node, *, block_size: int, order: DepthSpaceOrder) -> Node:
+    """channels become blocks of height and width, the inverse of SPACE_TO_DEPTH1"""
+    batch, depth, height, width = x.sizes
+    block, channels = block_size, depth // (block_size * block_size)
+    if order is DepthSpaceOrder.DEPTH_COLUMN_ROW:
+        blocks = reshaped(x, (batch, block, block, channels, height, width))
+        blocks = permuted(blocks, (0, 3, 4, 1, 5, 2))
+    else:
+        blocks = reshaped(x, (batch, channels, block, block, height, width))
+        blocks = permuted(blocks, (0, 1, 4, 2, 5, 3))
+    return reshaped(blocks, (batch, channels, height * block, width * block))
+
+
+@defines("DIAGONAL_MATRIX", stored=True, output=True)
+def diagonal_matrix(*, offset: int, value: float, output: TensorDesc) -> Node:
+    """Value where x - y is Offset, x and y being the last two indices; 0 elsewhere
+
+    An integer tensor gets Value truncated, or the nearest end of its type.
+    """
+    type = ScalarType.of(output.data_type)
+    filled = apply(Operation.EQUAL, _diagonal(output.sizes), offset)
+    return select(filled, constant(number_in(value, type), type), constant(0, type))
+
+
+@defines("DIAGONAL_MATRIX1", stored=True, output=True)
+def diagonal_matrix1(
+    x: Node | None,
+    *,
+    value_data_type: TensorDataType,
+    value: Number,
+    diagonal_fill_begin: int,
+    diagonal_fill_end: int,
+    output: TensorDesc,
+) -> Node:
+    """Value on the diagonals x - y from DiagonalFillBegin to below DiagonalFillEnd, x and y being the last
+    two indices; elsewhere the input, or 0. Where the begin is above the end, Value is on all diagonals but
+    those from the end to below the begin"""
+    type = ScalarType.of(output.data_type)
+    diagonal = _diagonal(output.sizes)
+    least, most = sorted((diagonal_fill_begin, diagonal_fill_end))
+    within = apply(Operation.AND, diagonal >= least, diagonal < most)
+    fill, rest = constant(number_in(value, type), type), constant(0, type) if x is None else x
+    if diagonal_fill_begin > diagonal_fill_end:
+        fill, rest = rest, fill
+    return select(within, fill, rest)
+
+
+def _diagonal(sizes: Sequence[int]) -> Node:
+    """x - y of the last two indices."""
+    return index(ScalarType.INT64, sizes, 0, (*(0,) * (len(sizes) - 2), -1, 1))
+
+
+def _padded(x: Node, mode: PaddingMode, fill: Number, before: Sequence[int], after: Sequence[int]) -> Node:
+    if mode is PaddingMode.CONSTANT:
+        return padded(x, before, after, fill)
+    for axis, (start, end) in enumerate(zip(before, after, strict=True)):
+        if start or end:
+            x = _extended(x, axis, start, end, mode)
+    return x
+
+
+def _extended(x: Node, axis: int, before: int, after: int, mode: PaddingMode) -> Node:
+    """x with elements of its own before and after it along an axis."""
+    size = x.sizes[axis]
+    if mode is PaddingMode.EDGE or size == 1:
+        margins = _run(x, axis, 0, before, 0), x, _run(x, axis, size - 1, after, 0)
+        return joined([part for part in margins if part is not None], axis)
+    # The mirrors of a reflection leave out the edge that they touch.
+    edge = int(mode is PaddingMode.REFLECTION)
+    if max(before, after) > size - edge:
+        return _periodic(x, axis, before, after, mode)
+    if mode is PaddingMode.WRAP:
+        margins = _run(x, axis, size - before, before, 1), x, _run(x, axis, 0, after, 1)
+    else:
+        last = size - 1 - edge
+        margins = _run(x, axis, before - 1 + edge, before, -1), x, _run(x, axis, last, after, -1)
+    return joined([part for part in margins if part is not None], axis)
+
+
+def _periodic(x: Node, axis: int, before: int, after: int, mode: PaddingMode) -> Node:
+    """x extended by more than its own size: a part of its period, repeated."""
+    size = x.sizes[axis]
+    edge = int(mode is PaddingMode.REFLECTION)
+    mirror = None if mode is PaddingMode.WRAP else _run(x, axis, size - 1 - edge, size - 2 * edge, -1)
+    period = joined([x] if mirror is None else [x, mirror], axis)
+    length = period.sizes[axis]
+    first = -before % length
+    total = before + size + after
+    copies = [-(-(first + total) // length) if each == axis else 1 for each in range(len(x.sizes))]
+    sizes = [total if each == axis else own for each, own in enumerate(x.sizes)]
+    return sliced(_tiled(period, copies), [first if each == axis else 0 for each in range(len(sizes))], sizes)
+
+
+def _run(x: Node, axis: int, first: int, count: int, step: int) -> Node | None:
+    """So many elements along an axis, from the first one in steps; None of none."""
+    if count == 0:
+        return None
+    sizes = [count if each == axis else size for each, size in enumerate(x.sizes)]
+    start = [first if each == axis else 0 for each in range(len(sizes))]
+    return sliced(x, start, sizes, [step if each == axis else 1 for each in range(len(sizes))])
+
+
+def _tiled(x: Node, copies: Sequence[int]) -> Node:
+    """x so many times along each dimension."""
+    pairs = list(zip(copies, x.sizes, strict=True))
+    single = reshaped(x, [each for _, size in pairs for each in (1, size)])
+    many = repeated(single, [each for pair in pairs for each in pair])
+    return reshaped(many, [math.prod(pair) for pair in pairs])

@@ -1,0 +1,277 @@
+"""Pooling: the average, the norm or the greatest element of windows over the spatial dimensions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from opendml.operators.registry import defines
+from opendml.program.functions import (
+    equal,
+    maximum,
+    power,
+    reduce_maximum,
+    reduce_minimum,
+    reduce_sum,
+    select,
+    square_root,
+    wide,
+)
+from opendml.program.node import Node, Number, Operation, apply, convert, index
+from opendml.program.scalar_type import ScalarType
+from opendml.program.view import is_index, reshaped, windows
+from opendml.spec.tensor_desc import TensorDesc
+
+
+@defines("AVERAGE_POOLING", output=True)
+def average_pooling(
+    x: Node,
+    *,
+    strides: Sequence[int],
+    window_size: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    include_padding: bool,
+    output: TensorDesc,
+) -> Node:
+    """AVERAGE_POOLING1 without dilation"""
+    return average_pooling1(
+        x,
+        strides=strides,
+        window_size=window_size,
+        start_padding=start_padding,
+        end_padding=end_padding,
+        dilations=(1,) * len(strides),
+        include_padding=include_padding,
+        output=output,
+    )
+
+
+@defines("AVERAGE_POOLING1", output=True)
+def average_pooling1(
+    x: Node,
+    *,
+    strides: Sequence[int],
+    window_size: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    dilations: Sequence[int],
+    include_padding: bool,
+    output: TensorDesc,
+) -> Node:
+    """sum of the window / number of its elements, with IncludePadding those in the padding too
+
+    Sums are made in float64 and rounded once. What lies beyond the padding, where the output's sizes are
+    rounded up, never counts, as in PyTorch. A window without any element is 0.
+    """
+    seen = _Windows(x, output.sizes[2:], window_size, strides, dilations, start_padding)
+    margins = zip(start_padding, end_padding, strict=True) if include_padding else [(0, 0)] * len(strides)
+    counts = [seen.number_of_elements(axis, *margin) for axis, margin in enumerate(margins)]
+    return seen.pooled(reduce_sum(seen.elements(0), seen.axes) / _product(counts))
+
+
+@defines("LP_POOLING", output=True)
+def lp_pooling(
+    x: Node,
+    *,
+    strides: Sequence[int],
+    window_size: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    p: int,
+    output: TensorDesc,
+) -> Node:
+    """LP_POOLING1 without dilation"""
+    return lp_pooling1(
+        x,
+        strides=strides,
+        window_size=window_size,
+        start_padding=start_padding,
+        end_padding=end_padding,
+        dilations=(1,) * len(strides),
+        p=p,
+        output=output,
+    )
+
+
+@defines("LP_POOLING1", output=True)
+def lp_pooling1(
+    x: Node,
+    *,
+    strides: Sequence[int],
+    window_size: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    dilations: Sequence[int],
+    p: int,
+    output: TensorDesc,
+) -> Node:
+    """(sum of |x| ^ P over the window) ^ (1 / P)
+
+    As in ONNX, magnitudes count, not elements with their signs, as DirectML's formula and PyTorch have it for
+    an odd P. The sums are made in float64; from P = 3 on relative to the window's greatest magnitude, so that
+    no power is beyond the greatest float32.
+    """
+    seen = _Windows(x, output.sizes[2:], window_size, strides, dilations, start_padding)
+    magnitudes = abs(seen.elements(0))
+    if p == 1:
+        return seen.pooled(reduce_sum(magnitudes, seen.axes))
+    if p == 2:
+        return seen.pooled(square_root(reduce_sum(wide(magnitudes) * wide(magnitudes), seen.axes)))
+    greatest = reduce_maximum(magnitudes, seen.axes)
+    scale = select(apply(Operation.AND, greatest > 0.0, greatest < math.inf), greatest, 1.0)
+    total = reduce_sum(power(magnitudes / scale, float(p)), seen.axes)
+    return seen.pooled(power(convert(total, x.type), 1.0 / p) * scale)
+
+
+@defines("MAX_POOLING", output=True)
+def max_pooling(
+    x: Node,
+    *,
+    strides: Sequence[int],
+    window_size: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    output: TensorDesc,
+) -> Node:
+    """MAX_POOLING2 without indices and dilation"""
+    seen = _Windows(x, output.sizes[2:], window_size, strides, (1,) * len(strides), start_padding)
+    return _greatest(seen)
+
+
+@defines("MAX_POOLING1", output=True)
+def max_pooling1(
+    x: Node,
+    *,
+    strides: Sequence[int],
+    window_size: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    output: tuple[TensorDesc, TensorDesc | None],
+) -> tuple[Node, ...]:
+    """MAX_POOLING2 without dilation"""
+    return max_pooling2(
+        x,
+        strides=strides,
+        window_size=window_size,
+        start_padding=start_padding,
+        end_padding=end_padding,
+        dilations=(1,) * len(strides),
+        output=output,
+    )
+
+
+@defines("MAX_POOLING2", output=True)
+def max_pooling2(
+    x: Node,
+    *,
+    strides: Sequence[int],
+    window_size: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    dilations: Sequence[int],
+    output: tuple[TensorDesc, TensorDesc | None],
+) -> tuple[Node, ...]:
+    """the greatest element of the window; index: its number, in row-major order, in the whole input
+
+    NaN counts as the greatest, as in PyTorch. The first of equal elements gives the index. A window that
+    holds nothing but padding is the least number of the type (-infinity of floats), at the index after the
+    input's last.
+    """
+    values, indices = output
+    seen = _Windows(x, values.sizes[2:], window_size, strides, dilations, start_padding)
+    return (_greatest(seen),) if indices is None else (_greatest(seen), _index_of_greatest(seen))
+
+
+@dataclass(frozen=True, slots=True)
+class _Windows:
+    """The windows over the spatial dimensions of x (N, C, ...): in (N, C, counts, extents) the elements at
+    o * stride + k * dilation - before."""
+
+    x: Node
+    counts: tuple[int, ...]
+    extents: Sequence[int]
+    strides: Sequence[int]
+    dilations: Sequence[int]
+    before: Sequence[int]
+
+    @property
+    def axes(self) -> range:
+        """The dimensions within a window."""
+        return range(2 + len(self.counts), 2 + 2 * len(self.counts))
+
+    def elements(self, fill: Number) -> Node:
+        """The elements; what is not in x is `fill`."""
+        return windows(self.x, self.counts, self.extents, self.strides, self.dilations, self.before, fill)
+
+    def pooled(self, value: Node) -> Node:
+        """A value of each window as the output has it."""
+        return reshaped(value, (*self.x.sizes[:2], *self.counts))
+
+    def number_of_elements(self, axis: int, before: int, after: int) -> Node | Number:
+        """How many of a window's elements along a spatial dimension are in x, or in so much padding."""
+        inside = self.is_inside(axis, before, after)
+        if inside is None:
+            return float(self.extents[axis])
+        return maximum(reduce_sum(convert(inside, ScalarType.FLOAT32), [self.axes[axis]]), 1.0)
+
+    def is_inside(self, axis: int, before: int = 0, after: int = 0) -> Node | None:
+        """Whether elements along a spatial dimension are in x, or in so much padding; None: all are."""
+        rank = 2 + 2 * len(self.counts)
+        sizes, steps = [1] * rank, [0] * rank
+        sizes[2 + axis], steps[2 + axis] = self.counts[axis], self.strides[axis]
+        sizes[self.axes[axis]], steps[self.axes[axis]] = self.extents[axis], self.dilations[axis]
+        least = before - self.before[axis]
+        most = least + sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))
+        size = before + self.x.sizes[2 + axis] + after
+        if least >= 0 and most < size:
+            return None
+        return is_index(sizes, least, steps, size, max(-least, most + 1))
+
+    def numbers(self) -> Node:
+        """The number of each element in x, in row-major order."""
+        strides = [math.prod(self.x.sizes[axis + 1 :]) for axis in range(len(self.x.sizes))]
+        spatial = strides[2:]
+        first = -sum(margin * stride for margin, stride in zip(self.before, spatial, strict=True))
+        sizes = (*self.x.sizes[:2], *self.counts, *self.extents)
+        moving = [
+            step * stride
+            for steps in (self.strides, self.dilations)
+            for step, stride in zip(steps, spatial, strict=True)
+        ]
+        type = ScalarType.INT32 if math.prod(self.x.sizes) < 2**31 else ScalarType.INT64
+        return index(type, sizes, first, (*strides[:2], *moving))
+
+
+def _greatest(seen: _Windows) -> Node:
+    return seen.pooled(reduce_maximum(seen.elements(_least(seen.x.type)), seen.axes))
+
+
+def _index_of_greatest(seen: _Windows) -> Node:
+    elements = seen.elements(_least(seen.x.type))
+    is_greatest = equal(elements, reduce_maximum(elements, seen.axes))
+    if seen.x.type.is_float:
+        # Beside a NaN, which is the greatest then, nothing is equal to it.
+        is_greatest = apply(Operation.OR, is_greatest, apply(Operation.NOT, equal(elements, elements)))
+    for axis in range(len(seen.counts)):
+        inside = seen.is_inside(axis)
+        if inside is not None:
+            is_greatest = apply(Operation.AND, is_greatest, inside)
+    numbers = select(is_greatest, seen.numbers(), math.prod(seen.x.sizes))
+    return seen.pooled(reduce_minimum(numbers, seen.axes))
+
+
+def _least(type: ScalarType) -> Number:
+    return -math.inf if type.is_float else int(np.iinfo(type.numpy.name).min)
+
+
+def _product(factors: Sequence[Node | Number]) -> Node | Number:
+    """The product: that of the numbers, times each node."""
+    result: Node | Number = math.prod(factor for factor in factors if not isinstance(factor, Node))
+    for factor in factors:
+        if isinstance(factor, Node):
+            result = factor * result
+    return result

@@ -1,0 +1,180 @@
+"""Tensors in other sizes: each element from the nearest, or between the two nearest, along each dimension."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import reduce
+from itertools import product
+
+from opendml.operators.registry import defines
+from opendml.program.functions import ceiling, floor, maximum, minimum, rounded
+from opendml.program.node import Node, convert, index
+from opendml.program.scalar_type import ScalarType
+from opendml.program.view import gathered, repeated, reshaped, view
+from opendml.spec.enums import AxisDirection, InterpolationMode
+from opendml.spec.operator_desc import Size2D
+from opendml.spec.tensor_desc import TensorDesc
+
+_CENTER = 0.5
+"""Of a pixel, from its edge."""
+
+
+@defines("UPSAMPLE_2D", output=True)
+def upsample_2d(
+    x: Node, *, scale_size: Size2D, interpolation_mode: InterpolationMode, output: TensorDesc
+) -> Node:
+    """RESAMPLE of height and width, the last two dimensions, by ScaleSize"""
+    scales = (*(1.0,) * (len(x.sizes) - 2), float(scale_size.height), float(scale_size.width))
+    return resample(x, interpolation_mode=interpolation_mode, scales=scales, output=output)
+
+
+@defines("RESAMPLE", output=True)
+def resample(
+    x: Node, *, interpolation_mode: InterpolationMode, scales: Sequence[float], output: TensorDesc
+) -> Node:
+    """RESAMPLE1 of pixel centers: InputPixelOffsets 0.5, OutputPixelOffsets -0.5"""
+    return resample1(
+        x,
+        interpolation_mode=interpolation_mode,
+        scales=scales,
+        input_pixel_offsets=(_CENTER,) * len(scales),
+        output_pixel_offsets=(-_CENTER,) * len(scales),
+        output=output,
+    )
+
+
+@defines("RESAMPLE1", output=True)
+def resample1(
+    x: Node,
+    *,
+    interpolation_mode: InterpolationMode,
+    scales: Sequence[float],
+    input_pixel_offsets: Sequence[float],
+    output_pixel_offsets: Sequence[float],
+    output: TensorDesc,
+) -> Node:
+    """RESAMPLE2, where the nearest neighbor is at floor(InputX + 0.5)
+
+    Of two that are equally near it is the one behind: so ONNX Runtime takes it from DirectML. The remark on
+    DirectML's page of RESAMPLE2, which shifts OutputPixelOffsets instead, holds for scales of 1 only.
+    """
+    nearest = interpolation_mode is InterpolationMode.NEAREST_NEIGHBOR
+    shift = _CENTER if nearest else 0.0
+    return resample2(
+        x,
+        interpolation_mode=interpolation_mode,
+        rounding_direction=AxisDirection.DECREASING,
+        scales=scales,
+        input_pixel_offsets=[offset - shift for offset in input_pixel_offsets],
+        output_pixel_offsets=output_pixel_offsets,
+        output=output,
+    )
+
+
+@defines("RESAMPLE2", output=True)
+def resample2(
+    x: Node,
+    *,
+    interpolation_mode: InterpolationMode,
+    rounding_direction: AxisDirection,
+    scales: Sequence[float],
+    input_pixel_offsets: Sequence[float],
+    output_pixel_offsets: Sequence[float],
+    output: TensorDesc,
+) -> Node:
+    """x at InputX = (OutputX - OutputPixelOffset) / Scale - InputPixelOffset along each dimension: rounded
+    down (DECREASING) or up, or the mean of the elements around it, weighted by their nearness
+
+    Coordinates are computed in float32, each step rounded, so that a scale of 1 / 3 meets the elements that
+    it is meant to meet, as in ONNX Runtime. Indices beyond an end are that end. Means of integers are
+    truncated.
+    """
+    is_linear = interpolation_mode is InterpolationMode.LINEAR
+    direction = None if is_linear else rounding_direction
+    rank = len(x.sizes)
+    offsets, steps = [0] * rank, [[0] * rank for _ in range(rank)]
+    coordinates = {}
+    for axis, placing in enumerate(zip(scales, input_pixel_offsets, output_pixel_offsets, strict=True)):
+        size, count = x.sizes[axis], output.sizes[axis]
+        if (found := _regular(size, count, direction, *placing)) is not None:
+            offsets[axis], steps[axis][axis], copies = found
+            x = _each_repeated(x, axis, copies)
+        else:
+            coordinates[axis] = _coordinate(output.sizes, axis, *placing)
+    if not coordinates:
+        return view(x, output.sizes, offsets, steps)
+
+    def at(indices: dict[int, Node]) -> Node:
+        clamped = {axis: maximum(minimum(each, x.sizes[axis] - 1), 0) for axis, each in indices.items()}
+        return gathered(x, output.sizes, clamped, offsets, steps)
+
+    if not is_linear:
+        return at({axis: _rounded(each, rounding_direction) for axis, each in coordinates.items()})
+    before = {axis: _rounded(each, AxisDirection.DECREASING) for axis, each in coordinates.items()}
+    weights = {axis: each - floor(each) for axis, each in coordinates.items()}
+    terms = []
+    for corner in product((False, True), repeat=len(coordinates)):
+        behind = dict(zip(coordinates, corner, strict=True))
+        element = convert(at({a: i + 1 if behind[a] else i for a, i in before.items()}), ScalarType.FLOAT32)
+        for axis, weight in weights.items():
+            weight = convert(weight, ScalarType.FLOAT32)
+            element = element * (weight if behind[axis] else 1.0 - weight)
+        terms.append(element)
+    return reduce(operator.add, terms)
+
+
+def _regular(
+    size: int,
+    count: int,
+    direction: AxisDirection | None,
+    scale: float,
+    input_offset: float,
+    output_offset: float,
+) -> tuple[int, int, int] | None:
+    """The first index, the step, and how often each element comes, where the indices along a dimension are
+    that regular and none is beyond an end. Without a direction all coordinates must be whole."""
+    step = 1 / Fraction(scale)
+    first = -Fraction(output_offset) * step - Fraction(input_offset)
+    if direction is AxisDirection.INCREASING:
+        start = math.ceil(first)
+    elif direction is AxisDirection.DECREASING or first.denominator == 1:
+        start = math.floor(first)
+    else:
+        return None
+    if step.denominator == 1:
+        last = start + int(step) * (count - 1)
+        return (start, int(step), 1) if start >= 0 and last < size else None
+    # The elements of one block have coordinates from the first to that of the block's last.
+    copies = step.denominator
+    span = (copies - 1) * step
+    same = math.ceil(first + span) if direction is AxisDirection.INCREASING else math.floor(first + span)
+    if direction is not None and step.numerator == 1 and start == same == 0 and count <= size * copies:
+        return 0, 1, copies
+    return None
+
+
+def _coordinate(
+    sizes: Sequence[int], axis: int, scale: float, input_offset: float, output_offset: float
+) -> Node:
+    """InputX of each index along an axis of the output."""
+    along = [size if each == axis else 1 for each, size in enumerate(sizes)]
+    number = index(ScalarType.INT32, along, 0, [int(each == axis) for each in range(len(sizes))])
+    type = ScalarType.FLOAT32 if sizes[axis] <= 2**24 else ScalarType.FLOAT64
+    return rounded(rounded(rounded(convert(number, type) - output_offset) / scale) - input_offset)
+
+
+def _rounded(coordinate: Node, direction: AxisDirection) -> Node:
+    up = direction is AxisDirection.INCREASING
+    return convert(ceiling(coordinate) if up else floor(coordinate), ScalarType.INT32)
+
+
+def _each_repeated(x: Node, axis: int, copies: int) -> Node:
+    """x with each element along an axis so many times, one after the other."""
+    if copies == 1:
+        return x
+    before, size, after = x.sizes[:axis], x.sizes[axis], x.sizes[axis + 1 :]
+    single = reshaped(x, (*before, size, 1, *after))
+    return reshaped(repeated(single, (*before, size, copies, *after)), (*before, size * copies, *after))

@@ -1,0 +1,183 @@
+"""Sums of products in tiles.
+
+An item is a block of rows and columns of the results. For each block of k it packs its part of b into the
+thread's room, then for one panel of rows after the other that of a, and adds the products to a tile in the
+room; behind the last block of k each panel's rows go through the epilogue, which is an element-wise pattern
+whose last load is the sums.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from opendml.program.node import Node, Operation
+from opendml.targets.cpu.code import I64
+from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
+from opendml.targets.cpu.contraction.packing import AHEAD, F32, PackingCode, Range
+from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values, number_of
+from opendml.targets.cpu.pattern import LINE, Level, Pattern, Step, Tiling, odd_lines
+
+
+class ContractionCode(KernelCode):
+    """The pattern itself is the epilogue's: its row loop runs over the rows, its innermost over the columns
+    of the results."""
+
+    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+        super().__init__(function, pattern, lanes)
+        if not isinstance(pattern.tiling, Tiling):
+            raise TypeError("a contraction has a tiling")
+        tiling = self.tiling = pattern.tiling
+        micro, panels = tiling.micro, tiling.a
+        first = self.layout.length
+        self.a = PackingCode(function, panels.packing, lanes, self.code, first)
+        self.b = PackingCode(function, tiling.b, lanes, self.code, first + self.a.layout.length)
+        self.width = micro.vectors * lanes
+        self.column_pitch = odd_lines(tiling.columns + lanes)
+        # A tile's part of b lies together, unless vectors would belong to two of them.
+        self.in_tiles = tiling.b.along_depth or self.b.is_in_vectors
+        self.tile_bytes = (
+            (panels.depth + lanes) * self.width * F32.bytes if self.in_tiles else self.width * F32.bytes
+        )
+        along_depth, pitch = panels.packing.along_depth, panels.pitch(lanes)
+        strides = Strides(
+            a_row=pitch if along_depth else F32.bytes,
+            a_depth=F32.bytes if along_depth else pitch,
+            b_depth=self.width * F32.bytes if self.in_tiles else self.column_pitch,
+            c_row=self.column_pitch,
+        )
+        # What is packed may reach a vector beyond its end.
+        self.a_room = self.room(F32, 0 if tiling.ahead else panels.part_bytes(lanes) // F32.bytes + lanes)
+        tiles = tiling.columns // self.width
+        self.b_room = (
+            self.room(F32, tiles * self.tile_bytes // F32.bytes)
+            if self.in_tiles
+            else self._rows(panels.depth + lanes)
+        )
+        self.c_room = self._rows(tiling.rows)
+        self.micro = emit_micro_kernel(function.module, "micro", micro, lanes, strides)
+        self.total = next(node for node in self.nodes if _is_total(node, pattern))
+
+    def _rows(self, count: int) -> ir.Value:
+        """Room for so many rows of a block, and for a vector behind the last."""
+        return self.room(F32, count * self.column_pitch // F32.bytes + self.lanes)
+
+    def item(self, item: ir.Value) -> None:
+        """One block of results."""
+        group, along, across = self.code.split(item, [I64(0), self.blocks, self.chunks])
+        first, last = self.chunk_range(across, self.units)
+        start = self.builder.mul(along, self.block)
+        stop = self.code.minimum(self.builder.add(start, self.block), self.inner)
+        pointers = self.group_pointers(group)
+        known = self.evaluate(Level.GROUP, 1, pointers, {})
+        self.a.begin(group)
+        self.b.begin(group)
+        if self.tiling.ahead:
+            self.a_groups = self.code.offset(self.arena(), self.a.counted())
+        panels, depth = self.tiling.a, I64(self.tiling.a.depth)
+        parts = self.a.parts(self.elements, panels.depth)
+        with self.code.loop(I64(0), parts) as part:
+            begin = self.builder.mul(part, depth)
+            end = self.code.minimum(self.builder.add(begin, depth), self.elements)
+            is_last = self.builder.icmp_signed("==", end, self.elements)
+            self._pack_b(begin, end, start, stop)
+            count = self.a.parts(self.builder.sub(last, first), panels.rows)
+            with self.code.loop(I64(0), count) as panel:
+                row = self.builder.add(first, self.builder.mul(panel, I64(panels.rows)))
+                behind = self.code.minimum(self.builder.add(row, I64(panels.rows)), last)
+                a = self._panel((row, behind), (begin, end), part, parts)
+                c = self._c_row(self.builder.sub(row, first))
+                with self.builder.if_then(is_last):
+                    self._ask_for_results(pointers, row, behind, start, stop)
+                self._multiply(a, c, begin, end, start, stop)
+                with self.builder.if_then(is_last):
+                    self._store(pointers, known, c, row, behind, start, stop)
+
+    def _panel(self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value) -> ir.Value:
+        """Where a part of a panel lies, packed now or ahead."""
+        panels = self.tiling.a
+        if not self.tiling.ahead:
+            self.a.pack_panel(self.a_room, panels, rows, depth)
+            return self.a_room
+        number = self.builder.udiv(rows[0], I64(panels.rows))
+        position = self.builder.add(self.builder.mul(number, parts), part)
+        distance = self.builder.mul(position, I64(panels.part_bytes(self.lanes)))
+        return self.code.offset(self.a_groups, distance)
+
+    def _c_row(self, row: ir.Value) -> ir.Value:
+        return self.code.offset(self.c_room, self.builder.mul(row, I64(self.column_pitch)))
+
+    def _b_at(self, row: ir.Value, column: ir.Value) -> ir.Value:
+        """The place of an element of b's block."""
+        if not self.in_tiles:
+            return self.b.rows_at(self.b_room, self.column_pitch)(row, column)
+        tile, within = self.code.split(column, [I64(0), I64(self.width)])
+        distance = self.builder.mul(tile, I64(self.tile_bytes))
+        place = self.b.rows_at(self.b_room, self.width * F32.bytes)(row, within)
+        return self.code.offset(place, distance)
+
+    def _pack_b(self, begin: ir.Value, end: ir.Value, start: ir.Value, stop: ir.Value) -> None:
+        """One block; the columns that the last tile lacks are zero."""
+        present = self.builder.sub(stop, start)
+        tiles = self.builder.mul(self.b.parts(present, self.width), I64(self.width))
+        with self.builder.if_then(self.builder.icmp_signed("!=", tiles, present)):
+            last = self.builder.sub(tiles, I64(self.width))
+            with self.code.loop(I64(0), self.builder.sub(end, begin)) as row:
+                self.b.clear(self._b_at(row, last), I64(self.width))
+        if self.tiling.b.along_depth:
+            self.b.pack_transposed(self._b_at, (start, stop), (begin, end))
+        else:
+            self.b.pack(self._b_at, (begin, end), (start, stop), AHEAD)
+
+    def _ask_for_results(
+        self, pointers: Pointers, row: ir.Value, behind: ir.Value, start: ir.Value, stop: ir.Value
+    ) -> None:
+        """Fetches what a panel's results will be written to while they are computed."""
+        wanted = [
+            position
+            for position, store in enumerate(self.accesses)
+            if position >= len(self.pattern.loads) and store.step is Step.CONTIGUOUS
+        ]
+        with self.walk_rows(pointers, row, behind) as (_, row_pointers):
+            for position in wanted:
+                count = LINE // self.accesses[position].type.bytes
+                with self.code.loop(start, self.builder.add(stop, I64(count - 1)), count) as index:
+                    distance = self.builder.mul(index, self.steps[position])
+                    self.code.prefetch(self.code.offset(row_pointers[position], distance), written=True)
+
+    def _multiply(
+        self, a: ir.Value, c: ir.Value, begin: ir.Value, end: ir.Value, start: ir.Value, stop: ir.Value
+    ) -> None:
+        """The tiles of one panel."""
+        depth = self.builder.sub(end, begin)
+        adds = self.builder.icmp_signed("!=", begin, I64(0))
+        with self.code.loop(I64(0), self.b.parts(self.builder.sub(stop, start), self.width)) as tile:
+            at = self.builder.mul(tile, I64(self.width * F32.bytes))
+            b = self.code.offset(self.b_room, self.builder.mul(tile, I64(self.tile_bytes)))
+            self.builder.call(self.micro, [a, b, self.code.offset(c, at), depth, adds])
+
+    def _store(
+        self,
+        pointers: Pointers,
+        known: Values,
+        c: ir.Value,
+        row: ir.Value,
+        behind: ir.Value,
+        start: ir.Value,
+        stop: ir.Value,
+    ) -> None:
+        """The epilogue of a panel's rows."""
+        with self.walk_rows(pointers, row, behind) as (position, row_pointers):
+            row_values = self.evaluate(Level.ROW, 1, row_pointers, known)
+            distance = self.builder.mul(self.builder.sub(position, row), I64(self.column_pitch))
+            totals = self.code.offset(c, distance)
+
+            def known_at(index: ir.Value) -> Values:
+                at = self.builder.mul(self.builder.sub(index, start), I64(F32.bytes))
+                total = self.code.load(self.code.offset(totals, at), F32, self.lanes)
+                return row_values | {id(self.total): total}
+
+            self.store_range(row_pointers, start, stop, known_at)
+
+
+def _is_total(node: Node, pattern: Pattern) -> bool:
+    return node.operation is Operation.SOURCE and number_of(node) == len(pattern.loads) - 1

@@ -1,0 +1,148 @@
+"""The innermost loop of sums of products: a tile of results in registers, which take in the products of one
+column of a, each element broadcast, and one row of b, in vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from opendml.targets.cpu.code import I1, I64, POINTER
+from opendml.targets.cpu.contraction.packing import F32
+from opendml.targets.cpu.pattern import MicroKernel
+from opendml.targets.cpu.values import llvm_type, number, overloaded, splat
+
+STEP = 4
+"""Products of each result in one step of the loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strides:
+    """Where the packed operands and the results lie, in bytes: one row of a tile to the next, and along k."""
+
+    a_row: int
+    a_depth: int
+    b_depth: int
+    c_row: int
+
+
+def emit_micro_kernel(
+    module: ir.Module, name: str, micro: MicroKernel, lanes: int, strides: Strides
+) -> ir.Function:
+    """Adds the function name(a, b, c, depth, adds) to the module: the sums of `depth` products, added
+    to what `c` holds if `adds`."""
+    signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64, I1])
+    function = ir.Function(module, signature, name)
+    function.linkage = "internal"
+    function.attributes.add("nounwind")
+    function.attributes.add("noinline")
+    for argument in function.args[:3]:
+        argument.add_attribute("noalias")
+    _MicroCode(function, micro, lanes, strides).emit()
+    return function
+
+
+class _MicroCode:
+    def __init__(self, function: ir.Function, micro: MicroKernel, lanes: int, strides: Strides) -> None:
+        self.function, self.lanes, self.strides = function, lanes, strides
+        self.rows, self.vectors = range(micro.rows), range(micro.vectors)
+        self.vector = llvm_type(F32, lanes)
+        self.blocks = {
+            name: function.append_basic_block(name)
+            for name in ("entry", "steps", "rest_start", "rest", "done", "add", "store")
+        }
+        self.builder = ir.IRBuilder(self.blocks["entry"])
+
+    def emit(self) -> None:
+        """Products are added from zero on, and their sums to what `c` holds: so rounding errors grow with the
+        depth alone."""
+        a, b, c, depth, adds = self.function.args
+        steps = self.builder.udiv(depth, I64(STEP))
+        rest = self.builder.urem(depth, I64(STEP))
+        has_steps = self.builder.icmp_unsigned("!=", steps, I64(0))
+        self.builder.cbranch(has_steps, self.blocks["steps"], self.blocks["rest_start"])
+        zeros = [number(F32, self.lanes, 0.0)] * (len(self.rows) * len(self.vectors))
+        state = self._loop("steps", "entry", "rest_start", steps, [a, b, *zeros], STEP)
+        self._at("rest_start")
+        joined = self._merged("entry", [a, b, *zeros], "steps", state)
+        has_rest = self.builder.icmp_unsigned("!=", rest, I64(0))
+        self.builder.cbranch(has_rest, self.blocks["rest"], self.blocks["done"])
+        state = self._loop("rest", "rest_start", "done", rest, joined, 1)
+        self._at("done")
+        totals = self._merged("rest_start", joined[2:], "rest", state[2:])
+        self.builder.cbranch(adds, self.blocks["add"], self.blocks["store"])
+        self._at("add")
+        held = [self.builder.load(place, typ=self.vector, align=4) for place in self._results(c)]
+        added = [self.builder.fadd(*pair) for pair in zip(held, totals, strict=True)]
+        self.builder.branch(self.blocks["store"])
+        self._at("store")
+        results = self._merged("done", totals, "add", added)
+        for place, value in zip(self._results(c), results, strict=True):
+            self.builder.store(value, place, align=4)
+        self.builder.ret_void()
+
+    def _loop(
+        self, name: str, before: str, behind: str, count: ir.Value, initial: Sequence[ir.Value], unrolled: int
+    ) -> list[ir.Value]:
+        """`count` steps, at least one; the state is where a and b stand, then the totals."""
+        self._at(name)
+        counter = self.builder.phi(I64)
+        variables = [self.builder.phi(value.type) for value in initial]
+        state = list(variables)
+        for _ in range(unrolled):
+            state = self._taken_in(state)
+        following = self.builder.add(counter, I64(1))
+        for variable, start, value in zip(
+            [counter, *variables], [I64(0), *initial], [following, *state], strict=True
+        ):
+            variable.add_incoming(start, self.blocks[before])
+            variable.add_incoming(value, self.blocks[name])
+        goes_on = self.builder.icmp_unsigned("<", following, count)
+        self.builder.cbranch(goes_on, self.blocks[name], self.blocks[behind])
+        return state
+
+    def _taken_in(self, state: Sequence[ir.Value]) -> list[ir.Value]:
+        """The state with one more product of each result."""
+        a, b, *totals = state
+        size = F32.bytes * self.lanes
+        row = [
+            self.builder.load(self._offset(b, vector * size), typ=self.vector, align=4)
+            for vector in self.vectors
+        ]
+        for row_number in self.rows:
+            place = self._offset(a, row_number * self.strides.a_row)
+            element = splat(
+                self.builder, self.builder.load(place, typ=llvm_type(F32, 1), align=4), self.lanes
+            )
+            for vector in self.vectors:
+                at = row_number * len(self.vectors) + vector
+                totals[at] = overloaded(
+                    self.builder, "fma", F32, self.lanes, [element, row[vector], totals[at]]
+                )
+        return [self._offset(a, self.strides.a_depth), self._offset(b, self.strides.b_depth), *totals]
+
+    def _results(self, c: ir.Value) -> list[ir.Value]:
+        size = F32.bytes * self.lanes
+        return [
+            self._offset(c, row * self.strides.c_row + vector * size)
+            for row in self.rows
+            for vector in self.vectors
+        ]
+
+    def _offset(self, pointer: ir.Value, distance: int) -> ir.Value:
+        return self.builder.gep(pointer, [I64(distance)], source_etype=ir.IntType(8))
+
+    def _merged(
+        self, first: str, values: Sequence[ir.Value], second: str, others: Sequence[ir.Value]
+    ) -> list[ir.Value]:
+        """The values of whichever of two blocks comes before this one."""
+        result = []
+        for value, other in zip(values, others, strict=True):
+            result.append(self.builder.phi(value.type))
+            result[-1].add_incoming(value, self.blocks[first])
+            result[-1].add_incoming(other, self.blocks[second])
+        return result
+
+    def _at(self, block: str) -> None:
+        self.builder.position_at_end(self.blocks[block])

@@ -1,0 +1,131 @@
+"""The parts of a kernel of sums of products: its operands, what follows, and which loops move which."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
+
+from opendml.compiler.kernel import Access, Kernel
+from opendml.compiler.loops import Loop, merged_neighbours
+from opendml.program.node import REDUCTIONS, Node, Operation, ordered, rebuild, source
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.kernel_code import number_of
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """A sum of products, of an operand `a` whose elements are broadcast and `b` whose are vectors.
+
+    The three kernels run over one domain and have no axes. The last load of the epilogue is the sum, which
+    lies nowhere yet. Dimensions are listed outermost first.
+    """
+
+    a: Kernel
+    b: Kernel
+    epilogue: Kernel
+    outer: tuple[int, ...]
+    """The dimensions that are neither of rows and columns of one product, nor summed."""
+    rows: tuple[int, ...]
+    """Those along which a moves and b does not: m."""
+    columns: tuple[int, ...]
+    """Those along which b moves and a does not, n, and which the epilogue's accesses walk as one."""
+    depth: tuple[int, ...]
+    """Those that are summed: k."""
+
+    def count(self, dimensions: Iterable[int]) -> int:
+        """The product of the sizes of dimensions."""
+        return math.prod(self.a.domain[dimension] for dimension in dimensions)
+
+
+def roles_of(kernel: Kernel, exchanged: bool) -> Roles | None:
+    """The parts of a kernel whose one reduction is a sum of products in FLOAT32; None if it is none.
+    `exchanged`: the first operand is the one whose elements are vectors."""
+    reductions = [node for node in ordered(kernel.values) if node.operation in REDUCTIONS]
+    if len(reductions) != 1 or reductions[0].operation is not Operation.CONTRACTION:
+        return None
+    (total,) = reductions
+    if total.type is not ScalarType.FLOAT32:
+        return None
+    first, second = reversed(total.operands) if exchanged else total.operands
+    a, b = _part(kernel, (first,)), _part(kernel, (second,))
+    epilogue = _epilogue(kernel, total)
+    store = kernel.stores[0]
+    dimensions = [number for number, size in enumerate(kernel.domain) if size > 1]
+    kept = sorted(
+        (number for number in dimensions if number not in kernel.axes),
+        key=lambda number: -abs(store.strides[number]),
+    )
+    leading = a.loads or b.loads
+    depth = sorted(kernel.axes, key=lambda number: -abs(leading[0].strides[number]) if leading else 0)
+    rows = [number for number in kept if moves(a, number) and not moves(b, number)]
+    columns = [number for number in kept if moves(b, number) and not moves(a, number)]
+    rows, columns = _walked_as_one(epilogue, rows), _walked_as_one(epilogue, columns)
+    outer = tuple(number for number in kept if number not in rows and number not in columns)
+    depth = [number for number in depth if number in dimensions]
+    return Roles(a, b, epilogue, outer, tuple(rows), tuple(columns), tuple(depth))
+
+
+def _part(kernel: Kernel, roots: tuple[Node, ...]) -> Kernel:
+    """The kernel that computes some values of another one, and stores none."""
+    loads, values, numbers = _with_own_loads(kernel, roots, ())
+    return Kernel(kernel.domain, (), loads, (), values, numbers)
+
+
+def _epilogue(kernel: Kernel, total: Node) -> Kernel:
+    """The kernel that stores what another one does, and finds the sums in its last load."""
+    loads, values, numbers = _with_own_loads(kernel, kernel.values, {id(total)})
+    leaf = source(len(loads), total.type, total.sizes)
+    values = rebuild(values, lambda node: leaf if node.operation is Operation.CONTRACTION else node)
+    sums = Access(None, total.type, 0, (0,) * len(kernel.domain))
+    return Kernel(kernel.domain, (), (*loads, sums), kernel.stores, values, numbers)
+
+
+def _with_own_loads(
+    kernel: Kernel, roots: tuple[Node, ...], known: Container[int]
+) -> tuple[tuple[Access, ...], tuple[Node, ...], tuple[int, ...]]:
+    """The loads and numbers that values need apart from what is known, and the values with their places
+    among these."""
+    nodes = list(ordered(roots, known))
+    loads = _places(node for node in nodes if node.operation is Operation.SOURCE)
+    numbers = _places(node for node in nodes if node.operation is Operation.PARAMETER)
+    places = {Operation.SOURCE: loads, Operation.PARAMETER: numbers}
+
+    def renumbered(node: Node) -> Node:
+        if node.operation not in places or number_of(node) not in places[node.operation]:
+            return node
+        place = places[node.operation][number_of(node)]
+        return Node(node.operation, node.type, node.sizes, node.operands, place)
+
+    return (
+        tuple(kernel.loads[number] for number in loads),
+        rebuild(roots, renumbered),
+        tuple(kernel.numbers[number] for number in numbers),
+    )
+
+
+def _places(nodes: Iterable[Node]) -> dict[int, int]:
+    """The numbers of nodes, counted anew."""
+    return {number: place for place, number in enumerate(dict.fromkeys(map(number_of, nodes)))}
+
+
+def moves(kernel: Kernel, dimension: int) -> bool:
+    """Whether some access moves along a dimension."""
+    return any(load.strides[dimension] for load in kernel.loads)
+
+
+def _walked_as_one(kernel: Kernel, dimensions: Sequence[int]) -> list[int]:
+    """The innermost dimensions that all accesses walk as one."""
+    for first in range(len(dimensions)):
+        if len(merged_neighbours(loops_over(kernel, dimensions[first:]))) == 1:
+            return list(dimensions[first:])
+    return []
+
+
+def loops_over(kernel: Kernel, dimensions: Iterable[int]) -> list[Loop]:
+    """The loops over some dimensions of a kernel."""
+    accesses = (*kernel.loads, *kernel.stores)
+    return [
+        Loop(kernel.domain[dimension], tuple(access.strides[dimension] for access in accesses))
+        for dimension in dimensions
+    ]

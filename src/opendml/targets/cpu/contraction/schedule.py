@@ -1,0 +1,334 @@
+"""Decides how sums of products are computed: which operand is broadcast, the tile in registers, the blocks.
+
+Each way is a candidate with an estimate of its cost; the least wins. How results are divided among tiles and
+items changes no bit of them: the products of each are added in the same order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from opendml.compiler.kernel import Access, Kernel
+from opendml.compiler.loops import Loop, LoopNest, loop_nest, merged_neighbours
+from opendml.program.node import Operation, ordered
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.contraction.packing import F32
+from opendml.targets.cpu.contraction.roles import Roles, loops_over, moves, roles_of
+from opendml.targets.cpu.launch import Launch, Numbers, parameters_of, pattern_of
+from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.pattern import MicroKernel, Mode, Packing, Panels, Tiling
+
+_MICRO_KERNELS = {
+    32: (MicroKernel(14, 2), MicroKernel(9, 3), MicroKernel(6, 4)),
+    16: (MicroKernel(6, 2), MicroKernel(4, 3)),
+}
+"""By the number of vector registers, the largest tiles that leave some for the operands."""
+_DEPTH = 256
+"""Products that are added up before they are added to the result: a panel of a and a tile of b stay in the
+first cache, and rounding errors hardly grow with k."""
+_ITEMS = 8
+"""Items that a job should have, at least, so that threads finish together."""
+
+_COPIED, _GATHERED, _TRANSPOSED = 6.0, 24.0, 2.0
+"""Cycles to put down a vector of an operand, or of results, that lies contiguous, or scattered, and what it
+takes more where it lies across."""
+_STREAMED = 1.0
+"""Cycles to fetch a vector of what was packed ahead."""
+_FAR = 10.0
+"""Cycles more for a vector that is in no cache of a core's own."""
+_REDUCED, _READ, _ROW = 3.0, 2.0, 10.0
+"""Cycles for a vector of products of a reduction like any other, to read a vector that lies contiguous, and
+to begin with a row."""
+_STARTED = 400.0
+"""Cycles that an item takes apart from its work."""
+_FETCHED = 0.25
+"""Cycles that fetching a vector from the second cache takes longer than what else goes on meanwhile."""
+_LAUNCHED = 3000.0
+"""Cycles until all threads have come to the end of a launch."""
+_LATENCY = 4.0
+"""Cycles of a multiply-add from its operands to its result."""
+_CLAIMED = 60_000
+"""Cycles of work that a thread claims at a time."""
+_DIVISIONS = (1, 2, 3, 4, 6, 8, 16, 32)
+"""How many blocks of results there are along one dimension: so many times as few as fit a cache each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """A division of results into tiles in registers, and blocks of so many rows and columns."""
+
+    roles: Roles
+    micro: MicroKernel
+    rows: int
+    columns: int
+    item_cycles: float
+    """Estimated, for one block."""
+    ahead: bool = False
+    """Whether the operand whose elements are broadcast is packed by a launch of its own, not by each item."""
+    packing_cycles: float = 0.0
+    """Estimated, for that launch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to compute sums of products; `tiles`: None where they are reduced like any others."""
+
+    name: str
+    cycles: float
+    """Estimated, for the thread that works longest, of as many threads as _ITEMS."""
+    tiles: Tiles | None = None
+
+
+def tiled(kernel: Kernel) -> list[Launch]:
+    """The launches that compute a kernel's sums of products in tiles; none if it has none, or is better off
+    as any other reduction."""
+    if not any(node.operation is Operation.CONTRACTION for node in ordered(kernel.values)):
+        return []
+    best = min(candidates(kernel), key=lambda candidate: candidate.cycles)
+    return launches_of(best.tiles) if best.tiles else []
+
+
+def candidates(kernel: Kernel) -> Iterator[Candidate]:
+    """The ways to compute a kernel's sums of products."""
+    lanes = machine().vector_bytes // F32.bytes
+    yield Candidate("as any reduction", _reduction_cycles(kernel, lanes))
+    for exchanged in (False, True):
+        roles = roles_of(kernel, exchanged)
+        if roles is not None:
+            for tiles in _tilings(roles, lanes):
+                yield _candidate(tiles, exchanged)
+
+
+def _reduction_cycles(kernel: Kernel, lanes: int) -> float:
+    """The cycles of a reduction whose innermost loop reads every operand where it lies."""
+    inner = loop_nest(kernel).inner
+    vector = _REDUCED
+    for load, stride in zip(kernel.loads, inner.strides, strict=False):
+        if load.buffer is not None and stride:
+            vector += _far(kernel, (load,)) + (_READ if stride == load.type.bytes else _GATHERED)
+    kept = math.prod(size for number, size in enumerate(kernel.domain) if number not in kernel.axes)
+    rows = math.prod(kernel.domain) // inner.count
+    return _shared(rows * (_ROW + -(-inner.count // lanes) * vector), kept)
+
+
+def _far(kernel: Kernel, loads: Sequence[Access]) -> float:
+    """Cycles by which fetching a vector takes longer because an operand is larger than a core's own cache."""
+    spans = (
+        sum((size - 1) * abs(stride) for size, stride in zip(kernel.domain, load.strides, strict=True))
+        for load in loads
+        if load.buffer is not None
+    )
+    return _FAR if max(spans, default=0) > machine().l2_bytes else 0.0
+
+
+def _shared(cycles: float, items: int) -> float:
+    """The cycles of the thread that works longest, where threads share so many items. A thread joins for as
+    much work as it claims."""
+    return cycles / max(1.0, min(_ITEMS, items, cycles / _CLAIMED))
+
+
+def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
+    roles, micro = tiles.roles, tiles.micro
+    name = f"tiles of {micro.rows}x{micro.vectors}"
+    name += (" exchanged" if exchanged else "") + (" packed ahead" if tiles.ahead else "")
+    items = roles.count(roles.outer)
+    items *= -(-roles.count(roles.rows) // tiles.rows) * -(-roles.count(roles.columns) // tiles.columns)
+    cycles = _shared(tiles.item_cycles * items, items) + tiles.packing_cycles
+    return Candidate(name, cycles, tiles)
+
+
+def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
+    """Each tile in registers, with each division of the results into blocks."""
+    m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
+    most_results = _most_results()
+    a, b = _packing_cycles(roles, lanes)
+    stored = _copied(_is_contiguous(roles.epilogue.stores, roles.columns))
+    for largest in _MICRO_KERNELS[_registers()]:
+        micro = replace(largest, rows=_even_part(m, largest.rows))
+        width = micro.vectors * lanes
+        most_rows, most_columns = _in_tiles(most_results, micro, lanes)
+        for rows, columns in product(
+            block_sizes(m, micro.rows, most_rows), block_sizes(n, width, most_columns)
+        ):
+            tiles = -(-rows // micro.rows) * -(-columns // width)
+            item = _STARTED + tiles * k * _tile_cycles(micro)
+            item += (columns * k * b + rows * columns * stored) / lanes
+            yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes)
+            panels = _a_groups(roles) * -(-m // micro.rows)
+            packing = _LAUNCHED + _shared(_a_groups(roles) * m * k * a / lanes, panels)
+            yield Tiles(roles, micro, rows, columns, item + rows * k * _STREAMED / lanes, True, packing)
+
+
+def _packing_cycles(roles: Roles, lanes: int) -> tuple[float, float]:
+    """Cycles for as many elements of either operand as a vector has lanes, with what begins and ends each
+    part that lies together."""
+    a_minor = roles.depth if _a_along_depth(roles) else roles.rows
+    b_minor = roles.depth if _b_along_depth(roles) else roles.columns
+    a = _copied(_is_contiguous(roles.a.loads, a_minor)) + _far(roles.a, roles.a.loads)
+    b = _copied(_is_contiguous(roles.b.loads, b_minor)) + _far(roles.b, roles.b.loads)
+    if _b_along_depth(roles):
+        b += _TRANSPOSED
+    result = []
+    for part, minor, vector in ((roles.a, a_minor, a), (roles.b, b_minor, b)):
+        loops = merged_neighbours(loops_over(part, minor))
+        run = loops[-1].count if loops else 1
+        result.append(lanes * (-(-run // lanes) * vector + _ROW) / run)
+    return result[0], result[1]
+
+
+def _a_groups(roles: Roles) -> int:
+    return roles.count(number for number in roles.outer if moves(roles.a, number))
+
+
+def _tile_cycles(micro: MicroKernel) -> float:
+    """Cycles for one product of each result of a tile: two multiply-adds each, and none before the one before
+    it is done; two loads each; and what fetching b's vectors from the second cache adds."""
+    loads = (micro.rows + micro.vectors) / 2
+    return max(micro.rows * micro.vectors / 2, loads, _LATENCY) + _FETCHED * micro.vectors
+
+
+def _copied(contiguous: bool) -> float:
+    return _COPIED if contiguous else _GATHERED
+
+
+def _is_contiguous(accesses: Sequence[Access], dimensions: Sequence[int]) -> bool:
+    """Whether neighbours along the innermost of the dimensions are neighbours in memory, of some access."""
+    return any(
+        access.strides[number] == access.type.bytes for access in accesses for number in dimensions[-1:]
+    )
+
+
+def _a_along_depth(roles: Roles) -> bool:
+    return _is_contiguous(roles.a.loads, roles.depth) or not _is_contiguous(roles.a.loads, roles.rows)
+
+
+def _b_along_depth(roles: Roles) -> bool:
+    return _is_contiguous(roles.b.loads, roles.depth) and not _is_contiguous(roles.b.loads, roles.columns)
+
+
+def _even_part(count: int, most: int) -> int:
+    """The size of as few parts as have at most so many elements, all about as large."""
+    return -(-count // -(-count // most))
+
+
+def block_sizes(count: int, unit: int, most: int) -> list[int]:
+    """Sizes of equal parts of `count` in multiples of a unit, none larger than `most`."""
+    fewest = -(-count // most)
+    return sorted({unit * -(-count // (fewest * parts * unit)) for parts in _DIVISIONS})
+
+
+def _registers() -> int:
+    """How many vector registers there are."""
+    host = machine()
+    return 32 if host.vector_bytes == 64 or not host.triple.startswith("x86_64") else 16
+
+
+def _most_results() -> tuple[int, int]:
+    """The most rows and columns of a block: its results take a quarter of a core's own cache at most, and its
+    part of b less."""
+    columns = 256 if machine().l2_bytes >= 1024 * 1024 else 128
+    return machine().l2_bytes // 4 // (columns * F32.bytes), columns
+
+
+def _in_tiles(results: tuple[int, int], micro: MicroKernel, lanes: int) -> tuple[int, int]:
+    """Rows and columns rounded up to whole tiles."""
+    width = micro.vectors * lanes
+    return -(-results[0] // micro.rows) * micro.rows, -(-results[1] // width) * width
+
+
+def launches_of(tiles: Tiles) -> list[Launch]:
+    """The launches that compute sums of products so."""
+    roles, micro = tiles.roles, tiles.micro
+    lanes = machine().vector_bytes // F32.bytes
+    m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
+    along_depth = _a_along_depth(roles)
+    a_order = (roles.rows, roles.depth) if along_depth else (roles.depth, roles.rows)
+    b_order = (roles.columns, roles.depth) if _b_along_depth(roles) else (roles.depth, roles.columns)
+    a_part = roles.a
+    launches, room = [], 0
+    if tiles.ahead:
+        moving = [number for number in roles.outer if moves(roles.a, number)]
+        outer = merged_neighbours(loops_over(roles.a, moving))
+        packing, nest = _packing(roles.a, outer, *a_order, along_depth)
+        panels = Panels(packing, micro.rows, _DEPTH)
+        count = -(-m // micro.rows)
+        group_bytes = count * -(-k // _DEPTH) * panels.part_bytes(lanes)
+        groups = _a_groups(roles)
+        room = groups * group_bytes
+        numbers = Numbers(1, 1, m, micro.rows, count, k, groups)
+        pattern = replace(packing.pattern, mode=Mode.CONTRACTION_PANELS, tiling=panels)
+        grain = max(1, int(_CLAIMED // (micro.rows * k)))
+        parameters = parameters_of(roles.a, nest, numbers)
+        launches = [Launch(pattern, parameters, 0, groups * count, grain, room)]
+        a_part = _counter(roles, moving, group_bytes)
+    parts = (a_part, roles.b, roles.epilogue)
+    outers = _common_loops(parts, roles.outer)
+    a, a_nest = _packing(a_part, outers[0], *a_order, along_depth)
+    b, b_nest = _packing(roles.b, outers[1], *b_order, _b_along_depth(roles))
+    groups = roles.count(roles.outer)
+    nest = _epilogue_nest(roles, outers[2])
+    rows, columns = _in_tiles(_most_results(), micro, lanes)
+    tiling = Tiling(Panels(a, micro.rows, _DEPTH), b, micro, rows, columns, tiles.ahead)
+    pattern = replace(pattern_of(roles.epilogue, nest, Mode.CONTRACTION), tiling=tiling)
+    blocks, chunks = -(-n // tiles.columns), -(-m // tiles.rows)
+    numbers = Numbers(tiles.columns, blocks, m, tiles.rows, chunks, k, groups)
+    parameters = parameters_of(roles.epilogue, nest, numbers)
+    for part, part_nest in ((a_part, a_nest), (roles.b, b_nest)):
+        parameters += parameters_of(part, part_nest, Numbers(1, 1, 1))
+    items = groups * blocks * chunks
+    grain = max(1, min(items // (4 * _ITEMS), int(_CLAIMED // tiles.item_cycles)))
+    return [*launches, Launch(pattern, parameters, 0, items, grain, room)]
+
+
+def _counter(roles: Roles, dimensions: Sequence[int], group_bytes: int) -> Kernel:
+    """What the operand that is packed ahead has in place of loads: the bytes to a group's panels, which
+    follow each other over these dimensions."""
+    domain = roles.a.domain
+    strides, step = [0] * len(domain), group_bytes
+    for number in reversed(dimensions):
+        strides[number], step = step, step * domain[number]
+    return Kernel(domain, (), (Access(None, ScalarType.INT64, 0, tuple(strides)),), (), ())
+
+
+def _common_loops(parts: Sequence[Kernel], dimensions: Sequence[int]) -> list[list[Loop]]:
+    """The loops of all parts over some dimensions, merged where all allow it: for each part its own."""
+    each = [loops_over(part, dimensions) for part in parts]
+    joint = [
+        Loop(loops[0].count, tuple(stride for loop in loops for stride in loop.strides))
+        for loops in zip(*each, strict=True)
+    ]
+    merged = merged_neighbours(joint)
+    result, first = [], 0
+    for part in parts:
+        last = first + len(part.loads) + len(part.stores)
+        result.append([Loop(loop.count, loop.strides[first:last]) for loop in merged])
+        first = last
+    return result
+
+
+def _packing(
+    part: Kernel, outer: Sequence[Loop], majors: Sequence[int], minors: Sequence[int], along_depth: bool
+) -> tuple[Packing, LoopNest]:
+    """How an operand is read, and its loops."""
+    major, minor = (merged_neighbours(loops_over(part, each)) for each in (majors, minors))
+    inner = minor[-1] if minor else Loop(1, (0,) * len(part.loads))
+    nest = LoopNest(tuple(outer), (*major, *minor[:-1]), inner, False)
+    pattern = pattern_of(part, nest, Mode.CONTRACTION)
+    return Packing(pattern, len(major), along_depth), nest
+
+
+def _epilogue_nest(roles: Roles, outer: Sequence[Loop]) -> LoopNest:
+    """The loops of the epilogue: one over rows, one over columns. Its last load, the sums, moves with the
+    columns."""
+    part = roles.epilogue
+    position = len(part.loads) - 1
+    still = (0,) * (position + 1 + len(part.stores))
+    rows, columns = (
+        (merged_neighbours(loops_over(part, each)) or [Loop(1, still)])[0]
+        for each in (roles.rows, roles.columns)
+    )
+    strides = (*columns.strides[:position], F32.bytes, *columns.strides[position + 1 :])
+    return LoopNest(tuple(outer), (rows,), Loop(columns.count, strides), False)

@@ -1,0 +1,219 @@
+"""Views, reshaped and joined tensors: what they mean, and that they cost no kernels of their own."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from opendml.program.functions import maximum, reduce_maximum, reduce_sum, tanh
+from opendml.program.node import Node, Operation, contraction, index, ordered
+from opendml.program.scalar_type import ScalarType
+from opendml.program.view import (
+    gathered,
+    joined,
+    padded,
+    permuted,
+    repeated,
+    reshaped,
+    sliced,
+    windows,
+)
+from opendml.runtime.host_array import Array
+from tests.programs import assert_agrees, kernels_of, run_program, sources
+
+ARRAY = np.random.default_rng(5).standard_normal((2, 3, 17, 19)).astype(np.float32)
+(X,) = sources(ARRAY)
+
+
+def _sizes_of_reshape(choose: random.Random, count: int) -> list[int]:
+    sizes: list[int] = []
+    while count > 1 and len(sizes) < 4:
+        size = choose.choice([size for size in range(1, count + 1) if count % size == 0])
+        sizes.append(size)
+        count //= size
+    return [*sizes, count]
+
+
+def _moved(choose: random.Random, node: Node, array: Array) -> tuple[Node, Array]:
+    """A random movement of a tensor, and the same of an array."""
+    rank = range(len(node.sizes))
+    match choose.choice(["slice", "reverse", "permute", "pad", "reshape", "repeat", "join", "map"]):
+        case "slice":
+            first = [choose.randrange(size) for size in node.sizes]
+            steps = [choose.randint(1, 3) for _ in rank]
+            cut = tuple(map(lambda f, s: slice(f, None, s), first, steps))
+            part = array[cut]
+            return sliced(node, first, part.shape, steps), part
+        case "reverse":
+            first = [size - 1 for size in node.sizes]
+            return sliced(node, first, node.sizes, [-1] * len(first)), np.flip(array)
+        case "permute":
+            order = choose.sample(rank, len(rank))
+            return permuted(node, order), array.transpose(order)
+        case "pad":
+            margins = [(choose.randint(0, 3), choose.randint(0, 3)) for _ in rank]
+            before, after = zip(*margins, strict=True)
+            fill = choose.choice([0.0, -2.5])
+            return padded(node, before, after, fill), np.pad(array, margins, constant_values=fill)
+        case "reshape":
+            sizes = _sizes_of_reshape(choose, array.size)
+            return reshaped(node, sizes), array.reshape(sizes)
+        case "repeat":
+            axis = choose.randrange(len(rank) + 1)
+            wide = [*node.sizes[:axis], 1, *node.sizes[axis:]]
+            sizes = [*node.sizes[:axis], 2, *node.sizes[axis:]]
+            return repeated(reshaped(node, wide), sizes), np.broadcast_to(array.reshape(wide), sizes)
+        case "join":
+            axis = choose.choice(rank)
+            return joined([node, node * 3.0, node], axis), np.concatenate([array, array * 3, array], axis)
+    return maximum(node, 0.25) + 1.0, np.maximum(array, np.float32(0.25)) + np.float32(1)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_chains_of_movements_are_those_of_numpy(seed: int) -> None:
+    choose = random.Random(seed)
+    array = np.arange(1, 61, dtype=np.float32).reshape(
+        choose.choice([(60,), (3, 20), (3, 4, 5), (2, 3, 2, 5)])
+    )
+    (node,) = sources(array)
+    moved = array
+    for _ in range(choose.randint(2, 7)):
+        node, moved = _moved(choose, node, moved)
+        if moved.size > 5000 or len(node.sizes) > 6:
+            break
+    (found,) = run_program([node], [array])
+    np.testing.assert_array_equal(found, moved)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        tanh(sliced(X, (1, 2, 16, 0), (1, 2, 5, 19), (-1, -1, -3, 1))),
+        sliced(tanh(X), (0, 1, 2, 3), (2, 2, 5, 7)),
+        permuted(tanh(permuted(X, (0, 2, 3, 1))), (0, 3, 1, 2)) + X,
+        padded(tanh(X), (0, 0, 1, 1), (0, 0, 1, 1), -1.0),
+        reshaped(tanh(reshaped(tanh(reshaped(X, (6, 323))), (2, 969))), (2, 3, 323)),
+        reshaped(reduce_sum(X, (2, 3)), (6,)) * 2.0,
+    ],
+    ids=["slice", "slice of values", "permutations", "padding", "reshapes", "reshaped sums"],
+)
+def test_movements_beside_arithmetic_are_one_kernel(result: Node) -> None:
+    assert len(kernels_of([result], [ARRAY])) == 1
+    assert_agrees([result], [ARRAY], rtol=1e-6)
+
+
+def test_a_hundred_activations_with_alternating_sizes_are_one_kernel() -> None:
+    node = X
+    for number in range(100):
+        node = maximum(reshaped(node, (6, 323) if number % 2 else (2, 969)), -float(number))
+    assert len(kernels_of([node], [ARRAY])) == 1
+
+
+def test_inputs_that_have_no_strides_in_other_sizes_are_copied() -> None:
+    array = ARRAY[:, :, ::2, ::3]
+    (x,) = sources(array)
+    result = reshaped(x, (array.size,)) + 1.0
+    (found,) = run_program([result], [array])
+    np.testing.assert_array_equal(found, array.reshape(-1) + np.float32(1))
+
+
+def test_joined_values_are_computed_where_they_are_joined() -> None:
+    sums = reduce_sum(X, (3,))
+    whole = joined([tanh(X), X * 2.0], 1)
+    assert [kernel.axes for kernel in kernels_of([whole], [ARRAY])] == [(), ()]
+    kernels = kernels_of([reduce_sum(joined([sums, sums * 2.0], 1), (2,))], [ARRAY])
+    assert len(kernels) == 3
+    assert_agrees([reduce_sum(joined([sums, sums * 2.0], 1), (2,))], [ARRAY], rtol=1e-12)
+
+
+def test_parts_of_joined_values_are_read_where_they_lie() -> None:
+    whole = joined([tanh(X), X], 3)
+    results = [whole, sliced(whole, (0, 0, 0, 10), (2, 3, 17, 12)) * 2.0, reduce_sum(whole, [2])]
+    assert_agrees(results, [ARRAY], rtol=1e-6)
+
+
+def test_what_is_read_again_and_written_out_is_computed_once() -> None:
+    sums = reduce_sum(X, (3,))
+    kernels = kernels_of([sums, reduce_maximum(sums, (2,))], [ARRAY])
+    assert [len(kernel.stores) for kernel in kernels] == [2, 1]
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2), (3, 1)])
+@pytest.mark.parametrize("dilations", [(1, 1), (2, 3)])
+def test_small_windows_are_put_together_without_axes(
+    strides: tuple[int, int], dilations: tuple[int, int]
+) -> None:
+    counts = [
+        (size + 4 - 2 * d - 1) // s + 1 for size, s, d in zip((17, 19), strides, dilations, strict=True)
+    ]
+    seen = windows(X, counts, (3, 3), strides, dilations, (2, 2), -math.inf)
+    zeros = windows(X, counts, (3, 3), strides, dilations, (2, 2))
+    results = [
+        reshaped(reduce_maximum(seen, (4, 5)), (2, 3, *counts)),
+        reshaped(reduce_sum(zeros, (4, 5)), (2, 3, *counts)),
+    ]
+    assert all(kernel.axes == () for kernel in kernels_of(results, [ARRAY]))
+    assert_agrees(results, [ARRAY], rtol=1e-12)
+
+
+def test_a_window_finds_the_first_of_its_greatest_elements() -> None:
+    array = np.round(ARRAY)
+    array[0, 0, 3, 4] = np.nan
+    seen = windows(X, (9, 10), (3, 3), (2, 2), (1, 1), (1, 1), -math.inf)
+    places = index(ScalarType.INT64, seen.sizes, -20, (0, 0, 38, 2, 19, 1))
+    found = Node(Operation.FIRST_GREATEST, ScalarType.INT64, (2, 3, 9, 10, 1, 1), (seen, places), (4, 5))
+    (kernel,) = kernels_of([found], [array])
+    assert kernel.axes == ()
+    assert_agrees([found], [array])
+
+
+def test_large_windows_are_reduced() -> None:
+    seen = windows(X, (9, 10), (9, 10), (1, 1), (1, 1), (0, 0), -math.inf)
+    (kernel,) = kernels_of([reduce_maximum(seen, (4, 5))], [ARRAY])
+    assert kernel.axes == (4, 5)
+    assert_agrees([reduce_maximum(seen, (4, 5))], [ARRAY])
+
+
+def test_each_channel_convolved_alone_is_element_wise() -> None:
+    weights = np.random.default_rng(2).standard_normal((1, 3, 1, 1, 3, 3)).astype(np.float32)
+    x, w = sources(ARRAY, weights)
+    seen = windows(x, (17, 19), (3, 3), (1, 1), (1, 1), (1, 1))
+    result = tanh(reshaped(contraction(w, seen, (4, 5)), ARRAY.shape))
+    (kernel,) = kernels_of([result], [ARRAY, weights])
+    assert kernel.axes == ()
+    assert_agrees([result], [ARRAY, weights], rtol=1e-5)
+
+
+def test_a_convolution_with_what_follows_is_one_kernel() -> None:
+    weights = np.random.default_rng(2).standard_normal((1, 1, 5, 1, 1, 3, 3, 3)).astype(np.float32)
+    x, w = sources(ARRAY, weights)
+    seen = windows(x, (9, 10), (3, 3), (2, 2), (1, 1), (1, 1))
+    operand = reshaped(permuted(seen, (0, 2, 3, 1, 4, 5)), (2, 1, 1, 9, 10, 3, 3, 3))
+    result = tanh(reshaped(contraction(w, operand, (5, 6, 7)), (2, 5, 9, 10)) + 1.0)
+    (kernel,) = kernels_of([result], [ARRAY, weights])
+    assert [node.operation for node in ordered(kernel.values)].count(Operation.CONTRACTION) == 1
+    assert_agrees([result], [ARRAY, weights], rtol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [2, 3])
+@pytest.mark.parametrize("type", [np.int32, np.int64, np.uint32, np.uint8])
+def test_gathered_elements_outside_are_the_fill_value(axis: int, type: type) -> None:
+    low = -3 if np.issubdtype(type, np.signedinteger) else 0
+    indices: Array = np.random.default_rng(1).integers(low, 25, (1, 1, 17, 19)).astype(type)
+    x, i = sources(ARRAY, indices)
+    steps = [[int(row == column and row != axis) for column in range(4)] for row in range(4)]
+    assert_agrees([gathered(x, ARRAY.shape, {axis: i}, None, steps, 9.0)], [ARRAY, indices])
+
+
+def test_views_of_gathered_elements_are_one_kernel() -> None:
+    indices = np.random.default_rng(1).integers(0, 17, (1, 1, 17, 1))
+    x, i = sources(ARRAY, indices)
+    steps = [[int(row == column and row != 2) for column in range(4)] for row in range(4)]
+    result = sliced(
+        tanh(gathered(x, ARRAY.shape, {2: i}, None, steps)), (0, 0, 1, 0), (2, 3, 8, 19), (1, 1, 2, 1)
+    )
+    assert len(kernels_of([result], [ARRAY, indices])) == 1
+    assert_agrees([result], [ARRAY, indices], rtol=1e-6)

@@ -1,0 +1,184 @@
+"""CONVOLUTION against its definition: every filter element adds to every output that sees its input."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opendml import descs
+from opendml.runtime.host_array import Array
+from opendml.spec.enums import ConvolutionDirection, ConvolutionMode
+from tests.operators.contracting import assert_contracted
+from tests.peers.peer import examples
+from tests.running import device_kinds, on_arrays
+
+FORWARD, BACKWARD = ConvolutionDirection.FORWARD, ConvolutionDirection.BACKWARD
+CROSS, CONVOLVE = ConvolutionMode.CROSS_CORRELATION, ConvolutionMode.CONVOLUTION
+every_device = pytest.mark.parametrize("device", device_kinds())
+
+
+class Form(NamedTuple):
+    """A convolution but for its channels, one number for each spatial dimension."""
+
+    image: tuple[int, ...]
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    start: tuple[int, ...]
+    end: tuple[int, ...]
+    output_padding: tuple[int, ...]
+
+
+FORMS = [
+    Form((9,), (3,), (1,), (1,), (1,), (1,), (0,)),
+    Form((9,), (4,), (3,), (2,), (2,), (0,), (0,)),
+    Form((8,), (1,), (2,), (1,), (0,), (0,), (1,)),
+    Form((6, 7), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), (0, 0)),
+    Form((6, 7), (3, 2), (2, 3), (1, 2), (2, 0), (1, 1), (1, 0)),
+    Form((5, 5), (5, 5), (1, 1), (1, 1), (0, 0), (0, 0), (0, 0)),
+    Form((3, 4), (2, 2), (2, 2), (1, 1), (0, 0), (0, 0), (0, 0)),
+    Form((4, 3, 5), (2, 3, 1), (1, 2, 2), (2, 1, 1), (1, 1, 0), (0, 1, 0), (0, 1, 0)),
+]
+
+
+def _forward(x: Array, filter: Array, form: Form, groups: int) -> Array:
+    spans = [(k - 1) * d + 1 for k, d in zip(form.extents, form.dilations, strict=True)]
+    sizes = [
+        (i + s + e - span) // stride + 1
+        for i, s, e, span, stride in zip(form.image, form.start, form.end, spans, form.strides, strict=True)
+    ]
+    padded = np.pad(x, [(0, 0), (0, 0), *zip(form.start, form.end, strict=True)])
+    outputs, inputs = filter.shape[:2]
+    result = np.zeros((x.shape[0], outputs, *sizes))
+    for group in range(groups):
+        own = np.s_[group * (outputs // groups) : (group + 1) * (outputs // groups)]
+        seen = padded[:, group * inputs : (group + 1) * inputs]
+        for taps in product(*map(range, form.extents)):
+            at = tuple(
+                np.s_[k * d : k * d + (size - 1) * stride + 1 : stride]
+                for k, d, size, stride in zip(taps, form.dilations, sizes, form.strides, strict=True)
+            )
+            weights = filter[(own, slice(None), *taps)]
+            result[:, own] += np.einsum("ni...,oi->no...", seen[(slice(None), slice(None), *at)], weights)
+    return np.pad(result, [(0, 0), (0, 0), *((0, margin) for margin in form.output_padding)])
+
+
+def _backward(x: Array, filter: Array, form: Form, groups: int) -> Array:
+    channels, outputs = filter.shape[:2]
+    whole = [
+        (i - 1) * s + (k - 1) * d + 1 + p
+        for i, s, k, d, p in zip(
+            form.image, form.strides, form.extents, form.dilations, form.output_padding, strict=True
+        )
+    ]
+    result = np.zeros((x.shape[0], outputs * groups, *whole))
+    for group in range(groups):
+        inputs = np.s_[group * (channels // groups) : (group + 1) * (channels // groups)]
+        own = np.s_[group * outputs : (group + 1) * outputs]
+        for taps in product(*map(range, form.extents)):
+            at = tuple(
+                np.s_[k * d : k * d + (i - 1) * s + 1 : s]
+                for k, d, i, s in zip(taps, form.dilations, form.image, form.strides, strict=True)
+            )
+            added = np.einsum("ni...,io->no...", x[:, inputs], filter[(inputs, slice(None), *taps)])
+            result[(slice(None), own, *at)] += added
+    cut = (np.s_[start : size - end] for start, end, size in zip(form.start, form.end, whole, strict=True))
+    return np.asarray(result[(slice(None), slice(None), *cut)])
+
+
+def _sums(x: Array, filter: Array, form: Form, groups: int, direction: ConvolutionDirection) -> Array:
+    function = _forward if direction is FORWARD else _backward
+    return function(x.astype(np.float64), filter.astype(np.float64), form, groups)
+
+
+def _check(
+    form: Form, groups: int, direction: ConvolutionDirection, mode: ConvolutionMode, dtype: Any, device: str
+) -> None:
+    generator = np.random.default_rng(len(form.image) * 10 + groups)
+    channels = (groups * 2, 3) if direction is BACKWARD else (groups * 3, 2)
+    x = generator.uniform(-1, 1, (2, groups * 2, *form.image)).astype(dtype)
+    filter = generator.uniform(-1, 1, (*channels, *form.extents)).astype(dtype)
+    bias = generator.uniform(-1, 1, (1, groups * 3, *(1,) * len(form.image))).astype(dtype)
+    flipped = filter if mode is CROSS else np.flip(filter, range(2, filter.ndim))
+    expected = _sums(x, flipped, form, groups, direction) + bias
+    magnitude = _sums(np.abs(x), np.abs(flipped), form, groups, direction) + np.abs(bias)
+    (result,) = on_arrays(
+        descs.Convolution,
+        [x, filter, bias],
+        [expected.astype(dtype)],
+        device,
+        mode=mode,
+        direction=direction,
+        strides=form.strides,
+        dilations=form.dilations,
+        start_padding=form.start,
+        end_padding=form.end,
+        output_padding=form.output_padding,
+        group_count=groups,
+    )
+    assert_contracted(result, expected, magnitude)
+
+
+@every_device
+@pytest.mark.parametrize("direction", ConvolutionDirection)
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_windows(form: Form, groups: int, direction: ConvolutionDirection, device: str) -> None:
+    _check(form, groups, direction, CROSS, np.float32, device)
+
+
+@every_device
+@pytest.mark.parametrize("direction", ConvolutionDirection)
+@pytest.mark.parametrize("mode", ConvolutionMode)
+def test_modes_and_types(mode: ConvolutionMode, direction: ConvolutionDirection, device: str) -> None:
+    _check(FORMS[4], 2, direction, mode, np.float16, device)
+
+
+@every_device
+@given(data=st.data())
+@examples
+def test_any_form(device: str, data: st.DataObject) -> None:
+    rank = data.draw(st.integers(1, 3))
+    each = [
+        tuple(data.draw(st.integers(least, most)) for _ in range(rank))
+        for least, most in ((1, 6), (1, 4), (1, 3), (1, 2), (0, 2), (0, 2))
+    ]
+    extents, image = each[1], each[0]
+    # A window is no larger than what it slides over.
+    image = tuple(max(size, (k - 1) * d + 1) for size, k, d in zip(image, extents, each[3], strict=True))
+    output_padding = tuple(data.draw(st.integers(0, stride - 1)) for stride in each[2])
+    direction = data.draw(st.sampled_from(ConvolutionDirection))
+    if direction is BACKWARD:
+        # Padding takes away outputs; some must be left.
+        each[4] = each[5] = (0,) * rank
+    form = Form(image, extents, each[2], each[3], each[4], each[5], output_padding)
+    groups = data.draw(st.integers(1, 3))
+    _check(form, groups, direction, data.draw(st.sampled_from(ConvolutionMode)), np.float32, device)
+
+
+@every_device
+@pytest.mark.parametrize("direction", ConvolutionDirection)
+def test_activations_come_after_the_bias(direction: ConvolutionDirection, device: str) -> None:
+    form = Form((5, 5), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1), (0, 0))
+    generator = np.random.default_rng(3)
+    x, filter = (generator.uniform(-1, 1, sizes).astype(np.float32) for sizes in [(1, 4, 5, 5), (4, 4, 3, 3)])
+    bias = generator.uniform(-1, 1, (1, 4, 1, 1)).astype(np.float32)
+    expected = np.maximum(_sums(x, filter, form, 1, direction) + bias, 0)
+    attributes = {"strides": (2, 2), "dilations": (1, 1), "start_padding": (1, 1), "end_padding": (1, 1)}
+    (result,) = on_arrays(
+        descs.Convolution,
+        [x, filter, bias],
+        [expected.astype(np.float32)],
+        device,
+        mode=CROSS,
+        direction=direction,
+        output_padding=(0, 0),
+        fused_activation=descs.ActivationRelu(),
+        **attributes,
+    )
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)

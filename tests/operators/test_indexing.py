@@ -1,0 +1,169 @@
+"""Gathering against NumPy, with indices of every kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opendml import descs
+from opendml.program.scalar_type import ScalarType
+from opendml.runtime.host_array import Array
+from opendml.spec.schema import operator
+from tests.peers.peer import examples
+from tests.running import device_kinds, on_arrays, same_bits
+
+TYPES = operator("GATHER").support[0].tensors["InputTensor"].types
+INDEX_TYPES = operator("GATHER").support[0].tensors["IndicesTensor"].types
+every_device = pytest.mark.parametrize("device", device_kinds())
+every_index_type = pytest.mark.parametrize("index_type", INDEX_TYPES)
+
+
+def _values(type: str, *sizes: int) -> Array:
+    dtype = ScalarType[type].numpy
+    return np.random.default_rng(1).integers(0, 100, sizes).astype(dtype)
+
+
+def _indices(type: str, size: int, *sizes: int, beyond: int = 0) -> Array:
+    """Indices into `size` elements: negative ones of signed types, and with `beyond` also some out of
+    range."""
+    dtype = ScalarType[type].numpy
+    least = -size - beyond if dtype.kind == "i" else 0
+    chosen = np.random.default_rng(2).integers(least, size + beyond, sizes).astype(dtype)
+    if beyond:
+        limits = np.iinfo(dtype.name)
+        chosen.reshape(-1)[:2] = limits.min, limits.max
+    return chosen
+
+
+def _places(indices: Array, size: int) -> Array:
+    """What the indices mean: negative ones count from the end, others are moved to the nearest end."""
+    return np.array(
+        [min(max(i + size if i < 0 else i, 0), size - 1) for i in indices.reshape(-1).tolist()]
+    ).reshape(indices.shape)
+
+
+def _gathered(x: Array, indices: Array, axis: int, device: str) -> Array:
+    """GATHER as ONNX has it, of tensors of any ranks: all get the same with leading ones."""
+    expected_sizes = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+    rank = max(x.ndim, indices.ndim, len(expected_sizes))
+
+    def filled(sizes: tuple[int, ...]) -> tuple[int, ...]:
+        return (1,) * (rank - len(sizes)) + sizes
+
+    (result,) = on_arrays(
+        descs.Gather,
+        [x.reshape(filled(x.shape)), indices.reshape(filled(indices.shape))],
+        [np.zeros(filled(expected_sizes), x.dtype)],
+        device,
+        axis=axis + rank - x.ndim,
+        index_dimensions=indices.ndim,
+    )
+    return result.reshape(expected_sizes)
+
+
+@every_device
+@every_index_type
+@pytest.mark.parametrize("type", TYPES)
+def test_gather_of_every_type(type: str, index_type: str, device: str) -> None:
+    x, indices = _values(type, 3, 5, 2), _indices(index_type, 5, 4)
+    expected = np.take(x, _places(indices, 5), 1)
+    assert same_bits(_gathered(x, indices, 1, device), expected)
+
+
+@every_device
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("sizes", [(), (1,), (4,), (2, 3), (2, 1, 3)], ids=str)
+def test_gather_of_every_rank(sizes: tuple[int, ...], axis: int, device: str) -> None:
+    x = _values("FLOAT32", 2, 3, 5)
+    indices = _indices("INT64", x.shape[axis], *sizes)
+    expected = np.take(x, _places(indices, x.shape[axis]), axis)
+    np.testing.assert_array_equal(_gathered(x, indices, axis, device), expected)
+
+
+@every_device
+@every_index_type
+def test_indices_out_of_range_are_moved_to_the_nearest_end(index_type: str, device: str) -> None:
+    x, indices = _values("FLOAT32", 7, 3), _indices(index_type, 7, 20, beyond=9)
+    expected = x[_places(indices, 7)]
+    np.testing.assert_array_equal(_gathered(x, indices, 0, device), expected)
+    columns = _indices(index_type, 7, 20, 3, beyond=9)
+    along = np.take_along_axis(x, _places(columns, 7), 0)
+    np.testing.assert_array_equal(
+        on_arrays(descs.GatherElements, [x, columns], [along], device, axis=0)[0], along
+    )
+
+
+@every_device
+@every_index_type
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("axis", [0, 2])
+def test_elements_along_an_axis(axis: int, type: str, index_type: str, device: str) -> None:
+    x = _values(type, 4, 3, 5)
+    sizes = tuple(6 if each == axis else size for each, size in enumerate(x.shape))
+    indices = _indices(index_type, x.shape[axis], *sizes)
+    expected = np.take_along_axis(x, _places(indices, x.shape[axis]), axis)
+    (result,) = on_arrays(descs.GatherElements, [x, indices], [expected], device, axis=axis)
+    assert same_bits(np.ascontiguousarray(result), expected)
+
+
+def _by_tuples(x: Array, indices: Array, batch: int) -> Array:
+    if batch:
+        return np.stack([_by_tuples(a, b, batch - 1) for a, b in zip(x, indices, strict=True)])
+    columns = [_places(indices[..., number], x.shape[number]) for number in range(indices.shape[-1])]
+    return x[tuple(columns)]
+
+
+@every_device
+@every_index_type
+@pytest.mark.parametrize(
+    ("x_sizes", "sizes", "batch"),
+    [
+        ((4, 5), (3, 2), 0),
+        ((4, 5, 6), (2, 3, 1), 0),
+        ((4, 5, 6), (7, 3), 0),
+        ((2, 3, 4, 5), (2, 6, 2), 1),
+        ((2, 3, 4, 5), (2, 3, 1), 2),
+        ((3, 4), (2,), 0),
+    ],
+    ids=str,
+)
+def test_index_tuples(
+    x_sizes: tuple[int, ...], sizes: tuple[int, ...], batch: int, index_type: str, device: str
+) -> None:
+    x, indices = _values("FLOAT32", *x_sizes), _indices(index_type, min(x_sizes), *sizes)
+    expected = _by_tuples(x, indices, batch)
+    rank = max(len(x_sizes), len(sizes), expected.ndim)
+
+    def filled(array: Array) -> Array:
+        return array.reshape((1,) * (rank - array.ndim) + array.shape)
+
+    attributes: dict[str, Any] = {
+        "input_dimension_count": len(x_sizes),
+        "indices_dimension_count": len(sizes),
+    }
+    arrays = [filled(x), filled(indices)]
+    results = on_arrays(
+        descs.GatherNd1, arrays, [filled(expected)], device, batch_dimension_count=batch, **attributes
+    )
+    if batch == 0:
+        results += on_arrays(descs.GatherNd, arrays, [filled(expected)], device, **attributes)
+    for result in results:
+        np.testing.assert_array_equal(result.reshape(expected.shape), expected)
+
+
+@every_device
+@given(data=st.data())
+@examples
+def test_any_gather(device: str, data: st.DataObject) -> None:
+    sizes = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+    axis = data.draw(st.integers(0, len(sizes) - 1))
+    index_sizes = data.draw(st.lists(st.integers(1, 4), max_size=3))
+    x = _values("FLOAT32", *sizes)
+    type = data.draw(st.sampled_from(INDEX_TYPES))
+    indices = _indices(type, sizes[axis], *index_sizes)
+    expected = np.take(x, _places(indices, sizes[axis]), axis)
+    np.testing.assert_array_equal(_gathered(x, indices, axis, device), expected)

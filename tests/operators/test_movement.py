@@ -1,0 +1,236 @@
+"""Slices, joins, padding, tiles, blocks and diagonals against NumPy, in every type."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opendml import TensorDataType, descs
+from opendml.program.scalar_type import ScalarType
+from opendml.runtime.host_array import Array
+from opendml.spec.enums import DepthSpaceOrder, PaddingMode
+from opendml.spec.schema import operator
+from tests.peers.peer import examples
+from tests.running import device_kinds, on_arrays, same_bits
+
+DCR, CRD = DepthSpaceOrder.DEPTH_COLUMN_ROW, DepthSpaceOrder.COLUMN_ROW_DEPTH
+NUMPY_MODES = {
+    PaddingMode.EDGE: "edge",
+    PaddingMode.REFLECTION: "reflect",
+    PaddingMode.SYMMETRIC: "symmetric",
+    PaddingMode.WRAP: "wrap",
+}
+every_device = pytest.mark.parametrize("device", device_kinds())
+
+
+def every_type(name: str) -> pytest.MarkDecorator:
+    """The types of an operator's first tensor at the newest level."""
+    return pytest.mark.parametrize("type", next(iter(operator(name).support[0].tensors.values())).types)
+
+
+def _values(type: str, *sizes: int, seed: int = 0) -> Array:
+    """Any bits, among them infinities and NaN of one kind."""
+    dtype = ScalarType[type].numpy
+    generator = np.random.default_rng(seed)
+    if dtype.kind == "f":
+        numbers = generator.uniform(-9, 9, sizes)
+        special = generator.choice(np.array([np.inf, -np.inf, np.nan, -0.0, 6e-8]), sizes)
+        return np.where(generator.random(sizes) < 0.2, special, numbers).astype(dtype)
+    limits = np.iinfo(dtype.name)
+    return generator.integers(limits.min, limits.max, sizes, dtype.name, endpoint=True)
+
+
+def _check(desc: Any, inputs: list[Any], expected: list[Any], device: str, **attributes: Any) -> None:
+    results = on_arrays(desc, inputs, expected, device, **attributes)
+    flat = [each for value in expected for each in (value if isinstance(value, list) else [value])]
+    for result, array in zip(results, flat, strict=True):
+        assert same_bits(np.ascontiguousarray(result), np.ascontiguousarray(array))
+
+
+@every_device
+@every_type("SLICE")
+def test_slice(type: str, device: str) -> None:
+    x = _values(type, 3, 7, 11)
+    attributes = {"offsets": (1, 0, 2), "sizes": (2, 4, 3), "strides": (1, 2, 4)}
+    _check(descs.Slice, [x], [x[1:, ::2, 2::4]], device, **attributes)
+
+
+@every_device
+@every_type("SLICE1")
+def test_slice_from_either_end_of_a_window(type: str, device: str) -> None:
+    x = _values(type, 5, 7, 11)
+    attributes = {
+        "input_window_offsets": (0, 1, 2),
+        "input_window_sizes": (5, 6, 7),
+        "input_window_strides": (-1, -4, 3),
+    }
+    _check(descs.Slice1, [x], [x[::-1, 6:1:-4, 2:9:3]], device, **attributes)
+
+
+@every_device
+def test_an_output_may_take_the_first_of_a_window(device: str) -> None:
+    x = np.arange(10, dtype=np.float32)
+    for stride, expected in ((-3, x[8:4:-3]), (2, x[2:6:2])):
+        attributes = {"input_window_offsets": (2,), "input_window_sizes": (7,)}
+        _check(descs.Slice1, [x], [expected[:2]], device, input_window_strides=(stride,), **attributes)
+
+
+@every_device
+@every_type("SPLIT")
+@pytest.mark.parametrize("parts", [(6,), (1, 2, 3)], ids=str)
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_split(axis: int, parts: tuple[int, ...], type: str, device: str) -> None:
+    x = _values(type, *(6 if each == axis else size for each, size in enumerate((2, 3, 5))))
+    expected = np.split(x, list(accumulate(parts))[:-1], axis)
+    _check(descs.Split, [x], [expected], device, axis=axis)
+
+
+@every_device
+@every_type("JOIN")
+@pytest.mark.parametrize("parts", [(6,), (1, 2, 3)], ids=str)
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_join(axis: int, parts: tuple[int, ...], type: str, device: str) -> None:
+    own = [tuple(part if each == axis else size for each, size in enumerate((2, 3, 5))) for part in parts]
+    arrays = [_values(type, *sizes, seed=seed) for seed, sizes in enumerate(own)]
+    _check(descs.Join, [arrays], [np.concatenate(arrays, axis)], device, axis=axis)
+
+
+@every_device
+@every_type("PADDING1")
+@pytest.mark.parametrize("value", [0, 7])
+def test_padding_with_a_number(value: int, type: str, device: str) -> None:
+    x = _values(type, 3, 4)
+    attributes = {"padding_mode": PaddingMode.CONSTANT, "start_padding": (1, 0), "end_padding": (2, 3)}
+    expected = np.pad(x, [(1, 2), (0, 3)], constant_values=value)
+    _check(
+        descs.Padding,
+        [x],
+        [expected],
+        device,
+        padding_value=value + 0.25 * (x.dtype.kind != "f"),
+        **attributes,
+    )
+    typed = {"padding_value_data_type": TensorDataType[type], "padding_value": value}
+    _check(descs.Padding1, [x], [expected], device, **typed, **attributes)
+
+
+@every_device
+@pytest.mark.parametrize("value", [-0.0, np.inf, np.nan])
+def test_padding_with_a_special_number(value: float, device: str) -> None:
+    x = np.ones((2, 2), np.float32)
+    attributes = {"padding_mode": PaddingMode.CONSTANT, "start_padding": (1, 0), "end_padding": (0, 1)}
+    expected = np.pad(x, [(1, 0), (0, 1)], constant_values=value)
+    _check(descs.Padding, [x], [expected], device, padding_value=value, **attributes)
+
+
+@every_device
+def test_integers_are_padded_with_the_nearest_end_of_their_type(device: str) -> None:
+    x = np.ones(2, np.int8)
+    attributes = {"padding_mode": PaddingMode.CONSTANT, "start_padding": (1,), "end_padding": (0,)}
+    expected = np.array([-128, 1, 1], np.int8)
+    _check(descs.Padding, [x], [expected], device, padding_value=-1e9, **attributes)
+
+
+@every_device
+@every_type("PADDING1")
+@pytest.mark.parametrize("mode", NUMPY_MODES)
+def test_padding_with_own_elements(mode: PaddingMode, type: str, device: str) -> None:
+    x = _values(type, 3, 1, 4)
+    margins = [(2, 1), (1, 2), (0, 3)]
+    _check_padding(x, margins, mode, device)
+
+
+@every_device
+@pytest.mark.parametrize("margins", [(1, 0), (4, 5), (5, 4), (13, 2), (0, 31), (40, 40)], ids=str)
+@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize("mode", NUMPY_MODES)
+def test_padding_may_be_more_than_the_tensor(
+    mode: PaddingMode, size: int, margins: tuple[int, int], device: str
+) -> None:
+    _check_padding(np.arange(2 * size, dtype=np.float32).reshape(2, size), [(0, 0), margins], mode, device)
+
+
+def _check_padding(x: Array, margins: list[tuple[int, int]], mode: PaddingMode, device: str) -> None:
+    expected = np.pad(x, margins, NUMPY_MODES[mode])  # type: ignore[call-overload]
+    start, end = zip(*margins, strict=True)
+    attributes = {"padding_mode": mode, "start_padding": start, "end_padding": end}
+    _check(descs.Padding, [x], [expected], device, padding_value=3.0, **attributes)
+
+
+@every_device
+@every_type("TILE")
+def test_tile(type: str, device: str) -> None:
+    x = _values(type, 2, 3, 1)
+    _check(descs.Tile, [x], [np.tile(x, (3, 2, 4))], device, repeats=(3, 2, 4))
+
+
+@every_device
+@every_type("SPACE_TO_DEPTH1")
+@pytest.mark.parametrize("order", DepthSpaceOrder)
+def test_blocks(order: DepthSpaceOrder, type: str, device: str) -> None:
+    space, block = _values(type, 2, 3, 4, 6), 2
+    blocks = space.reshape(2, 3, 2, block, 3, block)
+    depth = blocks.transpose((0, 3, 5, 1, 2, 4) if order is DCR else (0, 1, 3, 5, 2, 4)).reshape(2, 12, 2, 3)
+    _check(descs.SpaceToDepth1, [space], [depth], device, block_size=block, order=order)
+    _check(descs.DepthToSpace1, [depth], [space], device, block_size=block, order=order)
+    if order is DCR:
+        _check(descs.SpaceToDepth, [space], [depth], device, block_size=block)
+        _check(descs.DepthToSpace, [depth], [space], device, block_size=block)
+
+
+@every_device
+@every_type("DIAGONAL_MATRIX")
+@pytest.mark.parametrize("offset", [0, 2, -1, 9, -9])
+def test_diagonal_matrix(offset: int, type: str, device: str) -> None:
+    dtype = ScalarType[type].numpy
+    expected = np.broadcast_to(np.eye(4, 5, offset) * 3, (2, 4, 5)).astype(dtype)
+    value = 3.75 if dtype.kind != "f" else 3.0
+    _check(descs.DiagonalMatrix, [], [expected], device, offset=offset, value=value)
+
+
+@every_device
+@every_type("DIAGONAL_MATRIX1")
+@pytest.mark.parametrize(("begin", "end"), [(0, 1), (-1, 2), (2, -1), (1, 1), (-(2**31), 1), (0, 2**31 - 1)])
+def test_diagonals(begin: int, end: int, type: str, device: str) -> None:
+    x = _values(type, 4, 5)
+    number = np.arange(5) - np.arange(4)[:, None]
+    filled = (end >= begin) ^ (number >= begin) ^ (number < end)
+    attributes = {
+        "value_data_type": TensorDataType[type],
+        "value": 7,
+        "diagonal_fill_begin": begin,
+        "diagonal_fill_end": end,
+    }
+    for given_input, rest in ((x, x), (None, np.zeros_like(x))):
+        expected = np.where(filled, x.dtype.type(7), rest)
+        _check(descs.DiagonalMatrix1, [given_input], [expected], device, **attributes)
+
+
+@every_device
+@given(data=st.data())
+@examples
+def test_any_slice_and_padding(device: str, data: st.DataObject) -> None:
+    sizes = data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=8 if device == "cpu" else 4))
+    x = np.random.default_rng(len(sizes)).random(sizes, np.float32)
+    margins = [(data.draw(st.integers(0, 9)), data.draw(st.integers(0, 9))) for _ in sizes[-2:]]
+    margins = [*[(0, 0)] * (len(sizes) - len(margins)), *margins]
+    _check_padding(x, margins, data.draw(st.sampled_from(list(NUMPY_MODES))), device)
+    offsets = [data.draw(st.integers(0, size - 1)) for size in sizes]
+    extents = [data.draw(st.integers(1, size - o)) for size, o in zip(sizes, offsets, strict=True)]
+    strides = [data.draw(st.sampled_from([-3, -2, -1, 1, 2, 3])) for _ in sizes]
+    window = x[tuple(slice(o, o + e) for o, e in zip(offsets, extents, strict=True))]
+    expected = window[tuple(slice(None, None, stride) for stride in strides)]
+    _check(
+        descs.Slice1,
+        [x],
+        [expected],
+        device,
+        input_window_offsets=offsets,
+        input_window_sizes=extents,
+        input_window_strides=strides,
+    )
