@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from itertools import cycle
 from zlib import crc32
 
 import numpy as np
@@ -19,15 +21,18 @@ import numpy as np
 from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.driver import device
-from opendml.targets.cuda.executable import CudaExecutable
+from opendml.targets.cuda.executable import CudaExecutable, Scheduler
+from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.schedule import schedule
 from opendml.targets.reference.executable import ReferenceExecutable
 from tools.cuda_case import Case
 from tools.cuda_cases import all_cases, random_input
+from tools.cuda_tiles import schedulers
 
 Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 
-def results(case: Case) -> tuple[list[Bytes], list[Bytes], list[str]]:
+def results(case: Case, scheduler: Scheduler = schedule) -> tuple[list[Bytes], list[Bytes], list[str]]:
     """The outputs of the device and of the reference, and the modes of the kernels that ran."""
     generator = np.random.default_rng(crc32(case.name.encode()))
     layouts = (*case.program.inputs, *case.program.outputs)
@@ -38,7 +43,7 @@ def results(case: Case) -> tuple[list[Bytes], list[Bytes], list[str]]:
     ]
     host = [array.copy() for array in (*inputs, *poison)]
     reference = ReferenceExecutable(case.program).instantiate()
-    executable = CudaExecutable(case.program)
+    executable = CudaExecutable(case.program, scheduler=scheduler)
     instance = executable.instantiate()
     memory = []
     for number, (array, layout) in enumerate(zip(host, layouts, strict=True)):
@@ -93,16 +98,30 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _runs() -> Iterator[tuple[Case, str, Scheduler]]:
+    """All cases, and contractions in two of the tiles each, in turn; the way is empty for the one that is
+    chosen.
+    """
+    ways = {mode: cycle(way for way in schedulers() if way[0].startswith(mode)) for mode in ("fma", "mma")}
+    for case in all_cases():
+        yield case, "", schedule
+        if case.name.startswith("contraction"):
+            suitable = ways["mma" if "FLOAT16" in case.name else "fma"]
+            yield from ((case, *next(suitable)) for _ in range(2))
+
+
 def main() -> int:
     """Runs the cases; 1 if any fails."""
     arguments = _arguments()
     modes: Counter[str] = Counter()
     failed, worst = [], {"pointwise": 0.0, "normalization": 0.0}
-    for case in all_cases():
+    for case, way, scheduler in _runs():
         elements = sum(layout.element_count for layout in case.program.inputs)
         if elements > arguments.most_elements or not all(word in case.name for word in arguments.words):
             continue
-        received, expected, used = results(case)
+        received, expected, used = results(case, scheduler)
+        if way and not {Mode.FMA.value, Mode.MMA.value} & set(used):
+            continue
         modes.update(used)
         kind = "normalization" if "normalization" in case.name or "centering" in case.name else "pointwise"
         errors = [
@@ -112,7 +131,7 @@ def main() -> int:
         worst[kind] = max(worst[kind], *(error for error in errors if error < 1e30), 0)
         if not max(errors) <= 1:
             failed.append(case.name)
-            print(f"FAILED {case.name}: {used} error {max(errors):.3g} of what is allowed", flush=True)
+            print(f"FAILED {case.name} {way}: {used} error {max(errors):.3g} of what is allowed", flush=True)
     print(f"{sum(modes.values())} kernels {dict(modes)}; worst {worst}; {len(failed)} failed")
     return 1 if failed else 0
 

@@ -95,6 +95,7 @@ def _matrix_products() -> Iterator[Case]:
                 result = convert(matrix_product(type, sizes, a_turned, b_turned), type)
                 name = f"{type.name} {'x'.join(map(str, sizes))} {a_turned:d}{b_turned:d}"
                 yield _case(name, sizes[2], result)
+        yield _case(f"{type.name} large", 256, convert(matrix_product(type, (520, 500, 256)), type))
         batched = convert(matrix_product(type, (36, 48, 24), False, True, 5), type)
         yield _case(f"{type.name} batched", 24, batched)
         for sizes in ((1, 300, 500), (300, 1, 500), (5, 120, 64), (70, 3, 33)):

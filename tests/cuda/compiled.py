@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -11,11 +11,14 @@ from opendml.compiler.fuse import fuse
 from opendml.compiler.simplify import simplify
 from opendml.errors import Unsupported
 from opendml.program.program import Program
+from opendml.targets.cuda.executable import Scheduler
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.pattern import Mode
 from opendml.targets.cuda.schedule import schedule
 from tools.cuda_case import Case
 from tools.cuda_cases import all_cases
+from tools.cuda_tiles import schedulers
 
 MACHINES = {
     80: Machine(80, 108, 164 * 1024),
@@ -23,9 +26,10 @@ MACHINES = {
     100: Machine(100, 148, 228 * 1024),
 }
 CASES = list(all_cases())
+TILED = (Mode.FMA, Mode.MMA)
 
 
-def launches(case: Case, machine: Machine) -> Iterator[Launch]:
+def launches(case: Case, machine: Machine, scheduler: Scheduler = schedule) -> Iterator[Launch]:
     """The launches of a case, for the alignments that its offset leaves."""
     program = case.program
     kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results)))
@@ -34,12 +38,43 @@ def launches(case: Case, machine: Machine) -> Iterator[Launch]:
         for access in (*kernel.loads, *kernel.stores):
             offset = case.offset * access.type.bytes
             alignments.append(min(16, offset & -offset) if offset else 16)
-        yield schedule(kernel, machine, alignments)
+        yield scheduler(kernel, machine, alignments)
 
 
 def all_launches(machine: Machine) -> dict[str, Launch]:
     """One launch of each pattern."""
-    return {launch.pattern.text(): launch for case in CASES for launch in launches(case, machine)}
+    return _by_pattern(CASES, machine)
+
+
+def _by_pattern(cases: Iterable[Case], machine: Machine) -> dict[str, Launch]:
+    return {launch.pattern.text(): launch for case in cases for launch in launches(case, machine)}
+
+
+def contraction_launches(capability: int) -> Iterator[Launch]:
+    """For each tile one, of each of the cases in turn, and a few without tiles."""
+    cases = {case.name: case for case in CASES}
+    halves, others = (
+        [
+            case
+            for name, case in cases.items()
+            if name.startswith("contraction") and ("FLOAT16" in name) is half
+        ]
+        for half in (True, False)
+    )
+    # Of each tile that for one block or that for several, in turn.
+    ways = [way for number, way in enumerate(schedulers()) if number % 4 in (0, 3)]
+    ways = [(way, scheduler) for way, scheduler in ways if capability == 90 or "128x128" in way]
+    for number, (way, scheduler) in enumerate(ways):
+        suitable = halves if way.startswith("mma") else others
+        for case in (suitable * 2)[5 * number % len(suitable) :]:
+            found = [
+                each for each in launches(case, MACHINES[capability], scheduler) if each.pattern.mode in TILED
+            ]
+            if found:
+                yield found[0]
+                break
+    for name in ("contraction INT64", "contraction FLOAT32 thin (1, 300, 500)") if capability == 90 else ():
+        yield from launches(cases[name], MACHINES[90])
 
 
 def compiled_per_capability() -> Iterator[tuple[int, Launch]]:
@@ -47,7 +82,9 @@ def compiled_per_capability() -> Iterator[tuple[int, Launch]]:
     one."""
     for capability, machine in MACHINES.items():
         seen = set()
-        for launch in all_launches(machine).values():
+        yield from ((capability, launch) for launch in contraction_launches(capability))
+        others = [case for case in CASES if not case.name.startswith("contraction")]
+        for launch in _by_pattern(others, machine).values():
             pattern = launch.pattern
             key = (
                 pattern.mode,

@@ -8,7 +8,7 @@ from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.pattern import Mode
 from tests.cuda.compiled import compiled, machine_code
 
-OTHERS = (Mode.POINTWISE, Mode.REDUCE, Mode.SCAN)
+OTHERS = (Mode.POINTWISE, Mode.REDUCE, Mode.SCAN, Mode.FMA, Mode.MMA)
 
 
 @pytest.mark.parametrize(

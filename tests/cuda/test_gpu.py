@@ -16,11 +16,12 @@ from opendml.spec.enums import TensorDataType
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.cuda.device_array import DeviceArray
 from opendml.targets.cuda.driver import CudaDevice, device
-from opendml.targets.cuda.executable import CudaExecutable, CudaInstance
+from opendml.targets.cuda.executable import CudaExecutable, CudaInstance, Scheduler
 from opendml.targets.cuda.launcher import Recording
 from tools.cuda_case import Case
 from tools.cuda_cases import all_cases
 from tools.cuda_check import results, worst_error
+from tools.cuda_tiles import schedulers
 
 CASES = list(all_cases())
 SIZES = (3, 1000)
@@ -56,6 +57,18 @@ def test_result_is_the_reference(gpu: CudaDevice, case: Case) -> None:
     is_normalization = "normalization" in case.name or "centering" in case.name
     for a, b, layout in zip(received, expected, case.program.outputs, strict=True):
         assert worst_error(a, b, layout, is_normalization, case) <= 1
+
+
+@pytest.mark.parametrize(("way", "scheduler"), schedulers())
+def test_every_tile_computes_contractions(gpu: CudaDevice, way: str, scheduler: Scheduler) -> None:
+    suitable = "FLOAT16" if way.startswith("mma") else "FLOAT32"
+    for case in CASES:
+        if case.name.startswith(f"contraction {suitable}") and (
+            "129x67x40" in case.name or "(2, 1" in case.name
+        ):
+            received, expected, modes = results(case, scheduler)
+            assert way[:3] in modes
+            assert worst_error(received[0], expected[0], case.program.outputs[0], False, case) <= 1
 
 
 def test_nan_and_infinity_stay_in_their_group(gpu: CudaDevice) -> None:

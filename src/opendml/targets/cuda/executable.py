@@ -16,11 +16,16 @@ from opendml.targets.cuda.compile import cubin_of
 from opendml.targets.cuda.driver import CudaDevice, device
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch
 from opendml.targets.cuda.launcher import launcher
+from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.memory import Memory, scratch
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.schedule import schedule
 
 _WORD = struct.calcsize("<q")
+
+
+Scheduler = Callable[[Kernel, Machine, Sequence[int]], Launch]
+"""How the launch of a kernel is found."""
 
 
 class CudaExecutable:
@@ -32,8 +37,8 @@ class CudaExecutable:
         Unsupported: CUDA is not available; the message says what is missing.
     """
 
-    def __init__(self, program: Program, device_index: int = 0) -> None:
-        self.device = device(device_index)
+    def __init__(self, program: Program, device_index: int = 0, scheduler: Scheduler = schedule) -> None:
+        self.device, self._scheduler = device(device_index), scheduler
         kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results)))
         self.kernels, self.arena, self.arena_bytes = kernels.kernels, kernels.arena, kernels.arena_bytes
         self._prepared: dict[tuple[int, tuple[int, ...]], PreparedLaunch] = {}
@@ -69,7 +74,7 @@ class CudaExecutable:
         with self._lock:
             prepared = self._prepared.get((number, alignments))
             if prepared is None:
-                launch = schedule(self.kernels[number], self.device.machine, alignments)
+                launch = self._scheduler(self.kernels[number], self.device.machine, alignments)
                 prepared = self._prepared[number, alignments] = PreparedLaunch(launch, self.device)
             return prepared
 
@@ -104,6 +109,7 @@ class CudaInstance:
         ]
         self._launchers: list[Callable[[], None]] = []
         self._stream = 0
+        self._scratch: Memory | None = None
         self._kept: object = None
 
     def bind(self, buffer: int, address: int) -> None:
@@ -145,6 +151,18 @@ class CudaInstance:
             # The addresses, the stream or both are new.
             self._launchers = [binding.launcher(self._addresses, stream) for binding in self._bindings]
             self._stream = stream
+            self._share_scratch()
+
+    def _share_scratch(self) -> None:
+        """One memory is the scratch of all kernels: they run one after the other, and nothing in it outlasts
+        a launch."""
+        needed = max((binding.scratch_bytes for binding in self._bindings), default=0)
+        if not needed:
+            return
+        if self._scratch is None or self._scratch.size < needed:
+            self._scratch = self.device.allocate(needed)
+        for binding in self._bindings:
+            binding.use_scratch(self._scratch.address)
 
     def _launch(self, stream: int) -> None:
         self.prepare(stream)
@@ -198,8 +216,10 @@ class _Binding:
         self._alignments: tuple[int, ...] = ()
         self._stream = 0
         self._content: Any = None
-        self._memory: Memory | None = None
+        self._counters: Memory | None = None
+        self._scratch_word = 0
         self._launcher: Callable[[], None]
+        self.scratch_bytes = 0
 
     def launcher(self, addresses: list[int], stream: int) -> Callable[[], None]:
         """A function that launches the kernel over buffers at `addresses`."""
@@ -217,23 +237,25 @@ class _Binding:
             prepared = self._executable.prepare(self._number, alignments)
             if alignments != self._alignments:
                 self._content = ctypes.create_string_buffer(prepared.content, len(prepared.content))
-                self._memory = self._room(prepared)
+                self._prepare_sharing(prepared)
             self._launcher = launcher(prepared.function, prepared.launch, self._content, stream)
             self._alignments, self._stream = alignments, stream
         self._write_bases(self._content, 0, *bases)
         return self._launcher
 
-    def _room(self, prepared: PreparedLaunch) -> Memory | None:
-        """Memory for a launch's counters, then its scratch."""
-        launch = prepared.launch
-        if not launch.counters_bytes:
-            return None
-        counters_bytes = -(-launch.counters_bytes // VECTOR_BYTES) * VECTOR_BYTES
-        memory = self._executable.device.allocate(counters_bytes + launch.scratch_bytes)
-        words = prepared.parameters.words
-        for name, address in (("counters", memory.address), ("scratch", memory.address + counters_bytes)):
-            struct.pack_into("<q", self._content, words.index(name) * _WORD, address)
-        return memory
+    def _prepare_sharing(self, prepared: PreparedLaunch) -> None:
+        """Memory for the counters of a launch whose blocks share work, and what scratch it needs."""
+        launch, words = prepared.launch, prepared.parameters.words
+        self._counters = None
+        self.scratch_bytes, self._scratch_word = launch.scratch_bytes, words.index("scratch") * _WORD
+        if launch.counters_bytes:
+            self._counters = self._executable.device.allocate(launch.counters_bytes)
+            struct.pack_into("<q", self._content, words.index("counters") * _WORD, self._counters.address)
+
+    def use_scratch(self, address: int) -> None:
+        """Sets where the scratch of the launch is, if it needs any."""
+        if self.scratch_bytes:
+            struct.pack_into("<q", self._content, self._scratch_word, address)
 
 
 def _signed(number: int) -> int:

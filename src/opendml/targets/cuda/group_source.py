@@ -52,10 +52,6 @@ class GroupPrinter(Printer):
             ]
         return function("Offsets at_item(const Parameters& p, Index item)", lines)
 
-    def _group_load(self, number: int, *guard: str) -> str:
-        """What a load gives, where it stands."""
-        return self._read_where(number, self._address(number), *guard) if guard else self._inline_load(number)
-
     # Reductions
 
     def _reductions(self) -> list[str]:

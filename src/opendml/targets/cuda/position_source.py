@@ -45,11 +45,11 @@ def positions(pattern: Pattern) -> list[str]:
         f"struct Offsets {{{offsets} }};",
         function(
             "Offsets at_group(const Parameters& p, Index at)",
-            ["Offsets to = {};", *_loops(pattern, "group", pattern.group_loops), "return to;"],
+            ["Offsets to = {};", *_loops(pattern, "group", 0, pattern.group_loops), "return to;"],
         ),
         function(
             "Offsets at_row(const Parameters& p, Offsets to, Index at)",
-            [*_loops(pattern, "row", pattern.row_loops), "return to;"],
+            [*loops_of_rows(pattern, 0, pattern.row_loops), "return to;"],
         ),
         template("Offsets in_row(const Parameters& p, Offsets to, Index at)", [*in_row, "return to;"]),
         template("Offsets in_group(const Parameters& p, Offsets to, Index unit)", in_group),
@@ -61,11 +61,16 @@ def broken_accesses(pattern: Pattern) -> list[int]:
     return [number for number, a in enumerate(pattern.accesses) if a.step is Step.BROKEN]
 
 
-def _loops(pattern: Pattern, kind: str, count: int) -> list[str]:
+def loops_of_rows(pattern: Pattern, first: int, last: int) -> list[str]:
+    """Splits the index `at` into those of the loops over rows from one up to another, and moves `to`."""
+    return _loops(pattern, "row", first, last)
+
+
+def _loops(pattern: Pattern, kind: str, first: int, last: int) -> list[str]:
     """Splits the index `at` into the indices of nested loops, and moves `to` along each."""
-    lines = ["Index rest, index;"] if count else []
-    for loop in reversed(range(count)):
-        if loop:
+    lines = ["Index rest, index;"] if last > first else []
+    for loop in reversed(range(first, last)):
+        if loop > first:
             lines.append(f"rest = divide(at, p.{kind}_count{loop});")
             lines.append(f"index = at - rest * (Index)p.{kind}_count{loop}.count;")
             lines.append("at = rest;")

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import loop_nest
+from opendml.program.node import Operation, ordered
 from opendml.targets.cuda.group_source import is_normalization
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Nest, nest_of
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import Mode, Pattern, Step
+from opendml.targets.cuda.schedule_contraction import schedule_contraction
 from opendml.targets.cuda.schedule_groups import schedule_groups
 from opendml.targets.cuda.schedule_passes import schedule_passes
 
@@ -34,6 +36,10 @@ def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Lau
         alignments: of the address of each access's first element (loads, then stores), in bytes; only whether
             they are multiples of 2, 4, 8, 16 counts.
     """
+    if any(node.operation is Operation.CONTRACTION for node in ordered(kernel.values)):
+        launch = schedule_contraction(kernel, machine, alignments)
+        if launch is not None:
+            return launch
     nest = nest_of(kernel, loop_nest(kernel))
     if kernel.axes:
         normalizes = is_normalization(kernel.values)

@@ -14,7 +14,7 @@ from opendml.targets.cuda.expression import TYPES, expression, literal, paramete
 from opendml.targets.cuda.guards import number_of
 from opendml.targets.cuda.needs import Needs
 from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import COLLECTIVE, AccessPattern, Form, Level, Mode, Pattern, Step
+from opendml.targets.cuda.pattern import AccessPattern, Form, Level, Mode, Pattern, Step
 from opendml.targets.cuda.position_source import broken_accesses, positions, step_of
 
 _FILES = {
@@ -28,6 +28,8 @@ _FILES = {
     Mode.TEAM: ("moments", "block", "meeting", "team"),
     Mode.REDUCE: ("reduce",),
     Mode.SCAN: ("scan",),
+    Mode.FMA: ("operands", "fma", "contraction"),
+    Mode.MMA: ("operands", "mma", "contraction"),
 }
 """The files of each mode, after those that all have and what is printed."""
 
@@ -37,10 +39,14 @@ _LEAVES = (Operation.CONSTANT, Operation.PARAMETER)
 
 def kernel_source(pattern: Pattern) -> str:
     """The whole source; its function is `kernel`."""
+    from opendml.targets.cuda.contraction_source import ContractionPrinter
     from opendml.targets.cuda.group_source import GroupPrinter
 
-    printer = (GroupPrinter if pattern.mode in COLLECTIVE else Printer)(pattern)
-    states = ("accumulate",) if pattern.mode in COLLECTIVE else ()
+    printers = dict.fromkeys((Mode.REDUCE, Mode.SCAN), GroupPrinter) | dict.fromkeys(
+        (Mode.FMA, Mode.MMA), ContractionPrinter
+    )
+    printer = printers.get(pattern.mode, Printer)(pattern)
+    states = ("accumulate",) if pattern.mode in (Mode.REDUCE, Mode.SCAN) else ()
     names = ("common", "quotients", *states, None, *_FILES[pattern.mode])
     return "\n".join(printer.text() if name is None else _file(name) for name in names)
 
@@ -331,6 +337,10 @@ class Printer(Needs):
         lines, name = self._compute(self.guards[number], {}, partial(self._inline_load, lane=lane))
         read = self._read_where(number, address, *map(name, self.guards[number]))
         return f"[&] {{ {' '.join(lines)} return {read}; }}()"
+
+    def _group_load(self, number: int, *guard: str) -> str:
+        """What a load gives, where it stands, whose guards are printed already."""
+        return self._read_where(number, self._address(number), *guard) if guard else self._inline_load(number)
 
     def _read_where(self, number: int, address: str, guard: str, *distances: str) -> str:
         type = TYPES[self.pattern.loads[number].type]

@@ -187,6 +187,26 @@ DEVICE void copy_async(char* to, const char* from) {
     }
 }
 
+// The same of `there` bytes, with zeros after them.
+template <int BYTES>
+DEVICE void copy_async(char* to, const char* from, int there) {
+    const unsigned target = (unsigned)__cvta_generic_to_shared(to);
+    if constexpr (BYTES == 16) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(from), "r"(there) : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(target), "l"(from), "n"(BYTES), "r"(there)
+                     : "memory");
+    }
+}
+
+DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// Waits until but the last REST groups of copies are there.
+template <int REST>
+DEVICE void wait_for_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(REST) : "memory");
+}
+
 // Elements that are `step` bytes apart.
 template <typename T, int V>
 DEVICE void gather(Vector<T, V>& to, const char* from, long long step) {

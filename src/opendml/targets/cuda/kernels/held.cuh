@@ -4,13 +4,6 @@
 constexpr int CHUNK = KEEP < 4 ? KEEP : 4, CHUNKS = (KEEP + CHUNK - 1) / CHUNK;
 constexpr int STORED_TOGETHER = CHUNKS > 4 ? 1 : CHUNKS;  // chunks; more would take long to compile
 
-template <int REST>
-DEVICE void wait_for_copies() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(REST) : "memory");
-}
-
-DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-
 DEVICE char* slot_of(char* room, int k) { return room + (k * THREADS + threadIdx.x) * UNIT_BYTES; }
 
 DEVICE void copy_units(char* room, const Parameters& p, const Tile& tile, Index first, Index end) {

@@ -1,0 +1,209 @@
+"""Times matrix products and convolutions on a CUDA device beside PyTorch (float32 without TF32) and the
+floor: operations over the rate of the units that do them, or bytes over the speed of a copy, whichever is
+longer.
+
+python -m benchmarks.cuda_contractions [--words WORD ...] [--tiles] [--out FILE]
+
+With --tiles, every tile of the CUDA target is timed on every case, to judge the table and its choice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.cuda import Call, median_seconds
+from opendml.program.functions import maximum
+from opendml.program.node import Node, convert, source
+from opendml.program.program import Program
+from opendml.program.scalar_type import ScalarType
+from opendml.program.view import reshaped
+from opendml.targets.cuda.driver import device
+from opendml.targets.cuda.executable import CudaExecutable, Scheduler
+from opendml.targets.cuda.schedule import schedule
+from tools.cuda_contraction_cases import convolution, matrix_product
+from tools.cuda_tiles import schedulers
+
+TYPES = {"float32": (torch.float32, ScalarType.FLOAT32), "float16": (torch.float16, ScalarType.FLOAT16)}
+OPERATIONS = {80: (128, 2048), 90: (256, 4096), 100: (256, 8192)}
+"""Of a multiprocessor in a cycle, by compute capability: FLOAT32, and FLOAT16 on tensor cores."""
+PRODUCTS = (
+    (512, 512, 512),
+    (1024, 1024, 1024),
+    (2048, 2048, 2048),
+    (4096, 4096, 4096),
+    (128, 768, 768),
+    (128, 768, 3072),
+    (1, 4096, 4096),
+    (8, 4096, 4096),
+    (4096, 64, 64),
+    (50176, 64, 147),
+)
+"""m, n, k."""
+CONVOLUTIONS: tuple[tuple[tuple[int, int, int, int], tuple[int, int], int, int], ...] = (
+    ((32, 3, 224, 224), (64, 7), 2, 1),
+    ((32, 64, 56, 56), (64, 3), 1, 1),
+    ((32, 256, 56, 56), (64, 1), 1, 1),
+    ((32, 128, 28, 28), (128, 3), 1, 1),
+    ((32, 512, 7, 7), (512, 3), 1, 1),
+    ((1, 256, 14, 14), (256, 3), 1, 1),
+    ((32, 144, 56, 56), (144, 3), 1, 144),
+    ((1, 32, 720, 720), (3, 9), 1, 1),
+)
+"""Images; outputs and side of the window; stride, groups. Padding keeps the size."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program over packed inputs of normal numbers, and PyTorch's words for it."""
+
+    name: str
+    program: Program
+    dtype: str
+    operations: float
+    torch_call: Callable[..., Any]
+
+
+def cases() -> Iterator[Case]:
+    """All cases."""
+    for dtype, (_, type) in TYPES.items():
+        for m, n, k in PRODUCTS:
+            product = convert(matrix_product(type, (m, n, k)), type)
+            yield _case(f"{dtype} product {m}x{n}x{k}", dtype, product, 2.0 * m * n * k, torch.matmul)
+        m = n = k = 2048
+        transposed = convert(matrix_product(type, (m, n, k), False, True), type)
+        yield _case(f"{dtype} product {m} NT", dtype, transposed, 2.0 * m * n * k, _with_transposed)
+        bias = source(2, type, (1, 1, n, 1))
+        biased = matrix_product(type, (m, n, k)) + convert(bias, ScalarType.FLOAT32)
+        activated = convert(maximum(biased, 0.0), type)
+        yield _case(f"{dtype} product {m} bias relu", dtype, activated, 2.0 * m * n * k, _biased)
+        for images, (outputs, side), stride, groups in CONVOLUTIONS:
+            margin = side // 2
+            form = {"stride": stride, "groups": groups, "before": margin, "after": margin}
+            result = convolution(type, images, (outputs, side, side), **form)
+            flat = (images[0], outputs, *result.sizes[3:5])
+            operations = 2.0 * math.prod(flat) * images[1] // groups * side * side
+            call = partial(_convolved, stride=stride, padding=margin, groups=groups)
+            name = f"{dtype} convolution {images} {outputs}x{side}x{side} /{stride} groups {groups}"
+            yield _case(name, dtype, reshaped(convert(result, type), flat), operations, call)
+
+
+def _case(name: str, dtype: str, result: Node, operations: float, call: Callable[..., Any]) -> Case:
+    from tools.cuda_view_cases import program
+
+    return Case(name, program(result), dtype, operations, call)
+
+
+def _with_transposed(a: Any, b: Any) -> Any:
+    return a @ b.transpose(-1, -2)
+
+
+def _biased(a: Any, b: Any, bias: Any) -> Any:
+    return torch.relu(torch.matmul(a, b) + bias.reshape(1, 1, -1))
+
+
+def _convolved(x: Any, weights: Any, stride: int, padding: int, groups: int) -> Any:
+    return torch.nn.functional.conv2d(x, weights, None, stride, padding, 1, groups)
+
+
+def floor_seconds(case: Case, copied_bytes_per_second: float) -> float:
+    """The time below which the case cannot be."""
+    machine = device().machine
+    rates = OPERATIONS.get(machine.capability, OPERATIONS[90])
+    cycles = 1e3 * device()._attribute("CLOCK_RATE")
+    rate = rates[case.dtype == "float16"] * machine.multiprocessors * cycles
+    layouts = (*case.program.inputs, *case.program.outputs)
+    moved = sum(layout.element_count * layout.type.bytes for layout in layouts)
+    return max(case.operations / rate, moved / copied_bytes_per_second)
+
+
+def copy_speed() -> float:
+    """Bytes per second, read and written, of a copy within the device."""
+    source, target = (torch.randn(2**27, device="cuda") for _ in range(2))
+    return 2 * 4 * 2**27 / median_seconds([lambda: target.copy_(source)])
+
+
+def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> dict[str, Any]:
+    """Seconds of opendml in every way and of PyTorch, and both errors relative to the sums of magnitudes."""
+    dtype = TYPES[case.dtype][0]
+    inputs = [torch.randn(layout.sizes, device="cuda").to(dtype) for layout in case.program.inputs]
+    (layout,) = case.program.outputs
+    output = torch.full(layout.sizes, float("nan"), device="cuda", dtype=dtype)
+    seconds, errors = {}, {}
+    exact = case.torch_call(*(each.double() for each in inputs))
+    magnitude = case.torch_call(*(each.double().abs() for each in inputs)).clamp(min=1e-30)
+
+    def error(found: Any) -> float:
+        return float(((found.double().reshape(exact.shape) - exact).abs() / magnitude).max())
+
+    for way, scheduler in ways:
+        executable = CudaExecutable(case.program, scheduler=scheduler)
+        instance = executable.instantiate()
+        for number, tensor in enumerate((*inputs, output)):
+            instance.bind(number, tensor.data_ptr())
+        stream = torch.cuda.current_stream().cuda_stream
+        output.fill_(float("nan"))
+        seconds[way] = median_seconds([partial(instance.enqueue, stream)])
+        errors[way] = error(output)
+        modes = [each.launch.pattern for each in executable._prepared.values()]
+        if way == "opendml":
+            chosen = " ".join(_described(pattern) for pattern in modes)
+    calls: list[Call] = [lambda: case.torch_call(*inputs)]
+    seconds["torch"] = median_seconds(calls)
+    errors["torch"] = error(case.torch_call(*inputs))
+    floor = floor_seconds(case, copied)
+    return {"name": case.name, "seconds": seconds, "errors": errors, "floor": floor, "chosen": chosen}
+
+
+def _described(pattern: Any) -> str:
+    constants = dict(pattern.constants)
+    shape = f" {constants['ROWS']}x{constants['COLUMNS_OF_TILE']}" if "DEPTH" in constants else ""
+    return f"{pattern.mode.value}{shape}{' split' if constants.get('SPLIT') else ''}"
+
+
+def main() -> int:
+    """Times the cases and prints the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--words", nargs="*", default=[])
+    parser.add_argument("--tiles", action="store_true")
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.manual_seed(1)
+    copied, rows = copy_speed(), []
+    for case in cases():
+        if not all(word in case.name for word in arguments.words):
+            continue
+        ways: list[tuple[str, Scheduler]] = [("opendml", schedule)]
+        if arguments.tiles:
+            suitable = "mma" if case.dtype == "float16" else "fma"
+            ways += [(way, scheduler) for way, scheduler in schedulers() if way.startswith(suitable)]
+        row = time_case(case, ways, copied)
+        rows.append(row)
+        seconds, errors = row["seconds"], row["errors"]
+        print(
+            f"{case.name:62} floor {row['floor'] * 1e6:8.1f} us; opendml {seconds['opendml'] * 1e6:8.1f} us "
+            f"({row['floor'] / seconds['opendml']:.2f}), torch {seconds['torch'] * 1e6:8.1f} us "
+            f"({row['floor'] / seconds['torch']:.2f}); errors {errors['opendml']:.1e} {errors['torch']:.1e}; "
+            f"{row['chosen']}",
+            flush=True,
+        )
+        others = {way: f"{value * 1e6:.1f}" for way, value in seconds.items() if way[:3] in ("fma", "mma")}
+        if others:
+            print(f"    {others}", flush=True)
+    if arguments.out:
+        arguments.out.write_text(json.dumps({"copied": copied, "rows": rows}, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+// Sums of products in tiles of ROWS x COLUMNS_OF_TILE, which a block computes in steps of DEPTH: while it multiplies one pair of
+// operand tiles, the next are on their way. Then the sums go through shared memory, and each thread makes results of neighbours.
+//
+// With several blocks for a tile (`p.team`), each sums a slice of k, and whichever is done last adds their sums up, in the order
+// of the slices. The counter of each tile is zero between launches.
+
+constexpr int BAND = 8;  // tiles side by side that are computed at a time, so that operands stay in the L2 cache
+constexpr int PITCH = COLUMNS_OF_TILE + 4;
+
+DEVICE unsigned load_uncached(const unsigned* from) {
+    unsigned value;
+    asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+    return value;
+}
+
+// Whether this block is the last of its team; then the sums become those of the team.
+DEVICE bool gather(Sum (&sums)[SUMS], const Parameters& p, Index tile, int rank) {
+    __shared__ bool is_last;
+    const int blocks = (int)p.team;
+    Sum* const page = (Sum*)p.scratch + (long long)tile * blocks * (SUMS * THREADS) + threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < SUMS; i++) page[(long long)rank * (SUMS * THREADS) + i * THREADS] = sums[i];
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) is_last = atomicInc((unsigned*)p.counters + tile, blocks - 1) == blocks - 1;
+    __syncthreads();
+    if (!is_last) return false;
+    __threadfence();
+#pragma unroll
+    for (int i = 0; i < SUMS; i++) sums[i] = 0;
+#pragma unroll 1
+    for (int other = 0; other < blocks; other++) {
+        const Sum* const from = page + (long long)other * (SUMS * THREADS);
+#pragma unroll
+        for (int i = 0; i < SUMS; i++) sums[i] += bits_as<Sum>(load_uncached((const unsigned*)from + i * THREADS));
+    }
+    return true;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
+    extern __shared__ uint4 memory[];
+    const int rank = SPLIT ? blockIdx.x % (int)p.team : 0;
+    const Index tile = SPLIT ? blockIdx.x / (int)p.team : blockIdx.x;
+    const Index batch = divide(tile, p.inner), inside = tile - batch * (Index)p.inner.count;
+    const Index band = inside / ((Index)p.tiles.count * BAND), in_band = inside - band * ((Index)p.tiles.count * BAND);
+    const Index left = (Index)p.full - band * BAND, width = left < BAND ? left : BAND;
+    const Index row = in_band / width * ROWS, column = (band * BAND + in_band % width) * COLUMNS_OF_TILE;
+    const Index first = SPLIT ? rank * (Index)p.slice : 0;
+    const Index end = SPLIT && first + (Index)p.slice < (Index)p.units ? first + (Index)p.slice : (Index)p.units;
+    const Offsets at = at_group(p, batch);
+
+    A::Element* const a_tiles = reinterpret_cast<A::Element*>(memory);
+    B::Element* const b_tiles = reinterpret_cast<B::Element*>(a_tiles + STAGES * A::SIZE);
+    Loader<A> a;
+    Loader<B> b;
+    a.start(p, at, row, p.rows);
+    b.start(p, at, column, p.columns);
+    Sum sums[SUMS];
+#pragma unroll
+    for (int i = 0; i < SUMS; i++) sums[i] = 0;
+    const int steps = (int)((end - first + DEPTH - 1) / DEPTH);
+    // Several loops along k are counted once for all threads, of each tile before the barrier after which it is loaded.
+    __shared__ Offsets along_k[2][LOOPS_K > 1 ? DEPTH : 1];
+    const auto count = [&](int step) {
+        if (LOOPS_K > 1 && threadIdx.x < DEPTH) {
+            const Index k = first + step * DEPTH + threadIdx.x;
+            along_k[step % 2][threadIdx.x] = at_k(p, Offsets(), k < end ? k : 0);
+        }
+    };
+    const auto begin = [&](int step, int slot) {
+        if (step < steps) {
+            a.begin(p, a_tiles + slot * A::SIZE, first + step * DEPTH, end, along_k[step % 2]);
+            b.begin(p, b_tiles + slot * B::SIZE, first + step * DEPTH, end, along_k[step % 2]);
+        }
+        commit_copies();
+    };
+    const auto finish = [&](int step, int slot) {
+        if (step < steps) {
+            a.finish(a_tiles + slot * A::SIZE);
+            b.finish(b_tiles + slot * B::SIZE);
+        }
+    };
+#pragma unroll 1
+    for (int step = 0; step < STAGES - 1; step++) {
+        count(step);
+        if constexpr (LOOPS_K > 1) __syncthreads();
+        begin(step, step);
+        finish(step, step);
+    }
+    count(STAGES - 1);
+    int slot = 0, next = STAGES - 1;
+#pragma unroll 1
+    for (int step = 0; step < steps; step++) {
+        wait_for_copies<STAGES - 2>();
+        __syncthreads();
+        begin(step + STAGES - 1, next);
+        count(step + STAGES);
+        multiply(sums, a_tiles + slot * A::SIZE, b_tiles + slot * B::SIZE);
+        finish(step + STAGES - 1, next);
+        slot = slot + 1 == STAGES ? 0 : slot + 1;
+        next = next + 1 == STAGES ? 0 : next + 1;
+    }
+    wait_for_copies<0>();
+    if constexpr (SPLIT) {
+        if (!gather(sums, p, tile, rank)) return;
+    }
+    __syncthreads();
+    Sum* const found = reinterpret_cast<Sum*>(memory);
+#pragma unroll
+    for (int i = 0; i < SUMS; i++) found[row_of(i) * PITCH + column_of(i)] = sums[i];
+    __syncthreads();
+    constexpr int FAST = STORED_ALONG_ROWS ? COLUMNS_OF_TILE : ROWS, SLOW = STORED_ALONG_ROWS ? ROWS : COLUMNS_OF_TILE;
+    const int fast = threadIdx.x % FAST;
+    const Index across = (STORED_ALONG_ROWS ? column : row) + fast;
+    if (across >= (Index)(STORED_ALONG_ROWS ? p.columns : p.rows)) return;
+    const Offsets here = STORED_ALONG_ROWS ? at_n(p, at, across) : at_m(p, at, across);
+#pragma unroll 2
+    for (int slow = threadIdx.x / FAST; slow < SLOW; slow += THREADS / FAST) {
+        const Index down = (STORED_ALONG_ROWS ? row : column) + slow;
+        if (down >= (Index)(STORED_ALONG_ROWS ? p.rows : p.columns)) return;
+        const Sum sum = STORED_ALONG_ROWS ? found[slow * PITCH + fast] : found[fast * PITCH + slow];
+        store_results(p, STORED_ALONG_ROWS ? at_m(p, here, down) : at_n(p, here, down), sum);
+    }
+}

@@ -1,0 +1,358 @@
+"""Decides how contractions are launched: in tiles of which shape, by how many blocks each.
+
+Every tile of the table is a candidate where its conditions hold, at an estimated cost in cycles of a
+multiprocessor; so is reducing without tiles. The cheapest wins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from opendml.compiler.kernel import Access, Kernel
+from opendml.compiler.loops import Loop, merged_neighbours
+from opendml.program.node import REDUCTIONS, Node, Operation, ordered
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cuda.contraction_source import contraction_of, stored_half
+from opendml.targets.cuda.guards import guards_of, loads_of, number_of
+from opendml.targets.cuda.launch import VECTOR_BYTES, Launch
+from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step
+
+_TYPES = (ScalarType.FLOAT32, ScalarType.INT32, ScalarType.UINT32)
+"""What tiles are summed in."""
+_STAGES = 3
+"""Tiles of each operand in shared memory: one that is multiplied, the others on their way."""
+_LEAST_STEP = 300
+"""Cycles of a step along k, at least: what a load takes, over the steps that are under way."""
+_TILE_CYCLES = 3000
+"""Cycles before the first and after the last step of a tile, about."""
+_STORE_RATE = 16
+"""Sums that a multiprocessor stores in a cycle, about."""
+_MOST_SPLITS = 32
+_LEAST_SPLIT_STEPS = 4
+"""Steps along k of each of the blocks that share a tile, at least."""
+_LOAD_INSTRUCTIONS, _GUARD_INSTRUCTIONS = 8, 10
+"""Instructions for each unit of an operand that is loaded, and more where it is guarded or computed."""
+_NEAR = 4
+"""Greatest distance, in elements, of rows of an operand that neighbouring threads load rather than
+neighbours along several loops."""
+_LANES = 128
+"""Instructions of single threads that a multiprocessor begins in a cycle."""
+_REDUCED_INSTRUCTIONS, _LOOP_INSTRUCTIONS = 8, 6
+"""Instructions for each product that is summed without tiles, and more for each loop along k and each
+counter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A shape of tiles: `part` are the rows and columns of a thread (FMA) or warp (MMA), `rate` the products
+    that a multiprocessor adds up in a cycle, about; `blocks` share it at a time.
+    """
+
+    mode: Mode
+    rows: int
+    columns: int
+    depth: int
+    threads: int
+    part: tuple[int, int]
+    blocks: int
+    rate: float
+
+
+TILES = (
+    Tile(Mode.FMA, 128, 128, 16, 256, (8, 8), 2, 100),
+    Tile(Mode.FMA, 64, 64, 16, 128, (8, 4), 4, 80),
+    Tile(Mode.FMA, 32, 128, 16, 128, (4, 8), 4, 75),
+    Tile(Mode.FMA, 128, 32, 16, 128, (8, 4), 4, 75),
+    Tile(Mode.FMA, 16, 128, 16, 128, (4, 4), 4, 50),
+    Tile(Mode.FMA, 128, 16, 16, 128, (4, 4), 4, 50),
+    Tile(Mode.MMA, 128, 128, 32, 256, (64, 32), 2, 900),
+    Tile(Mode.MMA, 64, 64, 32, 128, (32, 32), 4, 600),
+    Tile(Mode.MMA, 32, 128, 32, 128, (32, 32), 4, 500),
+    Tile(Mode.MMA, 128, 32, 32, 128, (32, 32), 4, 500),
+    Tile(Mode.MMA, 16, 128, 32, 128, (16, 32), 4, 300),
+    Tile(Mode.MMA, 128, 16, 32, 128, (32, 16), 4, 300),
+)
+"""The candidates; rates are estimates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A tile, the blocks that share one along k, and its cost."""
+
+    tile: Tile
+    splits: int
+    cycles: float
+
+
+def schedule_contraction(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch | None:
+    """The launch of a contraction in tiles; None if it is rather reduced without them. The arguments are
+    those of `schedule`.
+    """
+    shape = Shape(kernel, alignments)
+    best = min(candidates(shape, machine), key=lambda each: each.cycles, default=None)
+    if best is None or best.cycles >= shape.reduced_cycles(machine):
+        return None
+    return shape.launch(best)
+
+
+def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
+    """All ways to compute a contraction in tiles."""
+    for tile in filter(shape.takes, TILES):
+        tiles = shape.batch_count * -(-shape.m // tile.rows) * -(-shape.n // tile.columns)
+        steps = -(-shape.k // tile.depth)
+        splits = 1
+        while splits <= _MOST_SPLITS:
+            each = -(-steps // splits)
+            step_cycles = tile.rows * tile.columns * tile.depth / tile.rate
+            a, b = shape.sides
+            step_cycles += (a.loading(tile, tile.rows) + b.loading(tile, tile.columns)) / _LANES
+            # Blocks that share a multiprocessor hide each other's loads.
+            waves = -(-tiles * splits // machine.multiprocessors)
+            together = min(waves, tile.blocks)
+            pages = 1 + splits if splits > 1 else 0
+            area = tile.rows * tile.columns / _STORE_RATE
+            cycles = waves * (
+                each * max(step_cycles, _LEAST_STEP / together) + _TILE_CYCLES / together + area * (1 + pages)
+            )
+            yield Candidate(tile, splits, cycles)
+            splits *= 2
+            if steps < splits * _LEAST_SPLIT_STEPS:
+                break
+
+
+class Shape:
+    """A contraction's loops by their roles, and its operands."""
+
+    def __init__(self, kernel: Kernel, alignments: Sequence[int]) -> None:
+        self.kernel, self.alignments = kernel, alignments
+        self.accesses: tuple[Access, ...] = (*kernel.loads, *kernel.stores)
+        self.contraction = contraction_of(kernel.values)
+        self.guards = guards_of(kernel.values)
+        self.operands = tuple(map(stored_half, self.contraction.operands))
+        self.half = all(
+            each.operation is Operation.SOURCE and each.type is ScalarType.FLOAT16 for each in self.operands
+        )
+        loads = [loads_of([each]) for each in self.operands]
+        roles: dict[str, list[Loop]] = {"batch": [], "m": [], "n": [], "k": []}
+        for dimension, count in enumerate(kernel.domain):
+            in_a, in_b = (any(kernel.loads[each].strides[dimension] for each in own) for own in loads)
+            role = "k" if dimension in kernel.axes else "batch" if in_a == in_b else "m" if in_a else "n"
+            if count > 1:
+                roles[role].append(Loop(count, tuple(access.strides[dimension] for access in self.accesses)))
+        self.loops = {
+            role: merged_neighbours(sorted(loops, key=self._distance, reverse=True))
+            for role, loops in roles.items()
+        }
+        self._is_alone = sum(
+            node.operation in REDUCTIONS for node in ordered(kernel.values)
+        ) == 1 and not any(store.strides[axis] for store in kernel.stores for axis in kernel.axes)
+        self.batch_count, self.m, self.n, self.k = (
+            math.prod(loop.count for loop in self.loops[role]) for role in roles
+        )
+
+    def _distance(self, loop: Loop) -> tuple[int, ...]:
+        """How far a loop moves: results first."""
+        strides = zip(loop.strides, self.accesses, strict=True)
+        return tuple(reversed([abs(stride) for stride, access in strides if access.buffer is not None]))
+
+    def takes(self, tile: Tile) -> bool:
+        """Whether a tile can compute it, and is worth a thought."""
+        return (
+            tile.mode is (Mode.MMA if self.half else Mode.FMA)
+            and self._is_alone
+            and self.contraction.type in _TYPES
+            and min(self.m, self.n) > 1
+            and max(self.m, self.n, self.k, self.batch_count) < 2**30
+        )
+
+    def reduced_cycles(self, machine: Machine) -> float:
+        """The cost without tiles."""
+        counters = sum(load.buffer is None for load in self.kernel.loads)
+        loops = max(0, len(self.loops["k"]) - 1) + counters
+        instructions = _REDUCED_INSTRUCTIONS + _LOOP_INSTRUCTIONS * loops
+        products = self.batch_count * self.m * self.n * self.k
+        return products * instructions / (_LANES * machine.multiprocessors) + _TILE_CYCLES
+
+    def launch(self, best: Candidate) -> Launch:
+        """The launch of a candidate."""
+        tile, splits = best.tile, best.splits
+        steps = -(-self.k // tile.depth)
+        slice_steps = -(-steps // splits)
+        splits = -(-steps // slice_steps)
+        down, across = -(-self.m // tile.rows), -(-self.n // tile.columns)
+        tiles = self.batch_count * down * across
+        a, b = self.sides
+        constants = {
+            "THREADS": tile.threads,
+            "BLOCKS": tile.blocks,
+            "ROWS": tile.rows,
+            "COLUMNS_OF_TILE": tile.columns,
+            "DEPTH": tile.depth,
+            "STAGES": _STAGES,
+            "SPLIT": int(splits > 1),
+            "STORED_ALONG_ROWS": int(self._stored_along("n") or not self._stored_along("m")),
+            **{f"LOOPS_{role.upper()}": len(self.loops[role]) for role in ("m", "n", "k")},
+            **dict(zip(_PARTS[tile.mode], tile.part, strict=True)),
+            **{f"A_{name}": value for name, value in a.constants().items()},
+            **{f"B_{name}": value for name, value in b.constants().items()},
+        }
+        patterns = tuple(map(self._pattern, range(len(self.accesses))))
+        loads = len(self.kernel.loads)
+        pattern = Pattern(
+            tile.mode,
+            1,
+            False,
+            self._wide(tiles * splits),
+            patterns[:loads],
+            patterns[loads:],
+            self.kernel.values,
+            tuple(constants.items()),
+        )
+        values = {
+            **self._given(),
+            "rows": self.m,
+            "columns": self.n,
+            "units": self.k,
+            "slice": slice_steps * tile.depth,
+            "team": splits,
+            "full": across,
+            "tiles": down,
+            "inner": down * across,
+        }
+        area = tile.rows * tile.columns
+        return Launch(
+            pattern,
+            tiles * splits,
+            tile.threads,
+            values,
+            shared_bytes=max(_STAGES * (a.bytes(tile, tile.rows) + b.bytes(tile, tile.columns)), _sums(tile)),
+            counters_bytes=4 * tiles if splits > 1 else 0,
+            scratch_bytes=tiles * splits * area * 4 if splits > 1 else 0,
+        )
+
+    @cached_property
+    def sides(self) -> tuple[_Operand, _Operand]:
+        """Both operands on their way to shared memory."""
+        return _Operand(self, 0, "m"), _Operand(self, 1, "n")
+
+    @cached_property
+    def rows(self) -> tuple[Loop, ...]:
+        """The loops over rows of the pattern."""
+        return (*self.loops["m"], *self.loops["n"], *self.loops["k"])
+
+    def _pattern(self, number: int) -> AccessPattern:
+        access = self.accesses[number]
+        groups = tuple(loop.strides[number] != 0 for loop in self.loops["batch"])
+        rows = tuple(loop.strides[number] != 0 for loop in self.rows)
+        counter, guarded = access.buffer is None, number in self.guards
+        return AccessPattern(access.type, Step.NONE, groups, rows, counter=counter, guarded=guarded)
+
+    def _given(self) -> dict[str, int]:
+        """The parameters of loops: counts, and the bytes that each moves each access; and the numbers."""
+        values = {f"number{index}": word for index, word in enumerate(self.kernel.numbers)}
+        for kind, loops in (("group", self.loops["batch"]), ("row", self.rows)):
+            for position, loop in enumerate(loops):
+                values[f"{kind}_count{position}"] = loop.count
+                values |= {f"{kind}{number}_{position}": stride for number, stride in enumerate(loop.strides)}
+        return values
+
+    def _stored_along(self, role: str) -> bool:
+        """Whether the first result is contiguous along the last of the loops of a role."""
+        number = len(self.kernel.loads)
+        return self.loops[role][-1].strides[number] == self.accesses[number].type.bytes
+
+    def _wide(self, blocks: int) -> bool:
+        """Whether an index or an offset may need more than 31 bits."""
+        loops = (*self.loops["batch"], *self.rows)
+        reaches = [
+            sum((loop.count - 1) * abs(loop.strides[number]) for loop in loops)
+            for number in range(len(self.accesses))
+        ]
+        return max(*reaches, blocks) >= 2**31 - 2**22
+
+
+_PARTS = {Mode.FMA: ("TM", "TN"), Mode.MMA: ("WARP_ROWS", "WARP_COLUMNS")}
+"""The names of the constants of a tile's part."""
+
+
+class _Operand:
+    """How one of the operands goes to shared memory."""
+
+    def __init__(self, shape: Shape, number: int, rows: str) -> None:
+        self._shape = shape
+        value = shape.operands[number] if shape.half else shape.contraction.operands[number]
+        self.element_bytes = value.type.bytes
+        self._loaded = value.operation is Operation.SOURCE
+        self._load = _data_load(value, shape.kernel)
+        self._loops = {"k": shape.loops["k"], "rows": shape.loops[rows]}
+        by_rows = len(self._loops["k"]) > 1 and self._step("rows") <= _NEAR * self.element_bytes
+        self.along_k = self._step("k") < self._step("rows") and not by_rows
+        self._plain = self._loaded and not value.operands
+        widest = 1 if not self._plain or (self.along_k and not shape.half) else self._widest()
+        self.copied = self._loaded and widest * self.element_bytes >= 4
+        self.unit = widest if self.copied else 1
+
+    def constants(self) -> dict[str, int]:
+        """The constants of the code."""
+        return {"ALONG_K": int(self.along_k), "COPIED": int(self.copied), "UNIT": self.unit}
+
+    def bytes(self, tile: Tile, rows: int) -> int:
+        """Bytes of shared memory of one tile of the operand."""
+        padding = VECTOR_BYTES // self.element_bytes
+        if self.along_k and self._shape.half:
+            return rows * (tile.depth + padding) * self.element_bytes
+        return tile.depth * (rows + padding) * self.element_bytes
+
+    def loading(self, tile: Tile, rows: int) -> float:
+        """Instructions of single threads that load one tile of the operand, about."""
+        each = _LOAD_INSTRUCTIONS if self._plain else _LOAD_INSTRUCTIONS + _GUARD_INSTRUCTIONS
+        return rows * tile.depth / self.unit * each
+
+    def _step(self, direction: str) -> int:
+        """Bytes between neighbours along a direction."""
+        return abs(self._loops[direction][-1].strides[self._load]) or 2**62
+
+    def _widest(self) -> int:
+        """Elements that can be copied at once."""
+        shape, number = self._shape, self._load
+        fast, slow = self._loops["k"], self._loops["rows"]
+        fast, slow = (fast, slow) if self.along_k else (slow, fast)
+        # The loops that are one in memory, innermost first.
+        run, rest = 1, list(fast)
+        while rest and rest[-1].strides[number] == run * self.element_bytes:
+            run *= rest.pop().count
+        unit = VECTOR_BYTES // self.element_bytes
+        while unit > 1:
+            needed = unit * self.element_bytes
+            aligned = shape.alignments[number] % needed == 0
+            outer = (*shape.loops["batch"], *slow, *rest)
+            aligned = aligned and all(loop.strides[number] % needed == 0 for loop in outer)
+            # A unit runs over the end of all loops alone.
+            if aligned and (run % unit == 0 or (run > 1 and not rest)):
+                break
+            unit //= 2
+        return unit
+
+
+def _data_load(value: Node, kernel: Kernel) -> int:
+    """The load whose place decides how an operand is read: the largest tensor that it is made of."""
+    numbers = [
+        number_of(node)
+        for node in ordered([value])
+        if node.operation is Operation.SOURCE and kernel.loads[number_of(node)].buffer is not None
+    ]
+
+    def moved(number: int) -> int:
+        strides = zip(kernel.loads[number].strides, kernel.domain, strict=True)
+        return math.prod(count for stride, count in strides if stride)
+
+    return max(numbers, key=moved)
+
+
+def _sums(tile: Tile) -> int:
+    """Bytes of shared memory that the sums of a tile take."""
+    return tile.rows * (tile.columns + 4) * 4

@@ -1,0 +1,137 @@
+"""Which way contractions and guarded loads take on the CUDA target, for typical shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from opendml.compiler.fuse import fuse
+from opendml.compiler.kernel import Kernel
+from opendml.program.functions import maximum
+from opendml.program.node import Node, convert, source
+from opendml.program.scalar_type import ScalarType
+from opendml.program.view import gathered, padded
+from opendml.targets.cuda.executable import _signed
+from opendml.targets.cuda.launch import Launch
+from opendml.targets.cuda.pattern import Pattern, Step
+from opendml.targets.cuda.schedule import schedule
+from opendml.targets.cuda.schedule_contraction import TILES, Candidate, Shape
+from tests.cuda.compiled import MACHINES
+from tools.cuda_contraction_cases import convolution, matrix_product
+from tools.cuda_view_cases import program
+
+FLOAT32, FLOAT16 = ScalarType.FLOAT32, ScalarType.FLOAT16
+
+
+def kernel_of(result: Node) -> Kernel:
+    return fuse(program(result)).kernels[0]
+
+
+def launch_of(result: Node, alignment: int = 16) -> Launch:
+    kernel = kernel_of(result)
+    return schedule(kernel, MACHINES[90], [alignment] * (len(kernel.loads) + len(kernel.stores)))
+
+
+def way(pattern: Pattern) -> str:
+    """The mode, the tile, and whether several blocks share it."""
+    constants = dict(pattern.constants)
+    if "DEPTH" not in constants:
+        return pattern.mode.value
+    split = " split" if constants["SPLIT"] else ""
+    return f"{pattern.mode.value} {constants['ROWS']}x{constants['COLUMNS_OF_TILE']}{split}"
+
+
+@pytest.mark.parametrize(
+    ("type", "sizes", "wanted"),
+    [
+        (FLOAT32, (4096, 4096, 4096), "fma 128x128"),
+        (FLOAT32, (1024, 1024, 1024), "fma 128x128 split"),
+        (FLOAT32, (128, 768, 3072), "fma 64x64 split"),
+        (FLOAT32, (50176, 64, 147), "fma 64x64"),
+        (FLOAT32, (1, 4096, 4096), "reduce"),
+        (FLOAT32, (4096, 1, 4096), "reduce"),
+        (FLOAT32, (16, 16, 16), "reduce"),
+        (FLOAT16, (4096, 4096, 4096), "mma 128x128"),
+        (FLOAT16, (128, 768, 768), "mma 64x64 split"),
+        (FLOAT16, (8, 4096, 4096), "mma 16x128 split"),
+        (ScalarType.INT32, (2048, 2048, 2048), "fma 128x128"),
+        (ScalarType.INT64, (2048, 2048, 2048), "reduce"),
+    ],
+    ids=str,
+)
+def test_matrix_products_take_the_cheapest_way(
+    type: ScalarType, sizes: tuple[int, int, int], wanted: str
+) -> None:
+    assert way(launch_of(convert(matrix_product(type, sizes), type)).pattern) == wanted
+
+
+def test_depthwise_convolutions_of_small_windows_are_element_wise() -> None:
+    result = convolution(FLOAT32, (8, 64, 56, 56), (64, 3, 3), groups=64, before=1, after=1)
+    assert way(launch_of(result).pattern) == "pointwise"
+
+
+def test_several_contractions_in_a_kernel_are_reduced() -> None:
+    kernel, other = (kernel_of(matrix_product(FLOAT32, (1024, 1024, 1024))) for _ in range(2))
+    both = replace(kernel, stores=kernel.stores * 2, values=(*kernel.values, *other.values))
+    assert way(schedule(both, MACHINES[90], [16] * 4).pattern) == "reduce"
+
+
+@pytest.mark.parametrize(
+    ("alignment", "a_turned", "b_turned", "wanted"),
+    [
+        (16, False, False, ((1, 8), (0, 8))),
+        (16, True, True, ((0, 8), (1, 8))),
+        (4, False, False, ((1, 2), (0, 2))),
+        (2, False, False, ((1, 1), (0, 1))),
+    ],
+)
+def test_operands_are_copied_in_the_widest_units_along_what_is_contiguous(
+    alignment: int, a_turned: bool, b_turned: bool, wanted: Sequence[tuple[int, int]]
+) -> None:
+    result = convert(matrix_product(FLOAT16, (512, 512, 512), a_turned, b_turned), FLOAT16)
+    constants = dict(launch_of(result, alignment).pattern.constants)
+    assert [(constants[f"{name}_ALONG_K"], constants[f"{name}_UNIT"]) for name in "AB"] == list(wanted)
+
+
+def test_guarded_operands_are_loaded_one_by_one_and_filters_in_units() -> None:
+    result = convolution(FLOAT16, (8, 64, 28, 28), (64, 3, 3), before=1, after=1)
+    constants = dict(launch_of(result).pattern.constants)
+    assert (constants["A_UNIT"], constants["B_UNIT"], constants["B_COPIED"]) == (8, 1, 0)
+
+
+def test_sizes_and_strides_are_no_part_of_the_code() -> None:
+    texts = set()
+    for sizes in ((520, 640, 480), (1040, 1280, 960)):
+        kernel = kernel_of(maximum(matrix_product(FLOAT32, sizes), 0.0))
+        shape = Shape(kernel, [16] * 3)
+        texts.add(shape.launch(Candidate(TILES[0], 1, 0.0)).pattern.text())
+    assert len(texts) == 1
+
+
+def test_blocks_that_share_a_tile_have_all_of_k() -> None:
+    shape = Shape(kernel_of(matrix_product(FLOAT32, (64, 64, 1000))), [16] * 3)
+    for splits in (1, 2, 3, 7, 32):
+        values = shape.launch(Candidate(TILES[1], splits, 0.0)).values
+        assert (values["team"] - 1) * values["slice"] < 1000 <= values["team"] * values["slice"]
+
+
+def test_only_loads_whose_guard_changes_within_units_are_read_one_by_one() -> None:
+    x = source(0, FLOAT32, (64, 96))
+    rows = launch_of(padded(x, (1, 0), (1, 0))).pattern
+    columns = launch_of(padded(x, (0, 4), (0, 4))).pattern
+    for pattern, wanted in ((rows, Step.CONTIGUOUS), (columns, Step.STRIDED)):
+        (load,) = (each for each in pattern.loads if each.guarded)
+        assert (pattern.vector, load.step) == (4, wanted)
+
+
+def test_gathered_rows_are_read_in_units() -> None:
+    table, chosen = source(0, FLOAT32, (64, 96)), source(1, ScalarType.INT32, (32, 1))
+    pattern = launch_of(gathered(table, (32, 96), {0: chosen}, steps=((0, 0), (0, 1)))).pattern
+    (load,) = (each for each in pattern.loads if each.guarded)
+    assert (pattern.vector, load.step) == (4, Step.CONTIGUOUS)
+
+
+def test_offsets_of_counters_wrap_to_words() -> None:
+    assert [_signed(offset) for offset in (-5, 2**63 + 3, 2**64 - 1)] == [-5, 3 - 2**63, -1]

@@ -1,0 +1,33 @@
+"""Launches of contractions in tiles that are chosen by hand, to check each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from opendml.compiler.kernel import Kernel
+from opendml.program.node import Operation, ordered
+from opendml.targets.cuda.executable import Scheduler
+from opendml.targets.cuda.launch import Launch
+from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.schedule import schedule
+from opendml.targets.cuda.schedule_contraction import TILES, Candidate, Shape, Tile
+
+SPLITS = (1, 3)
+"""Numbers of blocks that share a tile."""
+
+
+def in_tiles(tile: Tile, splits: int, kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch:
+    """The launch of a kernel in a tile if that can compute it; else as it is."""
+    if any(node.operation is Operation.CONTRACTION for node in ordered(kernel.values)):
+        shape = Shape(kernel, alignments)
+        if shape.takes(tile):
+            return shape.launch(Candidate(tile, splits, 0.0))
+    return schedule(kernel, machine, alignments)
+
+
+def schedulers() -> Iterator[tuple[str, Scheduler]]:
+    """By name, for every tile and number of blocks that share it."""
+    for tile in TILES:
+        for splits in SPLITS:
+            yield f"{tile.mode.value} {tile.rows}x{tile.columns} / {splits}", partial(in_tiles, tile, splits)
