@@ -203,6 +203,19 @@ def test_channels_first_to_channels_last_and_back(
     assert same_bits(to_first, plain)
 
 
+@pytest.mark.parametrize("data_type", FLOATS)
+def test_numbers_of_channels_are_no_reason_to_transpose(data_type: TensorDataType, device: Device) -> None:
+    sizes = [2, 64, 33, 35]
+    image, numbers = TensorDesc(data_type, sizes), TensorDesc(data_type, sizes, [0, 1, 0, 0])
+    desc = descs.ElementWiseMultiply(image, numbers, image)
+    assert launches(desc)[0].pattern.mode is Mode.POINTWISE
+    x = random_memory(math.prod(sizes), numpy_type(image)).reshape(sizes)
+    scale = random_memory(64, numpy_type(numbers))
+    spread = np.ascontiguousarray(np.broadcast_to(scale.reshape(1, 64, 1, 1), sizes))
+    plain = run(descs.ElementWiseMultiply(image, image, image), [x, spread], device)
+    assert same_bits(run(desc, [x, scale], device), plain)
+
+
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1, 1, 1, 1, 1, 1, 1)], ids=str)
 def test_one_element_in_any_rank(shape: tuple[int, ...]) -> None:
     x = np.full(shape or (1,), -1.0, np.float32)

@@ -31,8 +31,8 @@ class LoopNest:
 
 
 _LONG = 8
-"""Steps from which on the innermost loop of an element-wise kernel fills vectors; a shorter one is chosen only
-where there is no such loop."""
+"""Steps from which on the innermost loop of an element-wise kernel fills vectors; a shorter one is chosen
+only where there is no such loop."""
 
 
 def loop_nest(kernel: Kernel) -> LoopNest:
@@ -48,7 +48,8 @@ def loop_nest(kernel: Kernel) -> LoopNest:
         if count > 1:
             loop = Loop(count, tuple(access.strides[dimension] for access in accesses))
             (reduced if dimension in kernel.axes else kept).append(loop)
-    kept, reduced = _merged(kept, accesses), _merged(reduced, accesses)
+    counters = [number for number, access in enumerate(accesses) if access.buffer is None and kernel.axes]
+    kept, reduced = _merged(kept, counters), _merged(reduced, counters)
     candidates = kept + reduced
     if not candidates:
         return LoopNest((), (), Loop(1, (0,) * len(accesses)), bool(kernel.axes))
@@ -65,10 +66,9 @@ def loop_nest(kernel: Kernel) -> LoopNest:
     return LoopNest(groups, rows, inner, inner_reduced)
 
 
-def _merged(loops: Sequence[Loop], accesses: Sequence[Access]) -> list[Loop]:
-    """The loops ordered by how far they move, counters and stores first, and neighbours that every access
-    walks as one made one."""
-    counters = [number for number, access in enumerate(accesses) if access.buffer is None]
+def _merged(loops: Sequence[Loop], counters: Sequence[int]) -> list[Loop]:
+    """The loops ordered by how far they move, some counters and then stores first, and neighbours that every
+    access walks as one made one."""
 
     def distance(loop: Loop) -> tuple[int, ...]:
         return *(loop.strides[number] for number in counters), *reversed(loop.strides)

@@ -21,6 +21,7 @@ from opendml.program.node import (
     with_operands,
 )
 from opendml.program.scalar_type import ScalarType
+from opendml.program.view import is_whole
 
 IN_MEMORY = COLLECTIVE | {Operation.SOURCE, Operation.JOIN, Operation.VIEW, Operation.RESHAPE}
 """What a view reads from memory, unless it can be moved on; all others are element-wise."""
@@ -171,7 +172,7 @@ class Seen:
     def _read(self, value: Node, view: View, indices: dict[int, Node], mask: Node | None) -> Node:
         """A read of a tensor where this view's mask and another hold."""
         masks = [each for each in (self.mask, mask) if each is not None]
-        if not masks and _is_whole(view, value.sizes) and value.sizes == self.sizes:
+        if not masks and is_whole(view, value.sizes) and value.sizes == self.sizes:
             return value
         mask = apply(Operation.AND, *masks) if len(masks) == 2 else masks[0] if masks else None
         if mask is None and indices:
@@ -187,15 +188,6 @@ class Seen:
             convert(_times(value, strides[d]), type) for d, value in self.indices.items() if strides[d]
         ]
         return _sum([counted, *computed])
-
-
-def _is_whole(view: View, sizes: Sequence[int]) -> bool:
-    """Whether a view without a mask, of the sizes of what it sees, is that itself."""
-    rows = enumerate(zip(view.offsets, view.steps, sizes, strict=True))
-    return not view.indexed and all(
-        offset == 0 and all(step == (row == column and size > 1) for column, step in enumerate(steps))
-        for row, (offset, steps, size) in rows
-    )
 
 
 def _sum_of_rows(factors: Sequence[int], rows: Sequence[Sequence[int]], width: int) -> tuple[int, ...]:

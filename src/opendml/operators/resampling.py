@@ -96,14 +96,14 @@ def resample2(
     direction = None if is_linear else rounding_direction
     rank = len(x.sizes)
     offsets, steps = [0] * rank, [[0] * rank for _ in range(rank)]
-    coordinates = {}
+    coordinates, copies = {}, [1] * rank
     for axis, placing in enumerate(zip(scales, input_pixel_offsets, output_pixel_offsets, strict=True)):
         size, count = x.sizes[axis], output.sizes[axis]
         if (found := _regular(size, count, direction, *placing)) is not None:
-            offsets[axis], steps[axis][axis], copies = found
-            x = _each_repeated(x, axis, copies)
+            offsets[axis], steps[axis][axis], copies[axis] = found
         else:
             coordinates[axis] = _coordinate(output.sizes, axis, *placing)
+    x = _each_repeated(x, copies)
     if not coordinates:
         return view(x, output.sizes, offsets, steps)
 
@@ -171,10 +171,9 @@ def _rounded(coordinate: Node, direction: AxisDirection) -> Node:
     return convert(ceiling(coordinate) if up else floor(coordinate), ScalarType.INT32)
 
 
-def _each_repeated(x: Node, axis: int, copies: int) -> Node:
-    """x with each element along an axis so many times, one after the other."""
-    if copies == 1:
-        return x
-    before, size, after = x.sizes[:axis], x.sizes[axis], x.sizes[axis + 1 :]
-    single = reshaped(x, (*before, size, 1, *after))
-    return reshaped(repeated(single, (*before, size, copies, *after)), (*before, size * copies, *after))
+def _each_repeated(x: Node, copies: Sequence[int]) -> Node:
+    """x with each element so many times along each dimension, one after the other."""
+    pairs = list(zip(x.sizes, copies, strict=True))
+    single = reshaped(x, [each for size, _ in pairs for each in (size, 1)])
+    whole = repeated(single, [each for pair in pairs for each in pair])
+    return reshaped(whole, [size * count for size, count in pairs])

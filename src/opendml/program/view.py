@@ -34,6 +34,8 @@ def view(
         tuple(step if size > 1 else 0 for step, size in zip(row, sizes, strict=True)) for row in steps
     )
     attribute = View(tuple(offsets), moving)
+    if tuple(sizes) == value.sizes and is_whole(attribute, value.sizes):
+        return value
     inside = within(attribute, value.sizes, sizes)
     if inside is None:
         return Node(Operation.VIEW, value.type, tuple(sizes), (value,), attribute)
@@ -41,6 +43,15 @@ def view(
         raise ValueError(f"{attribute} reaches outside of {list(value.sizes)}")
     read = Node(Operation.VIEW, value.type, tuple(sizes), (value, inside), attribute)
     return read if fill == 0 and not _is_negative_zero(fill) else apply(Operation.SELECT, inside, read, fill)
+
+
+def is_whole(view: View, sizes: Sequence[int]) -> bool:
+    """Whether a view without a mask, of the sizes of what it sees, is that itself."""
+    rows = enumerate(zip(view.offsets, view.steps, sizes, strict=True))
+    return not view.indexed and all(
+        offset == 0 and all(step == (row == column and size > 1) for column, step in enumerate(steps))
+        for row, (offset, steps, size) in rows
+    )
 
 
 def within(attribute: View, operand: Sequence[int], sizes: Sequence[int]) -> Node | None:
@@ -112,8 +123,6 @@ def sliced(
 
 def permuted(value: Node, order: Sequence[int]) -> Node:
     """The tensor whose dimension d is dimension order[d] of `value`."""
-    if list(order) == sorted(order):
-        return value
     sizes = tuple(value.sizes[dimension] for dimension in order)
     steps = [[int(source == dimension) for source in order] for dimension in range(len(order))]
     return view(value, sizes, (0,) * len(order), steps)

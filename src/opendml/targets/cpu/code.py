@@ -178,6 +178,51 @@ class Code:
         gathered = intrinsic(self.builder, name, bits, operands, alignment=(0, type.bytes))
         return self.builder.bitcast(gathered, llvm_type(type, self.lanes))
 
+    def load_every_other(self, pointer: ir.Value, type: ScalarType, mask: ir.Value | None) -> ir.Value:
+        """Every other element; those between and lanes outside the mask are not read, and the latter zero."""
+        if type is ScalarType.BOOLEAN:
+            found = self.load_every_other(pointer, ScalarType.UINT8, mask)
+            return self.builder.trunc(found, llvm_type(type, self.lanes))
+        if mask is None:
+            return self._pairs(pointer, type)
+        # Most vectors are whole: the rest is gathered.
+        bits = self.builder.bitcast(mask, ir.IntType(self.lanes))
+        whole = self.builder.icmp_unsigned("==", bits, ir.Constant(bits.type, -1))
+        with self.builder.if_else(whole) as (all_lanes, some_lanes):
+            with all_lanes:
+                plain, after_plain = self._pairs(pointer, type), self.builder.block
+            with some_lanes:
+                rest = self.gather(pointer, I64(2 * type.bytes), type, mask)
+                after_rest = self.builder.block
+        result = self.builder.phi(plain.type)
+        result.add_incoming(plain, after_plain)
+        result.add_incoming(rest, after_rest)
+        return result
+
+    def _pairs(self, pointer: ir.Value, type: ScalarType) -> ir.Value:
+        """The first elements of neighbouring pairs."""
+        even = ir.Constant(ir.VectorType(I1, self.lanes), [lane % 2 == 0 for lane in range(self.lanes)])
+        halves = [
+            self.load(self.offset(pointer, I64(half * self.lanes * type.bytes)), type, self.lanes, even)
+            for half in range(2)
+        ]
+        lanes = ir.Constant(ir.VectorType(I32, self.lanes), [2 * lane for lane in range(self.lanes)])
+        return self.builder.shuffle_vector(*halves, lanes)
+
+    def store_every_other(self, pointer: ir.Value, value: ir.Value, type: ScalarType) -> None:
+        """Writes every other element; those between stay as they are."""
+        even = ir.Constant(ir.VectorType(I1, self.lanes), [lane % 2 == 0 for lane in range(self.lanes)])
+        for half in range(2):
+            first = half * self.lanes // 2
+            lanes = [first + lane // 2 for lane in range(self.lanes)]
+            spread = self.builder.shuffle_vector(
+                value,
+                ir.Constant(value.type, ir.Undefined),
+                ir.Constant(ir.VectorType(I32, self.lanes), lanes),
+            )
+            place = self.offset(pointer, I64(half * self.lanes * type.bytes))
+            self.store(place, spread, type, even)
+
     def scatter(
         self, pointer: ir.Value, stride: ir.Value, value: ir.Value, type: ScalarType, mask: ir.Value | None
     ) -> None:

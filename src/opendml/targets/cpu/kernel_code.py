@@ -339,8 +339,11 @@ class KernelCode:
             return self.code.load(address, type, 1)
         if guard is not None:
             mask = guard if mask is None else self.builder.and_(mask, guard)
-        if distance is None and lanes > 1 and self.accesses[access].step is Step.CONTIGUOUS:
+        step = self.accesses[access].step
+        if distance is None and lanes > 1 and step is Step.CONTIGUOUS:
             return self.code.load(address, type, lanes, mask)
+        if distance is None and lanes > 1 and step is Step.DOUBLE:
+            return self.code.load_every_other(address, type, mask)
         return self.code.gather(address, self.steps[access] if lanes > 1 else I64(0), type, mask, distance)
 
     def _count(self, access: int, lanes: int, pointers: Pointers, index: ir.Value | None) -> ir.Value:
@@ -366,7 +369,9 @@ class KernelCode:
             self.code.store(pointers[access], value, pattern.type)
             return
         address = self.code.offset(pointers[access], self.builder.mul(index, self.steps[access]))
-        if pattern.step is not Step.CONTIGUOUS:
+        if pattern.step is Step.DOUBLE and mask is None:
+            self.code.store_every_other(address, value, pattern.type)
+        elif pattern.step is not Step.CONTIGUOUS:
             self.code.scatter(address, self.steps[access], value, pattern.type, mask)
         elif pattern.streamed and mask is None:
             self.code.stream(address, value, pattern.type)

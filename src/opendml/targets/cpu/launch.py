@@ -172,7 +172,8 @@ def _access_pattern(
     ):
         step = Step.ACROSS
     else:
-        step = Step.STRIDED if stride else Step.NONE
+        skips = stride == 2 * access.type.bytes and access.buffer is not None
+        step = Step.DOUBLE if skips else Step.STRIDED if stride else Step.NONE
     moves_in_rows = any(loop.strides[position] for loop in nest.rows)
     if mode.columns:
         level = Level.GROUP if not moves_in_rows else Level.ROW if step is Step.NONE else Level.ELEMENT

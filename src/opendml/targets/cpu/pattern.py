@@ -89,6 +89,8 @@ class Step(Enum):
 
     NONE = "none"
     CONTIGUOUS = "contiguous"
+    DOUBLE = "double"
+    """Every other element along it."""
     STRIDED = "strided"
     ACROSS = "across"
     """Not along it but contiguous along the row loop."""

@@ -42,8 +42,8 @@ def _pointwise(kernel: Kernel, nest: LoopNest) -> Launch:
 
 def _crossed(kernel: Kernel, nest: LoopNest) -> LoopNest | None:
     """The nest with the loop innermost along which the results are contiguous, and as its one row loop the
-    one along which operands are; None where there are no two such loops, or they are too short to be worth
-    it."""
+    one along which operands are that move along both; None where there are no two such loops, or they are
+    too short to be worth it."""
     loops = (*nest.groups, nest.inner)
     accesses = (*kernel.loads, *kernel.stores)
     contiguous = [
@@ -60,10 +60,15 @@ def _crossed(kernel: Kernel, nest: LoopNest) -> LoopNest | None:
     # What is guarded or gathered is not loaded as a whole tile.
     contiguous = [None if position in guarded else loop for position, loop in enumerate(contiguous)]
     inner = contiguous[len(kernel.loads)]
+    if inner is None:
+        return None
+    # One that does not move along the results' loop is read once a row, wherever its elements lie.
     others = {
-        id(loop): loop for loop in contiguous[: len(kernel.loads)] if loop is not None and loop is not inner
+        id(loop): loop
+        for position, loop in enumerate(contiguous[: len(kernel.loads)])
+        if loop is not None and loop is not inner and inner.strides[position]
     }
-    if inner is None or len(others) != 1:
+    if len(others) != 1:
         return None
     (across,) = others.values()
     if min(inner.count, across.count) < _SHORTEST_CROSSED:
