@@ -63,8 +63,8 @@ class FakeDevice:
 class FakeInstance(executable.CudaInstance):
     """A program over the fake device's memory."""
 
-    def __init__(self, program: Program, device: FakeDevice) -> None:
-        self._reference = ReferenceExecutable(program).instantiate()
+    def __init__(self, reference: ReferenceExecutable, device: FakeDevice, persistent: int) -> None:
+        self._reference = reference.instantiate(None, persistent)
         self.device: Any = device
 
     def bind(self, buffer: int, address: int) -> None:
@@ -84,7 +84,14 @@ class FakeExecutable:
     temporary_bytes = 0
 
     def __init__(self, program: Program, device_index: int = 0) -> None:
-        self._program, self.device = program, driver.device(device_index)
+        self._reference, self.device = ReferenceExecutable(program), driver.device(device_index)
+
+    @property
+    def persistent_bytes(self) -> int:
+        return self._reference.persistent_bytes
+
+    def initialize(self, constants: dict[int, int], persistent: int) -> None:
+        self._reference.initialize(constants, persistent)
 
     def allocate(self, size: int) -> Any:
         return self.device.allocate(size)
@@ -92,8 +99,8 @@ class FakeExecutable:
     def instantiate_without_arena(self) -> FakeInstance:
         return self.instantiate()
 
-    def instantiate(self, arena: int | None = None) -> FakeInstance:
-        return FakeInstance(self._program, self.device)
+    def instantiate(self, arena: int | None = None, persistent: int = 0) -> FakeInstance:
+        return FakeInstance(self._reference, self.device, persistent)
 
 
 class FakeArray:

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from opendml.compiler.homes import Except, collective, home_of
 from opendml.compiler.kernel import Access, Kernel, KernelProgram
-from opendml.compiler.memory import place
+from opendml.compiler.memory import aligned, place
 from opendml.compiler.numbers import Shared, with_parameters
+from opendml.compiler.prepare import split
 from opendml.compiler.regions import merged
 from opendml.compiler.views import moved, split_groups
 from opendml.compiler.windows import unrolled
@@ -32,7 +34,49 @@ MAXIMUM_REDUCTIONS = 16
 
 
 def fuse(program: Program) -> KernelProgram:
-    """The kernels of a program; its table of buffers is the inputs, the outputs, and one arena."""
+    """The kernels of a program, and those that prepare its constants."""
+    if not program.constants:
+        return _fused(program)
+    first, rest = split(program)
+    ahead, kernels = _fused(first), _fused(rest)
+    input_count = len(program.inputs)
+    arena = input_count + len(program.outputs)
+    offsets = list(accumulate((aligned(layout.span[1]) for layout in first.outputs), initial=0))
+    kept = [(arena + 1, offset) for offset in offsets[:-1]]
+    inputs = [(number, 0) for number in range(input_count)]
+    outputs = [(number, 0) for number in range(input_count, arena)]
+    return KernelProgram(
+        _over(kernels.kernels, [*inputs, *kept, *outputs, (arena, 0)], rest.constants),
+        input_count,
+        len(program.outputs),
+        kernels.arena_bytes,
+        _over(ahead.kernels, [*inputs, *kept, (arena, 0)], first.constants),
+        ahead.arena_bytes,
+        offsets[-1],
+    )
+
+
+def _over(
+    kernels: Sequence[Kernel], places: Sequence[tuple[int, int]], constants: Container[int]
+) -> tuple[Kernel, ...]:
+    """The kernels over another table of buffers: for each of their own, the buffer and the offset there. Of
+    their own, `constants` are fixed."""
+
+    def moved_to(access: Access) -> Access:
+        if access.buffer is None:
+            return access
+        buffer, offset = places[access.buffer]
+        fixed = access.buffer in constants
+        return replace(access, buffer=buffer, offset=access.offset + offset, fixed=fixed)
+
+    return tuple(
+        replace(kernel, loads=tuple(map(moved_to, kernel.loads)), stores=tuple(map(moved_to, kernel.stores)))
+        for kernel in kernels
+    )
+
+
+def _fused(program: Program) -> KernelProgram:
+    """The kernels of a program, whose constants are inputs like others."""
     roots = unrolled(moved(program.results))
     inputs = [Place(number, 0, layout) for number, layout in enumerate(program.inputs)]
     outputs = [Place(len(inputs) + number, 0, layout) for number, layout in enumerate(program.outputs)]

@@ -15,12 +15,13 @@ class Access:
     strides (bytes).
 
     Without a buffer it reads nothing: its value is what the offset would be, an integer that counts along the
-    domain."""
+    domain. What is `fixed` is the same in every run."""
 
     buffer: int | None
     type: ScalarType
     offset: int
     strides: tuple[int, ...]
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +43,30 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class KernelProgram:
-    """Kernels in order, over a table of buffers: the inputs, the outputs, then one arena for the
-    temporaries."""
+    """Kernels in order, over a table of buffers: the inputs, the outputs, one arena for the temporaries, then
+    memory that stays from run to run.
+
+    The `initializers` run once, over the same table: they read inputs that are constants, and write what the
+    kernels need of them to the memory that stays. Their temporaries have an arena of their own.
+    """
 
     kernels: tuple[Kernel, ...]
     input_count: int
     output_count: int
     arena_bytes: int
+    initializers: tuple[Kernel, ...] = ()
+    initializer_arena_bytes: int = 0
+    persistent_bytes: int = 0
 
     @property
     def arena(self) -> int:
         """Index of the arena in the table of buffers."""
         return self.input_count + self.output_count
+
+    @property
+    def persistent(self) -> int:
+        """Index of the memory that stays."""
+        return self.arena + 1
 
 
 @lru_cache

@@ -71,8 +71,9 @@ def packed(type: ScalarType, sizes: Sequence[int]) -> Layout:
 @dataclass(frozen=True, slots=True)
 class Program:
     """`results[k]`, over SOURCE nodes that stand for the tensors `inputs`, is to be written to the tensor
-    `outputs[k]`."""
+    `outputs[k]`. The inputs with the numbers `constants` are the same in every run."""
 
     inputs: tuple[Layout, ...]
     outputs: tuple[Layout, ...]
     results: tuple[Node, ...]
+    constants: frozenset[int] = frozenset()

@@ -12,11 +12,11 @@ from opendml.program.program import Layout, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.bound import BoundOperator
 from opendml.runtime.buffers import Range, check_overlap
+from opendml.runtime.constants import initialize, persistent_memory
 from opendml.runtime.described import signature, slots_text
 from opendml.runtime.dispatchable import BindingProperties, Bindings, Command, Dispatchable
 from opendml.runtime.form import Form
 from opendml.runtime.locked import Locked
-from opendml.runtime.owned import OwnedTensors
 from opendml.runtime.places import common_place, require_device
 from opendml.runtime.program import compile_work, on_device
 from opendml.runtime.slots import Slot, slot_ranges, slots_of
@@ -24,7 +24,7 @@ from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.executable import Instance
-from opendml.targets.memory import HostMemory, OwnMemory
+from opendml.targets.memory import HostMemory, TensorMemory
 
 if TYPE_CHECKING:
     from opendml.runtime.device import Device
@@ -63,8 +63,18 @@ class CompiledOperator(Dispatchable, Locked):
         self._inputs, self._outputs = form.inputs, form.outputs
         self._in_place = form.in_place
         self._executable = compile_work(form.work, device.kind, device.threads, device._shower)
-        self._constants = [self._resident(content) for content in form.constants]
-        self._owned = OwnedTensors(form.inputs)
+        present = [number for number, slot in enumerate(form.inputs) if slot.tensor is not None]
+        self._buffers = {number: buffer for buffer, number in enumerate(present)}
+        """Positions of inputs that are present to buffers of the program."""
+        self._owned = [number for number in present if form.inputs[number].is_owned]
+        self._constants = {
+            buffer: _content(content) for buffer, content in enumerate(form.constants, len(present))
+        }
+        self._first_output = len(present) + len(form.constants)
+        if not self._owned:
+            self._own_persistent = persistent_memory(self._executable, device.cuda_index)
+            initialize(self._executable, self._constants, self._own_persistent)
+            self._constants = {}
 
     def __repr__(self) -> str:
         what = signature(slots_text(self._inputs), slots_text(self._outputs))
@@ -88,7 +98,8 @@ class CompiledOperator(Dispatchable, Locked):
     @cached_property
     def binding_properties(self) -> BindingProperties:
         """The needs of an execution: descriptors, and bytes of temporary and persistent resources."""
-        temporary, persistent = self._executable.temporary_bytes, self._owned.size
+        temporary = self._executable.temporary_bytes
+        persistent = self._executable.persistent_bytes if self._owned else 0
         tensors = len(self._inputs) + len(self._outputs)
         return BindingProperties(tensors + bool(temporary) + bool(persistent), temporary, persistent)
 
@@ -117,10 +128,9 @@ class CompiledOperator(Dispatchable, Locked):
         rest = [None if slot.is_owned else memory for slot, memory in zip(self._inputs, given, strict=True)]
         place = self._place(rest, written)
         persistent = None
-        if self._owned.size:
-            room = self._executable.allocate(self._owned.size)
-            persistent = Range(room.address, self._owned.size, room, self.device.cuda_index)
-            self._owned.copy(given, persistent)
+        if self._owned:
+            persistent = persistent_memory(self._executable, self.device.cuda_index)
+            self._prepare(given, persistent)
         bindings = Bindings(rest, written, persistent=persistent)
         return BoundOperator(self.device, self._instance(place, bindings), self.name)
 
@@ -164,8 +174,8 @@ class CompiledOperator(Dispatchable, Locked):
     def _initialize(
         self, initialization: Command, owned: Sequence[Range | None], persistent: Range | None
     ) -> None:
-        """Copies the OWNED_BY_DML tensors into the persistent resource, which must not change from then on
-        but by the same initialization.
+        """Prepares the constants into the persistent resource, which must not change from then on but by the
+        same initialization.
 
         Raises:
             InvalidArgument: another one has run before.
@@ -173,7 +183,7 @@ class CompiledOperator(Dispatchable, Locked):
         with self._lock:
             self._require_initializable(initialization)
             if persistent is not None:
-                self._owned.copy(owned, persistent)
+                self._prepare(owned, persistent)
             self._persistent = persistent
             self._initialization = initialization
 
@@ -191,13 +201,17 @@ class CompiledOperator(Dispatchable, Locked):
                 f"{self.name}: is initialized already; only the recorder that did it may do it again"
             )
 
-    def _resident(self, content: bytes) -> OwnMemory:
-        """Memory of the device with such content."""
-        room = self._executable.allocate(len(content))
-        source = HostMemory(len(content))
-        source.bytes[:] = memoryview(content)
-        room.write(source.address, len(content))
-        return room
+    def _prepare(self, inputs: Sequence[Range | None], persistent: Range) -> None:
+        """Prepares the OWNED_BY_DML tensors among the inputs and all other constants."""
+        constants = dict(self._constants)
+        for number in self._owned:
+            memory, layout = inputs[number], self._inputs[number].layout
+            assert memory is not None
+            assert layout is not None
+            constants[self._buffers[number]] = TensorMemory(
+                memory.address, layout, False, memory.owner, memory.device
+            )
+        initialize(self._executable, constants, persistent)
 
     def _check_overlap(self, inputs: Sequence[Range | None], bindings: Bindings) -> None:
         reads = [_named(slot, memory) for slot, memory in zip(self._inputs, inputs, strict=True)]
@@ -221,26 +235,20 @@ class CompiledOperator(Dispatchable, Locked):
 
     def _instance(self, place: int | None, bindings: Bindings) -> Instance:
         executable = self._executable if place is None else on_device(self._executable)
-        temporary, persistent = bindings.temporary, bindings.persistent
-        instance: Any = executable.instantiate(temporary.address if temporary else None)
-        bind_resident = getattr(instance, "bind_resident", instance.bind)
-        buffer = 0
-        for number, (slot, memory) in enumerate(zip(self._inputs, bindings.inputs or [], strict=True)):
-            if number in self._owned.offsets and persistent is not None:
-                bind_resident(buffer, persistent.address + self._owned.offsets[number])
-            elif memory is not None:
-                instance.bind(buffer, memory.address)
-            buffer += slot.tensor is not None
-        for constant in self._constants:
-            bind_resident(buffer, constant.address)
-            buffer += 1
-        for memory in bindings.outputs or []:
+        temporary = bindings.temporary
+        persistent = bindings.persistent if self._owned else self._own_persistent
+        instance = executable.instantiate(
+            temporary.address if temporary else None, persistent.address if persistent else 0
+        )
+        for number, memory in enumerate(bindings.inputs or []):
             if memory is not None:
-                instance.bind(buffer, memory.address)
-                buffer += 1
-        # The constants are this object's, which the instance thus outlives.
-        instance.keep((bindings, self._constants))
-        return instance  # type: ignore[no-any-return]
+                instance.bind(self._buffers[number], memory.address)
+        written = [memory for memory in bindings.outputs or [] if memory is not None]
+        for buffer, memory in enumerate(written, self._first_output):
+            instance.bind(buffer, memory.address)
+        # The instance may outlive this object.
+        instance.keep((bindings, persistent))
+        return instance
 
 
 class _Execution(Command):
@@ -270,6 +278,13 @@ class _Execution(Command):
             self._bound.dispatch()
         else:
             self._bound.enqueue(stream)
+
+
+def _content(content: bytes) -> TensorMemory:
+    """Bytes as a tensor."""
+    memory = HostMemory(len(content))
+    memory.bytes[:] = memoryview(content)
+    return TensorMemory(memory.address, packed(ScalarType.UINT8, [len(content)]), False, memory)
 
 
 def _named(slot: Slot, memory: Range | None) -> tuple[str, Range, Layout] | None:

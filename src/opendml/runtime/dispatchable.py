@@ -22,7 +22,8 @@ class BindingProperties:
         required_descriptor_count: descriptors that DirectML would need: one for every tensor, and for each
             resource of a size above 0. Tables here have no size, so it only informs.
         temporary_resource_size: bytes for intermediate tensors while it runs; 0: none is needed.
-        persistent_resource_size: bytes for the tensors that the initializer hands over; 0: none is needed.
+        persistent_resource_size: bytes for what the initializer makes of OWNED_BY_DML tensors and other
+            constants; 0: none is needed.
     """
 
     required_descriptor_count: int

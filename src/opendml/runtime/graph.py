@@ -9,7 +9,7 @@ import numpy as np
 
 from opendml.errors import InvalidArgument
 from opendml.operators.registry import define
-from opendml.program.node import Node, constant, ordered, source
+from opendml.program.node import Node, Operation, constant, ordered, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.arguments import CAST, validate_tensor
@@ -104,8 +104,8 @@ class Graph:
         return self._source(name, layout_of(tensor))
 
     def constant(self, array: Array) -> GraphTensor:
-        """A tensor whose values are known now: an array, which must not change while models of this graph are
-        used.
+        """A tensor whose values are known: an array, which models read when the graph is compiled, and not
+        afterwards.
 
         Raises:
             InvalidArgument: no NumPy array, or of a type that DirectML does not have.
@@ -134,12 +134,12 @@ class Graph:
                 raise InvalidArgument(f"outputs[{name!r}]: not a tensor of this graph")
         layouts = tuple(packed(tensor._node.type, tensor.sizes) for tensor in outputs.values())
         results = tuple(tensor._node for tensor in outputs.values())
-        program = Program(tuple(self._layouts), layouts, results)
-        needed = {id(node) for node in ordered(results)}
+        needed = {id(node): node for node in ordered(results)}
+        read = {node.attribute for node in needed.values() if node.operation is Operation.SOURCE}
+        constants = {number: array for number, array in self._constants.items() if number in read}
+        program = Program(tuple(self._layouts), layouts, results, frozenset(constants))
         watched = [each for each in self._watched if id(each.node) in needed]
-        return Model(
-            program, tuple(self._names), dict(self._constants), tuple(outputs), as_device(device), watched
-        )
+        return Model(program, tuple(self._names), constants, tuple(outputs), as_device(device), watched)
 
     def _watch(self, name: str, outputs: Sequence[Slot], results: Sequence[Node]) -> None:
         """Takes note of what an operator of the graph computes, for debug devices."""

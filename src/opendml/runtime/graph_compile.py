@@ -123,6 +123,8 @@ class _Graph:
         present = [number for number, slot in enumerate(inputs) if slot.tensor is not None]
         self._inputs = {number: buffer for buffer, number in enumerate(present)}
         self._constants = {number: len(present) + index for index, number in enumerate(constants)}
+        owned = {self._inputs[number] for number in present if inputs[number].is_owned}
+        self._fixed = owned.union(self._constants.values())
         self._first_output = len(present) + len(constants)
         self._tensor_count = self._first_output + desc.output_count
         self._stages: list[_Stage] = []
@@ -204,7 +206,12 @@ class _Graph:
         """The programs of the stages."""
         return tuple(
             Part(
-                Program(tuple(stage.inputs), tuple(stage.outputs), tuple(stage.results)),
+                Program(
+                    tuple(stage.inputs),
+                    tuple(stage.outputs),
+                    tuple(stage.results),
+                    frozenset(number for number, buffer in enumerate(stage.read) if buffer in self._fixed),
+                ),
                 (*stage.read, *stage.written),
                 tuple(stage.watched),
             )

@@ -12,6 +12,7 @@ from opendml.errors import InvalidArgument
 from opendml.program.program import Layout, Program
 from opendml.runtime.arguments import CAST, NUMPY_CAST
 from opendml.runtime.bound import BoundModel
+from opendml.runtime.constants import initialize, persistent_memory
 from opendml.runtime.described import signature, tensor_text
 from opendml.runtime.device import Device
 from opendml.runtime.foreign import as_numpy, like
@@ -38,7 +39,8 @@ class Model(Locked):
 
     Arrays on the CUDA device of the model are used in place, on the current stream of the library that the
     first of them is from, and are in its order when a call returns. On "cuda", arrays in host memory are
-    copied there and back. Constants are copied once.
+    copied there and back. Constants are read once, when the graph is compiled: what depends on nothing else
+    is computed then.
     """
 
     def __init__(
@@ -59,7 +61,9 @@ class Model(Locked):
         self._executable = compile_work(
             work_of(program, watched), device.kind, device.threads, device._shower
         )
-        self._constants = {number: memory_of(array, "constant") for number, array in constants.items()}
+        self._persistent = persistent_memory(self._executable, device.cuda_index)
+        memories = {number: memory_of(array, "constant") for number, array in constants.items()}
+        initialize(self._executable, memories, self._persistent)
 
     def __repr__(self) -> str:
         return f"<Model {self.device.kind}: {self._signature}>"
@@ -76,6 +80,11 @@ class Model(Locked):
     def temporary_bytes(self) -> int:
         """Memory that the model holds for intermediate tensors."""
         return self._executable.temporary_bytes
+
+    @property
+    def persistent_bytes(self) -> int:
+        """Memory that the model holds for its constants, prepared when it was compiled."""
+        return self._executable.persistent_bytes
 
     @overload
     def __call__(self) -> dict[str, Array]: ...
@@ -121,10 +130,10 @@ class Model(Locked):
             self._run_on_cuda(call, inputs, outputs)
             call.end(list(outputs.values()))
             return
-        memories = self._memories(inputs, outputs, self._host_memory, self._constants)
+        memories = self._memories(inputs, outputs, self._host_memory)
         with self._lock:
             for number, memory in enumerate(memories):
-                if number not in self._constants:
+                if memory is not None:
                     self._instance.bind(number, memory.address)
             self._instance.dispatch()
 
@@ -140,17 +149,17 @@ class Model(Locked):
         place = self._place(inputs, outputs)
         instance: Instance
         if place is None:
-            memories = self._memories(inputs, outputs, self._host_memory, self._constants)
-            instance = self._host_instance()
+            memories = self._memories(inputs, outputs, self._host_memory)
+            instance = self._executable.instantiate(None, self._persistent.address)
         else:
             from opendml.targets.cuda.arrays import ready_memory
 
-            memories = self._memories(inputs, outputs, ready_memory, self._device_constants)
-            instance = on_device(self._executable).instantiate()
+            memories = self._memories(inputs, outputs, ready_memory)
+            instance = on_device(self._executable).instantiate(None, self._persistent.address)
         for number, memory in enumerate(memories):
-            if place is not None or number not in self._constants:
+            if memory is not None:
                 instance.bind(number, memory.address)
-        instance.keep(memories)
+        instance.keep((memories, self._persistent))
         return BoundModel(self.device, instance, self._signature)
 
     def _place(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> int | None:
@@ -173,9 +182,10 @@ class Model(Locked):
 
     def _run_on_cuda(self, call: CudaCall, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """Adds the work to the stream of the call."""
-        memories = self._memories(inputs, outputs, call.memory, self._device_constants)
+        memories = self._memories(inputs, outputs, call.memory)
+        addresses = [None if memory is None else memory.address for memory in memories]
         with self._lock:
-            self._stream_instances.enqueue([memory.address for memory in memories], call.stream)
+            self._stream_instances.enqueue(addresses, call.stream)
 
     def _host_memory(self, array: Any, name: str) -> TensorMemory:
         require_device("graph", name, cuda_device_of(array), self.device.kind)
@@ -186,12 +196,12 @@ class Model(Locked):
         inputs: Mapping[str, Any],
         outputs: Mapping[str, Any],
         memory: Callable[[Any, str], TensorMemory],
-        constants: Mapping[int, TensorMemory],
-    ) -> list[TensorMemory]:
-        """The memories of all arrays in the program's order, checked. `memory` reads an array."""
+    ) -> list[TensorMemory | None]:
+        """The memories of all arrays in the program's order, checked; None for constants. `memory` reads an
+        array."""
         self.device._require_present()
         given = [
-            constants[number]
+            None
             if name is None
             else _checked(memory(inputs[name], name), name, self._program.inputs[number], _cast(inputs[name]))
             for number, name in enumerate(self._names)
@@ -202,45 +212,29 @@ class Model(Locked):
         ]
         for name, array in outputs.items():
             reject_truth_values(array, name)
-        labels = [name or "a constant" for name in self._names]
+        named = [
+            (name, memory)
+            for name, memory in zip(self._names, given, strict=True)
+            if name is not None and memory is not None
+        ]
         check_outputs(
             "graph",
-            list(zip(labels, given, strict=True)),
+            named,
             list(zip(self.output_names, results, strict=True)),
             frozenset(),
         )
-        return given + results
+        return [*given, *results]
 
     @cached_property
     def _instance(self) -> Instance:
-        return self._host_instance()
-
-    def _host_instance(self) -> Instance:
-        """An instance over host memory, with its constants."""
-        instance = self._executable.instantiate()
-        # Constants on the device stay there; elsewhere they are read where they are.
-        resident = self.device.cuda_index is not None
-        bind = getattr(instance, "bind_resident", instance.bind)
-        for number, memory in (self._device_constants if resident else self._constants).items():
-            bind(number, memory.address)
-        return instance
+        return self._executable.instantiate(None, self._persistent.address)
 
     @cached_property
     def _stream_instances(self) -> StreamInstances:
         from opendml.targets.cuda.executable import StreamInstances
 
-        return StreamInstances(on_device(self._executable).instantiate)
-
-    @cached_property
-    def _device_constants(self) -> dict[int, TensorMemory]:
-        """The constants on the CUDA device, laid out as in host memory."""
-        from opendml.targets.cuda.device_array import copied_to
-        from opendml.targets.cuda.driver import device
-
-        return {
-            number: copied_to(device(self.device.cuda_index or 0), memory)
-            for number, memory in self._constants.items()
-        }
+        executable, address = on_device(self._executable), self._persistent.address
+        return StreamInstances(lambda: executable.instantiate(None, address))
 
 
 def _require_names(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:

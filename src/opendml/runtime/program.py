@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from opendml.operators.registry import define
 from opendml.program.node import Node, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
+from opendml.spec.enums import TensorFlags
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
@@ -57,7 +58,8 @@ def layout_of(tensor: TensorDesc) -> Layout:
 
 
 def program_of(desc: OperatorDesc) -> Program:
-    """The program of one valid operator: its present inputs, its outputs.
+    """The program of one valid operator: its present inputs, of which those with OWNED_BY_DML are constants,
+    its outputs.
 
     Raises:
         Unsupported: the operator cannot be run yet.
@@ -67,7 +69,10 @@ def program_of(desc: OperatorDesc) -> Program:
     present = [layout_of(tensor) for tensor in inputs if tensor is not None]
     sources = iter([source(index, layout.type, layout.sizes) for index, layout in enumerate(present)])
     nodes = [None if tensor is None else next(sources) for tensor in inputs]
-    return Program(tuple(present), tuple(outputs), define(desc, nodes, [layout.type for layout in outputs]))
+    results = define(desc, nodes, [layout.type for layout in outputs])
+    flags = [tensor.flags for tensor in inputs if tensor is not None]
+    owned = frozenset(number for number, each in enumerate(flags) if each & TensorFlags.OWNED_BY_DML)
+    return Program(tuple(present), tuple(outputs), results, owned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +150,10 @@ def _compile_part(part: Part, kind: str, threads: int | None, shower: Shower | N
     if shower is None or not part.watched:
         return _compile_in_place(part.program, kind, threads)
     outputs = [packed(each.node.type, each.sizes) for each in part.watched]
-    program = Program(
-        part.program.inputs,
-        (*part.program.outputs, *outputs),
-        (*part.program.results, *(each.node for each in part.watched)),
+    program = replace(
+        part.program,
+        outputs=(*part.program.outputs, *outputs),
+        results=(*part.program.results, *(each.node for each in part.watched)),
     )
     shows = [partial(shower, each) for each in part.watched]
     executable = _compile_in_place(program, kind, threads)

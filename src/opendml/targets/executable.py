@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from opendml.targets.memory import OwnMemory
@@ -30,13 +30,28 @@ class Executable(Protocol):
     def temporary_bytes(self) -> int:
         """Memory that each instance needs beside the tensors."""
 
-    def allocate(self, size: int) -> OwnMemory:
-        """Memory where the program runs, for temporaries and for inputs that stay."""
+    @property
+    def persistent_bytes(self) -> int:
+        """Memory for what dispatches need of the program's constants, which all instances may share."""
 
-    def instantiate(self, arena: int | None = None) -> Instance:
-        """A new instance, with nothing bound.
+    def allocate(self, size: int) -> OwnMemory:
+        """Memory where the program runs, for temporaries and for what stays."""
+
+    def initialize(self, constants: Mapping[int, int], persistent: int) -> None:
+        """Prepares the program's constants, after all earlier work on the device, and returns when that is
+        done. Nothing reads them afterwards.
+
+        Args:
+            constants: the addresses of their first elements, where the program runs, by their numbers.
+            persistent: the address of `persistent_bytes` bytes there, aligned as `allocate` aligns them.
+        """
+
+    def instantiate(self, arena: int | None = None, persistent: int = 0) -> Instance:
+        """A new instance, with nothing bound but its constants.
 
         Args:
             arena: the address of `temporary_bytes` bytes where the program runs, aligned as `allocate` aligns
                 them, for this instance alone while it runs; None: it allocates them itself.
+            persistent: the address of the memory that `initialize` writes before the first dispatch; it must
+                live as long as the instance.
         """

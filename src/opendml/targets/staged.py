@@ -6,11 +6,12 @@ lie in memory between two programs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
-from opendml.compiler.memory import place
+from opendml.compiler.memory import aligned, place
 from opendml.targets.executable import Executable, Instance
 from opendml.targets.memory import OwnMemory
 
@@ -33,21 +34,41 @@ class StagedExecutable:
             for number in range(len(between))
         ]
         self.offsets, self.stage_arena = place(between, [(steps[0], steps[-1]) for steps in users])
+        sizes = [aligned(stage.executable.persistent_bytes) for stage in stages]
+        *self._persistent, self._persistent_bytes = accumulate(sizes, initial=0)
 
     @property
     def temporary_bytes(self) -> int:
         """The tensors between the stages, and the largest arena of a stage."""
         return self.stage_arena + max(stage.executable.temporary_bytes for stage in self.stages)
 
+    @property
+    def persistent_bytes(self) -> int:
+        """What the stages need of the constants, one behind the other."""
+        return self._persistent_bytes
+
     def allocate(self, size: int) -> OwnMemory:
         """Memory where the stages run."""
         return self.stages[0].executable.allocate(size)
 
-    def instantiate(self, arena: int | None = None) -> StagedInstance:
-        """A new instance, with nothing bound."""
+    def initialize(self, constants: Mapping[int, int], persistent: int) -> None:
+        """Prepares the constants of each stage."""
+        for stage, offset in zip(self.stages, self._persistent, strict=True):
+            own = {
+                position: constants[buffer]
+                for position, buffer in enumerate(stage.buffers)
+                if buffer in constants
+            }
+            stage.executable.initialize(own, persistent + offset)
+
+    def instantiate(self, arena: int | None = None, persistent: int = 0) -> StagedInstance:
+        """A new instance, with nothing bound but its constants."""
         own = self.allocate(self.temporary_bytes) if arena is None else None
         address = own.address if own else arena or 0
-        instances = [stage.executable.instantiate(address + self.stage_arena) for stage in self.stages]
+        instances = [
+            stage.executable.instantiate(address + self.stage_arena, persistent + offset)
+            for stage, offset in zip(self.stages, self._persistent, strict=True)
+        ]
         kind = StreamedStages if hasattr(instances[0], "enqueue") else StagedInstance
         return kind(self, instances, address, own)
 

@@ -3,7 +3,7 @@ own. A value is computed anew for that, so the results are the bits that they ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,13 +36,22 @@ class WatchedExecutable:
         """The arena of each instance, without what it shows."""
         return self._executable.temporary_bytes
 
+    @property
+    def persistent_bytes(self) -> int:
+        """What dispatches need of the constants."""
+        return self._executable.persistent_bytes
+
     def allocate(self, size: int) -> OwnMemory:
         """Memory where the program runs."""
         return self._executable.allocate(size)
 
-    def instantiate(self, arena: int | None = None) -> WatchedInstance:
-        """A new instance, with nothing bound but what it shows."""
-        instance: Any = self._executable.instantiate(arena)
+    def initialize(self, constants: Mapping[int, int], persistent: int) -> None:
+        """Prepares the constants."""
+        self._executable.initialize(constants, persistent)
+
+    def instantiate(self, arena: int | None = None, persistent: int = 0) -> WatchedInstance:
+        """A new instance, with nothing bound but its constants and what it shows."""
+        instance: Any = self._executable.instantiate(arena, persistent)
         kind = StreamedWatch if hasattr(instance, "enqueue") else WatchedInstance
         return kind(self, instance)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from opendml.compiler.fuse import fuse
+from opendml.compiler.kernel import KernelProgram
 from opendml.compiler.memory import aligned
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
@@ -19,6 +21,7 @@ from opendml.targets.cpu.pattern import Parameters
 from opendml.targets.cpu.pool import pool
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.cpu.threads import available_threads
+from opendml.targets.kept import KeptConstants
 from opendml.targets.memory import HostMemory, aligned_bytes
 
 _SHARED_BYTES = 96 * 1024
@@ -34,61 +37,74 @@ class CpuExecutable:
     use."""
 
     def __init__(self, program: Program, threads: int | None = None) -> None:
-        kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results)))
-        launches = [launch for kernel in kernels.kernels for launch in schedule(kernel)]
-        codes = kernel_codes([launch.pattern for launch in launches])
+        kernels = fuse(replace(program, results=simplify(program.results)))
+        self._arena, self._buffers = kernels.arena, kernels.persistent + 1
+        dispatched, initializing, prepared_bytes = _launches(kernels)
+        read = {buffer for each in dispatched for buffer in each.launch.reads}
+        self._kept = KeptConstants(program.inputs, program.constants & read, prepared_bytes)
         moved = sum(
             layout.element_count * layout.type.bytes for layout in (*program.inputs, *program.outputs)
         )
-        self._threads = 1 if moved < _SHARED_BYTES else threads or available_threads()
-        claims = sum(-(-launch.items // launch.grain) for launch in launches)
-        self._is_short = self._threads == 1 and claims <= _FEW_CLAIMS
-        self._buffers = kernels.arena + 1
-        # Behind the temporaries lie partial sums, and behind these each thread's room. All launches share
-        # both: the launch that reads partial sums follows at once.
-        partial_bytes = max((launch.partial_bytes for launch in launches), default=0)
-        room_at = aligned(kernels.arena_bytes + partial_bytes)
-        room_bytes = aligned(max((code.room_bytes for code in codes), default=0))
-        self._arena_bytes = room_at + self._threads * room_bytes
-        placed = [_placed(launch, kernels.arena, kernels.arena_bytes) for launch in launches]
-        self._job = _job(launches, codes, placed)
-        self._job.words[THREADS] = self._threads
-        self._job.words[PATIENCE] = 0 if self._is_short else _MILLISECONDS
-        self._job.words[ROOM : ROOM + 3] = kernels.arena, room_at, room_bytes
+        threads = 1 if moved < _SHARED_BYTES else threads or available_threads()
+        codes = kernel_codes([each.launch.pattern for each in (*dispatched, *initializing)])
+        first, others = codes[: len(dispatched)], codes[len(dispatched) :]
+        self._job = _Job(dispatched, first, threads, kernels.arena, kernels.arena_bytes)
+        self._initializer = _Job(
+            initializing, others, threads, kernels.arena, kernels.initializer_arena_bytes
+        )
 
     @property
     def temporary_bytes(self) -> int:
         """The arena of each instance: temporaries, partial sums, and a room for each thread."""
-        return self._arena_bytes
+        return self._job.arena_bytes
+
+    @property
+    def persistent_bytes(self) -> int:
+        """Prepared constants, then those that are read as they are."""
+        return self._kept.end
 
     def allocate(self, size: int) -> HostMemory:
         """Host memory."""
         return HostMemory(size)
 
-    def instantiate(self, arena: int | None = None) -> CpuInstance:
+    def initialize(self, constants: Mapping[int, int], persistent: int) -> None:
+        """Prepares the constants."""
+        self._kept.copy(constants, persistent, ctypes.memmove)
+        instance = self._instance(self._initializer, None, persistent)
+        for number, address in constants.items():
+            instance.bind(number, address)
+        instance.dispatch()
+
+    def instantiate(self, arena: int | None = None, persistent: int = 0) -> CpuInstance:
         """A new instance with its own job and table of buffers, and its own arena unless one is given."""
-        own = HostMemory(self._arena_bytes) if arena is None and self._arena_bytes else None
-        instance = CpuInstance(self._job, self._buffers, self._is_short, own)
+        instance = self._instance(self._job, arena, persistent)
+        self._kept.bind(instance, persistent)
+        return instance
+
+    def _instance(self, job: _Job, arena: int | None, persistent: int) -> CpuInstance:
+        own = HostMemory(job.arena_bytes) if arena is None and job.arena_bytes else None
+        instance = CpuInstance(job, self._buffers, self._arena, own)
         instance.use_arena(own.address if own else arena or 0)
+        instance.bind(self._buffers - 1, persistent)
         return instance
 
 
 class CpuInstance:
     """A job with its buffers. `dispatch` is one native call, or some for long work; it allocates nothing."""
 
-    def __init__(self, job: _Job, buffers: int, is_short: bool, own: object) -> None:
+    def __init__(self, job: _Job, buffers: int, arena: int, own: object) -> None:
         words = aligned_bytes(np.empty, job.words.nbytes).view(np.int64)
         words[:] = job.words
         for position in job.pointers:
             words[position] += words.ctypes.data
         table: Any = (ctypes.c_void_p * buffers)()
         self._buffers = table
-        self._arena = buffers - 1
+        self._arena = arena
         # `dispatch` keeps these two alive, and they what they point to: it may outlive this object.
         self._buffers.own = own, job.codes
         native = (ctypes.c_int64 * len(words)).from_buffer(words.data)
         workers = pool()
-        if is_short:
+        if job.is_short:
             self.dispatch = workers.short_dispatch(native, table)
         else:
             workers.start(int(words[THREADS]) - 1)
@@ -107,37 +123,87 @@ class CpuInstance:
         self._buffers.memory = memory
 
 
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A launch, and where its partial sums or its panels lie."""
+
+    launch: Launch
+    buffer: int
+    offset: int
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """The launch's parameters with that place."""
+        parameters = list(self.launch.parameters)
+        parameters[Parameters.PARTIAL_BUFFER], parameters[Parameters.PARTIAL_OFFSET] = (
+            self.buffer,
+            self.offset,
+        )
+        return tuple(parameters)
+
+
+def _launches(kernels: KernelProgram) -> tuple[list[_Placed], list[_Placed], int]:
+    """The launches of a dispatch, those of the initialization, and the bytes that these write for the others:
+    what kernels prepare, then panels of constants."""
+    ahead_bytes, prepared_bytes = kernels.initializer_arena_bytes, kernels.persistent_bytes
+    dispatched: list[_Placed] = []
+    initializing = [
+        _Placed(launch, kernels.arena, ahead_bytes)
+        for kernel in kernels.initializers
+        for launch in schedule(kernel)
+    ]
+    for kernel in kernels.kernels:
+        launches = schedule(kernel)
+        if launches[0].fixed:
+            placed = [_Placed(launch, kernels.persistent, prepared_bytes) for launch in launches]
+            initializing.append(placed.pop(0))
+            prepared_bytes += aligned(launches[0].partial_bytes)
+        else:
+            placed = [_Placed(launch, kernels.arena, kernels.arena_bytes) for launch in launches]
+        dispatched += placed
+    return dispatched, initializing, prepared_bytes
+
+
 class _Job:
     """The words of a job before it has an address; `pointers` are the positions of words that are relative to
-    it, `codes` the machine code that others point to."""
+    it, `codes` the machine code that others point to. Its temporaries have `temporary_bytes` in the buffer
+    `arena`."""
 
     def __init__(
         self,
-        words: np.ndarray[tuple[int], np.dtype[np.int64]],
-        pointers: Sequence[int],
+        launches: Sequence[_Placed],
         codes: Sequence[Code],
+        threads: int,
+        arena: int,
+        temporary_bytes: int,
     ) -> None:
-        self.words, self.pointers, self.codes = words, pointers, codes
+        self.codes = codes
+        self.pointers = [HEADER + LAUNCH * number + PARAMETERS for number in range(len(launches))]
+        # Behind the temporaries lie partial sums, and behind these each thread's room. All launches share
+        # both: the launch that reads partial sums follows at once.
+        partials = [each.launch.partial_bytes for each in launches if each.buffer == arena]
+        room_at = aligned(temporary_bytes + max(partials, default=0))
+        room_bytes = aligned(max((code.room_bytes for code in codes), default=0))
+        self.arena_bytes = room_at + threads * room_bytes
+        claims = sum(-(-each.launch.items // each.launch.grain) for each in launches)
+        self.is_short = threads == 1 and claims <= _FEW_CLAIMS
+        self.words = _words(launches, codes)
+        self.words[THREADS] = threads
+        self.words[PATIENCE] = 0 if self.is_short else _MILLISECONDS
+        self.words[ROOM : ROOM + 3] = arena, room_at, room_bytes
 
 
-def _job(launches: Sequence[Launch], codes: Sequence[Code], placed: Sequence[tuple[int, ...]]) -> _Job:
+def _words(launches: Sequence[_Placed], codes: Sequence[Code]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The launches, then their parameters, which they point to from the beginning of the job."""
+    all_parameters = [each.parameters for each in launches]
     parameters_at = HEADER + LAUNCH * len(launches)
-    words = np.zeros(parameters_at + sum(len(parameters) for parameters in placed), np.int64)
+    words = np.zeros(parameters_at + sum(map(len, all_parameters)), np.int64)
     words[0] = len(launches)
-    pointers = []
-    for number, (launch, code, parameters) in enumerate(zip(launches, codes, placed, strict=True)):
+    for number, (each, code, parameters) in enumerate(zip(launches, codes, all_parameters, strict=True)):
         at = HEADER + LAUNCH * number
         words[at] = code.address
         words[at + PARAMETERS] = parameters_at * words.itemsize
-        words[at + FIRST : at + FIRST + 3] = launch.first, launch.items, launch.grain
+        words[at + FIRST : at + FIRST + 3] = each.launch.first, each.launch.items, each.launch.grain
         words[parameters_at : parameters_at + len(parameters)] = parameters
-        pointers.append(at + PARAMETERS)
         parameters_at += len(parameters)
-    return _Job(words, pointers, codes)
-
-
-def _placed(launch: Launch, arena: int, offset: int) -> tuple[int, ...]:
-    """The launch's parameters with the place of its partial sums."""
-    parameters = list(launch.parameters)
-    parameters[Parameters.PARTIAL_BUFFER], parameters[Parameters.PARTIAL_OFFSET] = arena, offset
-    return tuple(parameters)
+    return words

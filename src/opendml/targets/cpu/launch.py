@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from opendml.compiler.kernel import Access, Kernel
@@ -39,6 +40,10 @@ class Launch:
     grain: int
     partial_bytes: int = 0
     """Room that it needs in the arena for partial sums; its offset there is the parameter PARTIAL_OFFSET."""
+    reads: frozenset[int] = frozenset()
+    """The buffers of the tensors that it reads."""
+    fixed: bool = False
+    """Whether all that it writes is its room, the same in every run: the next launch reads it there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +123,13 @@ def launch_of(
         wide_tile=mode.columns and numbers.block > TILE,
     )
     grain = max(1, min(CLAIM_BYTES // max(item_bytes, 1), items))
-    return Launch(pattern, parameters_of(kernel, nest, numbers), 0, items, grain)
+    reads = buffers_of(kernel.loads)
+    return Launch(pattern, parameters_of(kernel, nest, numbers), 0, items, grain, reads=reads)
+
+
+def buffers_of(accesses: Iterable[Access]) -> frozenset[int]:
+    """The buffers that are accessed."""
+    return frozenset(access.buffer for access in accesses if access.buffer is not None)
 
 
 def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:

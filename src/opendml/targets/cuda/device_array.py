@@ -105,11 +105,3 @@ class DeviceArray:
         if stream != -1 and stream != int(self._device.stream):
             self._device.order(self._device.stream, stream or 0)
         return dlpack.capsule(self.memory, max_version is not None and max_version[0] >= dlpack.MAJOR_VERSION)
-
-
-def copied_to(device: CudaDevice, memory: TensorMemory) -> TensorMemory:
-    """A copy, on a device, of the bytes from the lowest to the highest of a tensor in host memory."""
-    low, high = memory.layout.span
-    room = device.allocate(high - low)
-    room.write(memory.address + low, high - low)
-    return TensorMemory(room.address - low, memory.layout, True, room, device.index)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from opendml.compiler.fuse import fuse
@@ -20,6 +21,7 @@ from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.memory import Memory, scratch
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.schedule import schedule
+from opendml.targets.kept import KeptConstants
 
 _WORD = struct.calcsize("<q")
 
@@ -39,8 +41,16 @@ class CudaExecutable:
 
     def __init__(self, program: Program, device_index: int = 0, scheduler: Scheduler = schedule) -> None:
         self.device, self._scheduler = device(device_index), scheduler
-        kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results)))
-        self.kernels, self.arena, self.arena_bytes = kernels.kernels, kernels.arena, kernels.arena_bytes
+        kernels = fuse(replace(program, results=simplify(program.results)))
+        self.kernels = (*kernels.kernels, *kernels.initializers)
+        """Those of a dispatch, then those of the initialization."""
+        self.arena, self.arena_bytes = kernels.arena, kernels.arena_bytes
+        self._initializer_bytes = kernels.initializer_arena_bytes
+        self._dispatched = range(len(kernels.kernels))
+        self._initializers = range(len(kernels.kernels), len(self.kernels))
+        read = {load.buffer for kernel in kernels.kernels for load in kernel.loads if load.fixed}
+        kept = program.constants & read
+        self._kept = KeptConstants(program.inputs, kept, kernels.persistent_bytes)
         self._prepared: dict[tuple[int, tuple[int, ...]], PreparedLaunch] = {}
         self._lock = threading.Lock()
         # What packed and aligned tensors need is compiled now: errors come early, and the first dispatch is
@@ -53,6 +63,11 @@ class CudaExecutable:
         """The arena of each instance."""
         return self.arena_bytes
 
+    @property
+    def persistent_bytes(self) -> int:
+        """Prepared constants, then those that kernels read as they are."""
+        return self._kept.end
+
     def allocate(self, size: int) -> Memory:
         """Memory on the device.
 
@@ -61,13 +76,30 @@ class CudaExecutable:
         """
         return self.device.allocate(size)
 
-    def instantiate(self, arena: int | None = None) -> CudaInstance:
-        """A new instance with nothing bound."""
-        return CudaInstance(self, arena)
+    def initialize(self, constants: Mapping[int, int], persistent: int) -> None:
+        """Prepares the constants, at addresses on the device, after all earlier work there, and waits.
+
+        Raises:
+            Unsupported: out of memory.
+            DeviceRemoved: the device failed, maybe in earlier work.
+        """
+        self._kept.copy(constants, persistent, self.device.copy)
+        arena = self.device.allocate(self._initializer_bytes)
+        instance = CudaInstance(self, self._initializers, arena.address, persistent)
+        for number, address in constants.items():
+            instance.bind(number, address)
+        instance.dispatch()
+
+    def instantiate(self, arena: int | None = None, persistent: int = 0) -> CudaInstance:
+        """A new instance with nothing bound but its constants."""
+        instance = CudaInstance(self, self._dispatched, arena, persistent)
+        self._kept.bind(instance, persistent)
+        return instance
 
     def instantiate_without_arena(self) -> CudaInstance:
         """A new instance with nothing bound, which holds no memory for temporaries."""
-        return ScratchInstance(self) if self.arena_bytes else CudaInstance(self)
+        kind = ScratchInstance if self.arena_bytes else CudaInstance
+        return kind(self, self._dispatched, 0)
 
     def prepare(self, number: int, alignments: tuple[int, ...]) -> PreparedLaunch:
         """The launch of a kernel for accesses that are aligned to so many bytes; made at most once."""
@@ -98,15 +130,15 @@ class CudaInstance:
     in whose order the inputs must be ready, and so must be the end of the last dispatch of this instance.
     """
 
-    def __init__(self, executable: CudaExecutable, arena: int | None = None) -> None:
+    def __init__(
+        self, executable: CudaExecutable, kernels: Sequence[int], arena: int | None, persistent: int = 0
+    ) -> None:
         self._executable = executable
         self.device = executable.device
-        self._addresses = [0] * (executable.arena + 1)
+        self._addresses = [0] * (executable.arena + 1) + [persistent]
         self._own = self.device.allocate(executable.arena_bytes) if arena is None else None
         self._addresses[executable.arena] = self._own.address if self._own else arena or 0
-        self._bindings = [
-            _Binding(executable, number, kernel) for number, kernel in enumerate(executable.kernels)
-        ]
+        self._bindings = [_Binding(executable, number, executable.kernels[number]) for number in kernels]
         self._launchers: list[Callable[[], None]] = []
         self._stream = 0
         self._scratch: Memory | None = None
@@ -173,9 +205,6 @@ class CudaInstance:
 class ScratchInstance(CudaInstance):
     """A program without an arena: every dispatch takes one in the order of its stream, and gives it back."""
 
-    def __init__(self, executable: CudaExecutable) -> None:
-        super().__init__(executable, 0)
-
     def _launch(self, stream: int) -> None:
         with scratch(self.device, self._executable.arena_bytes, stream) as address:
             self.bind(self._executable.arena, address)
@@ -191,8 +220,8 @@ class StreamInstances:
         self._instantiate = instantiate
         self._instances: dict[int, CudaInstance] = {}
 
-    def enqueue(self, addresses: Sequence[int], stream: int) -> None:
-        """Adds the program over tensors at `addresses` to a stream.
+    def enqueue(self, addresses: Sequence[int | None], stream: int) -> None:
+        """Adds the program over tensors at `addresses` to a stream; None: a constant.
 
         Raises:
             Unsupported, DeviceRemoved: as for CudaInstance.enqueue.
@@ -201,7 +230,8 @@ class StreamInstances:
         if instance is None:
             instance = self._instances[stream] = self._instantiate()
         for buffer, address in enumerate(addresses):
-            instance.bind(buffer, address)
+            if address is not None:
+                instance.bind(buffer, address)
         instance.enqueue(stream)
 
 

@@ -3,7 +3,7 @@ dispatch."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from opendml.program.program import Layout
 from opendml.targets.executable import Executable, Instance
@@ -23,6 +23,11 @@ class HostedExecutable:
         """The arena of each instance, without the copies of the tensors."""
         return self.on_device.temporary_bytes
 
+    @property
+    def persistent_bytes(self) -> int:
+        """Device memory for what dispatches need of the constants."""
+        return self.on_device.persistent_bytes
+
     def allocate(self, size: int) -> OwnMemory:
         """Memory on the device.
 
@@ -31,9 +36,14 @@ class HostedExecutable:
         """
         return self.on_device.allocate(size)
 
-    def instantiate(self, arena: int | None = None) -> HostedInstance:
-        """A new instance; `arena` is the address of device memory."""
-        return HostedInstance(self._layouts, self._input_count, self.on_device.instantiate(arena), self)
+    def initialize(self, constants: Mapping[int, int], persistent: int) -> None:
+        """Prepares the constants, which are in device memory, too."""
+        self.on_device.initialize(constants, persistent)
+
+    def instantiate(self, arena: int | None = None, persistent: int = 0) -> HostedInstance:
+        """A new instance; `arena` and `persistent` are addresses of device memory."""
+        instance = self.on_device.instantiate(arena, persistent)
+        return HostedInstance(self._layouts, self._input_count, instance, self)
 
 
 class HostedInstance:
@@ -58,11 +68,6 @@ class HostedInstance:
             copy = self._copies[buffer] = _Copy(self._layouts[buffer], self._executable)
             self._instance.bind(buffer, copy.address)
         copy.host = address
-
-    def bind_resident(self, buffer: int, address: int) -> None:
-        """Sets the address of an input's first element in device memory: it is never copied."""
-        self._copies.pop(buffer, None)
-        self._instance.bind(buffer, address)
 
     def keep(self, memory: object) -> None:
         """Keeps an object alive as long as `dispatch` itself."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from opendml.floating_point import default_mode
 from opendml.program.program import Layout, Program
+from opendml.targets.kept import KeptConstants
 from opendml.targets.memory import HostMemory
 from opendml.targets.reference.evaluate import Array, evaluate
 
@@ -18,19 +20,31 @@ class ReferenceExecutable:
 
     def __init__(self, program: Program) -> None:
         self._program = program
+        self._kept = KeptConstants(program.inputs, program.constants, 0)
 
     @property
     def temporary_bytes(self) -> int:
         """None is planned: NumPy allocates as it goes."""
         return 0
 
+    @property
+    def persistent_bytes(self) -> int:
+        """Copies of the constants."""
+        return self._kept.end
+
     def allocate(self, size: int) -> HostMemory:
         """Host memory."""
         return HostMemory(size)
 
-    def instantiate(self, arena: int | None = None) -> ReferenceInstance:
-        """A new instance with nothing bound, which needs no arena."""
-        return ReferenceInstance(self._program)
+    def initialize(self, constants: Mapping[int, int], persistent: int) -> None:
+        """Copies the constants: every dispatch evaluates all of the program."""
+        self._kept.copy(constants, persistent, ctypes.memmove)
+
+    def instantiate(self, arena: int | None = None, persistent: int = 0) -> ReferenceInstance:
+        """A new instance with nothing bound but its constants, which needs no arena."""
+        instance = ReferenceInstance(self._program)
+        self._kept.bind(instance, persistent)
+        return instance
 
 
 class ReferenceInstance:

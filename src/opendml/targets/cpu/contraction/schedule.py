@@ -17,7 +17,7 @@ from opendml.program.node import Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles, loops_over, moves, roles_of
-from opendml.targets.cpu.launch import Launch, Numbers, parameters_of, pattern_of
+from opendml.targets.cpu.launch import Launch, Numbers, buffers_of, parameters_of, pattern_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import MicroKernel, Mode, Packing, Panels, Tiling
 
@@ -81,14 +81,25 @@ class Candidate:
     """Estimated, for the thread that works longest, of as many threads as _ITEMS."""
     tiles: Tiles | None = None
 
+    @property
+    def cycles_of_run(self) -> float:
+        """Without the packing of constants, which is done once."""
+        is_prepared = self.tiles is not None and self.tiles.ahead and _is_fixed(self.tiles.roles.a)
+        return self.cycles - (self.tiles.packing_cycles if self.tiles and is_prepared else 0.0)
+
 
 def tiled(kernel: Kernel) -> list[Launch]:
     """The launches that compute a kernel's sums of products in tiles; none if it has none, or is better off
     as any other reduction."""
     if not any(node.operation is Operation.CONTRACTION for node in ordered(kernel.values)):
         return []
-    best = min(candidates(kernel), key=lambda candidate: candidate.cycles)
-    return launches_of(best.tiles) if best.tiles else []
+    ways = list(candidates(kernel))
+    best = min(ways, key=lambda way: way.cycles).tiles
+    if best is None:
+        return []
+    # That constants are packed once changes neither the bits, which all tiles share, nor the roles.
+    alike = [way for way in ways if way.tiles and way.tiles.roles is best.roles]
+    return launches_of(min(alike, key=lambda way: way.cycles_of_run).tiles or best)
 
 
 def candidates(kernel: Kernel) -> Iterator[Candidate]:
@@ -262,7 +273,8 @@ def launches_of(tiles: Tiles) -> list[Launch]:
         pattern = replace(packing.pattern, mode=Mode.CONTRACTION_PANELS, tiling=panels)
         grain = max(1, int(_CLAIMED // (micro.rows * k)))
         parameters = parameters_of(roles.a, nest, numbers)
-        launches = [Launch(pattern, parameters, 0, groups * count, grain, room)]
+        reads = buffers_of(roles.a.loads)
+        launches = [Launch(pattern, parameters, 0, groups * count, grain, room, reads, _is_fixed(roles.a))]
         a_part = _counter(roles, moving, group_bytes)
     parts = (a_part, roles.b, roles.epilogue)
     outers = _common_loops(parts, roles.outer)
@@ -280,7 +292,14 @@ def launches_of(tiles: Tiles) -> list[Launch]:
         parameters += parameters_of(part, part_nest, Numbers(1, 1, 1))
     items = groups * blocks * chunks
     grain = max(1, min(items // (4 * _ITEMS), int(_CLAIMED // tiles.item_cycles)))
-    return [*launches, Launch(pattern, parameters, 0, items, grain, room)]
+    reads = buffers_of(load for part in parts for load in part.loads)
+    return [*launches, Launch(pattern, parameters, 0, items, grain, room, reads)]
+
+
+def _is_fixed(part: Kernel) -> bool:
+    """Whether an operand is the same in every run."""
+    fixed = [load.fixed for load in part.loads if load.buffer is not None]
+    return bool(fixed) and all(fixed)
 
 
 def _counter(roles: Roles, dimensions: Sequence[int], group_bytes: int) -> Kernel:

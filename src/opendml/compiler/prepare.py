@@ -1,0 +1,83 @@
+"""Splits off what a program computes of its constants alone: it is computed once, ahead of all runs.
+
+Prepared is what saves a run more than it costs. What a kernel reads for free stays where it is: constants as
+they are, moved or converted. So does what would take more memory than the constants that it is made of, as
+reading it would cost more than computing it again, but for sums and the like, which run over whole tensors.
+"""
+
+from __future__ import annotations
+
+from opendml.program.node import COLLECTIVE, Node, Operation, View, ordered, source, with_operands
+from opendml.program.program import Program, packed
+
+
+def split(program: Program) -> tuple[Program, Program]:
+    """A program that prepares constants, and the one that is left. Both have all inputs of the whole; behind
+    them, the second reads the outputs of the first, packed."""
+    prepared = _prepared(program)
+    layouts = tuple(packed(node.type, node.sizes) for node in prepared)
+    first = len(program.inputs)
+    copies = {id(node): source(first + number, node.type, node.sizes) for number, node in enumerate(prepared)}
+    for node in ordered(program.results, copies):
+        copies[id(node)] = with_operands(node, tuple(copies[id(operand)] for operand in node.operands))
+    return (
+        Program(program.inputs, layouts, tuple(prepared), program.constants),
+        Program(
+            (*program.inputs, *layouts),
+            program.outputs,
+            tuple(copies[id(root)] for root in program.results),
+            program.constants | set(range(first, first + len(layouts))),
+        ),
+    )
+
+
+def _prepared(program: Program) -> list[Node]:
+    """The nodes to compute ahead, in the order in which they are met."""
+    if not program.constants:
+        return []
+    made_of = _made_of(program)
+    pending = [root for root in program.results if id(root) in made_of]
+    for node in ordered(program.results):
+        if id(node) not in made_of:
+            pending += [operand for operand in node.operands if id(operand) in made_of]
+    result: dict[int, Node] = {}
+    seen: set[int] = set()
+    while pending:
+        node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if _pays(node, made_of[id(node)], program):
+            result[id(node)] = node
+        else:
+            pending += [operand for operand in node.operands if id(operand) in made_of]
+    return [node for node in ordered(program.results) if id(node) in result]
+
+
+def _made_of(program: Program) -> dict[int, frozenset[int]]:
+    """The nodes that depend on constants alone, by identity, each with the numbers of these; pure numbers and
+    indices depend on none."""
+    known: dict[int, frozenset[int]] = {}
+    for node in ordered(program.results):
+        if node.operation is Operation.SOURCE:
+            if isinstance(node.attribute, int) and node.attribute in program.constants:
+                known[id(node)] = frozenset({node.attribute})
+        elif all(id(operand) in known for operand in node.operands):
+            known[id(node)] = frozenset().union(*(known[id(operand)] for operand in node.operands))
+    return known
+
+
+def _pays(node: Node, constants: frozenset[int], program: Program) -> bool:
+    """Whether a run is faster if it finds the node's value in memory."""
+    if node.operation in COLLECTIVE:
+        return bool(constants)
+    is_free = node.operation in _FREE and not (isinstance(node.attribute, View) and node.attribute.indexed)
+    if is_free or not constants:
+        return False
+    spans = [program.inputs[number].span for number in constants]
+    layout = packed(node.type, node.sizes)
+    return layout.element_count * layout.type.bytes <= sum(last - first for first, last in spans)
+
+
+_FREE = frozenset({Operation.SOURCE, Operation.VIEW, Operation.RESHAPE, Operation.CONVERT, Operation.BITCAST})
+"""What kernels do while they read."""
