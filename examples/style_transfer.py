@@ -32,7 +32,7 @@ Weights = Mapping[str, NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Network:
-    """The layers, as calls on tensors of `graph`. Layers are counted from 0 as the names of the weights are."""
+    """The layers, as calls on tensors of `graph`, counted from 0 as the names of the weights are."""
 
     graph: dml.Graph
     weights: Weights

@@ -21,6 +21,11 @@ def steps(directory: Path) -> dict[str, list[str]]:
         "tests on the device": ["pytest", "-q", *TESTS, "-k", "cuda"],
         "compute-sanitizer": ["tools.cuda_sanitize"],
         "timings": ["benchmarks.cuda", "--peers", "--out", str(directory)],
+        "timings of contractions": [
+            "benchmarks.cuda_contractions",
+            "--out",
+            str(directory / "products.json"),
+        ],
     }
 
 

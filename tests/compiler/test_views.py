@@ -8,6 +8,7 @@ import random
 import numpy as np
 import pytest
 
+from opendml.compiler.views import moved
 from opendml.program.functions import maximum, reduce_maximum, reduce_sum, tanh
 from opendml.program.node import Node, Operation, contraction, index, ordered
 from opendml.program.scalar_type import ScalarType
@@ -217,3 +218,23 @@ def test_views_of_gathered_elements_are_one_kernel() -> None:
     )
     assert len(kernels_of([result], [ARRAY, indices])) == 1
     assert_agrees([result], [ARRAY, indices], rtol=1e-6)
+
+
+def test_views_of_long_chains_do_not_recurse() -> None:
+    node = X
+    for number in range(3000):
+        node = maximum(node, -float(number))
+    result = sliced(node, (0, 0, 1, 1), (2, 3, 4, 4))
+    (found,) = moved([result])
+    assert found.sizes == result.sizes
+    assert [each.operation for each in ordered([found])].count(Operation.VIEW) == 1
+
+
+def test_masks_and_indices_of_views_are_seen_through_views() -> None:
+    indices = np.arange(24).reshape(1, 1, 24, 1) - 3
+    x, i = sources(ARRAY, indices)
+    steps = [[int(row == column and row != 2) for column in range(4)] for row in range(4)]
+    rows = gathered(x, (2, 3, 24, 19), {2: padded(i * 2, (0, 0, 0, 0), (0, 0, 0, 0))}, None, steps, 5.0)
+    framed = padded(rows, (0, 0, 2, 1), (0, 0, 1, 3), -1.0)
+    result = sliced(framed, (0, 0, 26, 0), (2, 3, 9, 8), (1, 1, -3, 2))
+    assert_agrees([result], [ARRAY, indices])

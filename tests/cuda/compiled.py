@@ -61,7 +61,9 @@ def contraction_launches(capability: int) -> Iterator[Launch]:
         ]
         for half in (True, False)
     )
-    ways = [(way, scheduler) for way, scheduler in schedulers() if capability == 90 or "128x128" in way]
+    # Of each tile that for one block or that for several, in turn.
+    ways = [way for number, way in enumerate(schedulers()) if number % 4 in (0, 3)]
+    ways = [(way, scheduler) for way, scheduler in ways if capability == 90 or "128x128" in way]
     for number, (way, scheduler) in enumerate(ways):
         suitable = halves if way.startswith("mma") else others
         for case in (suitable * 2)[5 * number % len(suitable) :]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -66,9 +67,15 @@ def test_matrix_products_take_the_cheapest_way(
     assert way(launch_of(convert(matrix_product(type, sizes), type)).pattern) == wanted
 
 
-def test_depthwise_convolutions_are_reduced() -> None:
+def test_depthwise_convolutions_of_small_windows_are_element_wise() -> None:
     result = convolution(FLOAT32, (8, 64, 56, 56), (64, 3, 3), groups=64, before=1, after=1)
-    assert way(launch_of(result).pattern) == "reduce"
+    assert way(launch_of(result).pattern) == "pointwise"
+
+
+def test_several_contractions_in_a_kernel_are_reduced() -> None:
+    kernel, other = (kernel_of(matrix_product(FLOAT32, (1024, 1024, 1024))) for _ in range(2))
+    both = replace(kernel, stores=kernel.stores * 2, values=(*kernel.values, *other.values))
+    assert way(schedule(both, MACHINES[90], [16] * 4).pattern) == "reduce"
 
 
 @pytest.mark.parametrize(

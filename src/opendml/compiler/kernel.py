@@ -29,8 +29,8 @@ class Kernel:
     """One loop nest: for every index of the domain, `stores[k]` receives `values[k]`.
 
     In the values, SOURCE i stands for `loads[i]`, and PARAMETER i for `numbers[i]`, the bits of a float as a
-    64-bit word. Reductions, or one scan, run over `axes` of the domain; a
-    kernel without axes is element-wise. A store that does not vary along the axes is written once per group.
+    64-bit word. Reductions, or one scan, run over `axes` of the domain; a kernel without axes is
+    element-wise. A store that does not vary along the axes is written once per group.
     """
 
     domain: tuple[int, ...]

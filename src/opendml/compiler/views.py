@@ -110,6 +110,13 @@ def above_memory(value: Node) -> Iterator[Node]:
             pending += new
 
 
+def _read_by(node: Node) -> Sequence[Node]:
+    """The operands of a node that are computed rather than read from memory."""
+    if node.operation is Operation.VIEW:
+        return node.operands[1:]
+    return () if node.operation in IN_MEMORY else node.operands
+
+
 class Seen:
     """What the nodes of a program are through a view of sizes, an optional mask and indices (by the dimension
     that they add to)."""
@@ -124,8 +131,16 @@ class Seen:
     def of(self, node: Node, top: bool = False) -> Node:
         """The elements of a node; where the mask is false they are 0 if it is the `top`, and anything
         below."""
-        if id(node) not in self._known:
-            self._known[id(node)] = self._of(node)
+        pending = [node]
+        while pending:
+            last = pending[-1]
+            missing = [each for each in _read_by(last) if id(each) not in self._known]
+            if id(last) not in self._known and not missing:
+                self._known[id(last)] = self._of(last)
+            if id(last) in self._known:
+                pending.pop()
+            else:
+                pending += missing
         result = self._known[id(node)]
         if top and self.mask is not None and result.operation is not Operation.VIEW:
             return apply(Operation.SELECT, self.mask, result, constant(0, node.type))
@@ -141,7 +156,8 @@ class Seen:
         if node.operation in IN_MEMORY:
             offsets, steps, indices = self._within(node.sizes)
             return self._read(node, View(offsets, steps, tuple(indices)), indices, None)
-        return Node(node.operation, node.type, self.sizes, tuple(map(self.of, node.operands)), node.attribute)
+        operands = tuple(self._known[id(operand)] for operand in node.operands)
+        return Node(node.operation, node.type, self.sizes, operands, node.attribute)
 
     def _within(
         self, sizes: Sequence[int]
@@ -161,11 +177,11 @@ class Seen:
         for d, (offset, row) in enumerate(zip(inner.view.offsets, inner.view.steps, strict=True)):
             combined_offsets.append(offset + sum(s * o for s, o in zip(row, offsets, strict=True)))
             combined_steps.append(_sum_of_rows(row, steps, len(self.sizes)))
-            parts = [self.of(inner.indices[d])] if d in inner.indices else []
+            parts = [self._known[id(inner.indices[d])]] if d in inner.indices else []
             parts += [_times(value, row[j]) for j, value in indices.items() if row[j]]
             if parts:
                 combined_indices[d] = _sum(parts)
-        mask = None if inner.mask is None else self.of(inner.mask)
+        mask = None if inner.mask is None else self._known[id(inner.mask)]
         view = View(tuple(combined_offsets), tuple(combined_steps), tuple(combined_indices))
         return self._read(node.operands[0], view, combined_indices, mask)
 

@@ -141,6 +141,7 @@ class CudaInstance:
         self._bindings = [_Binding(executable, number, executable.kernels[number]) for number in kernels]
         self._launchers: list[Callable[[], None]] = []
         self._stream = 0
+        self._scratch: Memory | None = None
         self._kept: object = None
 
     def bind(self, buffer: int, address: int) -> None:
@@ -182,6 +183,18 @@ class CudaInstance:
             # The addresses, the stream or both are new.
             self._launchers = [binding.launcher(self._addresses, stream) for binding in self._bindings]
             self._stream = stream
+            self._share_scratch()
+
+    def _share_scratch(self) -> None:
+        """One memory is the scratch of all kernels: they run one after the other, and nothing in it outlasts
+        a launch."""
+        needed = max((binding.scratch_bytes for binding in self._bindings), default=0)
+        if not needed:
+            return
+        if self._scratch is None or self._scratch.size < needed:
+            self._scratch = self.device.allocate(needed)
+        for binding in self._bindings:
+            binding.use_scratch(self._scratch.address)
 
     def _launch(self, stream: int) -> None:
         self.prepare(stream)
@@ -233,8 +246,10 @@ class _Binding:
         self._alignments: tuple[int, ...] = ()
         self._stream = 0
         self._content: Any = None
-        self._memory: Memory | None = None
+        self._counters: Memory | None = None
+        self._scratch_word = 0
         self._launcher: Callable[[], None]
+        self.scratch_bytes = 0
 
     def launcher(self, addresses: list[int], stream: int) -> Callable[[], None]:
         """A function that launches the kernel over buffers at `addresses`."""
@@ -252,23 +267,25 @@ class _Binding:
             prepared = self._executable.prepare(self._number, alignments)
             if alignments != self._alignments:
                 self._content = ctypes.create_string_buffer(prepared.content, len(prepared.content))
-                self._memory = self._room(prepared)
+                self._prepare_sharing(prepared)
             self._launcher = launcher(prepared.function, prepared.launch, self._content, stream)
             self._alignments, self._stream = alignments, stream
         self._write_bases(self._content, 0, *bases)
         return self._launcher
 
-    def _room(self, prepared: PreparedLaunch) -> Memory | None:
-        """Memory for a launch's counters, then its scratch."""
-        launch = prepared.launch
-        if not launch.counters_bytes:
-            return None
-        counters_bytes = -(-launch.counters_bytes // VECTOR_BYTES) * VECTOR_BYTES
-        memory = self._executable.device.allocate(counters_bytes + launch.scratch_bytes)
-        words = prepared.parameters.words
-        for name, address in (("counters", memory.address), ("scratch", memory.address + counters_bytes)):
-            struct.pack_into("<q", self._content, words.index(name) * _WORD, address)
-        return memory
+    def _prepare_sharing(self, prepared: PreparedLaunch) -> None:
+        """Memory for the counters of a launch whose blocks share work, and what scratch it needs."""
+        launch, words = prepared.launch, prepared.parameters.words
+        self._counters = None
+        self.scratch_bytes, self._scratch_word = launch.scratch_bytes, words.index("scratch") * _WORD
+        if launch.counters_bytes:
+            self._counters = self._executable.device.allocate(launch.counters_bytes)
+            struct.pack_into("<q", self._content, words.index("counters") * _WORD, self._counters.address)
+
+    def use_scratch(self, address: int) -> None:
+        """Sets where the scratch of the launch is, if it needs any."""
+        if self.scratch_bytes:
+            struct.pack_into("<q", self._content, self._scratch_word, address)
 
 
 def _signed(number: int) -> int:

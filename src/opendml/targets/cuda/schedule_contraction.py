@@ -13,7 +13,7 @@ from functools import cached_property
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, merged_neighbours
-from opendml.program.node import Node, Operation, ordered
+from opendml.program.node import REDUCTIONS, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.contraction_source import contraction_of, stored_half
 from opendml.targets.cuda.guards import guards_of, loads_of, number_of
@@ -34,6 +34,8 @@ _STORE_RATE = 16
 _MOST_SPLITS = 32
 _LEAST_SPLIT_STEPS = 4
 """Steps along k of each of the blocks that share a tile, at least."""
+_LOAD_INSTRUCTIONS, _GUARD_INSTRUCTIONS = 8, 10
+"""Instructions for each unit of an operand that is loaded, and more where it is guarded or computed."""
 _NEAR = 4
 """Greatest distance, in elements, of rows of an operand that neighbouring threads load rather than
 neighbours along several loops."""
@@ -106,6 +108,8 @@ def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
         while splits <= _MOST_SPLITS:
             each = -(-steps // splits)
             step_cycles = tile.rows * tile.columns * tile.depth / tile.rate
+            a, b = shape.sides
+            step_cycles += (a.loading(tile, tile.rows) + b.loading(tile, tile.columns)) / _LANES
             # Blocks that share a multiprocessor hide each other's loads.
             waves = -(-tiles * splits // machine.multiprocessors)
             together = min(waves, tile.blocks)
@@ -143,6 +147,9 @@ class Shape:
             role: merged_neighbours(sorted(loops, key=self._distance, reverse=True))
             for role, loops in roles.items()
         }
+        self._is_alone = sum(
+            node.operation in REDUCTIONS for node in ordered(kernel.values)
+        ) == 1 and not any(store.strides[axis] for store in kernel.stores for axis in kernel.axes)
         self.batch_count, self.m, self.n, self.k = (
             math.prod(loop.count for loop in self.loops[role]) for role in roles
         )
@@ -156,6 +163,7 @@ class Shape:
         """Whether a tile can compute it, and is worth a thought."""
         return (
             tile.mode is (Mode.MMA if self.half else Mode.FMA)
+            and self._is_alone
             and self.contraction.type in _TYPES
             and min(self.m, self.n) > 1
             and max(self.m, self.n, self.k, self.batch_count) < 2**30
@@ -177,7 +185,7 @@ class Shape:
         splits = -(-steps // slice_steps)
         down, across = -(-self.m // tile.rows), -(-self.n // tile.columns)
         tiles = self.batch_count * down * across
-        a, b = (_Operand(self, number, rows) for number, rows in enumerate(("m", "n")))
+        a, b = self.sides
         constants = {
             "THREADS": tile.threads,
             "BLOCKS": tile.blocks,
@@ -205,7 +213,7 @@ class Shape:
             tuple(constants.items()),
         )
         values = {
-            **self._strides(),
+            **self._given(),
             "rows": self.m,
             "columns": self.n,
             "units": self.k,
@@ -227,6 +235,11 @@ class Shape:
         )
 
     @cached_property
+    def sides(self) -> tuple[_Operand, _Operand]:
+        """Both operands on their way to shared memory."""
+        return _Operand(self, 0, "m"), _Operand(self, 1, "n")
+
+    @cached_property
     def rows(self) -> tuple[Loop, ...]:
         """The loops over rows of the pattern."""
         return (*self.loops["m"], *self.loops["n"], *self.loops["k"])
@@ -238,8 +251,9 @@ class Shape:
         counter, guarded = access.buffer is None, number in self.guards
         return AccessPattern(access.type, Step.NONE, groups, rows, counter=counter, guarded=guarded)
 
-    def _strides(self) -> dict[str, int]:
-        values: dict[str, int] = {}
+    def _given(self) -> dict[str, int]:
+        """The parameters of loops: counts, and the bytes that each moves each access; and the numbers."""
+        values = {f"number{index}": word for index, word in enumerate(self.kernel.numbers)}
         for kind, loops in (("group", self.loops["batch"]), ("row", self.rows)):
             for position, loop in enumerate(loops):
                 values[f"{kind}_count{position}"] = loop.count
@@ -277,8 +291,8 @@ class _Operand:
         self._loops = {"k": shape.loops["k"], "rows": shape.loops[rows]}
         by_rows = len(self._loops["k"]) > 1 and self._step("rows") <= _NEAR * self.element_bytes
         self.along_k = self._step("k") < self._step("rows") and not by_rows
-        guarded = self._loaded and bool(value.operands)
-        widest = 1 if guarded or not self._loaded or (self.along_k and not shape.half) else self._widest()
+        self._plain = self._loaded and not value.operands
+        widest = 1 if not self._plain or (self.along_k and not shape.half) else self._widest()
         self.copied = self._loaded and widest * self.element_bytes >= 4
         self.unit = widest if self.copied else 1
 
@@ -292,6 +306,11 @@ class _Operand:
         if self.along_k and self._shape.half:
             return rows * (tile.depth + padding) * self.element_bytes
         return tile.depth * (rows + padding) * self.element_bytes
+
+    def loading(self, tile: Tile, rows: int) -> float:
+        """Instructions of single threads that load one tile of the operand, about."""
+        each = _LOAD_INSTRUCTIONS if self._plain else _LOAD_INSTRUCTIONS + _GUARD_INSTRUCTIONS
+        return rows * tile.depth / self.unit * each
 
     def _step(self, direction: str) -> int:
         """Bytes between neighbours along a direction."""

@@ -1,0 +1,90 @@
+"""The example that repaints a photograph: a whole network, against PyTorch."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from opendml import Device
+
+pytest.importorskip("PIL", reason="Pillow is not installed")
+
+from benchmarks.style_transfer import operations, torch_network
+from examples import style_transfer
+
+SIZE = 44
+"""Small, but larger than the border that is mirrored, as PyTorch demands."""
+SCALE = 255.0
+"""The range of the output, before it is clipped."""
+
+
+def test_every_device_repaints_as_pytorch_does(any_device: Device, shared: Path) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    folder = shared / "models" / "style_transfer"
+    photo = style_transfer.load_photo(folder / "dog.jpg", SIZE)
+    weights = style_transfer.load_weights(folder, "mosaic")
+    painting = style_transfer.build(weights, SIZE, SIZE, any_device)(photo=photo)["painting"]
+    with torch.no_grad():
+        exact = torch_network(weights, torch.from_numpy(photo.astype(np.float64))).numpy()
+        single = torch_network(weights, torch.from_numpy(photo)).numpy()
+    assert np.abs(painting - single).max() <= 1e-3 * SCALE
+    # PyTorch's float32 is 0.0015 from its float64 here; an operator that is wrong, more than 1.
+    assert np.abs(painting - exact).max() <= 5e-3
+
+
+def test_the_picture_may_have_any_height_and_width_of_multiples_of_4(shared: Path) -> None:
+    weights = style_transfer.load_weights(shared / "models" / "style_transfer", "mosaic")
+    model = style_transfer.build(weights, 8, 52)
+    painting = model(photo=np.full((1, 3, 8, 52), 100, np.float32))["painting"]
+    assert painting.shape == (1, 3, 8, 52)
+    assert np.isfinite(painting).all()
+
+
+def test_a_photograph_becomes_a_file_of_the_size_asked_for(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from PIL import Image
+
+    folder, output = shared / "models" / "style_transfer", tmp_path / "new" / "painting.png"
+    arguments = ["--weights", str(folder), "--size", "52", "--output", str(output), "--style", "la_muse"]
+    monkeypatch.setattr(sys, "argv", ["style_transfer.py", *arguments])
+    style_transfer.main()
+    assert str(output) in capsys.readouterr().out
+    with Image.open(output) as image:
+        assert (image.format, image.size, image.mode) == ("PNG", (52, 52), "RGB")
+        assert np.asarray(image).std() > 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--weights", "nowhere"],
+            r"no weights at nowhere.mosaic\.npz: pass --weights FOLDER, .*mosaic\.npz",
+        ),
+        (["--weights", "nowhere", "--style", "la_muse"], r"no weights at nowhere.la_muse\.npz: .*"),
+    ],
+)
+def test_absent_weights_are_told_in_one_line(
+    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["style_transfer.py", *arguments])
+    with pytest.raises(SystemExit, match=rf"^{message}$"):
+        style_transfer.main()
+
+
+def test_an_absent_photograph_is_told_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"^no photograph at .*none\.jpg: pass --photo PATH.*$"):
+        style_transfer.load_photo(tmp_path / "none.jpg", 8)
+
+
+def test_the_benchmark_counts_the_multiply_adds_of_the_convolutions(shared: Path) -> None:
+    weights = style_transfer.load_weights(shared / "models" / "style_transfer", "mosaic")
+    residual = 64 * 64 * 9 * sum(edge**2 for edge in range(180, 200, 2))
+    around = (
+        3 * 16 * 81 * (800**2 + 720**2) + 16 * 32 * 9 * (400**2 + 360**2) + 32 * 64 * 9 * (200**2 + 180**2)
+    )
+    assert operations(weights, 720) == 2 * (residual + around)
