@@ -253,7 +253,7 @@ MEMBERS: dict[str, str] = {
     "InputEdge": "graph_input_index name to_node_index to_node_input_index",
     "Intermediate": "name operator output sequence values",
     "IntermediateEdge": "from_node_index from_node_output_index name to_node_index to_node_input_index",
-    "Model": "bind device input_names output_names run temporary_bytes",
+    "Model": "bind device input_names output_names persistent_bytes run temporary_bytes",
     "Operator": "desc device",
     "OperatorDesc": "fields operator replace input_tensor output_tensor",
     "OperatorInitializer": "binding_properties device name operators reset",

@@ -21,11 +21,13 @@ def persistent_memory(executable: Executable, device: int | None) -> Range:
 
 
 def initialize(executable: Executable, constants: Mapping[int, TensorMemory], persistent: Range) -> None:
-    """Prepares constants, wherever they are, and waits; they are free again then.
+    """Prepares constants, if there are any, wherever they are, and waits; they are free again then.
 
     Raises:
         Unsupported: out of memory.
     """
+    if not constants:
+        return
     addresses, copies = {}, []
     for number, memory in constants.items():
         addresses[number] = memory.address
