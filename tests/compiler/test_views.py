@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from opendml.compiler.views import moved
-from opendml.program.functions import maximum, reduce_maximum, reduce_sum, tanh
-from opendml.program.node import Node, Operation, contraction, index, ordered
+from opendml.program.functions import deviation, maximum, mean, reduce_maximum, reduce_sum, tanh, variance
+from opendml.program.node import Node, Operation, contraction, convert, index, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import (
     gathered,
@@ -196,6 +196,20 @@ def test_a_convolution_with_what_follows_is_one_kernel() -> None:
     result = tanh(reshaped(contraction(w, operand, (5, 6, 7)), (2, 5, 9, 10)) + 1.0)
     (kernel,) = kernels_of([result], [ARRAY, weights])
     assert [node.operation for node in ordered(kernel.values)].count(Operation.CONTRACTION) == 1
+    assert_agrees([result], [ARRAY, weights], rtol=1e-5)
+
+
+@pytest.mark.parametrize("axes", [(2, 3), (1,), (0, 1, 3), (0,)], ids=str)
+def test_a_convolution_and_its_normalization_are_two_kernels(axes: tuple[int, ...]) -> None:
+    weights = np.random.default_rng(2).standard_normal((1, 1, 5, 1, 1, 3, 3, 3)).astype(np.float32)
+    x, w = sources(ARRAY, weights)
+    seen = windows(x, (9, 10), (3, 3), (2, 2), (1, 1), (1, 1))
+    operand = reshaped(permuted(seen, (0, 2, 3, 1, 4, 5)), (2, 1, 1, 9, 10, 3, 3, 3))
+    convolved = reshaped(contraction(w, operand, (5, 6, 7)), (2, 5, 9, 10))
+    spread = convert(variance(convolved, axes) + 1.0, x.type)
+    result = deviation(convolved, mean(convolved, axes)) / spread
+    kernels = kernels_of([result], [ARRAY, weights])
+    assert len(kernels) == 2
     assert_agrees([result], [ARRAY, weights], rtol=1e-5)
 
 

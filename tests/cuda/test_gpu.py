@@ -59,7 +59,7 @@ def test_result_is_the_reference(gpu: CudaDevice, case: Case) -> None:
         assert worst_error(a, b, layout, is_normalization, case) <= 1
 
 
-@pytest.mark.parametrize(("way", "scheduler"), schedulers())
+@pytest.mark.parametrize(("way", "scheduler"), list(schedulers()))
 def test_every_tile_computes_contractions(gpu: CudaDevice, way: str, scheduler: Scheduler) -> None:
     suitable = "FLOAT16" if way.startswith("mma") else "FLOAT32"
     for case in CASES:

@@ -10,9 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opendml import descs
+from opendml import TensorDataType, TensorDesc, descs
+from opendml.compiler.fuse import fuse
+from opendml.compiler.simplify import simplify
+from opendml.program.program import Program
 from opendml.runtime.host_array import Array
+from opendml.runtime.program import program_of
 from opendml.spec.enums import ConvolutionDirection, ConvolutionMode
+from opendml.targets.cpu.contraction.roles import roles_of
 from tests.operators.contracting import assert_contracted
 from tests.peers.peer import examples
 from tests.running import device_kinds, on_arrays
@@ -182,3 +187,28 @@ def test_activations_come_after_the_bias(direction: ConvolutionDirection, device
         **attributes,
     )
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_all_phases_and_channels_of_a_backward_convolution_are_the_rows_of_one_product() -> None:
+    sizes = ([1, 8, 9, 9], [8, 4, 3, 3], [1, 4, 1, 1], [1, 4, 19, 19])
+    x, filter, bias, output = (TensorDesc(TensorDataType.FLOAT32, each) for each in sizes)
+    desc = descs.Convolution(
+        x,
+        filter,
+        bias,
+        output,
+        mode=CROSS,
+        direction=BACKWARD,
+        strides=[2, 2],
+        dilations=[1, 1],
+        start_padding=[0, 0],
+        end_padding=[0, 0],
+        output_padding=[0, 0],
+        group_count=1,
+    )
+    program = program_of(desc)
+    kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results))).kernels
+    (roles,) = (roles for kernel in kernels if (roles := roles_of(kernel, exchanged=False)) is not None)
+    assert roles.count(roles.outer) == 1
+    assert roles.count(roles.rows) == 4 * 2 * 2
+    assert roles.count(roles.columns) == 10 * 10

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from opendml.program.node import (
     COLLECTIVE,
     FUNCTIONS,
+    REDUCTIONS,
     Node,
     Operation,
     View,
@@ -311,11 +312,13 @@ def split_groups(fine: Sequence[int], coarse: Sequence[int]) -> list[list[int]] 
 
 
 def _reshaped_last(node: Node) -> Node:
-    """A node over reshaped tensors: an element-wise one is computed in the sizes that these had, then
-    reshaped."""
+    """A node over reshaped tensors: an element-wise one, or a reduction of one tensor, is computed in the
+    sizes that these had, then reshaped."""
     reshaped = [operand for operand in node.operands if operand.operation is Operation.RESHAPE]
     if not reshaped:
         return node
+    if node.operation in REDUCTIONS and len(node.operands) == 1:
+        return _reduced_in_parts(node) or with_operands(node, (_lowered(node.operands[0]),))
     if node.operation not in IN_MEMORY:
         for sizes in {operand.operands[0].sizes: None for operand in reshaped}:
             operands = _in_sizes(node, sizes)
@@ -329,6 +332,21 @@ def _reshaped_last(node: Node) -> Node:
             for operand in node.operands
         ),
     )
+
+
+def _reduced_in_parts(node: Node) -> Node | None:
+    """A reduction of a tensor whose dimensions were merged, over those that they were merged of, so that it
+    shares a kernel with what else is computed there; None where they are not."""
+    (operand,), axes = node.operands, node.attribute
+    value = operand.operands[0]
+    groups = split_groups(value.sizes, operand.sizes)
+    assert isinstance(axes, tuple)
+    parts = [] if groups is None else [part for axis in axes for part in groups[axis]]
+    if not parts:
+        return None
+    sizes = tuple(1 if part in parts else size for part, size in enumerate(value.sizes))
+    result = Node(node.operation, node.type, sizes, (value,), tuple(parts))
+    return Node(Operation.RESHAPE, node.type, node.sizes, (result,))
 
 
 def _in_sizes(node: Node, sizes: tuple[int, ...]) -> tuple[Node, ...] | None:

@@ -93,16 +93,18 @@ def _sums(
 
 def _finished(sums: Node, bias: Node | None, activation: OperatorDesc | None, spatial: int) -> Node:
     """Sums with the bias, activated: (N, channels, ...), where each count has its phases one by one."""
-    batch, groups, channels = sums.sizes[:3]
-    if bias is not None:
-        sums = sums + reshaped(bias, (1, groups, channels, *(1,) * (len(sums.sizes) - 3)))
+    batch, channels = sums.sizes[0], sums.sizes[1] * sums.sizes[2]
     phases, counts = sums.sizes[3 : 3 + spatial], sums.sizes[3 + spatial : 3 + 2 * spatial]
-    result = reshaped(fused(activation, sums), (batch, groups * channels, *phases, *counts))
+    result = reshaped(sums, (batch, channels, *phases, *counts))
     if any(phase > 1 for phase in phases):
+        # The bias is added where the phases are put in their places: so all phases of all channels, which
+        # lie alike, are the rows of one product.
         order = _pairs(range(2 + spatial, 2 + 2 * spatial), range(2, 2 + spatial))
         result = permuted(result, (0, 1, *order))
+    if bias is not None:
+        result = result + reshaped(bias, (1, channels, *(1,) * (2 * spatial)))
     image = [count * phase for count, phase in zip(counts, phases, strict=True)]
-    return reshaped(result, (batch, groups * channels, *image))
+    return reshaped(fused(activation, result), (batch, channels, *image))
 
 
 def _forward_taps(filter: Node, groups: int, spatial: int) -> Node:
