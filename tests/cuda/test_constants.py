@@ -33,6 +33,8 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Launched:
     log: Launched = []
 
     class Binding:
+        scratch_bytes = 0
+
         def __init__(self, owner: CudaExecutable, number: int, kernel: Kernel) -> None:
             self._kernel = kernel
 
