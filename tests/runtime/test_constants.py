@@ -92,10 +92,10 @@ def launches(model: Model) -> tuple[int, int]:
 
 @pytest.mark.parametrize(
     ("name", "once"),
-    [("batch normalization", 1), ("convolution", 2), ("deep convolution", 1), ("softmax", 1)],
+    [("batch normalization", 1), ("convolution", 2), ("deep convolution", 1), ("product", 1), ("softmax", 1)],
 )
 def test_what_depends_on_constants_alone_is_no_launch_of_a_dispatch(name: str, once: int) -> None:
-    """In batch normalization the divisor, in convolutions the panels of the weights, before these their
+    """In batch normalization the divisor, in convolutions and products the packed weights, before these their
     product with a scale."""
     constant, variable, _ = models(name, Device("cpu"))
     assert launches(constant) == (1, once)

@@ -15,7 +15,13 @@ from opendml.program.node import Operation as Op
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.host_array import Array
 from opendml.targets.cpu.contraction import schedule as contraction_schedule
-from opendml.targets.cpu.contraction.schedule import Tiles, candidates, launches_of
+from opendml.targets.cpu.contraction.schedule import (
+    Tiles,
+    candidates,
+    launches_of,
+    lies_in_tiles,
+    with_strips,
+)
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
@@ -109,6 +115,18 @@ def check_tilings(
         out[...] = np.nan
         run_launches(launches_of(tiles), [a, b, out])
         assert_accurate(out, a, b, axes, name)
+        if lies_in_tiles(tiles.roles) and not ahead:
+            check_strips(tiles, [a, b], out)
+
+
+def check_strips(tiles: Tiles, arrays: list[Array], out: Array) -> None:
+    """Packing the operand whose elements are vectors ahead changes no bit of what is in `out`."""
+    expected = out.copy()
+    out[...] = np.nan
+    strips, products = launches_of(with_strips(tiles))
+    run_launches([strips, products], [*arrays, out])
+    assert (strips.fixed, strips.pattern.mode) == (True, Mode.CONTRACTION_STRIPS)
+    np.testing.assert_array_equal(out, expected)
 
 
 def laid_out(array: Array, order: tuple[int, ...], gap: int = 0) -> Array:
@@ -214,6 +232,7 @@ def test_operands_are_computed_while_they_are_packed() -> None:
     for name, tiles in every_tiling(kernel).items():
         run_launches(launches_of(tiles), [a, b, out])
         assert_accurate(out, *(each.astype("f") * np.abs(each.astype("f")) for each in (a, b)), (2,), name)
+        check_strips(tiles, [a, b], out)
 
 
 def test_results_depend_neither_on_blocks_nor_on_who_computes_them() -> None:

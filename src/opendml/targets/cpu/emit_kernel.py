@@ -12,9 +12,9 @@ from opendml.program.node import FUNCTIONS, Node, rebuild
 from opendml.targets.cpu.code import I64, POINTER
 from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
 from opendml.targets.cpu.contraction.code import ContractionCode
-from opendml.targets.cpu.contraction.packing import PanelCode
+from opendml.targets.cpu.contraction.packing import PanelCode, StripCode
 from opendml.targets.cpu.kernel_code import KernelCode
-from opendml.targets.cpu.pattern import Mode, Packing, Panels, Pattern, Tiling
+from opendml.targets.cpu.pattern import Mode, Packing, Pattern, Tiling
 from opendml.targets.cpu.row_code import RowCode, SplitRowCode
 from opendml.targets.cpu.scan_code import ScanColumnCode, ScanRowCode
 from opendml.targets.cpu.transposed_code import TransposedCode
@@ -38,6 +38,7 @@ _CODE: dict[Mode, type[KernelCode]] = {
     Mode.SCAN_COLUMNS_MAP: ScanColumnCode,
     Mode.CONTRACTION: ContractionCode,
     Mode.CONTRACTION_PANELS: PanelCode,
+    Mode.CONTRACTION_STRIPS: StripCode,
 }
 
 
@@ -55,14 +56,11 @@ def _with_expanded(pattern: Pattern) -> Pattern:
     """The pattern with all functions in basic operations."""
     tiling = pattern.tiling
     if isinstance(tiling, Tiling):
-        tiling = replace(tiling, a=_panels(tiling.a), b=_packing(tiling.b))
+        a = replace(tiling.a, packing=_packing(tiling.a.packing))
+        tiling = replace(tiling, a=a, b=_packing(tiling.b))
     elif tiling:
-        tiling = _panels(tiling)
+        tiling = replace(tiling, packing=_packing(tiling.packing))
     return replace(pattern, values=rebuild(pattern.values, _expanded), tiling=tiling)
-
-
-def _panels(panels: Panels) -> Panels:
-    return replace(panels, packing=_packing(panels.packing))
 
 
 def _packing(packing: Packing) -> Packing:

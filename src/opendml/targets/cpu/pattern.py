@@ -61,6 +61,8 @@ class Mode(Enum):
     """Sums of products in tiles; an item is a block of rows and columns of the results."""
     CONTRACTION_PANELS = "contraction panels"
     """Packs an operand of them ahead; an item is a panel of its rows."""
+    CONTRACTION_STRIPS = "contraction strips"
+    """Packs the other operand ahead; an item is a strip of its columns."""
 
     @property
     def reduces_rows(self) -> bool:
@@ -131,7 +133,7 @@ class Pattern:
     stashes: bool = False
     whole_rows: bool = False
     wide_tile: bool = False
-    tiling: Tiling | Panels | None = None
+    tiling: Tiling | Panels | Strips | None = None
 
     def text(self) -> str:
         """A text that is equal for patterns with equal code."""
@@ -201,6 +203,25 @@ class Panels:
         return f"{self.rows} {self.depth}\n{self.packing.text()}"
 
 
+@dataclass(frozen=True, slots=True)
+class Strips:
+    """How the operand whose elements are vectors lies packed ahead: in strips of `width` columns, each in
+    parts of `depth` products, whose rows follow each other."""
+
+    packing: Packing
+    width: int
+    depth: int
+
+    def part_bytes(self, elements: int, lanes: int) -> int:
+        """The bytes of a part where so many products are summed: packing may write less than a vector of rows
+        more."""
+        return (min(elements, self.depth) + lanes) * self.width * 4
+
+    def text(self) -> str:
+        """A text that is equal for strips with equal code."""
+        return f"{self.width} {self.depth}\n{self.packing.text()}"
+
+
 def odd_lines(elements: int) -> int:
     """The bytes of so many elements of FLOAT32, rounded up to an odd number of cache lines: rows that far
     apart lie in different sets of a cache."""
@@ -212,7 +233,7 @@ class Tiling:
     """How sums of products are computed: in blocks of at most `rows` x `columns` results and `a.depth`
     products, of both operands packed, `a` whose elements are broadcast and `b` whose are vectors.
 
-    `ahead`: a is packed by another launch; the one load of its pattern then counts where."""
+    `ahead`: a is packed by another launch; `b_ahead`: b is. The one load of its pattern then counts where."""
 
     a: Panels
     b: Packing
@@ -220,10 +241,13 @@ class Tiling:
     rows: int
     columns: int
     ahead: bool
+    b_ahead: bool = False
 
     def text(self) -> str:
         """A text that is equal for tilings with equal code."""
-        head = f"{self.micro.rows} {self.micro.vectors} {self.rows} {self.columns} {self.ahead}"
+        head = (
+            f"{self.micro.rows} {self.micro.vectors} {self.rows} {self.columns} {self.ahead} {self.b_ahead}"
+        )
         return "\n".join([head, self.a.text(), self.b.text()])
 
 

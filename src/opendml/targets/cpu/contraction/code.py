@@ -14,9 +14,9 @@ from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
-from opendml.targets.cpu.contraction.packing import AHEAD, F32, PackingCode, Range
+from opendml.targets.cpu.contraction.packing import F32, PackingCode, Range
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import LINE, Level, Pattern, Step, Tiling, odd_lines
+from opendml.targets.cpu.pattern import LINE, Level, Pattern, Step, Strips, Tiling, odd_lines
 
 
 class ContractionCode(KernelCode):
@@ -48,7 +48,7 @@ class ContractionCode(KernelCode):
         )
         # What is packed may reach a vector beyond its end.
         self.a_room = self.room(F32, 0 if tiling.ahead else panels.part_bytes(lanes) // F32.bytes + lanes)
-        tiles = tiling.columns // self.width
+        tiles = 0 if tiling.b_ahead else tiling.columns // self.width
         self.b_room = (
             self.room(F32, tiles * self.tile_bytes // F32.bytes)
             if self.in_tiles
@@ -74,13 +74,15 @@ class ContractionCode(KernelCode):
         self.b.begin(group)
         if self.tiling.ahead:
             self.a_groups = self.code.offset(self.arena(), self.a.counted())
+        if self.tiling.b_ahead:
+            self.b_groups = self.code.offset(self.arena(), self.b.counted())
         panels, depth = self.tiling.a, I64(self.tiling.a.depth)
         parts = self.a.parts(self.elements, panels.depth)
         with self.code.loop(I64(0), parts) as part:
             begin = self.builder.mul(part, depth)
             end = self.code.minimum(self.builder.add(begin, depth), self.elements)
             is_last = self.builder.icmp_signed("==", end, self.elements)
-            self._pack_b(begin, end, start, stop)
+            b = self._block(start, stop, (begin, end), part, parts)
             count = self.a.parts(self.builder.sub(last, first), panels.rows)
             with self.code.loop(I64(0), count) as panel:
                 row = self.builder.add(first, self.builder.mul(panel, I64(panels.rows)))
@@ -89,7 +91,7 @@ class ContractionCode(KernelCode):
                 c = self._c_row(self.builder.sub(row, first))
                 with self.builder.if_then(is_last):
                     self._ask_for_results(pointers, row, behind, start, stop)
-                self._multiply(a, c, begin, end, start, stop)
+                self._multiply(a, b, c, begin, end, start, stop)
                 with self.builder.if_then(is_last):
                     self._store(pointers, known, c, row, behind, start, stop)
 
@@ -116,18 +118,20 @@ class ContractionCode(KernelCode):
         place = self.b.rows_at(self.b_room, self.width * F32.bytes)(row, within)
         return self.code.offset(place, distance)
 
-    def _pack_b(self, begin: ir.Value, end: ir.Value, start: ir.Value, stop: ir.Value) -> None:
-        """One block; the columns that the last tile lacks are zero."""
-        present = self.builder.sub(stop, start)
-        tiles = self.builder.mul(self.b.parts(present, self.width), I64(self.width))
-        with self.builder.if_then(self.builder.icmp_signed("!=", tiles, present)):
-            last = self.builder.sub(tiles, I64(self.width))
-            with self.code.loop(I64(0), self.builder.sub(end, begin)) as row:
-                self.b.clear(self._b_at(row, last), I64(self.width))
-        if self.tiling.b.along_depth:
-            self.b.pack_transposed(self._b_at, (start, stop), (begin, end))
-        else:
-            self.b.pack(self._b_at, (begin, end), (start, stop), AHEAD)
+    def _block(
+        self, start: ir.Value, stop: ir.Value, depth: Range, part: ir.Value, parts: ir.Value
+    ) -> tuple[ir.Value, ir.Value]:
+        """Where the first tile of a block of b lies, packed now or ahead, and the bytes from one to the
+        next."""
+        if not self.tiling.b_ahead:
+            self.b.pack_tiles(self._b_at, self.width, depth, (start, stop))
+            return self.b_room, I64(self.tile_bytes)
+        strips = Strips(self.tiling.b, self.width, self.tiling.a.depth)
+        part_bytes = self.b.part_bytes(self.elements, strips)
+        number = self.builder.udiv(start, I64(self.width))
+        position = self.builder.add(self.builder.mul(number, parts), part)
+        place = self.code.offset(self.b_groups, self.builder.mul(position, part_bytes))
+        return place, self.builder.mul(parts, part_bytes)
 
     def _ask_for_results(
         self, pointers: Pointers, row: ir.Value, behind: ir.Value, start: ir.Value, stop: ir.Value
@@ -146,14 +150,21 @@ class ContractionCode(KernelCode):
                     self.code.prefetch(self.code.offset(row_pointers[position], distance), written=True)
 
     def _multiply(
-        self, a: ir.Value, c: ir.Value, begin: ir.Value, end: ir.Value, start: ir.Value, stop: ir.Value
+        self,
+        a: ir.Value,
+        block: tuple[ir.Value, ir.Value],
+        c: ir.Value,
+        begin: ir.Value,
+        end: ir.Value,
+        start: ir.Value,
+        stop: ir.Value,
     ) -> None:
         """The tiles of one panel."""
         depth = self.builder.sub(end, begin)
         adds = self.builder.icmp_signed("!=", begin, I64(0))
         with self.code.loop(I64(0), self.b.parts(self.builder.sub(stop, start), self.width)) as tile:
             at = self.builder.mul(tile, I64(self.width * F32.bytes))
-            b = self.code.offset(self.b_room, self.builder.mul(tile, I64(self.tile_bytes)))
+            b = self.code.offset(block[0], self.builder.mul(tile, block[1]))
             self.builder.call(self.micro, [a, b, self.code.offset(c, at), depth, adds])
 
     def _store(

@@ -11,7 +11,7 @@ from llvmlite import ir
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import Level, Packing, Panels, Pattern, Step
+from opendml.targets.cpu.pattern import Level, Packing, Panels, Pattern, Step, Strips
 from opendml.targets.cpu.transposed_code import transposed
 from opendml.targets.cpu.values import number as constant
 from opendml.targets.cpu.values import splat
@@ -42,7 +42,7 @@ class PackingCode(KernelCode):
         first_parameter: int = 0,
     ) -> None:
         super().__init__(function, packing.pattern, lanes, code, first_parameter)
-        self._majors = packing.majors
+        self._majors, self._along_depth = packing.majors, packing.along_depth
         self._pointers: Pointers = ()
         self._known: Values = {}
 
@@ -75,6 +75,25 @@ class PackingCode(KernelCode):
         self.pack(at, rows, depth, panels.rows)
         with self.code.loop(self.builder.sub(rows[1], rows[0]), I64(panels.rows)) as missing:
             self.clear(at(missing, I64(0)), self.builder.sub(depth[1], depth[0]))
+
+    def pack_tiles(self, place: Place, width: int, depth: Range, columns: Range) -> None:
+        """Tiles of so many columns; those that the last one lacks are zero."""
+        present = self.builder.sub(columns[1], columns[0])
+        whole = self.builder.mul(self.parts(present, width), I64(width))
+        with self.builder.if_then(self.builder.icmp_signed("!=", whole, present)):
+            last = self.builder.sub(whole, I64(width))
+            with self.code.loop(I64(0), self.builder.sub(depth[1], depth[0])) as row:
+                self.clear(place(row, last), I64(width))
+        if self._along_depth:
+            self.pack_transposed(place, columns, depth)
+        else:
+            self.pack(place, depth, columns, AHEAD)
+
+    def part_bytes(self, elements: ir.Value, strips: Strips) -> ir.Value:
+        """Strips.part_bytes of a number that is known when the code runs."""
+        rows = self.code.minimum(elements, I64(strips.depth))
+        rows = self.builder.add(rows, I64(self.lanes))
+        return self.builder.mul(rows, I64(strips.width * F32.bytes))
 
     def rows_at(self, place: ir.Value, pitch: int) -> Place:
         """The places of rows that many bytes apart."""
@@ -226,3 +245,28 @@ class PanelCode(PackingCode):
             position = self.builder.add(self.builder.mul(item, parts), part)
             distance = self.builder.mul(position, I64(self._panels.part_bytes(self.lanes)))
             self.pack_panel(self.code.offset(self.arena(), distance), self._panels, rows, (first, last))
+
+
+class StripCode(PackingCode):
+    """Packs all strips of an operand, one after the other: [group][strip][part]. An item is a strip."""
+
+    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+        if not isinstance(pattern.tiling, Strips):
+            raise TypeError("strips are packed")
+        self._strips = pattern.tiling
+        super().__init__(function, pattern.tiling.packing, lanes)
+
+    def item(self, item: ir.Value) -> None:
+        """One strip."""
+        group, strip = self.code.split(item, [I64(0), self.chunks])
+        self.begin(group)
+        columns = self.chunk_range(strip, self.units)
+        parts = self.parts(self.elements, self._strips.depth)
+        with self.code.loop(I64(0), parts) as part:
+            first = self.builder.mul(part, I64(self._strips.depth))
+            last = self.code.minimum(self.builder.add(first, I64(self._strips.depth)), self.elements)
+            position = self.builder.add(self.builder.mul(item, parts), part)
+            distance = self.builder.mul(position, self.part_bytes(self.elements, self._strips))
+            place = self.code.offset(self.arena(), distance)
+            at = self.rows_at(place, self._strips.width * F32.bytes)
+            self.pack_tiles(at, self._strips.width, (first, last), columns)

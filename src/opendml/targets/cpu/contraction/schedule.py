@@ -19,7 +19,7 @@ from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles, loops_over, moves, roles_of
 from opendml.targets.cpu.launch import Launch, Numbers, buffers_of, parameters_of, pattern_of
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import MicroKernel, Mode, Packing, Panels, Tiling
+from opendml.targets.cpu.pattern import MicroKernel, Mode, Packing, Panels, Strips, Tiling
 
 _MICRO_KERNELS = {
     32: (MicroKernel(14, 2), MicroKernel(9, 3), MicroKernel(6, 4)),
@@ -70,6 +70,8 @@ class Tiles:
     """Whether the operand whose elements are broadcast is packed by a launch of its own, not by each item."""
     packing_cycles: float = 0.0
     """Estimated, for that launch."""
+    b_ahead: bool = False
+    """Whether the other operand is, which is a constant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,25 @@ def tiled(kernel: Kernel) -> list[Launch]:
         return []
     # That constants are packed once changes neither the bits, which all tiles share, nor the roles.
     alike = [way for way in ways if way.tiles and way.tiles.roles is best.roles]
+    if _is_fixed(best.roles.b) and lies_in_tiles(best.roles):
+        alike += [
+            _candidate(with_strips(way.tiles), False) for way in alike if way.tiles and not way.tiles.ahead
+        ]
     return launches_of(min(alike, key=lambda way: way.cycles_of_run).tiles or best)
+
+
+def lies_in_tiles(roles: Roles) -> bool:
+    """Whether each tile's part of b is packed apart from the others."""
+    packing, nest = _packing(roles.b, [], *_b_order(roles), _b_along_depth(roles))
+    return packing.along_depth or len(nest.rows) == packing.majors
+
+
+def with_strips(tiles: Tiles) -> Tiles:
+    """The same tiles where b, a constant, is packed ahead."""
+    roles, lanes = tiles.roles, machine().vector_bytes // F32.bytes
+    saved = _packing_cycles(roles, lanes)[1] - _STREAMED - _far(roles.b, roles.b.loads)
+    vectors = tiles.columns * roles.count(roles.depth) / lanes
+    return replace(tiles, b_ahead=True, item_cycles=tiles.item_cycles - vectors * saved)
 
 
 def candidates(kernel: Kernel) -> Iterator[Candidate]:
@@ -220,6 +240,11 @@ def _b_along_depth(roles: Roles) -> bool:
     return _is_contiguous(roles.b.loads, roles.depth) and not _is_contiguous(roles.b.loads, roles.columns)
 
 
+def _b_order(roles: Roles) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The major and the minor dimensions of b."""
+    return (roles.columns, roles.depth) if _b_along_depth(roles) else (roles.depth, roles.columns)
+
+
 def _even_part(count: int, most: int) -> int:
     """The size of as few parts as have at most so many elements, all about as large."""
     return -(-count // -(-count // most))
@@ -257,8 +282,7 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
     along_depth = _a_along_depth(roles)
     a_order = (roles.rows, roles.depth) if along_depth else (roles.depth, roles.rows)
-    b_order = (roles.columns, roles.depth) if _b_along_depth(roles) else (roles.depth, roles.columns)
-    a_part = roles.a
+    a_part, b_part = roles.a, roles.b
     launches, room = [], 0
     if tiles.ahead:
         moving = [number for number in roles.outer if moves(roles.a, number)]
@@ -276,24 +300,43 @@ def launches_of(tiles: Tiles) -> list[Launch]:
         reads = buffers_of(roles.a.loads)
         launches = [Launch(pattern, parameters, 0, groups * count, grain, room, reads, _is_fixed(roles.a))]
         a_part = _counter(roles, moving, group_bytes)
-    parts = (a_part, roles.b, roles.epilogue)
+    if tiles.b_ahead:
+        strips, b_part = _strips(roles, micro.vectors * lanes, lanes)
+        launches, room = [strips], strips.partial_bytes
+    parts = (a_part, b_part, roles.epilogue)
     outers = _common_loops(parts, roles.outer)
     a, a_nest = _packing(a_part, outers[0], *a_order, along_depth)
-    b, b_nest = _packing(roles.b, outers[1], *b_order, _b_along_depth(roles))
+    b, b_nest = _packing(b_part, outers[1], *_b_order(roles), _b_along_depth(roles))
     groups = roles.count(roles.outer)
     nest = _epilogue_nest(roles, outers[2])
     rows, columns = _in_tiles(_most_results(), micro, lanes)
-    tiling = Tiling(Panels(a, micro.rows, _DEPTH), b, micro, rows, columns, tiles.ahead)
+    tiling = Tiling(Panels(a, micro.rows, _DEPTH), b, micro, rows, columns, tiles.ahead, tiles.b_ahead)
     pattern = replace(pattern_of(roles.epilogue, nest, Mode.CONTRACTION), tiling=tiling)
     blocks, chunks = -(-n // tiles.columns), -(-m // tiles.rows)
     numbers = Numbers(tiles.columns, blocks, m, tiles.rows, chunks, k, groups)
     parameters = parameters_of(roles.epilogue, nest, numbers)
-    for part, part_nest in ((a_part, a_nest), (roles.b, b_nest)):
+    for part, part_nest in ((a_part, a_nest), (b_part, b_nest)):
         parameters += parameters_of(part, part_nest, Numbers(1, 1, 1))
     items = groups * blocks * chunks
     grain = max(1, min(items // (4 * _ITEMS), int(_CLAIMED // tiles.item_cycles)))
     reads = buffers_of(load for part in parts for load in part.loads)
     return [*launches, Launch(pattern, parameters, 0, items, grain, room, reads)]
+
+
+def _strips(roles: Roles, width: int, lanes: int) -> tuple[Launch, Kernel]:
+    """The launch that packs b, a constant, ahead, and what then counts where its strips lie."""
+    n, k = roles.count(roles.columns), roles.count(roles.depth)
+    moving = [number for number in roles.outer if moves(roles.b, number)]
+    outer = merged_neighbours(loops_over(roles.b, moving))
+    packing, nest = _packing(roles.b, outer, *_b_order(roles), _b_along_depth(roles))
+    strips = Strips(packing, width, _DEPTH)
+    count, groups = -(-n // width), roles.count(moving)
+    group_bytes = count * -(-k // _DEPTH) * strips.part_bytes(k, lanes)
+    pattern = replace(packing.pattern, mode=Mode.CONTRACTION_STRIPS, tiling=strips)
+    parameters = parameters_of(roles.b, nest, Numbers(1, 1, n, width, count, k, groups))
+    grain, reads = max(1, int(_CLAIMED // (width * k))), buffers_of(roles.b.loads)
+    launch = Launch(pattern, parameters, 0, groups * count, grain, groups * group_bytes, reads, True)
+    return launch, _counter(roles, moving, group_bytes)
 
 
 def _is_fixed(part: Kernel) -> bool:
