@@ -534,4 +534,4 @@ def test_misaligned_arrays_are_refused_also_where_the_output_is_narrower() -> No
 @pytest.mark.parametrize("tensor", [dml.TensorDesc(None, None), dml.TensorDesc(dml.FLOAT32, [2])])
 def test_a_tensor_desc_is_no_number(tensor: dml.TensorDesc) -> None:
     with pytest.raises(InvalidArgument, match=r"^activation_linear\.alpha: TensorDesc.*must be a number"):
-        dml.activation_linear(ramp(3), alpha=tensor)  # type: ignore[arg-type]
+        dml.activation_linear(ramp(3), alpha=tensor, beta=0.0)  # type: ignore[arg-type]

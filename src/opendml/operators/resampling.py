@@ -117,8 +117,8 @@ def resample2(
         if not axes:
             return convert(at(indices), ScalarType.FLOAT32)
         axis, *others = axes
-        ends = (mean(others, indices | {axis: before[axis] + step}) for step in (0, 1))
-        return _between(*ends, weights[axis], exact=not x.type.is_float)
+        first, second = (mean(others, indices | {axis: before[axis] + step}) for step in (0, 1))
+        return _between(first, second, weights[axis], exact=not x.type.is_float)
 
     return mean(list(coordinates), {})
 
