@@ -572,3 +572,9 @@ def test_misaligned_arrays_are_refused_also_where_the_output_is_narrower() -> No
         dml.element_wise_is_nan(misaligned)
     bytes_anywhere = np.zeros(4, np.uint8)[1:]
     assert not dml.element_wise_is_nan(misaligned.copy(), out=bytes_anywhere).any()
+
+
+@pytest.mark.parametrize("tensor", [dml.TensorDesc(None, None), dml.TensorDesc(dml.FLOAT32, [2])])
+def test_a_tensor_desc_is_no_number(tensor: dml.TensorDesc) -> None:
+    with pytest.raises(InvalidArgument, match=r"^activation_linear\.alpha: TensorDesc.*must be a number"):
+        dml.activation_linear(ramp(3), alpha=tensor, beta=0.0)  # type: ignore[arg-type]
