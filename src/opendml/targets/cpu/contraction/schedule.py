@@ -82,6 +82,8 @@ class Candidate:
     cycles: float
     """Estimated, for the thread that works longest, of as many threads as _ITEMS."""
     tiles: Tiles | None = None
+    work: float = 0.0
+    """Of tiles, the estimated cycles of all threads together."""
 
     @property
     def cycles_of_run(self) -> float:
@@ -105,7 +107,9 @@ def tiled(kernel: Kernel) -> list[Launch]:
         alike += [
             _candidate(with_strips(way.tiles), False) for way in alike if way.tiles and not way.tiles.ahead
         ]
-    return launches_of(min(alike, key=lambda way: way.cycles_of_run).tiles or best)
+    # Where no thread's part is worth dividing further, the least work of all threads decides.
+    chosen = min(alike, key=lambda way: (round(way.cycles_of_run), way.work))
+    return launches_of(chosen.tiles or best)
 
 
 def lies_in_tiles(roles: Roles) -> bool:
@@ -167,8 +171,8 @@ def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
     name += (" exchanged" if exchanged else "") + (" packed ahead" if tiles.ahead else "")
     items = roles.count(roles.outer)
     items *= -(-roles.count(roles.rows) // tiles.rows) * -(-roles.count(roles.columns) // tiles.columns)
-    cycles = _shared(tiles.item_cycles * items, items) + tiles.packing_cycles
-    return Candidate(name, cycles, tiles)
+    work = tiles.item_cycles * items
+    return Candidate(name, _shared(work, items) + tiles.packing_cycles, tiles, work)
 
 
 def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
