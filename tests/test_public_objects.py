@@ -249,7 +249,7 @@ MEMBERS: dict[str, str] = {
     "feature_level kind record remove removed_reason synchronize threads upload",
     "Graph": "compile constant feature_level input",
     "GraphDesc": "input_count input_edges intermediate_edges nodes output_count output_edges",
-    "GraphTensor": "data_type graph sizes",
+    "GraphTensor": "data_type graph reinterpret sizes",
     "InputEdge": "graph_input_index name to_node_index to_node_input_index",
     "Intermediate": "name operator output sequence values",
     "IntermediateEdge": "from_node_index from_node_output_index name to_node_index to_node_input_index",

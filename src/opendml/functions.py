@@ -513,7 +513,7 @@ def element_wise_clip1(
     input: T,
     *,
     scale_bias: ScaleBias | None = None,
-    min_max_data_type: DataTypeLike,
+    min_max_data_type: DataTypeLike | None = None,
     min: int | float,
     max: int | float,
     out: T | None = None,
@@ -531,7 +531,8 @@ def element_wise_clip1(
         input: input, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8; 1 to 8
             dimensions. Input, any sizes.
         scale_bias: Scale and bias: the operator is applied to x * scale + bias; absent: to x.
-        min_max_data_type: DML_TENSOR_DATA_TYPE of Min and Max; must equal OutputTensor.DataType.
+        min_max_data_type: DML_TENSOR_DATA_TYPE of Min and Max; must equal OutputTensor.DataType. When None,
+            that of input.
         min: Lower bound, read as MinMaxDataType; smaller values become Min.
         max: Upper bound, read as MinMaxDataType; larger values become Max.
         out: Where to write; a new array (of the inputs' kind) when None.
@@ -591,7 +592,7 @@ def element_wise_clip_grad1(
     input: T | float,
     input_gradient: T | float,
     *,
-    min_max_data_type: DataTypeLike,
+    min_max_data_type: DataTypeLike | None = None,
     min: int | float,
     max: int | float,
     out: T | None = None,
@@ -611,7 +612,8 @@ def element_wise_clip_grad1(
             dimensions. X, normally the InputTensor of the forward CLIP1.
         input_gradient: input, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8; 1
             to 8 dimensions. Incoming gradient, normally with the sizes of the forward output.
-        min_max_data_type: DML_TENSOR_DATA_TYPE of Min and Max; must equal OutputTensor.DataType.
+        min_max_data_type: DML_TENSOR_DATA_TYPE of Min and Max; must equal OutputTensor.DataType. When None,
+            that of input.
         min: Read as MinMaxDataType; x at or below it gives gradient 0.
         max: Read as MinMaxDataType; x at or above it gives gradient 0.
         out: Where to write; a new array (of the inputs' kind) when None.
@@ -1910,23 +1912,23 @@ def convolution(
         input: input, FLOAT32, FLOAT16; 3 to 5 dimensions (4 to 5 below 4_0). 3D {BatchCount,
             InputChannelCount, InputWidth}; 4D {BatchCount, InputChannelCount, InputHeight, InputWidth}; 5D
             {BatchCount, InputChannelCount, InputDepth, InputHeight, InputWidth}.
-        filter: input, FLOAT32, FLOAT16; 3 to 5 dimensions (4 to 5 below 4_0). 3D {FilterBatchCount,
-            FilterChannelCount, FilterWidth}; 4D {..., FilterHeight, FilterWidth}; 5D {..., FilterDepth,
-            FilterHeight, FilterWidth}.
+        filter: input, FLOAT32, FLOAT16; 3 to 5 dimensions (4 to 5 below 4_0). Forward {OutputChannelCount,
+            InputChannelCount / GroupCount, [FilterDepth], [FilterHeight], FilterWidth}; backward
+            {InputChannelCount, OutputChannelCount / GroupCount, ...}.
         bias: input, optional; FLOAT32, FLOAT16; 3 to 5 dimensions (4 to 5 below 4_0). {1, OutputChannelCount,
             1}, {1, OutputChannelCount, 1, 1} or {1, OutputChannelCount, 1, 1, 1}; one value per output
             channel added to the whole channel.
         mode: DML_CONVOLUTION_MODE_CONVOLUTION flips the filter along each spatial dimension;
             DML_CONVOLUTION_MODE_CROSS_CORRELATION does not (usual for inference).
-        direction: DML_CONVOLUTION_DIRECTION_FORWARD or _BACKWARD (transposed convolution).
+        direction: DML_CONVOLUTION_DIRECTION_FORWARD or _BACKWARD (transposed convolution, whose filters have
+            the input's channels first).
         strides: Per spatial dimension, filter step; unrelated to tensor-desc strides. When None, 1 for each
             dimension.
         dilations: Per spatial dimension, spacing of the filter elements (zeros between them). When None, 1
             for each dimension.
-        start_padding: Per spatial dimension, applied at the beginning; interpretation follows Direction. When
-            None, 0 for each dimension.
-        end_padding: Per spatial dimension, applied at the end; interpretation follows Direction. When None, 0
-            for each dimension.
+        start_padding: Per spatial dimension, {Depth, Height, Width}, at the beginning: forward zeros before
+            the input, backward elements cut off the output. When None, 0 for each dimension.
+        end_padding: Per spatial dimension, at the end, likewise. When None, 0 for each dimension.
         output_padding: Per spatial dimension, zero padding added to the end of each spatial dimension of the
             result. When None, 0 for each dimension.
         group_count: Number of groups; equal to the input channel count with FORWARD for depth-wise
@@ -2023,7 +2025,7 @@ def gemm(
         b: input, FLOAT32, FLOAT16; 2 to 4 dimensions (4 below 4_0). {BatchCount, ChannelCount, K, N} with
             TransB NONE, {BatchCount, ChannelCount, N, K} with TRANSPOSE.
         c: input, optional; FLOAT32, FLOAT16; 2 to 4 dimensions (4 below 4_0). {BatchCount, ChannelCount, M,
-            N}; treated as 0 when absent.
+            N}, in which strides of 0 repeat a row or a column; treated as 0 when absent.
         trans_a: DML_MATRIX_TRANSFORM_NONE or DML_MATRIX_TRANSFORM_TRANSPOSE, for A.
         trans_b: Same, for B.
         alpha: Multiplier of the product.
@@ -3108,8 +3110,8 @@ def padding1(
     input: Array,
     *,
     padding_mode: PaddingMode | str,
-    padding_value_data_type: DataTypeLike,
-    padding_value: int | float,
+    padding_value_data_type: DataTypeLike | None = None,
+    padding_value: int | float = 0,
     start_padding: Sequence[int] | None = None,
     end_padding: Sequence[int] | None = None,
     out: Array | None = None,
@@ -3122,8 +3124,8 @@ def padding1(
     input: T,
     *,
     padding_mode: PaddingMode | str,
-    padding_value_data_type: DataTypeLike,
-    padding_value: int | float,
+    padding_value_data_type: DataTypeLike | None = None,
+    padding_value: int | float = 0,
     start_padding: Sequence[int] | None = None,
     end_padding: Sequence[int] | None = None,
     out: T | None = None,
@@ -3135,8 +3137,8 @@ def padding1(
     input: T,
     *,
     padding_mode: PaddingMode | str,
-    padding_value_data_type: DataTypeLike,
-    padding_value: int | float,
+    padding_value_data_type: DataTypeLike | None = None,
+    padding_value: int | float = 0,
     start_padding: Sequence[int] | None = None,
     end_padding: Sequence[int] | None = None,
     out: T | None = None,
@@ -3156,7 +3158,8 @@ def padding1(
         padding_mode: DML_PADDING_MODE_CONSTANT: PaddingValue everywhere; _EDGE: nearest edge value;
             _REFLECTION: mirror without repeating the edge, padding >= size allowed (mirrors periodically);
             _SYMMETRIC (from 3_0): mirror repeating the edge, padding > size allowed; _WRAP (from 6_4).
-        padding_value_data_type: Type of PaddingValue; must equal OutputTensor.DataType.
+        padding_value_data_type: Type of PaddingValue; must equal OutputTensor.DataType. When None, that of
+            input.
         padding_value: Read with PaddingValueDataType; CONSTANT only, ignored otherwise.
         start_padding: Elements added before, per dimension. When None, 0 for each dimension.
         end_padding: Elements added after, per dimension. When None, 0 for each dimension.
@@ -3253,8 +3256,8 @@ def upsample_2d(
         input: input, FLOAT32, FLOAT16; 4 to 5 dimensions. 4D {InputBatchCount, InputChannelCount,
             InputHeight, InputWidth}; 5D {InputBatchCount, InputChannelCount, InputDepth, InputHeight,
             InputWidth}.
-        scale_size: SIZE_2D of UINT; 0 < Height <= UINT_MAX / InputHeight and 0 < Width <= UINT_MAX /
-            InputWidth.
+        scale_size: The whole factors, Size2D(width, height), the width first; 0 < Height <= UINT_MAX /
+            InputHeight and 0 < Width <= UINT_MAX / InputWidth.
         interpolation_mode: DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR or DML_INTERPOLATION_MODE_LINEAR.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
@@ -3319,8 +3322,7 @@ def gather(
             from 3_0.
         axis: Input dimension gathered on; in [0, InputTensor.DimensionCount).
         index_dimensions: Number of meaningful trailing dimensions of IndicesTensor after dropping leading 1s;
-            text range [0, IndicesTensor.DimensionCount). Example: Sizes {1,1,4,6} with IndexDimensions 3 uses
-            {1,4,6}.
+            0 to IndicesTensor.DimensionCount. Example: Sizes {1,1,4,6} with IndexDimensions 3 uses {1,4,6}.
         out: Where to write; a new array (of the inputs' kind) when None.
         device: Where to run; the default device when None.
 
@@ -8078,7 +8080,7 @@ def resample_grad1(
 def diagonal_matrix1(
     input: T | None = None,
     *,
-    value_data_type: DataTypeLike,
+    value_data_type: DataTypeLike | None = None,
     value: int | float,
     diagonal_fill_begin: int,
     diagonal_fill_end: int,
@@ -8099,7 +8101,7 @@ def diagonal_matrix1(
     Args:
         input: input, optional; FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16,
             UINT8; 2 to 4 dimensions. Same sizes as OutputTensor (implied).
-        value_data_type: Type of Value; must equal OutputTensor.DataType.
+        value_data_type: Type of Value; must equal OutputTensor.DataType. When None, that of input.
         value: Constant written.
         diagonal_fill_begin: First diagonal filled (inclusive); > 0 is right of the main diagonal.
         diagonal_fill_end: End of the filled diagonals (exclusive); Begin > End inverts the fill.

@@ -21,10 +21,12 @@ from tests.fuzz.choices import Choices
 from tests.fuzz.judgement import assert_right
 from tests.fuzz.memory import guarded
 from tests.fuzz.random_descs import any_desc
-from tests.running import elements, numpy_type, run, same_bits
+from tests.running import elements, numpy_type, run_all, same_bits
 
 CANARY = 0x5A
 SQUARABLE = 1e15
+SUMS = ("normalization", "matrix", "convolution", "pooling")
+"""Families whose results are sums of products."""
 SPECIAL = (
     0.0,
     -0.0,
@@ -70,11 +72,12 @@ class OnDesc(Case):
             inputs = inputs_of(self.desc, values)
             result = self._run(inputs, threads=2, at_end=True)
             again = self._run(inputs, threads=1, at_end=False)
-            assert same_bits(result, again), f"{self.subject}: bits depend on the threads or on the place"
-            assert_right(self.desc, inputs, result, run(self.desc, inputs, "reference"))
+            for one, other in zip(result, again, strict=True):
+                assert same_bits(one, other), f"{self.subject}: bits depend on the threads or on the place"
+            assert_right(self.desc, inputs, result, run_all(self.desc, inputs, "reference"))
 
-    def _run(self, inputs: Sequence[Array | None], *, threads: int, at_end: bool) -> Array:
-        """The output in guarded memory; whatever is no element of it must stay.
+    def _run(self, inputs: Sequence[Array | None], *, threads: int, at_end: bool) -> list[Array]:
+        """The outputs in guarded memory; whatever is no element of them must stay.
 
         Args:
             inputs: memory for each.
@@ -85,20 +88,28 @@ class OnDesc(Case):
         for room, values in zip(given, inputs, strict=True):
             if room is not None and values is not None:
                 room[...] = values
-        (tensor,) = tensors_of(self.desc, "OUTPUT_TENSOR")
-        assert tensor is not None
-        count = reach(tensor.sizes, tensor.effective_strides)
-        memory = guarded(count, numpy_type(tensor), at_end=at_end)
-        bits_of(memory)[...] = CANARY
+        tensors = tensors_of(self.desc, "OUTPUT_TENSOR")
+        outputs = [None if each is None else self._canaries(each, at_end=at_end) for each in tensors]
         where = device(threads)
-        where.compile_operator(where.create_operator(self.desc)).bind(given, [memory]).dispatch()
-        result = elements(memory, tensor).copy()
-        bits_of(elements(memory, tensor))[...] = CANARY
-        assert (bits_of(memory) == CANARY).all(), f"{self.subject}: wrote between the elements of its output"
+        where.compile_operator(where.create_operator(self.desc)).bind(given, outputs).dispatch()
+        results = []
+        for memory, tensor in zip(outputs, tensors, strict=True):
+            if memory is None or tensor is None:
+                continue
+            results.append(elements(memory, tensor).copy())
+            bits_of(elements(memory, tensor))[...] = CANARY
+            assert (bits_of(memory) == CANARY).all(), f"{self.subject}: wrote between elements of its output"
         for room, values in zip(given, inputs, strict=True):
             if room is not None and values is not None:
                 assert same_bits(room, values), f"{self.subject}: wrote to an input"
-        return result
+        return results
+
+    def _canaries(self, tensor: TensorDesc, *, at_end: bool) -> Array:
+        """Guarded memory for a tensor."""
+        count = reach(tensor.sizes, tensor.effective_strides)
+        memory = guarded(count, numpy_type(tensor), at_end=at_end)
+        bits_of(memory)[...] = CANARY
+        return memory
 
 
 def make(choices: Choices) -> OnDesc:
@@ -122,7 +133,7 @@ def inputs_of(desc: OperatorDesc, values: int) -> list[Array | None]:
     tensors = tensors_of(desc, "INPUT_TENSOR")
     inputs = [None if each is None else filled(each, values, number) for number, each in enumerate(tensors)]
     scaled = getattr(desc, "scale_bias", None) or getattr(desc, "fused_activation", None)
-    if scaled or operator(desc.operator).family == "normalization":
+    if scaled or operator(desc.operator).family in SUMS:
         return [each if each is None or each.dtype != np.float32 else tamed(each) for each in inputs]
     return inputs
 

@@ -15,6 +15,7 @@ from opendml.targets.cpu.machine import machine
 from tests.fuzz.choices import Choices
 from tests.fuzz.descs import OnDesc
 from tests.fuzz.random_descs import OPERATORS, any_desc
+from tests.fuzz.recipes import RECIPES
 
 L2_BYTES, LAST_CACHE_BYTES = 16 * 1024, 64 * 1024
 READERS = ("launch", "schedule_groups")
@@ -39,7 +40,7 @@ class OnLarge(OnDesc):
 
 def make(choices: Choices) -> OnLarge:
     """A case with long rows or long columns, packed or with gaps."""
-    name = choices.of(OPERATORS)
+    name = choices.of([name for name in OPERATORS if name not in RECIPES])
     low, high = _ranks(name)
     sizes = [choices.of(ROWS)]
     while len(sizes) < 3:

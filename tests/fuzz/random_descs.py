@@ -16,8 +16,10 @@ from opendml.spec.descs import desc_class
 from opendml.spec.fused_activation import fusable_since, fused_activations
 from opendml.spec.naming import camel_case
 from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.outputs import Told, with_outputs
 from opendml.spec.schema import Field, Operator, Support, operator
 from tests.fuzz.choices import Choices
+from tests.fuzz.recipes import RECIPES, Recipe
 
 OPERATORS = sorted(implemented())
 SIDES = (1, 2, 3, 5, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 129, 255, 257, 513)
@@ -109,6 +111,8 @@ class _Maker:
         chosen = next(iter(self.values.values())).name if functions else None
         table = facts.support_at(max(FeatureLevel), chosen)
         assert table is not None
+        if facts.name in RECIPES:
+            return self._made_by(RECIPES[facts.name], self._types(table, tied=False))
         ranks = [each.dims for each in table.tensors.values()]
         if self.sizes is None:
             self.sizes = any_sizes(choices, max(low for low, _ in ranks), min(high for _, high in ranks))
@@ -121,6 +125,40 @@ class _Maker:
         for field in facts.tensors:
             self.values[field.python_name] = self._tensor(field)
         return desc_class(facts.name)(**self.values)
+
+    def _made_by(self, recipe: Recipe, types: dict[str, TensorDataType]) -> OperatorDesc:
+        """A desc whose outputs follow from its inputs."""
+        choices, facts, self.types = self.choices, self.facts, types
+        made = recipe(choices)
+        for field in facts.attributes:
+            name = field.python_name
+            self.values[name] = made[name] if name in made else self.attribute(field)
+        for field in facts.inputs:
+            self.values[field.python_name] = self._laid_out(types[field.name], made.get(field.python_name))
+        desc = desc_class(facts.name)(**self.values)
+        typed = next((field for field in facts.outputs if field.has_call_type), facts.outputs[0])
+        wanted = frozenset(field.python_name for field in facts.outputs if choices.below(2))
+        sizes = None if "sizes" in self.values else made.get("sizes")
+        desc = with_outputs(desc, Told(types[typed.name], sizes, wanted=wanted))
+        return desc.replace(
+            **{field.python_name: self._strided(getattr(desc, field.python_name)) for field in facts.outputs}
+        )
+
+    def _laid_out(self, data_type: TensorDataType, sizes: Any) -> Any:
+        """A desc of those sizes, or several."""
+        if sizes is None:
+            return None
+        if isinstance(sizes[0], list):
+            return tuple(self._laid_out(data_type, each) for each in sizes)
+        return TensorDesc(data_type, sizes, strides_of(self.choices, sizes, repeats=True))
+
+    def _strided(self, tensor: Any) -> Any:
+        if isinstance(tensor, tuple):
+            return tuple(self._strided(each) for each in tensor)
+        if tensor is None:
+            return None
+        strides = strides_of(self.choices, tensor.sizes, repeats=False)
+        return TensorDesc(tensor.data_type, tensor.sizes, strides)
 
     def attribute(self, field: Field) -> Any:
         """A value of an attribute."""
@@ -140,11 +178,8 @@ class _Maker:
             case "OPERATOR_DESC":
                 return activation(choices, self.facts.name)
             case "SCALAR_UNION":
-                return self._scalar(
-                    self.values[
-                        "value_data_type" if "value_data_type" in self.values else "min_max_data_type"
-                    ]
-                )
+                (type,) = (value for value in self.values.values() if isinstance(value, TensorDataType))
+                return self._scalar(type)
             case "UINT" if field.range and field.range.values:
                 return choices.of(field.range.values)
             case "UINT":

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from opendml.spec.validator import failures
 from tests.fuzz.attempts import SECONDS, Worker
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.choices import Choices
+from tests.fuzz.random_descs import OPERATORS, any_desc
 from tests.fuzz.samples import make
 
 ENDS = {
@@ -29,6 +31,13 @@ def test_every_way_to_fail_is_seen_and_the_next_case_runs(way: str, tmp_path: Pa
     assert outcome.case == failing
     assert worker.attempt(case=passing).failed is None
     worker.close()
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_descs_of_every_operator_are_mostly_valid(name: str) -> None:
+    seeds = range(30)
+    valid = [seed for seed in seeds if not failures(any_desc(Choices(seed), names=[name]))]
+    assert len(valid) >= len(seeds) / 3
 
 
 def test_a_campaign_says_how_far_it_is(capfd: pytest.CaptureFixture[str]) -> None:

@@ -122,6 +122,17 @@ def test_means_of_integers_are_truncated(type: str, device: str) -> None:
 
 
 @every_device
+@pytest.mark.parametrize("number", [7, 100, 127])
+@pytest.mark.parametrize("type", ["INT8", "UINT8"])
+def test_means_of_equal_integers_are_these(type: str, number: int, device: str) -> None:
+    x = np.full((9, 11), number if type == "UINT8" else -number, ScalarType[type].numpy)
+    form = ((9, 11), (13, 33), (1.5, 3.0), (0.5, 0.5), (-0.5, -0.5))
+    expected = np.full((13, 33), x[0, 0], x.dtype)
+    (result,) = on_arrays(descs.Resample1, [x], [expected], device, **_attributes(form, LINEAR))
+    np.testing.assert_array_equal(result, expected)
+
+
+@every_device
 @pytest.mark.parametrize("mode", InterpolationMode)
 def test_resample_is_of_pixel_centers(mode: InterpolationMode, device: str) -> None:
     x = _values("FLOAT32", (2, 3, 4, 5))

@@ -328,3 +328,44 @@ def test_nan_of_any_bits_stays_nan_where_the_result_is_narrow(
     x = graph.input("x", FLOAT32, [40])
     model = graph.compile({"y": dml.cast(function(x), output_type=FLOAT16)}, device)
     assert np.isnan(model(x=np.full(40, bits, np.uint32).view(np.float32))["y"]).all()
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_a_tensor_is_reinterpreted_in_other_sizes_and_strides(device: str) -> None:
+    graph = Graph()
+    x = dml.activation_relu(graph.input("x", FLOAT32, [2, 3, 4]))
+    row = graph.input("row", FLOAT32, [4])
+    outputs = {
+        "flat": x.reinterpret([24]),
+        "matrix": dml.gemm(x.reinterpret([6, 4]), x.reinterpret([4, 6], strides=[1, 4])),
+        "transposed": x.reinterpret([4, 3, 2], strides=[1, 4, 12]),
+        "repeated": dml.element_wise_add(x, row.reinterpret([2, 3, 4], strides=[0, 0, 1])),
+        "first": x.reinterpret([2, 2], strides=[4, 1]),
+    }
+    x_values, row_values = random_values(1, [2, 3, 4], np.float32), random_values(2, [4], np.float32)
+    results = graph.compile(outputs, device=device)(x=x_values, row=row_values)
+    relu = x_values.clip(0)
+    flat = relu.reshape(6, 4)
+    assert same_bits(results["flat"], relu.reshape(24))
+    assert np.allclose(results["matrix"], flat @ flat.T, rtol=1e-5, atol=1e-5)
+    assert same_bits(results["transposed"], np.ascontiguousarray(relu.T))
+    assert same_bits(results["repeated"], relu + row_values)
+    assert same_bits(results["first"], relu[0, :2, :2])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides", "message"),
+    [
+        ([5], None, r"reinterpret: sizes \[5\]; must have as many elements as \[2, 3\]"),
+        ([7], None, r"reinterpret: sizes \[7\]; must have as many elements as \[2, 3\]"),
+        ([2, 2], [4, 3], r"sizes \[2, 2\] with strides \[4, 3\]; must stay within the elements of \[2, 3\]"),
+        ([], None, r"reinterpret.*0 dimensions"),
+        ([0, 6], None, r"reinterpret.*0"),
+        ([-1], None, r"reinterpret.*-1"),
+        ([6], [1, 1], r"reinterpret.*strides"),
+    ],
+)
+def test_a_reinterpretation_stays_within_the_tensor(sizes: Any, strides: Any, message: str) -> None:
+    x = Graph().input("x", FLOAT32, [2, 3])
+    with pytest.raises(InvalidArgument, match=message):
+        x.reinterpret(sizes, strides=strides)

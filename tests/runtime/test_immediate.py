@@ -332,6 +332,49 @@ def test_members_of_enumerations_may_be_named() -> None:
         dml.reduce(x, function="summ", axes=[1])
 
 
+def test_messages_have_the_article_of_what_they_name() -> None:
+    with pytest.raises(InvalidArgument, match="must be an InterpolationMode: NEAREST_NEIGHBOR, LINEAR"):
+        dml.resample1(ramp(2, 3), interpolation_mode="bilinear", scales=[2, 2])
+
+
+def test_a_pair_is_no_size_because_its_order_could_be_mistaken() -> None:
+    with pytest.raises(InvalidArgument, match=r"scale_size: \(2, 3\); must be a Size2D\(width, height\)"):
+        dml.upsample_2d(ramp(1, 1, 2, 2), scale_size=(2, 3), interpolation_mode="LINEAR")  # type: ignore[arg-type]
+
+
+def test_an_output_that_would_be_empty_is_told_by_its_sizes() -> None:
+    with pytest.raises(InvalidArgument, match=r"^average_pooling: sizes of the output \[1, 1, 0, 3\];"):
+        dml.average_pooling(ramp(1, 1, 2, 3), window_size=[3, 1], include_padding=True)
+
+
+def test_gathering_needs_as_many_dimensions_as_its_result() -> None:
+    table, rows = ramp(4, 3), np.array([[0, 1], [2, 3]])
+    with pytest.raises(InvalidArgument, match=r"^gather\.input: 2 dimensions; must have 3, .*\[2, 2, 3\]"):
+        dml.gather(table, rows, axis=0, index_dimensions=2)
+    gathered = dml.gather(table[np.newaxis], rows[np.newaxis], axis=1, index_dimensions=2)
+    assert same_bits(gathered, table[rows])
+
+
+def test_the_axis_of_joined_tensors_is_one_of_theirs() -> None:
+    with pytest.raises(InvalidArgument, match=r"^join\.axis: 2; inputs have 2 dimensions, numbered from 0$"):
+        dml.join([ramp(2, 3), ramp(2, 3)], axis=2)
+
+
+def test_an_addend_that_must_be_repeated_is_blamed_by_its_name() -> None:
+    with pytest.raises(InvalidArgument, match=r"gemm\.c: sizes \[1, 2\]; must be \[2, 2\] .*broadcast_to"):
+        dml.gemm(ramp(2, 3), ramp(3, 2), ramp(1, 2))
+
+
+@pytest.mark.parametrize("type", [np.float16, np.int64, np.uint8])
+def test_the_type_of_a_scalar_is_that_of_the_input(type: Any) -> None:
+    x: Any = ramp(2, 3).astype(type)
+    given: dict[str, Any] = {"padding_mode": "CONSTANT", "start_padding": [1, 0], "padding_value": 3}
+    padded = dml.padding1(x, **given)
+    assert same_bits(padded, np.pad(x, ((1, 0), (0, 0)), constant_values=3))
+    assert same_bits(padded, dml.padding1(x, padding_value_data_type=type, **given))
+    assert same_bits(dml.element_wise_clip1(x, min=1, max=2), x.clip(1, 2).astype(type))
+
+
 def test_integers_stay_integers() -> None:
     assert same_bits(dml.activation_relu(np.array([-1, 2], np.int32)), np.array([0, 2], np.int32))
 

@@ -50,10 +50,10 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("TILE", "Repeats", None, ": None; must be a sequence of numbers"),
     ("SLICE1", "InputWindowStrides", [-(2**31) - 1], f"[0]: -2147483649; {INT}"),
     ("RESAMPLE", "Scales", [1.0, "x"], "[1]: 'x'; must be a number"),
-    ("ELEMENT_WISE_IDENTITY", "ScaleBias", (1, 2), ": (1, 2); must be a ScaleBias"),
+    ("ELEMENT_WISE_IDENTITY", "ScaleBias", (1, 2), ": (1, 2); must be a ScaleBias(scale, bias)"),
     ("ELEMENT_WISE_IDENTITY", "ScaleBias", ScaleBias("a", 0), ".Scale: 'a'; must be a number"),  # type: ignore[arg-type]
     ("ELEMENT_WISE_IDENTITY", "ScaleBias", ScaleBias(1, 1e39), f".Bias: 1e+39; {FLOAT}"),
-    ("UPSAMPLE_2D", "ScaleSize", None, ": None; must be a Size2D"),
+    ("UPSAMPLE_2D", "ScaleSize", None, ": None; must be a Size2D(width, height)"),
     ("UPSAMPLE_2D", "ScaleSize", Size2D(2, -1), f".Height: -1; {UINT}"),
     ("FILL_VALUE_CONSTANT", "Value", "x", ": 'x'; must be a number"),
     ("FILL_VALUE_CONSTANT", "Value", True, ": True; must be a number"),

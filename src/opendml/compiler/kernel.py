@@ -84,3 +84,10 @@ def fingerprint(roots: tuple[Node, ...]) -> str:
         lines.append(f"{node.operation.name} {node.type.name} {attribute} {operands}")
     lines.append(",".join(str(names[id(root)]) for root in roots))
     return "\n".join(lines)
+
+
+def number_of(node: Node) -> int:
+    """The number of the load that a SOURCE stands for, or of a PARAMETER."""
+    if not isinstance(node.attribute, int):
+        raise TypeError(f"{node} has no index")
+    return node.attribute

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import reduce
-from itertools import product
 
 from opendml.operators.registry import defines
 from opendml.program.functions import ceiling, floor, maximum, minimum, rounded
@@ -114,16 +111,22 @@ def resample2(
     if not is_linear:
         return at({axis: _rounded(each, rounding_direction) for axis, each in coordinates.items()})
     before = {axis: _rounded(each, AxisDirection.DECREASING) for axis, each in coordinates.items()}
-    weights = {axis: each - floor(each) for axis, each in coordinates.items()}
-    terms = []
-    for corner in product((False, True), repeat=len(coordinates)):
-        behind = dict(zip(coordinates, corner, strict=True))
-        element = convert(at({a: i + 1 if behind[a] else i for a, i in before.items()}), ScalarType.FLOAT32)
-        for axis, weight in weights.items():
-            weight = convert(weight, ScalarType.FLOAT32)
-            element = element * (weight if behind[axis] else 1.0 - weight)
-        terms.append(element)
-    return reduce(operator.add, terms)
+    weights = {axis: convert(each - floor(each), ScalarType.FLOAT32) for axis, each in coordinates.items()}
+
+    def mean(axes: Sequence[int], indices: dict[int, Node]) -> Node:
+        if not axes:
+            return convert(at(indices), ScalarType.FLOAT32)
+        axis, *others = axes
+        first, second = (mean(others, indices | {axis: before[axis] + step}) for step in (0, 1))
+        return _between(first, second, weights[axis], exact=not x.type.is_float)
+
+    return mean(list(coordinates), {})
+
+
+def _between(first: Node, second: Node, weight: Node, *, exact: bool) -> Node:
+    """The weighted mean. Where it is to be truncated, that of equal numbers must be `exact`, for which
+    infinities have no mean."""
+    return first + weight * (second - first) if exact else first * (1.0 - weight) + second * weight
 
 
 def _regular(

@@ -135,7 +135,9 @@ def _fitting_types(
 ) -> Iterator[TensorDataType]:
     """The type that would do, where a message is about the type of an input."""
     tensor = getattr(desc, field.python_name)
-    if not isinstance(tensor, TensorDesc) or not text.startswith(f": {tensor.data_type.name};"):
+    if field not in facts.inputs or not isinstance(tensor, TensorDesc):
+        return
+    if not text.startswith(f": {tensor.data_type.name};"):
         return
     function = getattr(desc, "function", None)
     table = facts.support_at(level, function.name if isinstance(function, ReduceFunction) else None)

@@ -26,6 +26,7 @@ from opendml.runtime.operator_call import (
     type_of_number,
 )
 from opendml.runtime.program import Watched, layout_of
+from opendml.runtime.reinterpret import reinterpreted
 from opendml.runtime.slots import Slot, slots_of
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
@@ -47,6 +48,34 @@ class GraphTensor:
 
     def __repr__(self) -> str:
         return f"<GraphTensor {self.data_type.name} {list(self.sizes)}>"
+
+    def reinterpret(self, sizes: Sequence[int], *, strides: Sequence[int] | None = None) -> GraphTensor:
+        """The same elements in other sizes: reshaped, or transposed and repeated by strides, which count in
+        the packed tensor, whatever its own strides are. It is no operator.
+
+        >>> import opendml as dml
+        >>> x = dml.Graph().input("x", dml.FLOAT32, [2, 3])
+        >>> x.reinterpret([6]), x.reinterpret([3, 2], strides=[1, 3])
+        (<GraphTensor FLOAT32 [6]>, <GraphTensor FLOAT32 [3, 2]>)
+
+        Args:
+            sizes: 1 to 8 sizes, outermost first.
+            strides: elements from one index to the next, per dimension; None: packed, and all of them.
+
+        Raises:
+            InvalidArgument: sizes of another number of elements, or strides that reach past the last.
+        """
+        tensor = TensorDesc(self.data_type, sizes, strides)
+        validate_tensor("reinterpret", tensor, self.graph.feature_level)
+        written, read = packed(self._node.type, self.sizes), layout_of(tensor)
+        node = reinterpreted(self._node, written, read)
+        given = f"reinterpret: sizes {list(read.sizes)}"
+        if strides is None and read.element_count != written.element_count:
+            raise InvalidArgument(f"{given}; must have as many elements as {list(self.sizes)}")
+        if node is None:
+            problem = f"must stay within the elements of {list(self.sizes)}"
+            raise InvalidArgument(f"{given} with strides {list(tensor.effective_strides)}; {problem}")
+        return GraphTensor(self.graph, node, self.data_type)
 
 
 class Graph:

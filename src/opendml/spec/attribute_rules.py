@@ -79,9 +79,11 @@ def _array_check(item_check: AttributeCheck) -> AttributeCheck:
 
 
 def _record_check(record: type[ScaleBias] | type[Size2D], item_check: AttributeCheck) -> AttributeCheck:
+    form = f"{record.__name__}({', '.join(record._fields)})"
+
     def check(value: Any) -> Problems | None:
         if not isinstance(value, record):
-            return Problems([f": {shown(value)}; must be a {record.__name__}"], False)
+            return Problems([f": {shown(value)}; must be a {form}"], False)
         messages = [
             f".{name.capitalize()}{message}"
             for name, item in zip(record._fields, value, strict=True)

@@ -125,7 +125,11 @@ def _sizes(facts: Operator, output: Field, desc: OperatorDesc, shape: Sizes | No
     written: Any = told.written.get(output.python_name)
     if shape is not None:
         if written is None or all(type(size) is int for size in shape):
-            return tuple(_usual(facts, size) for size in shape)
+            sizes = tuple(_usual(facts, size) for size in shape)
+            if min(sizes) < 1:
+                problem = "each must be at least 1; the input is too small"
+                raise InvalidArgument(f"{facts.function_name}: sizes of the output {list(sizes)}; {problem}")
+            return sizes
         return written.sizes
     for tensors in (same.tensors for same in facts.same if "Sizes" in same.what):
         if output.name in tensors and (other := _first_given(facts, desc, tensors)) is not None:

@@ -1,5 +1,5 @@
-"""Attributes whose usual value depends on dimensions, which calls may leave out: the plain form of the
-operator."""
+"""Attributes whose usual value depends on the tensors' dimensions or types, which calls may leave out: the
+plain form of the operator."""
 
 from __future__ import annotations
 
@@ -30,15 +30,25 @@ _LAST = ("TOP_K", "TOP_K1")
 
 def rank_default(operator: Operator, field: Field) -> str | None:
     """What a call takes where it is not given the attribute, in words; None: it must be given, or its default
-    does not depend on dimensions."""
+    does not depend on the tensors."""
     if _is_last_axis(operator, field):
         return "the last axis"
+    if _is_type_of_input(operator, field):
+        return f"that of {operator.inputs[0].argument_name}"
     has_each = field.name in _EACH and _count(operator, field) is not None
     return f"{_EACH[field.name]} for each dimension" if has_each else None
 
 
 def _is_last_axis(operator: Operator, field: Field) -> bool:
     return operator.name in _LAST and field.name == "Axis"
+
+
+def _is_type_of_input(operator: Operator, field: Field) -> bool:
+    """Whether it is the type of an output that has the first input's."""
+    return bool(operator.inputs) and any(
+        "DataType" in same.what and {field.same_type_as, operator.inputs[0].name} <= set(same.tensors)
+        for same in operator.same
+    )
 
 
 def with_rank_defaults(desc: OperatorDesc) -> OperatorDesc:
@@ -50,6 +60,9 @@ def with_rank_defaults(desc: OperatorDesc) -> OperatorDesc:
             continue
         if _is_last_axis(facts, field):
             values[field.python_name] = len(desc.input_tensor.sizes) - 1  # type: ignore[attr-defined]
+        elif _is_type_of_input(facts, field):
+            tensor = getattr(desc, facts.inputs[0].python_name)
+            values[field.python_name] = None if tensor is None else tensor.data_type
         elif field.name not in _EACH:
             continue
         elif (count := _count(facts, field)) is not None and count.rank_of is not None:

@@ -29,7 +29,8 @@ def shown(value: object) -> str:
 def member_words(members: type[IntEnum], names: Iterable[str]) -> str:
     """The demand on a member of an enumeration: "must be a PaddingMode: CONSTANT, EDGE"."""
     allowed = [name for name in names if name not in ("UNKNOWN", "INVALID")]
-    return f"must be a {members.__name__}: {', '.join(allowed)}"
+    article = "an" if members.__name__[0] in "AEIOU" else "a"
+    return f"must be {article} {members.__name__}: {', '.join(allowed)}"
 
 
 def ranks(dims: tuple[int, int]) -> str:

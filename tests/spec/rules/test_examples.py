@@ -31,8 +31,7 @@ SLIPS = {
     "FILL_VALUE_SEQUENCE-1": "FILL_VALUE_SEQUENCE.ValueDelta: -2; must be a whole number from 0 to 255 "
     "for UINT8, the ValueDataType",
     # IndexDimensions 1 is meant.
-    "GATHER-2": "GATHER.OutputTensor: sizes [3, 2]; must be [3, 1, 2] for the input, indices, axis and "
-    "IndexDimensions given",
+    "GATHER-2": "GATHER.InputTensor: 2 dimensions; must have 3, as the gathered [3, 1, 2], by leading ones",
 }
 
 

@@ -54,15 +54,13 @@ BROKEN = [
         ],
     ),
     Broken(
-        "gathered_sizes",
+        "room_for_indices",
         "GATHER",
         {"IndicesTensor": [1, 1, 1, 1, 1, 1, 2, 3], "IndexDimensions": 2},
         [
-            wrong_sizes(
-                "OutputTensor",
-                [3, 2, 2, 2, 2, 2, 2, 2],
-                "[2, 3, 2, 2, 2, 2, 2, 2, 2]",
-                "the input, indices, axis and IndexDimensions given",
+            (
+                ".InputTensor: 8 dimensions; must have 9, "
+                "as the gathered [2, 3, 2, 2, 2, 2, 2, 2, 2], by leading ones"
             )
         ],
     ),

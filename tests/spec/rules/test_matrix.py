@@ -27,9 +27,22 @@ BROKEN = [
         [".BTensor: sizes [2, 2, 4, 5]; must be [2, 2, 3, any] for the leading sizes and the K of ATensor"],
     ),
     Broken(
+        "addend_of_product",
+        "GEMM",
+        {"CTensor": [1, 1, 1, 5]},
+        [
+            wrong_sizes(
+                "CTensor",
+                [1, 1, 1, 5],
+                "[2, 2, 3, 5]",
+                "the product of ATensor and BTensor; strides of 0 repeat a row, as in np.broadcast_to",
+            )
+        ],
+    ),
+    Broken(
         "product_sizes",
         "GEMM",
-        {"OutputTensor": [2, 2, 3, 4], "CTensor": [2, 2, 3, 4]},
+        {"OutputTensor": [2, 2, 3, 4]},
         [wrong_sizes("OutputTensor", [2, 2, 3, 4], "[2, 2, 3, 5]", "the product of ATensor and BTensor")],
     ),
     Broken(

@@ -26,9 +26,9 @@ class Convolution(OperatorDesc):
         input_tensor: input, FLOAT32, FLOAT16; 3 to 5 dimensions (4 to 5 below 4_0). 3D {BatchCount,
             InputChannelCount, InputWidth}; 4D {BatchCount, InputChannelCount, InputHeight, InputWidth}; 5D
             {BatchCount, InputChannelCount, InputDepth, InputHeight, InputWidth}.
-        filter_tensor: input, FLOAT32, FLOAT16; 3 to 5 dimensions (4 to 5 below 4_0). 3D {FilterBatchCount,
-            FilterChannelCount, FilterWidth}; 4D {..., FilterHeight, FilterWidth}; 5D {..., FilterDepth,
-            FilterHeight, FilterWidth}.
+        filter_tensor: input, FLOAT32, FLOAT16; 3 to 5 dimensions (4 to 5 below 4_0). Forward
+            {OutputChannelCount, InputChannelCount / GroupCount, [FilterDepth], [FilterHeight], FilterWidth};
+            backward {InputChannelCount, OutputChannelCount / GroupCount, ...}.
         bias_tensor: input, optional; FLOAT32, FLOAT16; 3 to 5 dimensions (4 to 5 below 4_0). {1,
             OutputChannelCount, 1}, {1, OutputChannelCount, 1, 1} or {1, OutputChannelCount, 1, 1, 1}; one
             value per output channel added to the whole channel.
@@ -39,13 +39,12 @@ class Convolution(OperatorDesc):
         mode: ConvolutionMode. DML_CONVOLUTION_MODE_CONVOLUTION flips the filter along each spatial dimension;
             DML_CONVOLUTION_MODE_CROSS_CORRELATION does not (usual for inference).
         direction: ConvolutionDirection. DML_CONVOLUTION_DIRECTION_FORWARD or _BACKWARD (transposed
-            convolution).
+            convolution, whose filters have the input's channels first).
         strides: Sequence[int]. Per spatial dimension, filter step; unrelated to tensor-desc strides.
         dilations: Sequence[int]. Per spatial dimension, spacing of the filter elements (zeros between them).
-        start_padding: Sequence[int]. Per spatial dimension, applied at the beginning; interpretation follows
-            Direction.
-        end_padding: Sequence[int]. Per spatial dimension, applied at the end; interpretation follows
-            Direction.
+        start_padding: Sequence[int]. Per spatial dimension, {Depth, Height, Width}, at the beginning: forward
+            zeros before the input, backward elements cut off the output.
+        end_padding: Sequence[int]. Per spatial dimension, at the end, likewise.
         output_padding: Sequence[int]. Per spatial dimension, zero padding added to the end of each spatial
             dimension of the result.
         group_count: int. Number of groups; equal to the input channel count with FORWARD for depth-wise

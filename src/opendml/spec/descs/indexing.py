@@ -254,7 +254,7 @@ class Padding1(OperatorDesc):
         *,
         padding_mode: PaddingMode | str,
         padding_value_data_type: DataTypeLike,
-        padding_value: int | float,
+        padding_value: int | float = 0,
         start_padding: Sequence[int],
         end_padding: Sequence[int],
     ) -> None:
@@ -292,8 +292,8 @@ class Gather(OperatorDesc):
     Attributes:
         axis: int. Input dimension gathered on; in [0, InputTensor.DimensionCount).
         index_dimensions: int. Number of meaningful trailing dimensions of IndicesTensor after dropping
-            leading 1s; text range [0, IndicesTensor.DimensionCount). Example: Sizes {1,1,4,6} with
-            IndexDimensions 3 uses {1,4,6}.
+            leading 1s; 0 to IndicesTensor.DimensionCount. Example: Sizes {1,1,4,6} with IndexDimensions 3
+            uses {1,4,6}.
     """
 
     operator = "GATHER"

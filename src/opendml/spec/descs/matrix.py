@@ -26,7 +26,7 @@ class Gemm(OperatorDesc):
         b_tensor: input, FLOAT32, FLOAT16; 2 to 4 dimensions (4 below 4_0). {BatchCount, ChannelCount, K, N}
             with TransB NONE, {BatchCount, ChannelCount, N, K} with TRANSPOSE.
         c_tensor: input, optional; FLOAT32, FLOAT16; 2 to 4 dimensions (4 below 4_0). {BatchCount,
-            ChannelCount, M, N}; treated as 0 when absent.
+            ChannelCount, M, N}, in which strides of 0 repeat a row or a column; treated as 0 when absent.
         output_tensor: output, FLOAT32, FLOAT16; 2 to 4 dimensions (4 below 4_0). {BatchCount, ChannelCount,
             M, N}.
 

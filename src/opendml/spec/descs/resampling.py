@@ -30,8 +30,8 @@ class Upsample2D(OperatorDesc):
             WidthScale.
 
     Attributes:
-        scale_size: Size2D. SIZE_2D of UINT; 0 < Height <= UINT_MAX / InputHeight and 0 < Width <= UINT_MAX /
-            InputWidth.
+        scale_size: Size2D. The whole factors, Size2D(width, height), the width first; 0 < Height <= UINT_MAX
+            / InputHeight and 0 < Width <= UINT_MAX / InputWidth.
         interpolation_mode: InterpolationMode. DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR or
             DML_INTERPOLATION_MODE_LINEAR.
     """

@@ -9,6 +9,7 @@ from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
 from opendml.spec.rules.sizes import Size, Sizes, expect, replaced, sizes_message
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.wording import dimensions
 
 
 @shape("SLICE", reason="the Sizes given")
@@ -73,6 +74,9 @@ def gradient_of_window(
 @rule("JOIN", basic=True)
 def equal_parts(input_tensors: tuple[TensorDesc, ...], axis: int) -> Broken:
     """The parts have equal sizes but along the axis."""
+    if axis >= (rank := len(input_tensors[0].sizes)):
+        yield "axis", f": {axis}; InputTensors have {dimensions(rank)}, numbered from 0"
+        return
     yield from _parts("input_tensors", input_tensors, replaced(input_tensors[0].sizes, axis, None))
 
 

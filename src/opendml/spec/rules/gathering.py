@@ -8,6 +8,7 @@ from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
 from opendml.spec.rules.sizes import Sizes, expect, replaced, right_aligned, without_leading_ones
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.wording import dimensions
 
 
 @rule("GATHER", basic=True)
@@ -17,6 +18,20 @@ def meaningful_indices(indices_tensor: TensorDesc, index_dimensions: int) -> Bro
     The range of DirectML's page excludes the indices' number of dimensions; its first example has it.
     """
     yield from _meaningful("indices_tensor", indices_tensor, "index_dimensions", index_dimensions, 0)
+
+
+@rule("GATHER", basic=True)
+def room_for_indices(
+    input_tensor: TensorDesc, indices_tensor: TensorDesc, axis: int, index_dimensions: int
+) -> Broken:
+    """All tensors have the output's number of dimensions, so leading ones make room for the indices'."""
+    rank = len(input_tensor.sizes)
+    if any(size != 1 for size in indices_tensor.sizes[: max(rank - index_dimensions, 0)]):
+        return
+    gathered = gathered_sizes(input_tensor, indices_tensor, axis, index_dimensions)
+    if len(gathered) > rank:
+        needed = f"must have {len(gathered)}, as the gathered {list(gathered)}, by leading ones"
+        yield "input_tensor", f": {dimensions(rank)}; {needed}"
 
 
 @shape("GATHER", reason="the input, indices, axis and IndexDimensions given")

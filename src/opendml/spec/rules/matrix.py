@@ -45,3 +45,16 @@ def product_sizes(
     rows = a_tensor.sizes[-1 if trans_a is MatrixTransform.TRANSPOSE else -2]
     columns = b_tensor.sizes[-2 if trans_b is MatrixTransform.TRANSPOSE else -1]
     return (*a_tensor.sizes[:-2], rows, columns)
+
+
+@rule("GEMM", basic=True)
+def addend_of_product(
+    a_tensor: TensorDesc,
+    b_tensor: TensorDesc,
+    c_tensor: TensorDesc,
+    trans_a: MatrixTransform,
+    trans_b: MatrixTransform,
+) -> Broken:
+    """C has the sizes of the product; a row or a column is repeated by strides of 0."""
+    reason = "the product of ATensor and BTensor; strides of 0 repeat a row, as in np.broadcast_to"
+    yield from expect("c_tensor", c_tensor, product_sizes(a_tensor, b_tensor, trans_a, trans_b), reason)

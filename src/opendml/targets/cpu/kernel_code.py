@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from llvmlite import ir
 
+from opendml.compiler.kernel import number_of
 from opendml.program.node import REDUCTIONS, SCANS, Node, Operation, ordered
 from opendml.program.rarely import always_needed, is_rare
 from opendml.program.scalar_type import ScalarType
@@ -418,10 +419,3 @@ class KernelCode:
         with self.builder.if_then(self.builder.icmp_signed("!=", head, I64(0)), likely=False):
             store(start, self.code.first_lanes(head))
         return self.builder.add(start, head)
-
-
-def number_of(node: Node) -> int:
-    """The number of the load that a SOURCE stands for, or of a PARAMETER."""
-    if not isinstance(node.attribute, int):
-        raise TypeError(f"{node} has no index")
-    return node.attribute

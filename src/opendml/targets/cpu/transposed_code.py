@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
+from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I32, I64
-from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values, number_of
+from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
 from opendml.targets.cpu.pattern import Level, Step
 from opendml.targets.cpu.values import llvm_type, splat
 

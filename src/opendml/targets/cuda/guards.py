@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation, ordered, rebuild, source
 
 Guards = dict[int, tuple[Node, ...]]
@@ -33,13 +34,6 @@ def apart(values: Sequence[Node]) -> tuple[tuple[Node, ...], Guards]:
 def loads_of(roots: Iterable[Node]) -> set[int]:
     """The numbers of all loads that values are made of."""
     return {number_of(node) for node in ordered(roots) if node.operation is Operation.SOURCE}
-
-
-def number_of(node: Node) -> int:
-    """The number of the load that a SOURCE stands for."""
-    if not isinstance(node.attribute, int):
-        raise TypeError(f"{node} has no index")
-    return node.attribute
 
 
 def _without_guard(node: Node) -> Node:

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from opendml.compiler.kernel import Access, Kernel
+from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.compiler.loops import Loop, merged_neighbours
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.contraction_source import contraction_of, stored_half
-from opendml.targets.cuda.guards import guards_of, loads_of, number_of
+from opendml.targets.cuda.guards import guards_of, loads_of
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step

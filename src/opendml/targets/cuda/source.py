@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from pathlib import Path
 
+from opendml.compiler.kernel import number_of
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered
 from opendml.program.rarely import always_needed, is_rare
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.cxx import function, template
 from opendml.targets.cuda.expression import TYPES, expression, literal, parameter
-from opendml.targets.cuda.guards import number_of
 from opendml.targets.cuda.needs import Needs
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import AccessPattern, Form, Level, Mode, Pattern, Step

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
 from opendml.targets.cpu.contraction.packing import F32, PackingCode, Range
-from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values, number_of
+from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
 from opendml.targets.cpu.pattern import LINE, Level, Pattern, Step, Strips, Tiling, odd_lines
 
 

@@ -6,11 +6,10 @@ import math
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
-from opendml.compiler.kernel import Access, Kernel
+from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.compiler.loops import Loop, merged_neighbours
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered, rebuild, source
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.kernel_code import number_of
 
 
 @dataclass(frozen=True, slots=True)

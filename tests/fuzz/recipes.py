@@ -1,0 +1,278 @@
+"""Random sizes and attributes of the operators whose tensors are not all of one size: nearly all are valid.
+
+A recipe takes choices and gives the sizes of the inputs (a list of them for an array of tensors) and the
+attributes, by their Python names. Optional inputs may be absent, other attributes are as for any operator.
+What it says of the outputs is under "sizes".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from opendml import PaddingMode, Size2D
+from opendml.spec.enums import ConvolutionDirection, MatrixTransform
+from tests.fuzz.choices import Choices
+
+Recipe = Callable[[Choices], dict[str, Any]]
+
+SIDES = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40)
+"""Sizes on both sides of the vectors' lengths."""
+MOST_ELEMENTS = 2000
+SCALES = (1.0, 2.0, 0.5, 3.0, 1 / 3, 1.5, 0.7)
+
+
+def _sizes(choices: Choices, rank: int, most: int = MOST_ELEMENTS) -> list[int]:
+    sizes: list[int] = []
+    for _ in range(rank):
+        sizes.append(choices.of([side for side in SIDES if side <= max(most, 1)]))
+        most //= sizes[-1]
+    return choices.shuffled(sizes)
+
+
+def _windows(choices: Choices, spatial: int) -> dict[str, Any]:
+    """Windows that fit: sizes of what they go over, and attributes."""
+    axes = range(spatial)
+    extents = [choices.of((1, 2, 3, 5) if spatial < 3 else (1, 2, 3)) for _ in axes]
+    dilations = [choices.between(1, 3) for _ in axes]
+    start, end = ([choices.below(extent + 1) for extent in extents] for _ in range(2))
+    needed = [
+        max(1, (extent - 1) * dilation + 1 - first - last)
+        for extent, dilation, first, last in zip(extents, dilations, start, end, strict=True)
+    ]
+    return {
+        "sizes": [least + choices.of((0, 1, 4, 9, 15, 16, 33)[: 9 - 2 * spatial]) for least in needed],
+        "extents": extents,
+        "strides": [choices.between(1, 3) for _ in axes],
+        "dilations": dilations,
+        "start_padding": start,
+        "end_padding": end,
+    }
+
+
+def _pooling(*, dilated: bool) -> Recipe:
+    def recipe(choices: Choices) -> dict[str, Any]:
+        made = _windows(choices, choices.between(2, 3))
+        sizes, made["window_size"] = made.pop("sizes"), made.pop("extents")
+        if not dilated:
+            del made["dilations"]
+        return made | {"input_tensor": [choices.between(1, 2), choices.between(1, 5), *sizes]}
+
+    return recipe
+
+
+def _convolution(choices: Choices) -> dict[str, Any]:
+    spatial = choices.between(1, 3)
+    made = _windows(choices, spatial)
+    sizes, extents = made.pop("sizes"), made.pop("extents")
+    direction = choices.of(list(ConvolutionDirection))
+    groups, inner, outer = choices.of((1, 2, 3, 8, 17)), choices.of((1, 2, 3, 5)), choices.of((1, 2, 3, 17))
+    forward = direction is ConvolutionDirection.FORWARD
+    made |= {
+        "input_tensor": [choices.between(1, 2), groups * inner, *sizes],
+        "filter_tensor": [groups * outer, inner, *extents] if forward else [groups * inner, outer, *extents],
+        "direction": direction,
+        "group_count": groups,
+        "output_padding": [choices.below(stride) for stride in made["strides"]],
+    }
+    bias = {"bias_tensor": [1, groups * outer, *[1] * spatial]} if choices.below(2) else {}
+    return made | bias
+
+
+def _gemm(choices: Choices) -> dict[str, Any]:
+    leading = [choices.between(1, 3) for _ in range(choices.of((2, 1, 0)))]
+    rows, columns, inner = (choices.of((*SIDES, 100, 257)) for _ in range(3))
+    trans = [choices.of(list(MatrixTransform)) for _ in range(2)]
+    a, b = (
+        [n, m] if each is MatrixTransform.TRANSPOSE else [m, n]
+        for each, m, n in zip(trans, (rows, inner), (inner, columns), strict=True)
+    )
+    made = {
+        "a_tensor": [*leading, *a],
+        "b_tensor": [*leading, *b],
+        "trans_a": trans[0],
+        "trans_b": trans[1],
+    }
+    return made | ({"c_tensor": [*leading, rows, columns]} if choices.below(2) else {})
+
+
+def _slice(choices: Choices) -> dict[str, Any]:
+    sizes = _sizes(choices, choices.between(4, 5))
+    offsets = [choices.below(size) for size in sizes]
+    strides = [choices.between(1, 3) for _ in sizes]
+    counts = [
+        choices.between(1, (size - 1 - offset) // stride + 1)
+        for size, offset, stride in zip(sizes, offsets, strides, strict=True)
+    ]
+    return {"input_tensor": sizes, "offsets": offsets, "strides": strides, "sizes": counts}
+
+
+def _slice1(choices: Choices) -> dict[str, Any]:
+    sizes = _sizes(choices, choices.between(1, 8))
+    offsets = [choices.below(size) for size in sizes]
+    return {
+        "input_tensor": sizes,
+        "input_window_offsets": offsets,
+        "input_window_sizes": [
+            choices.between(1, size - offset) for size, offset in zip(sizes, offsets, strict=True)
+        ],
+        "input_window_strides": [choices.of((1, 2, -1, 3, -2, -7)) for _ in sizes],
+    }
+
+
+def _parts(choices: Choices) -> tuple[list[int], int, list[int]]:
+    """Sizes, an axis, and its size in parts."""
+    sizes = _sizes(choices, choices.between(1, 8))
+    parts = choices.several(lambda: choices.of(SIDES), 1, 5)
+    return sizes, choices.below(len(sizes)), parts
+
+
+def _split(choices: Choices) -> dict[str, Any]:
+    sizes, axis, parts = _parts(choices)
+    sizes[axis] = sum(parts)
+    return {"input_tensor": sizes, "axis": axis, "sizes": parts}
+
+
+def _join(choices: Choices) -> dict[str, Any]:
+    sizes, axis, parts = _parts(choices)
+    return {"input_tensors": [[*sizes[:axis], part, *sizes[axis + 1 :]] for part in parts], "axis": axis}
+
+
+def _padding(choices: Choices) -> dict[str, Any]:
+    mode = choices.of(list(PaddingMode))
+    sizes = _sizes(choices, choices.between(1, 8), 200)
+    spare = {PaddingMode.REFLECTION: -1, PaddingMode.SYMMETRIC: 0}.get(mode, 2)
+    most = [min(size + spare, 2) for size in sizes]
+    start, end = ([choices.below(margin + 1) for margin in most] for _ in range(2))
+    return {"input_tensor": sizes, "padding_mode": mode, "start_padding": start, "end_padding": end}
+
+
+def _tile(choices: Choices) -> dict[str, Any]:
+    sizes = _sizes(choices, choices.between(1, 8), 200)
+    return {"input_tensor": sizes, "repeats": [choices.between(1, 3) for _ in sizes]}
+
+
+def _blocks(*, of_depth: bool) -> Recipe:
+    def recipe(choices: Choices) -> dict[str, Any]:
+        block = choices.between(1, 4)
+        batch, channels, height, width = (choices.between(1, 9) for _ in range(4))
+        if of_depth:
+            return {
+                "input_tensor": [batch, channels * block * block, height, width],
+                "block_size": block,
+            }
+        return {"input_tensor": [batch, channels, height * block, width * block], "block_size": block}
+
+    return recipe
+
+
+def _upsample(choices: Choices) -> dict[str, Any]:
+    sizes = _sizes(choices, choices.between(4, 5), 300)
+    return {"input_tensor": sizes, "scale_size": Size2D(choices.between(1, 4), choices.between(1, 4))}
+
+
+def _value_scale(choices: Choices) -> dict[str, Any]:
+    sizes = [choices.between(1, 3), choices.of((1, 3)), *_sizes(choices, 2)]
+    return {"input_tensor": sizes, "bias": [choices.between(-2, 2) / 4 for _ in range(sizes[1])]}
+
+
+def _resample(choices: Choices) -> dict[str, Any]:
+    sizes = _sizes(choices, choices.between(1, 4), 300)
+    scales = [choices.of(SCALES) for _ in sizes]
+    return {
+        "input_tensor": sizes,
+        "scales": scales,
+        "sizes": [max(1, int(size * scale)) for size, scale in zip(sizes, scales, strict=True)],
+    }
+
+
+def _resample_with_offsets(choices: Choices) -> dict[str, Any]:
+    made = _resample(choices)
+    return made | {
+        f"{which}_pixel_offsets": [choices.between(-3, 3) / 4 for _ in made["scales"]]
+        for which in ("input", "output")
+    }
+
+
+def _gather(choices: Choices) -> dict[str, Any]:
+    rank = choices.between(1, 8)
+    sizes, axis = _sizes(choices, rank), choices.below(rank)
+    count = choices.between(1, 1 + min(axis, rank - 1))
+    # Dimensions of the result beyond the rank must have size 1.
+    sizes[: count - 1] = [1] * (count - 1)
+    indices = [*[1] * (rank - count), *(choices.between(1, 4) for _ in range(count))]
+    return {"input_tensor": sizes, "indices_tensor": indices, "axis": axis, "index_dimensions": count}
+
+
+def _gather_elements(choices: Choices) -> dict[str, Any]:
+    sizes = _sizes(choices, choices.between(1, 8))
+    axis = choices.below(len(sizes))
+    indices = [*sizes[:axis], choices.of(SIDES), *sizes[axis + 1 :]]
+    return {"input_tensor": sizes, "indices_tensor": indices, "axis": axis}
+
+
+def _gather_nd(*, batched: bool) -> Recipe:
+    def recipe(choices: Choices) -> dict[str, Any]:
+        batch = choices.below(3) if batched else 0
+        length, rest, more = choices.between(1, 3), choices.below(3), choices.below(3)
+        leading, own = [choices.between(1, 3) for _ in range(batch)], _sizes(choices, length + rest, 300)
+        sizes, indices = [*leading, *own], [*leading, *(choices.between(1, 4) for _ in range(more)), length]
+        rank = max(len(sizes), len(indices), len(leading) + more + rest)
+        made = {
+            "input_tensor": [*[1] * (rank - len(sizes)), *sizes],
+            "indices_tensor": [*[1] * (rank - len(indices)), *indices],
+            "input_dimension_count": len(sizes),
+            "indices_dimension_count": len(indices),
+        }
+        return made | ({"batch_dimension_count": batch} if batched else {})
+
+    return recipe
+
+
+def _diagonal(choices: Choices) -> dict[str, Any]:
+    return {"offset": choices.between(-5, 5), "sizes": _sizes(choices, choices.between(2, 4))}
+
+
+def _diagonal_fill(choices: Choices) -> dict[str, Any]:
+    first = choices.between(-5, 5)
+    sizes = _sizes(choices, choices.between(2, 4))
+    return {
+        "input_tensor": sizes,
+        "diagonal_fill_begin": first,
+        "diagonal_fill_end": first + choices.below(5),
+    }
+
+
+RECIPES: dict[str, Recipe] = {
+    "AVERAGE_POOLING": _pooling(dilated=False),
+    "AVERAGE_POOLING1": _pooling(dilated=True),
+    "LP_POOLING": _pooling(dilated=False),
+    "LP_POOLING1": _pooling(dilated=True),
+    "MAX_POOLING": _pooling(dilated=False),
+    "MAX_POOLING1": _pooling(dilated=False),
+    "MAX_POOLING2": _pooling(dilated=True),
+    "CONVOLUTION": _convolution,
+    "GEMM": _gemm,
+    "SLICE": _slice,
+    "SLICE1": _slice1,
+    "SPLIT": _split,
+    "JOIN": _join,
+    "PADDING": _padding,
+    "PADDING1": _padding,
+    "TILE": _tile,
+    "SPACE_TO_DEPTH": _blocks(of_depth=False),
+    "SPACE_TO_DEPTH1": _blocks(of_depth=False),
+    "DEPTH_TO_SPACE": _blocks(of_depth=True),
+    "DEPTH_TO_SPACE1": _blocks(of_depth=True),
+    "UPSAMPLE_2D": _upsample,
+    "VALUE_SCALE_2D": _value_scale,
+    "RESAMPLE": _resample,
+    "RESAMPLE1": _resample_with_offsets,
+    "RESAMPLE2": _resample_with_offsets,
+    "GATHER": _gather,
+    "GATHER_ELEMENTS": _gather_elements,
+    "GATHER_ND": _gather_nd(batched=False),
+    "GATHER_ND1": _gather_nd(batched=True),
+    "DIAGONAL_MATRIX": _diagonal,
+    "DIAGONAL_MATRIX1": _diagonal_fill,
+}
