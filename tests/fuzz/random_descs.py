@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from opendml import FeatureLevel, ScaleBias, TensorDataType, TensorDesc
+from opendml.errors import InvalidArgument
 from opendml.operators.registry import implemented
 from opendml.program.scalar_type import ScalarType
 from opendml.spec import enums
@@ -139,7 +140,12 @@ class _Maker:
         typed = next((field for field in facts.outputs if field.has_call_type), facts.outputs[0])
         wanted = frozenset(field.python_name for field in facts.outputs if choices.below(2))
         sizes = None if "sizes" in self.values else made.get("sizes")
-        desc = with_outputs(desc, Told(types[typed.name], sizes, wanted=wanted))
+        try:
+            desc = with_outputs(desc, Told(types[typed.name], sizes, wanted=wanted))
+        except InvalidArgument:
+            # An output would be empty: any that is not is wrong.
+            one = TensorDesc(types[typed.name], [1, 1, 1, 1])
+            return desc.replace(**{field.python_name: one for field in facts.outputs})
         return desc.replace(
             **{field.python_name: self._strided(getattr(desc, field.python_name)) for field in facts.outputs}
         )
