@@ -22,6 +22,7 @@ from opendml.program.node import (
     View,
     apply,
     convert,
+    ordered,
     rebuild,
 )
 
@@ -31,6 +32,8 @@ MOST_ELEMENTS = 32
 
 def unrolled(roots: Sequence[Node]) -> tuple[Node, ...]:
     """The program without reductions of small windows."""
+    if not any(isinstance(node.attribute, View) for node in ordered(roots)):
+        return tuple(roots)
     return rebuild(roots, _unrolled)
 
 
