@@ -27,6 +27,7 @@ from opendml.spec.tensor_desc import TensorDesc
 
 
 @defines("AVERAGE_POOLING", output=True)
+@defines("AVERAGE_POOLING1", output=True)
 def average_pooling(
     x: Node,
     *,
@@ -34,31 +35,7 @@ def average_pooling(
     window_size: Sequence[int],
     start_padding: Sequence[int],
     end_padding: Sequence[int],
-    include_padding: bool,
-    output: TensorDesc,
-) -> Node:
-    """AVERAGE_POOLING1 without dilation"""
-    return average_pooling1(
-        x,
-        strides=strides,
-        window_size=window_size,
-        start_padding=start_padding,
-        end_padding=end_padding,
-        dilations=(1,) * len(strides),
-        include_padding=include_padding,
-        output=output,
-    )
-
-
-@defines("AVERAGE_POOLING1", output=True)
-def average_pooling1(
-    x: Node,
-    *,
-    strides: Sequence[int],
-    window_size: Sequence[int],
-    start_padding: Sequence[int],
-    end_padding: Sequence[int],
-    dilations: Sequence[int],
+    dilations: Sequence[int] = (),
     include_padding: bool,
     output: TensorDesc,
 ) -> Node:
@@ -67,13 +44,14 @@ def average_pooling1(
     Sums are made in float64 and rounded once. What lies beyond the padding, where the output's sizes are
     rounded up, never counts, as in PyTorch. A window without any element is 0.
     """
-    seen = _Windows(x, output.sizes[2:], window_size, strides, dilations, start_padding)
+    seen = _windows(x, output.sizes[2:], window_size, strides, dilations, start_padding)
     margins = zip(start_padding, end_padding, strict=True) if include_padding else [(0, 0)] * len(strides)
     counts = [seen.number_of_elements(axis, *margin) for axis, margin in enumerate(margins)]
     return seen.pooled(reduce_sum(seen.elements(0), seen.axes) / _product(counts))
 
 
 @defines("LP_POOLING", output=True)
+@defines("LP_POOLING1", output=True)
 def lp_pooling(
     x: Node,
     *,
@@ -81,31 +59,7 @@ def lp_pooling(
     window_size: Sequence[int],
     start_padding: Sequence[int],
     end_padding: Sequence[int],
-    p: int,
-    output: TensorDesc,
-) -> Node:
-    """LP_POOLING1 without dilation"""
-    return lp_pooling1(
-        x,
-        strides=strides,
-        window_size=window_size,
-        start_padding=start_padding,
-        end_padding=end_padding,
-        dilations=(1,) * len(strides),
-        p=p,
-        output=output,
-    )
-
-
-@defines("LP_POOLING1", output=True)
-def lp_pooling1(
-    x: Node,
-    *,
-    strides: Sequence[int],
-    window_size: Sequence[int],
-    start_padding: Sequence[int],
-    end_padding: Sequence[int],
-    dilations: Sequence[int],
+    dilations: Sequence[int] = (),
     p: int,
     output: TensorDesc,
 ) -> Node:
@@ -115,7 +69,7 @@ def lp_pooling1(
     an odd P. The sums are made in float64; from P = 3 on relative to the window's greatest magnitude, so that
     no power is beyond the greatest float32.
     """
-    seen = _Windows(x, output.sizes[2:], window_size, strides, dilations, start_padding)
+    seen = _windows(x, output.sizes[2:], window_size, strides, dilations, start_padding)
     magnitudes = abs(seen.elements(0))
     if p == 1:
         return seen.pooled(reduce_sum(magnitudes, seen.axes))
@@ -138,32 +92,11 @@ def max_pooling(
     output: TensorDesc,
 ) -> Node:
     """MAX_POOLING2 without indices and dilation"""
-    seen = _Windows(x, output.sizes[2:], window_size, strides, (1,) * len(strides), start_padding)
+    seen = _windows(x, output.sizes[2:], window_size, strides, (), start_padding)
     return _greatest(seen)
 
 
 @defines("MAX_POOLING1", output=True)
-def max_pooling1(
-    x: Node,
-    *,
-    strides: Sequence[int],
-    window_size: Sequence[int],
-    start_padding: Sequence[int],
-    end_padding: Sequence[int],
-    output: tuple[TensorDesc, TensorDesc | None],
-) -> tuple[Node, ...]:
-    """MAX_POOLING2 without dilation"""
-    return max_pooling2(
-        x,
-        strides=strides,
-        window_size=window_size,
-        start_padding=start_padding,
-        end_padding=end_padding,
-        dilations=(1,) * len(strides),
-        output=output,
-    )
-
-
 @defines("MAX_POOLING2", output=True)
 def max_pooling2(
     x: Node,
@@ -172,7 +105,7 @@ def max_pooling2(
     window_size: Sequence[int],
     start_padding: Sequence[int],
     end_padding: Sequence[int],
-    dilations: Sequence[int],
+    dilations: Sequence[int] = (),
     output: tuple[TensorDesc, TensorDesc | None],
 ) -> tuple[Node, ...]:
     """the greatest element of the window; index: its number, in row-major order, in the whole input
@@ -182,7 +115,7 @@ def max_pooling2(
     input's last.
     """
     values, indices = output
-    seen = _Windows(x, values.sizes[2:], window_size, strides, dilations, start_padding)
+    seen = _windows(x, values.sizes[2:], window_size, strides, dilations, start_padding)
     return (_greatest(seen),) if indices is None else (_greatest(seen), _index_of_greatest(seen))
 
 
@@ -244,6 +177,18 @@ class _Windows:
         ]
         type = ScalarType.INT32 if math.prod(self.x.sizes) < 2**31 else ScalarType.INT64
         return index(type, sizes, first, (*strides[:2], *moving))
+
+
+def _windows(
+    x: Node,
+    counts: tuple[int, ...],
+    extents: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    before: Sequence[int],
+) -> _Windows:
+    """The windows of an operator; those without dilations give none."""
+    return _Windows(x, counts, extents, strides, dilations or (1,) * len(strides), before)
 
 
 def _greatest(seen: _Windows) -> Node:
