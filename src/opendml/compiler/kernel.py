@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from opendml.program.node import REDUCTIONS, SCANS, Node, ordered
+from opendml.program.node import REDUCTIONS, SCANS, Node, Operation, ordered, rebuild
 from opendml.program.scalar_type import ScalarType
 
 
@@ -91,3 +92,18 @@ def number_of(node: Node) -> int:
     if not isinstance(node.attribute, int):
         raise TypeError(f"{node} has no index")
     return node.attribute
+
+
+def renumbered(
+    values: Sequence[Node], loads: Mapping[int, int], numbers: Mapping[int, int] | None = None
+) -> tuple[Node, ...]:
+    """Values whose SOURCEs and PARAMETERs have other numbers, by the old ones; those that have none stay."""
+    places = {Operation.SOURCE: loads, Operation.PARAMETER: numbers or {}}
+
+    def changed(node: Node) -> Node:
+        if node.operation not in places or number_of(node) not in places[node.operation]:
+            return node
+        place = places[node.operation][number_of(node)]
+        return Node(node.operation, node.type, node.sizes, node.operands, place)
+
+    return rebuild(values, changed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from opendml.compiler.kernel import Access, Kernel
+from opendml.compiler.kernel import Access, Kernel, renumbered
 from opendml.program.node import (
     FUNCTIONS,
     REDUCTIONS,
@@ -18,7 +18,6 @@ from opendml.program.node import (
     Operation,
     ordered,
     rebuild,
-    with_operands,
 )
 
 MOST_ACCESSES = 12
@@ -84,15 +83,10 @@ def _together(a: Kernel, b: Kernel) -> Kernel:
     """Both kernels as one: equal loads are one load, equal values one value."""
     loads = list(dict.fromkeys((*a.loads, *b.loads)))
 
-    def renumbered(kernel: Kernel) -> list[Node]:
-        copies: dict[int, Node] = {}
-        for node in ordered(kernel.values):
-            copy = with_operands(node, tuple(copies[id(each)] for each in node.operands))
-            if node.operation is Operation.SOURCE and isinstance(node.attribute, int):
-                number = loads.index(kernel.loads[node.attribute])
-                copy = Node(node.operation, node.type, node.sizes, copy.operands, number)
-            copies[id(node)] = copy
-        return [copies[id(value)] for value in kernel.values]
+    def values_of(kernel: Kernel) -> tuple[Node, ...]:
+        return renumbered(
+            kernel.values, {number: loads.index(load) for number, load in enumerate(kernel.loads)}
+        )
 
-    values = rebuild([*renumbered(a), *renumbered(b)], lambda node: node)
+    values = rebuild([*values_of(a), *values_of(b)], lambda node: node)
     return replace(a, loads=tuple(loads), stores=(*a.stores, *b.stores), values=values)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
-from opendml.compiler.kernel import Access, Kernel, number_of
+from opendml.compiler.kernel import Access, Kernel, number_of, renumbered
 from opendml.compiler.loops import Loop, merged_neighbours
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered, rebuild, source
 from opendml.program.scalar_type import ScalarType
@@ -88,17 +88,9 @@ def _with_own_loads(
     nodes = list(ordered(roots, known))
     loads = _places(node for node in nodes if node.operation is Operation.SOURCE)
     numbers = _places(node for node in nodes if node.operation is Operation.PARAMETER)
-    places = {Operation.SOURCE: loads, Operation.PARAMETER: numbers}
-
-    def renumbered(node: Node) -> Node:
-        if node.operation not in places or number_of(node) not in places[node.operation]:
-            return node
-        place = places[node.operation][number_of(node)]
-        return Node(node.operation, node.type, node.sizes, node.operands, place)
-
     return (
         tuple(kernel.loads[number] for number in loads),
-        rebuild(roots, renumbered),
+        renumbered(roots, loads, numbers),
         tuple(kernel.numbers[number] for number in numbers),
     )
 
