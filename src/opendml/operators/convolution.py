@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from opendml.operators.quantization import aligned, exact_sum_type, less_zero_point, requantized
 from opendml.operators.registry import defines, fused
-from opendml.program.node import Node, contraction
+from opendml.program.functions import rounded
+from opendml.program.node import Node, contraction, convert
+from opendml.program.scalar_type import ScalarType
 from opendml.program.view import padded, permuted, reshaped, sliced, view, windows
 from opendml.spec.enums import ConvolutionDirection, ConvolutionMode
 from opendml.spec.operator_desc import OperatorDesc
@@ -65,6 +69,99 @@ def convolution(
     whole = _finished(_sums(grouped, taps, counts, ones, ones, reach), bias, fused_activation, spatial)
     start = [margin - q * stride for margin, q, stride in zip(start_padding, firsts, strides, strict=True)]
     return sliced(whole, (0, 0, *start), output.sizes)
+
+
+@defines("CONVOLUTION_INTEGER", stored=True, output=True)
+def convolution_integer(
+    x: Node,
+    zero_point: Node | None,
+    filter: Node,
+    filter_zero_point: Node | None,
+    *,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    group_count: int,
+    output: TensorDesc,
+) -> Node:
+    """sum of (filter - filter_zero_point) * (x - zero_point) over the window and the channels of the group,
+    in INT32
+
+    The sums are exact; beyond INT32 they wrap. A padded position counts as the zero point.
+    """
+    return _sums_of_integers(
+        (x, zero_point),
+        (filter, filter_zero_point),
+        output.sizes,
+        (strides, dilations, start_padding),
+        group_count,
+        ScalarType.INT32,
+    )
+
+
+@defines("QUANTIZED_LINEAR_CONVOLUTION", stored=True, output=True)
+def quantized_linear_convolution(
+    x: Node,
+    scale: Node,
+    zero_point: Node | None,
+    filter: Node,
+    filter_scale: Node,
+    filter_zero_point: Node | None,
+    bias: Node | None,
+    output_scale: Node,
+    output_zero_point: Node | None,
+    *,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    group_count: int,
+    output: TensorDesc,
+) -> Node:
+    """clamp(round(y / output_scale) + output_zero_point) to the range of the output, where
+    y = (bias + sums of CONVOLUTION_INTEGER) * (scale * filter_scale)
+
+    The sums are exact; the bias counts in units of scale * filter_scale, as in ONNX. NaN gives 0.
+    """
+    rank = len(x.sizes)
+    sums = _sums_of_integers(
+        (x, zero_point),
+        (filter, filter_zero_point),
+        output.sizes,
+        (strides, dilations, start_padding),
+        group_count,
+        exact_sum_type(math.prod(filter.sizes[1:])),
+    )
+    if bias is not None:
+        sums = convert(sums, ScalarType.INT64) + convert(aligned(bias, rank), ScalarType.INT64)
+    scales = rounded(aligned(scale, rank) * _of_channels(filter_scale, rank, 1))
+    zero = output_zero_point and aligned(output_zero_point, rank)
+    return requantized(sums, scales, aligned(output_scale, rank), zero, output)
+
+
+def _sums_of_integers(
+    given: tuple[Node, Node | None],
+    weights: tuple[Node, Node | None],
+    sizes: Sequence[int],
+    windows: tuple[Sequence[int], Sequence[int], Sequence[int]],
+    groups: int,
+    type: ScalarType,
+) -> Node:
+    """The convolution of integers, each given with its zero point, in a type and in the output's sizes."""
+    (x, zero_point), (filter, filter_zero_point) = given, weights
+    rank = len(x.sizes)
+    x = less_zero_point(x, zero_point and aligned(zero_point, rank), type)
+    filter = less_zero_point(filter, filter_zero_point and _of_channels(filter_zero_point, rank, 0), type)
+    grouped = reshaped(x, (x.sizes[0], groups, x.sizes[1] // groups, *x.sizes[2:]))
+    sums = _sums(grouped, _forward_taps(filter, groups, rank - 2), sizes[2:], *windows)
+    return reshaped(sums, sizes)
+
+
+def _of_channels(parameter: Node, rank: int, axis: int) -> Node:
+    """A parameter, one or one for each output channel, with its channels along a dimension of `rank`."""
+    count = math.prod(parameter.sizes)
+    return reshaped(parameter, [count if dimension == axis else 1 for dimension in range(rank)])
 
 
 def _sums(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from opendml.operators.quantization import aligned, less_zero_point, requantized
 from opendml.operators.registry import defines
 from opendml.program.functions import (
     equal,
@@ -45,9 +46,39 @@ def average_pooling(
     rounded up, never counts, as in PyTorch. A window without any element is 0.
     """
     seen = _windows(x, output.sizes[2:], window_size, strides, dilations, start_padding)
-    margins = zip(start_padding, end_padding, strict=True) if include_padding else [(0, 0)] * len(strides)
-    counts = [seen.number_of_elements(axis, *margin) for axis, margin in enumerate(margins)]
-    return seen.pooled(reduce_sum(seen.elements(0), seen.axes) / _product(counts))
+    count = _number_of_elements(seen, start_padding, end_padding, include_padding)
+    return seen.pooled(reduce_sum(seen.elements(0), seen.axes) / count)
+
+
+@defines("QUANTIZED_LINEAR_AVERAGE_POOLING", stored=True, output=True)
+def quantized_linear_average_pooling(
+    x: Node,
+    scale: Node,
+    zero_point: Node | None,
+    output_scale: Node,
+    output_zero_point: Node | None,
+    *,
+    strides: Sequence[int],
+    window_size: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    dilations: Sequence[int],
+    include_padding: bool,
+    output: TensorDesc,
+) -> Node:
+    """clamp(round(y / output_scale) + output_zero_point) to the range of the output, where
+    y = sum of (x - zero_point) over the window / number of its elements * scale
+
+    The sums are exact. Padding counts as the zero point; its elements are counted as in AVERAGE_POOLING1.
+    """
+    rank = len(x.sizes)
+    x = less_zero_point(x, zero_point and aligned(zero_point, rank), ScalarType.INT32)
+    seen = _windows(x, output.sizes[2:], window_size, strides, dilations, start_padding)
+    count = _number_of_elements(seen, start_padding, end_padding, include_padding)
+    sums = convert(reduce_sum(seen.elements(0), seen.axes), ScalarType.FLOAT64)
+    averages = seen.pooled(sums / count)
+    zero = output_zero_point and aligned(output_zero_point, rank)
+    return requantized(averages, aligned(scale, rank), aligned(output_scale, rank), zero, output)
 
 
 @defines("LP_POOLING", output=True)
@@ -189,6 +220,14 @@ def _windows(
 ) -> _Windows:
     """The windows of an operator; those without dilations give none."""
     return _Windows(x, counts, extents, strides, dilations or (1,) * len(strides), before)
+
+
+def _number_of_elements(
+    seen: _Windows, before: Sequence[int], after: Sequence[int], include_padding: bool
+) -> Node | Number:
+    """How many elements the windows have, in x or also in the padding."""
+    margins = zip(before, after, strict=True) if include_padding else [(0, 0)] * len(before)
+    return _product([seen.number_of_elements(axis, *margin) for axis, margin in enumerate(margins)])
 
 
 def _greatest(seen: _Windows) -> Node:

@@ -31,6 +31,7 @@ FAMILIES = (
     "normalization",
     "pooling",
     "quantization",
+    "recurrent",
     "reduction",
     "resampling",
     "softmax",

@@ -8,7 +8,6 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from opendml.errors import Unsupported
 from opendml.spec.enums import TensorDataType
 
 
@@ -29,17 +28,14 @@ class ScalarType(Enum):
     INT16 = "INT16"
     INT32 = "INT32"
     INT64 = "INT64"
+    UINT4 = "UINT4"
+    """In arrays an element has a byte, of which the low half counts; kernels see bytes (`four_bit`)."""
+    INT4 = "INT4"
 
     @staticmethod
     @cache
     def of(data_type: TensorDataType) -> ScalarType:
-        """The element type of a tensor of DirectML's `data_type`.
-
-        Raises:
-            Unsupported: it has none, as no operator on such tensors can be run yet.
-        """
-        if data_type.name not in ScalarType.__members__:
-            raise Unsupported(f"{data_type.name}: no operator on 4-bit elements can be run yet")
+        """The element type of a tensor of DirectML's `data_type`."""
         return ScalarType[data_type.name]
 
     @cached_property
@@ -49,7 +45,11 @@ class ScalarType(Enum):
 
     @cached_property
     def numpy(self) -> np.dtype[np.generic]:
-        """The NumPy type of the same elements."""
+        """The NumPy type of the same elements; of those of 4 bits ml_dtypes' type, in a byte each."""
+        if self.is_four_bit:
+            import ml_dtypes
+
+            return np.dtype(getattr(ml_dtypes, self.name.lower()))
         return np.dtype("bool" if self is ScalarType.BOOLEAN else self.name.lower())
 
     @cached_property
@@ -63,14 +63,21 @@ class ScalarType(Enum):
         return self.name.startswith("INT")
 
     @cached_property
+    def is_four_bit(self) -> bool:
+        """Whether an element has 4 bits."""
+        return self.name.endswith("INT4")
+
+    @cached_property
     def bits(self) -> int:
         """Width of one element in bits; a truth value has one."""
+        if self.is_four_bit:
+            return 4
         return 1 if self is ScalarType.BOOLEAN else self.numpy.itemsize * 8
 
     @cached_property
     def bytes(self) -> int:
         """Size of one stored element in bytes."""
-        return self.numpy.itemsize
+        return 1 if self.is_four_bit else self.numpy.itemsize
 
 
 def number_in(value: float, type: ScalarType) -> float:

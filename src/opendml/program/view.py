@@ -185,6 +185,11 @@ def joined(values: Sequence[Node], axis: int) -> Node:
     return Node(Operation.JOIN, first.type, sizes, tuple(values), axis)
 
 
+def in_memory(value: Node) -> Node:
+    """`value` written once: whatever reads it does not compute it again."""
+    return Node(Operation.JOIN, value.type, value.sizes, (value,), 0)
+
+
 def _diagonal(steps: Sequence[int]) -> list[list[int]]:
     rank = range(len(steps))
     return [[step if row == column else 0 for column in rank] for row, step in enumerate(steps)]

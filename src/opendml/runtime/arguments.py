@@ -12,7 +12,8 @@ from typing import Any
 from opendml.errors import InvalidArgument
 from opendml.runtime.call import returns_tuple
 from opendml.spec import descs
-from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
+from opendml.spec.enums import FeatureLevel, QuantizationType, ReduceFunction, TensorDataType
+from opendml.spec.four_bit import CARRIERS
 from opendml.spec.naming import snake_case
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.outputs import NOTHING, Told
@@ -69,7 +70,8 @@ def validate_call(desc: OperatorDesc, level: FeatureLevel, told: Told | None, ca
 
 
 def validate_tensor(name: str, tensor: TensorDesc, level: FeatureLevel) -> None:
-    """Checks a tensor as an input of the identity operator: whatever that does not allow, none does.
+    """Checks a tensor as an input of the identity operator, or of DEQUANTIZE where its elements have 4 bits:
+    whatever that does not allow, none does.
 
     Args:
         name: its name in messages.
@@ -79,9 +81,14 @@ def validate_tensor(name: str, tensor: TensorDesc, level: FeatureLevel) -> None:
     Raises:
         InvalidArgument: what `validate` finds, in terms of the arguments.
     """
-    identity = descs.ElementWiseIdentity(tensor, TensorDesc(tensor.data_type, tensor.sizes))
-    pattern = re.compile(r"ELEMENT_WISE_IDENTITY\.InputTensor(\.\w+)?(.*)")
-    found = map(pattern.match, failures(identity, level))
+    desc: OperatorDesc
+    if isinstance(tensor.data_type, TensorDataType) and tensor.data_type in CARRIERS:
+        floats = TensorDesc(TensorDataType.FLOAT32, tensor.sizes)
+        desc = descs.Dequantize(tensor, [floats], floats, quantization_type=QuantizationType.SCALE)
+    else:
+        desc = descs.ElementWiseIdentity(tensor, TensorDesc(tensor.data_type, tensor.sizes))
+    pattern = re.compile(rf"{desc.operator}\.InputTensor(\.\w+)?(.*)")
+    found = map(pattern.match, failures(desc, level))
     if messages := [f"{name}{snake_case(each[1] or '')}{each[2]}" for each in found if each]:
         raise InvalidArgument(messages)
 

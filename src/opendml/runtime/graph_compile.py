@@ -19,7 +19,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.runtime.form import Form
 from opendml.runtime.graph_desc import ConstantNode, GraphDesc, OperatorNode
 from opendml.runtime.graph_wiring import Port, Wiring, node_name, wiring_of
-from opendml.runtime.program import Part, Watched, Work, layout_of
+from opendml.runtime.program import Part, Watched, Work, buffer_layout_of, layout_of, loaded, stored
 from opendml.runtime.reinterpret import reinterpreted
 from opendml.runtime.slots import Slot
 from opendml.spec.tensor_desc import TensorDesc
@@ -59,7 +59,7 @@ def _input_slot(number: int, wiring: Wiring) -> Slot:
     tensors = [tensor for node, index in readers if (tensor := wiring.inputs[node][index].tensor)]
     if not tensors:
         return Slot(name, name, None)
-    widest = max(tensors, key=lambda tensor: layout_of(tensor).span[1])
+    widest = max(tensors, key=lambda tensor: buffer_layout_of(tensor).span[1])
     size = max(tensor.size_in_bytes for tensor in tensors)
     alignment = max(tensor.guaranteed_base_offset_alignment for tensor in tensors)
     if (size, alignment) != (widest.size_in_bytes, widest.guaranteed_base_offset_alignment):
@@ -97,18 +97,19 @@ class _Stage:
     watched: list[Watched] = field(default_factory=list)
     sources: dict[tuple[int, Layout], Node] = field(default_factory=dict)
 
-    def load(self, buffer: int, layout: Layout) -> Node:
-        """A buffer read in a layout."""
+    def load(self, buffer: int, tensor: TensorDesc) -> Node:
+        """A buffer read as a tensor."""
+        layout = buffer_layout_of(tensor)
         if (buffer, layout) not in self.sources:
             self.sources[buffer, layout] = source(len(self.inputs), layout.type, layout.sizes)
             self.inputs.append(layout)
             self.read.append(buffer)
-        return self.sources[buffer, layout]
+        return loaded(tensor, self.sources[buffer, layout])
 
-    def store(self, buffer: int, layout: Layout, value: Node) -> None:
-        """A value written to a buffer in a layout."""
-        self.outputs.append(layout)
-        self.results.append(value)
+    def store(self, buffer: int, tensor: TensorDesc, value: Node) -> None:
+        """A value written to a buffer as a tensor."""
+        self.outputs.append(buffer_layout_of(tensor))
+        self.results.append(stored(tensor, value))
         self.written.append(buffer)
 
 
@@ -146,18 +147,18 @@ class _Graph:
         stage, self._stage_of[number] = self._stages[step], step
         values = [self._input(port, step) for port in ports]
         present = [
-            (index, slot, slot.layout)
+            (index, slot, slot.tensor)
             for index, slot in enumerate(self._wiring.outputs[number])
-            if slot.layout is not None
+            if slot.tensor is not None
         ]
-        results = define(desc, values, [layout.type for _, _, layout in present])
-        for (index, slot, layout), result in zip(present, results, strict=True):
+        results = define(desc, values, [ScalarType.of(tensor.data_type) for _, _, tensor in present])
+        for (index, slot, tensor), result in zip(present, results, strict=True):
             self._values[number, index] = result
             name = f"{node_name(self._desc, number)}.{slot.name}"
-            stage.watched.append(Watched(name, desc.operator, slot.name, result, layout.sizes))
+            stage.watched.append(Watched(name, desc.operator, slot.name, result, tensor.sizes))
             for output, port in sorted(self._wiring.results.items()):
                 if port == (number, index):
-                    stage.store(self._first_output + output, layout, result)
+                    stage.store(self._first_output + output, tensor, result)
 
     def _earliest(self, port: Port) -> int:
         """The first stage that may read this input."""
@@ -169,10 +170,10 @@ class _Graph:
 
     def _seen(self, origin: Port, port: Port) -> Node | None:
         """What an input reads of a value of its own stage, if that needs no memory between them."""
-        a, b = self._wiring.outputs[origin[0]][origin[1]].layout, self._wiring.inputs[port[0]][port[1]].layout
-        if a is None or b is None:
+        written, read = self._wiring.outputs[origin[0]][origin[1]].tensor, self._wiring.inputs[port[0]][port[1]].tensor
+        if written is None or read is None:
             return None
-        value = self._values[origin]
+        value, a, b = self._values[origin], layout_of(written), layout_of(read)
         # A number has no dimensions until it fills a tensor.
         if value.sizes == b.sizes and _normal(a) == _normal(b):
             return value
@@ -180,18 +181,18 @@ class _Graph:
 
     def _input(self, port: Port, step: int) -> Node | None:
         """An input of a node in its stage."""
-        layout = self._wiring.inputs[port[0]][port[1]].layout
+        tensor = self._wiring.inputs[port[0]][port[1]].tensor
         origin = self._wiring.sources.get(port)
-        if origin is None or layout is None:
+        if origin is None or tensor is None:
             return None
         stage = self._stages[step]
         if not isinstance(origin, tuple):
-            return stage.load(self._inputs[origin], layout)
+            return stage.load(self._inputs[origin], tensor)
         if origin[0] in self._constants:
-            return stage.load(self._constants[origin[0]], layout)
+            return stage.load(self._constants[origin[0]], tensor)
         if self._stage_of[origin[0]] == step and (value := self._seen(origin, port)) is not None:
             return value
-        return stage.load(self._buffer_of(origin), layout)
+        return stage.load(self._buffer_of(origin), tensor)
 
     def _buffer_of(self, origin: Port) -> int:
         """The buffer in which a tensor lies for later stages."""
@@ -199,7 +200,7 @@ class _Graph:
         if origin not in self.between and tensor is not None:
             self.between[origin] = tensor.size_in_bytes
             stage = self._stages[self._stage_of[origin[0]]]
-            stage.store(self._tensor_count + len(self.between) - 1, layout_of(tensor), self._values[origin])
+            stage.store(self._tensor_count + len(self.between) - 1, tensor, self._values[origin])
         return self._tensor_count + list(self.between).index(origin)
 
     def parts(self) -> tuple[Part, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opendml.errors import InvalidArgument
 from opendml.floating_point import default_mode
 from opendml.operators.registry import define
+from opendml.program.four_bit import in_bytes, in_halves, unpacked
 from opendml.program.node import Node, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
@@ -52,9 +53,32 @@ def tensors_of(desc: OperatorDesc, kind: str) -> list[TensorDesc | None]:
 
 
 def layout_of(tensor: TensorDesc) -> Layout:
-    """Where the elements of a valid tensor lie."""
+    """Where the elements of a valid tensor lie; of those of 4 bits, where they do in an array."""
     type = ScalarType.of(tensor.data_type)
     return Layout(type, tensor.sizes, tuple(stride * type.bytes for stride in tensor.effective_strides))
+
+
+def buffer_layout_of(tensor: TensorDesc) -> Layout:
+    """Where the elements of a valid tensor lie in a buffer. Those of 4 bits share bytes, which alone have a
+    place."""
+    layout = layout_of(tensor)
+    return packed(ScalarType.UINT8, [(layout.span[1] + 1) // 2]) if layout.type.is_four_bit else layout
+
+
+def loaded(tensor: TensorDesc, source: Node) -> Node:
+    """The elements of a tensor whose buffer is read as `buffer_layout_of` has it."""
+    layout = layout_of(tensor)
+    return unpacked(source, layout) if layout.type.is_four_bit else source
+
+
+def stored(tensor: TensorDesc, value: Node) -> Node:
+    """What a buffer of a tensor holds, as `buffer_layout_of` has it.
+
+    Raises:
+        Unsupported: elements of 4 bits with gaps between them.
+    """
+    layout = layout_of(tensor)
+    return in_halves(value, layout) if layout.type.is_four_bit else value
 
 
 def program_of(desc: OperatorDesc) -> Program:
@@ -65,14 +89,15 @@ def program_of(desc: OperatorDesc) -> Program:
         Unsupported: the operator cannot be run yet.
     """
     inputs = tensors_of(desc, "INPUT_TENSOR")
-    outputs = [layout_of(tensor) for tensor in tensors_of(desc, "OUTPUT_TENSOR") if tensor is not None]
-    present = [layout_of(tensor) for tensor in inputs if tensor is not None]
+    outputs = [tensor for tensor in tensors_of(desc, "OUTPUT_TENSOR") if tensor is not None]
+    present = [buffer_layout_of(tensor) for tensor in inputs if tensor is not None]
     sources = iter([source(index, layout.type, layout.sizes) for index, layout in enumerate(present)])
-    nodes = [None if tensor is None else next(sources) for tensor in inputs]
-    results = define(desc, nodes, [layout.type for layout in outputs])
+    nodes = [None if tensor is None else loaded(tensor, next(sources)) for tensor in inputs]
+    results = define(desc, nodes, [ScalarType.of(tensor.data_type) for tensor in outputs])
+    written = tuple(stored(*pair) for pair in zip(outputs, results, strict=True))
     flags = [tensor.flags for tensor in inputs if tensor is not None]
     owned = frozenset(number for number, each in enumerate(flags) if each & TensorFlags.OWNED_BY_DML)
-    return Program(tuple(present), tuple(outputs), results, owned)
+    return Program(tuple(present), tuple(map(buffer_layout_of, outputs)), written, owned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +187,7 @@ def _compile_part(part: Part, kind: str, threads: int | None, shower: Shower | N
 
 def _compile_in_place(program: Program, kind: str, threads: int | None) -> Executable:
     """The program over memory of the device."""
-    index = cuda_index(kind)
+    program, index = in_bytes(program), cuda_index(kind)
     # Targets are imported when first used: LLVM alone takes longer to load than all of opendml.
     if kind == "cpu":
         from opendml.targets.cpu.executable import CpuExecutable

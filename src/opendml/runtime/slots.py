@@ -11,7 +11,7 @@ from opendml.errors import InvalidArgument
 from opendml.program.program import Layout
 from opendml.runtime.binding import BufferArrayBinding, bindings_of, tensor_range
 from opendml.runtime.buffers import Range
-from opendml.runtime.program import layout_of
+from opendml.runtime.program import buffer_layout_of
 from opendml.spec.enums import TensorFlags
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.plain import listed
@@ -31,8 +31,8 @@ class Slot:
 
     @cached_property
     def layout(self) -> Layout | None:
-        """How the elements lie."""
-        return None if self.tensor is None else layout_of(self.tensor)
+        """How the elements lie in a buffer."""
+        return None if self.tensor is None else buffer_layout_of(self.tensor)
 
     @cached_property
     def is_owned(self) -> bool:

@@ -58,7 +58,7 @@ _NAMES: dict[bytes, type[_Managed] | type[_Versioned]] = {
 _TYPES: dict[tuple[int, int], ScalarType] = {
     (2 if type.is_float else 0 if type.is_signed else 1, 8 * type.bytes): type
     for type in ScalarType
-    if type is not ScalarType.BOOLEAN
+    if type is not ScalarType.BOOLEAN and not type.is_four_bit
 }
 _CODES = {type: code for code, type in _TYPES.items()}
 _TYPES[6, 8] = ScalarType.UINT8  # truth values

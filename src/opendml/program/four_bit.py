@@ -1,0 +1,98 @@
+"""Elements of 4 bits as nodes: two share a byte of a buffer, the first in its low half; in arrays and kernels
+each has a byte of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from opendml.errors import Unsupported
+from opendml.program.functions import maximum, minimum
+from opendml.program.node import (
+    Node,
+    Operation,
+    View,
+    apply,
+    constant,
+    convert,
+    index,
+    ordered,
+    rebuild,
+)
+from opendml.program.program import Layout, Program
+from opendml.program.scalar_type import ScalarType
+from opendml.program.view import padded, permuted, reshaped, sliced
+from opendml.spec.tensor_desc import packed_strides
+
+_CARRIERS = {ScalarType.INT4: ScalarType.INT8, ScalarType.UINT4: ScalarType.UINT8}
+_HALF = 4
+"""The bits of an element."""
+
+
+def unpacked(data: Node, layout: Layout) -> Node:
+    """The elements of 4 bits in the bytes `data`, whose element at index i is the one with the number i .
+    layout.strides."""
+    wide = data.sizes[0] > 2**30
+    number = index(ScalarType.INT64 if wide else ScalarType.INT32, layout.sizes, 0, layout.strides)
+    place = convert(apply(Operation.SHIFT_RIGHT, number, 1), ScalarType.INT64)
+    whole = View((0,), ((0,) * len(layout.sizes),), (0,))
+    always = constant(1, ScalarType.BOOLEAN)
+    pair = Node(Operation.VIEW, data.type, layout.sizes, (data, always, place), whole)
+    is_high = apply(Operation.AND, convert(number, data.type), 1)
+    return convert(apply(Operation.SHIFT_RIGHT, pair, is_high * _HALF), layout.type)
+
+
+def in_halves(value: Node, layout: Layout) -> Node:
+    """The bytes that hold elements of 4 bits, which lie as `layout` says; of an odd number the last half is
+    zero.
+
+    Raises:
+        Unsupported: there are gaps between them: their neighbours in a byte would be written too.
+    """
+    moving = [stride if size > 1 else 0 for size, stride in zip(layout.sizes, layout.strides, strict=True)]
+    order = sorted(range(len(moving)), key=lambda dimension: -moving[dimension])
+    sizes = [layout.sizes[dimension] for dimension in order]
+    wanted = [step if size > 1 else 0 for size, step in zip(sizes, packed_strides(sizes), strict=True)]
+    if [moving[dimension] for dimension in order] != wanted:
+        raise Unsupported(
+            f"{layout.type.name}: an output with strides {list(layout.strides)}; "
+            "elements of 4 bits that are written must follow each other without gaps"
+        )
+    count = layout.element_count
+    low = high = convert(value, ScalarType.UINT8)
+    if value.sizes:
+        flat = padded(reshaped(permuted(low, order), [count]), [0], [count % 2])
+        low, high = (sliced(flat, [first], [(count + 1) // 2], [2]) for first in (0, 1))
+    return apply(Operation.OR, apply(Operation.AND, low, 15), apply(Operation.SHIFT_LEFT, high, _HALF))
+
+
+def in_bytes(program: Program) -> Program:
+    """The program with bytes for elements of 4 bits: INT8 and UINT8 that hold the same numbers."""
+    tensors = (*program.inputs, *program.outputs, *ordered(program.results))
+    if not any(each.type.is_four_bit for each in tensors):
+        return program
+    inputs, outputs = (
+        tuple(replace(each, type=_CARRIERS.get(each.type, each.type)) for each in some)
+        for some in (program.inputs, program.outputs)
+    )
+    return replace(program, inputs=inputs, outputs=outputs, results=rebuild(program.results, _in_byte))
+
+
+def _in_byte(node: Node) -> Node:
+    """A node over bytes: of elements of 4 bits its value in a byte."""
+    if not node.type.is_four_bit:
+        return node
+    carrier = _CARRIERS[node.type]
+    if node.operation is Operation.CONVERT and node.operands[0].type.is_float:
+        least, most = (-8, 7) if carrier.is_signed else (0, 15)
+        return convert(maximum(minimum(node.operands[0], most), least), carrier)
+    same = Node(node.operation, carrier, node.sizes, node.operands, node.attribute)
+    if node.operation is Operation.CONVERT:
+        return _low_half(convert(node.operands[0], carrier))
+    return _low_half(same) if node.operation is Operation.SOURCE else same
+
+
+def _low_half(byte: Node) -> Node:
+    """The number in the low half of a byte."""
+    if not byte.type.is_signed:
+        return apply(Operation.AND, byte, 15)
+    return apply(Operation.SHIFT_RIGHT, apply(Operation.SHIFT_LEFT, byte, _HALF), _HALF)
