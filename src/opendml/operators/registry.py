@@ -20,6 +20,7 @@ from opendml.spec.schema import operator
 
 FAMILIES = (
     "activation",
+    "attention",
     "bits",
     "convolution",
     "elementwise",
