@@ -10,20 +10,22 @@ reductions.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 
 from opendml.compiler.homes import Except, collective, home_of
-from opendml.compiler.kernel import Access, Kernel, KernelProgram
+from opendml.compiler.kernel import Access, Kernel, KernelProgram, Repeat
 from opendml.compiler.memory import aligned, place
 from opendml.compiler.numbers import Shared, with_parameters
 from opendml.compiler.prepare import split
+from opendml.compiler.recurrences import steps_of
 from opendml.compiler.regions import merged
 from opendml.compiler.views import moved, split_groups
 from opendml.compiler.windows import unrolled
 from opendml.compiler.write import Place, Writer, parts_of
-from opendml.program.node import COLLECTIVE, Node, Operation, ordered
+from opendml.program.node import COLLECTIVE, Node, Operation, Recurrence, ordered
 from opendml.program.program import Program, packed
 
 MAXIMUM_PASSES = 3
@@ -53,6 +55,7 @@ def fuse(program: Program) -> KernelProgram:
         _over(ahead.kernels, [*inputs, *kept, (arena, 0)], first.constants),
         ahead.arena_bytes,
         offsets[-1],
+        kernels.repeats,
     )
 
 
@@ -75,50 +78,76 @@ def _over(
     )
 
 
-def _fused(program: Program) -> KernelProgram:
-    """The kernels of a program, whose constants are inputs like others."""
+def _fused(program: Program, lends_outputs: bool = False) -> KernelProgram:
+    """The kernels of a program, whose constants are inputs like others. `lends_outputs`: its outputs share
+    memory with nothing that it reads, and may hold temporaries that become parts of them."""
     roots = unrolled(moved(program.results))
     inputs = [Place(number, 0, layout) for number, layout in enumerate(program.inputs)]
     outputs = [Place(len(inputs) + number, 0, layout) for number, layout in enumerate(program.outputs)]
     cuts = _cuts(roots, program)
     arena = len(inputs) + len(outputs)
-    temporaries = _temporaries(cuts, roots, arena)
+    temporaries = _temporaries(cuts, roots, outputs if lends_outputs else [], arena)
     stores = {id(node): [temporaries[id(node)]] for node in cuts}
     for root, output in zip(roots, outputs, strict=True):
         stores.setdefault(id(root), []).append(output)
     nodes = {id(node): node for node in (*cuts, *roots)}
     writer = Writer(inputs, temporaries)
-    kernels = [kernel for key, places in stores.items() for kernel in writer.kernels(nodes[key], places)]
-    return _placed(merged(kernels), len(inputs), arena, temporaries.values())
+    result, repeats, between = list[Kernel](), list[Repeat](), list[Kernel]()
+    sizes = dict[int, int]()
+    for each in temporaries.values():
+        if each.buffer >= arena:
+            sizes[each.buffer] = max(sizes.get(each.buffer, 0), each.offset + each.layout.span[1])
+    for key, places in stores.items():
+        between += writer.kernels(nodes[key], places)
+        if isinstance(nodes[key].attribute, Recurrence):
+            result += merged(between)
+            between, buffer = [], arena + len(cuts) + len(repeats)
+            steps = steps_of(nodes[key], places[0], writer, partial(_fused, lends_outputs=True), buffer)
+            repeats.append(Repeat(len(result), steps.length, steps.count))
+            result += steps.kernels
+            sizes[buffer] = steps.arena_bytes
+    result += merged(between)
+    return _placed(result, repeats, len(inputs), arena, sizes)
 
 
-def _temporaries(cuts: Sequence[Node], roots: Sequence[Node], arena: int) -> dict[int, Place]:
+def _temporaries(
+    cuts: Sequence[Node], roots: Sequence[Node], outputs: Sequence[Place], arena: int
+) -> dict[int, Place]:
     """The places of temporaries, in buffers of their own with the numbers from `arena` on. A part of a JOIN
-    lies within it, unless it is also read in other sizes."""
+    lies within it, also in `outputs` that may hold it, unless it is also read in other sizes."""
     reshaped = {id(node.operands[0]) for node in ordered(roots) if node.operation is Operation.RESHAPE}
     places: dict[int, Place] = {}
+
+    def place_parts(join: Node, own: Place) -> None:
+        for operand, part in parts_of(join, own):
+            if id(operand) not in reshaped:
+                places.setdefault(id(operand), part)
+
+    for root, output in zip(roots, outputs, strict=False):
+        if root.operation is Operation.JOIN:
+            place_parts(root, output)
     for number, node in enumerate(reversed(cuts)):
         own = places.setdefault(id(node), Place(arena + number, 0, packed(node.type, node.sizes)))
         if node.operation is Operation.JOIN:
-            for operand, part in parts_of(node, own):
-                if id(operand) not in reshaped:
-                    places.setdefault(id(operand), part)
+            place_parts(node, own)
     return {id(node): places[id(node)] for node in cuts}
 
 
 def _placed(
-    kernels: Sequence[Kernel], input_count: int, arena: int, temporaries: Collection[Place]
+    kernels: Sequence[Kernel],
+    repeats: Sequence[Repeat],
+    input_count: int,
+    arena: int,
+    sizes: Mapping[int, int],
 ) -> KernelProgram:
-    """The kernels with all temporaries in one arena."""
-    sizes: dict[int, int] = {}
-    for each in temporaries:
-        sizes[each.buffer] = max(sizes.get(each.buffer, 0), each.offset + each.layout.span[1])
+    """The kernels with all temporaries, in buffers of `sizes`, in one arena."""
     steps: dict[int, list[int]] = {buffer: [] for buffer in sizes}
     for step, kernel in enumerate(kernels):
         for access in (*kernel.loads, *kernel.stores):
             if access.buffer in steps:
                 steps[access.buffer].append(step)
-    lifetimes = [(min(steps[buffer]), max(steps[buffer])) for buffer in sizes]
+    # A step without temporaries has an arena that nobody touches.
+    lifetimes = [(min(steps[each], default=0), max(steps[each], default=0)) for each in sizes]
     offsets, arena_bytes = place(list(sizes.values()), lifetimes)
     offset_of = dict(zip(sizes, offsets, strict=True))
 
@@ -129,11 +158,18 @@ def _placed(
 
     result = []
     shared: Shared = {}
-    for kernel in kernels:
+    # Those of steps have parameters for their numbers already.
+    in_steps = {
+        number for each in repeats for number in range(each.first, each.first + each.length * each.count)
+    }
+    for position, kernel in enumerate(kernels):
         loads, stores = tuple(map(final, kernel.loads)), tuple(map(final, kernel.stores))
-        values, numbers = with_parameters(kernel.values, shared)
+        values, numbers = kernel.values, kernel.numbers
+        if position not in in_steps:
+            values, numbers = with_parameters(values, shared)
         result.append(Kernel(kernel.domain, kernel.axes, loads, stores, values, numbers))
-    return KernelProgram(tuple(result), input_count, arena - input_count, arena_bytes)
+    output_count = arena - input_count
+    return KernelProgram(tuple(result), input_count, output_count, arena_bytes, repeats=tuple(repeats))
 
 
 def _cuts(roots: Sequence[Node], program: Program) -> list[Node]:
@@ -161,6 +197,10 @@ def _in_memory(roots: Sequence[Node], program: Program) -> Iterator[Node]:
         for operand in node.operands:
             users.setdefault(id(operand), []).append(node)
     for node in ordered(roots):
+        if node.operation is Operation.RECURRENCE:
+            yield node
+            _, *read = node.operands
+            yield from (each for each in read if each.operation not in _SOURCES)
         if node.operation is Operation.JOIN and any(
             user.operation not in _MOVEMENTS for user in users.get(id(node), ())
         ):
@@ -181,6 +221,7 @@ def _in_memory(roots: Sequence[Node], program: Program) -> Iterator[Node]:
             yield value
 
 
+_SOURCES = frozenset({Operation.SOURCE, Operation.RESHAPE})
 _MOVEMENTS = frozenset({Operation.VIEW, Operation.RESHAPE, Operation.JOIN})
 
 
@@ -191,7 +232,7 @@ def _bodies(root: Node, held: Container[int]) -> Iterator[Node]:
     if root.operation is Operation.JOIN:
         for operand in root.operands:
             yield from _bodies(operand, held)
-    elif root.operation is Operation.RESHAPE:
+    elif root.operation in (Operation.RESHAPE, Operation.RECURRENCE):
         yield from _bodies(root.operands[0], held)
     else:
         yield root

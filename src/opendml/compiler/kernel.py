@@ -43,9 +43,19 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeat:
+    """Of a program's kernels, from the number `first` on, `length` that run `count` times. Each time they
+    differ in the offsets of their accesses alone, each of which advances evenly."""
+
+    first: int
+    length: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class KernelProgram:
     """Kernels in order, over a table of buffers: the inputs, the outputs, one arena for the temporaries, then
-    memory that stays from run to run.
+    memory that stays from run to run. Those that are repeated stand there as often as they run.
 
     The `initializers` run once, over the same table: they read inputs that are constants, and write what the
     kernels need of them to the memory that stays. Their temporaries have an arena of their own.
@@ -58,6 +68,8 @@ class KernelProgram:
     initializers: tuple[Kernel, ...] = ()
     initializer_arena_bytes: int = 0
     persistent_bytes: int = 0
+    repeats: tuple[Repeat, ...] = ()
+    """Among the kernels, not the initializers."""
 
     @property
     def arena(self) -> int:

@@ -69,7 +69,7 @@ def _made_of(program: Program) -> dict[int, frozenset[int]]:
 
 def _pays(node: Node, constants: frozenset[int], program: Program) -> bool:
     """Whether a run is faster if it finds the node's value in memory."""
-    if node.operation in COLLECTIVE:
+    if node.operation in COLLECTIVE or node.operation is Operation.RECURRENCE:
         return bool(constants)
     is_free = node.operation in _FREE and not (isinstance(node.attribute, View) and node.attribute.indexed)
     if is_free or not constants:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from opendml.program.narrow import narrowed
-from opendml.program.node import Node, Operation, apply, constant, convert, rebuild
+from opendml.program.node import Node, Operation, Recurrence, apply, constant, convert, rebuild
 from opendml.program.vector_math import KNOWN_ERRORS
 
 
@@ -29,6 +30,10 @@ def _simpler(node: Node) -> Node:
             return _quotient(node)
         case Operation.SQUARE_ROOT:
             return _of_constant_or_nan(node, node.operands[0], math.sqrt)
+        case Operation.RECURRENCE if isinstance(node.attribute, Recurrence):
+            (body,) = simplify([node.attribute.body])
+            steps = replace(node.attribute, body=body)
+            return Node(node.operation, node.type, node.sizes, node.operands, steps)
     return node
 
 

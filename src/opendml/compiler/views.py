@@ -24,7 +24,13 @@ from opendml.program.node import (
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import is_whole
 
-IN_MEMORY = COLLECTIVE | {Operation.SOURCE, Operation.JOIN, Operation.VIEW, Operation.RESHAPE}
+IN_MEMORY = COLLECTIVE | {
+    Operation.SOURCE,
+    Operation.JOIN,
+    Operation.RECURRENCE,
+    Operation.VIEW,
+    Operation.RESHAPE,
+}
 """What a view reads from memory, unless it can be moved on; all others are element-wise."""
 _FREE = {Operation.CONSTANT, Operation.INDEX, Operation.CONVERT}
 _REPEATED_OPERATIONS = 2

@@ -68,7 +68,8 @@ class Writer:
         self._inputs, self._temporaries = inputs, temporaries
 
     def kernels(self, node: Node, stores: Sequence[Place]) -> Iterator[Kernel]:
-        """The kernels that compute a node into all of `stores`."""
+        """The kernels that compute a node into all of `stores`; of a RECURRENCE, those of what it starts
+        from."""
         return self._kernels(node, stores, Except(self._temporaries, id(node)))
 
     def _kernels(self, node: Node, stores: Sequence[Place], held: Container[int]) -> Iterator[Kernel]:
@@ -79,6 +80,11 @@ class Writer:
         elif node.operation is Operation.JOIN:
             for parts in zip(*(parts_of(node, each) for each in stores), strict=True):
                 yield from self._kernels(parts[0][0], [place for _, place in parts], held)
+            return
+        elif node.operation is Operation.RECURRENCE:
+            (initial, *_) = node.operands
+            first = (0,) * len(node.sizes)
+            yield from self._kernels(initial, [each.part(first, initial.sizes) for each in stores], held)
             return
         elif node.operation is Operation.RESHAPE and not self._is_held(node.operands[0], held):
             value = node.operands[0]
@@ -105,6 +111,10 @@ class Writer:
         return Kernel(
             domain, home.axes, loads, tuple(each.access() for each in stores), (value,) * len(stores)
         )
+
+    def lies_at(self, node: Node) -> Place:
+        """Where a tensor lies that is in memory."""
+        return self.place(node, self._temporaries)
 
     def place(self, node: Node, held: Container[int]) -> Place:
         """Where a tensor lies."""

@@ -77,9 +77,7 @@ def multihead_attention1(
     """
     heads, groups = key_value_head_count, query_head_count // key_value_head_count
     q = _by_head(query, query_head_count, (stacked_query_key, 0), (stacked_query_key_value, 0))
-    k = _by_head(
-        key, heads, (stacked_query_key, 1), (stacked_key_value, 0), (stacked_query_key_value, 1)
-    )
+    k = _by_head(key, heads, (stacked_query_key, 1), (stacked_key_value, 0), (stacked_query_key_value, 1))
     v = _by_head(value, heads, (stacked_key_value, 1), (stacked_query_key_value, 2))
     assert q is not None
     if bias is not None:

@@ -42,9 +42,7 @@ def gemm(
 
 
 @defines("MATRIX_MULTIPLY_INTEGER", stored=True)
-def matrix_multiply_integer(
-    a: Node, a_zero_point: Node | None, b: Node, b_zero_point: Node | None
-) -> Node:
+def matrix_multiply_integer(a: Node, a_zero_point: Node | None, b: Node, b_zero_point: Node | None) -> Node:
     """(A - a_zero_point) (B - b_zero_point), in INT32
 
     The sums are exact; beyond INT32 they wrap.

@@ -1,17 +1,14 @@
-"""Recurrent networks: the products with all inputs of all steps are one contraction, then step follows step.
-
-A step is a few kernels of its own, whose machine code all steps share.
-"""
+"""Recurrent networks: the products with all inputs are one contraction, then step follows step."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from opendml.operators.matrix import product
 from opendml.operators.registry import defines, fused
 from opendml.program.functions import maximum, minimum, select
-from opendml.program.node import Node, convert, index
+from opendml.program.node import Node, Window, convert, index
+from opendml.program.node import recurrence as steps_of_recurrence
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import in_memory, joined, padded, reshaped, sliced, view
 from opendml.spec.enums import RecurrentNetworkDirection as Direction
@@ -20,15 +17,6 @@ from opendml.spec.tensor_desc import TensorDesc
 
 _COMPUTED = ScalarType.FLOAT32
 Outputs = tuple[TensorDesc | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """What one direction gives: the state after each step, by its number, and the last ones."""
-
-    states: dict[int, Node]
-    hidden: Node
-    cell: Node | None = None
 
 
 @defines("RNN", stored=True, output=True)
@@ -52,12 +40,12 @@ def rnn(
     """
     network = _Network(x, weights, recurrence, bias, lengths, gates=1)
 
-    def run(own: int) -> _Run:
-        state, states = network.initial(hidden, own), {}
-        for t in network.order(direction, own):
-            new = fused(activation_descs[own], network.gates(own, t, state)[0])
-            state = states[t] = network.kept(t, new, state, x.type)
-        return _Run(states, state)
+    def run(own: int) -> Node:
+        def step(at: _Step) -> list[Node]:
+            (state,) = at.states
+            return [at.kept(convert(fused(activation_descs[own], at.gates(state)[0]), x.type), state)]
+
+        return network.run(direction, own, [hidden], x.type, step)
 
     return network.outputs(direction, run, output)
 
@@ -91,21 +79,23 @@ def lstm(
     def clipped(value: Node) -> Node:
         return maximum(minimum(value, clip_threshold), -clip_threshold) if use_clip_threshold else value
 
-    def run(own: int) -> _Run:
+    def run(own: int) -> Node:
         f, g, h = activation_descs[3 * own : 3 * own + 3]
-        state, states = network.initial(hidden, own), {}
-        memory = convert(network.initial(cell, own), _COMPUTED)
-        for t in network.order(direction, own):
-            sums = network.gates(own, t, state)
+
+        def step(at: _Step) -> list[Node]:
+            state, memory = at.states
+            sums = at.gates(state)
             if peephole is not None:
                 for gate in range(3):
-                    sums[gate] = sums[gate] + network.part(peephole, own, gate) * memory
+                    sums[gate] = sums[gate] + at.part(at.others[0], gate) * memory
             i, o, forget = (fused(f, clipped(each)) for each in sums[:3])
             forget = 1.0 - i if couple_input_forget else forget
-            new = forget * memory + i * fused(g, clipped(sums[3]))
-            memory = network.kept(t, new, memory, _COMPUTED)
-            state = states[t] = network.kept(t, o * fused(h, memory), state, x.type)
-        return _Run(states, state, convert(memory, x.type))
+            new = in_memory(at.kept(forget * memory + i * fused(g, clipped(sums[3])), memory))
+            # Beside the cell, h lies in float32 too.
+            return [at.kept(convert(convert(o * fused(h, new), x.type), _COMPUTED), state), new]
+
+        others = [] if peephole is None else [(peephole, network.of_units(own, 0, 3))]
+        return network.run(direction, own, [hidden, cell], _COMPUTED, step, others)
 
     return network.outputs(direction, run, output)
 
@@ -130,29 +120,33 @@ def gru(
 
     Products, lengths and h as in RNN.
     """
-    network = _Network(x, weights, recurrence, bias, lengths, gates=3, apart=2 if linear_before_reset else 3)
+    apart = 2 if linear_before_reset else 3
+    network = _Network(x, weights, recurrence, bias, lengths, gates=3, apart=apart)
 
-    def run(own: int) -> _Run:
+    def run(own: int) -> Node:
         f, g = activation_descs[2 * own : 2 * own + 2]
-        state, states = network.initial(hidden, own), {}
-        for t in network.order(direction, own):
+
+        def step(at: _Step) -> list[Node]:
+            (state,) = at.states
             before = convert(state, _COMPUTED)
             if linear_before_reset:
-                given, sums = network.inputs(own, t), network.recurrent(own, state)
+                given, sums = at.inputs(), at.recurrent(state)
                 z, r = (fused(f, given[gate] + sums[gate]) for gate in range(2))
-                n = fused(g, given[2] + r * (sums[2] + network.recurrent_bias(own, 2)))
+                inner = sums[2] if bias is None else sums[2] + at.part(at.others[0], 0)
+                n = fused(g, given[2] + r * inner)
             else:
-                z, r = (fused(f, each) for each in network.gates(own, t, state, 0, 2))
-                reset = in_memory(convert(r * before, x.type))
-                n = fused(g, network.gates(own, t, reset, 2, 3)[0])
-            state = states[t] = network.kept(t, (1.0 - z) * n + z * before, state, x.type)
-        return _Run(states, state)
+                z, r = (fused(f, each) for each in at.gates(state, 0, 2))
+                n = fused(g, at.gates(in_memory(convert(r * before, x.type)), 2, 3)[0])
+            return [at.kept(convert((1.0 - z) * n + z * before, x.type), state)]
+
+        others = [] if bias is None else [(bias, network.of_units(own, 5, 1))]
+        return network.run(direction, own, [hidden], x.type, step, others)
 
     return network.outputs(direction, run, output)
 
 
 class _Network:
-    """What all steps of a network read. States have the sizes (1, 1, batch, hidden).
+    """What all steps of a network read.
 
     Args:
         x, weights, recurrence, bias, lengths: its tensors.
@@ -172,92 +166,150 @@ class _Network:
     ) -> None:
         _, self._steps, self._batch, features = x.sizes
         _, self._directions, _, self._hidden = recurrence.sizes
-        self._gates, self._type = gates, x.type
-        self._recurrence = convert(recurrence, _COMPUTED)
-        self._lengths = None if lengths is None else reshaped(lengths, (1, 1, self._batch, 1))
+        self._gates, self._recurrence, self._lengths = gates, recurrence, lengths
         columns = self._directions * gates * self._hidden
-        # Of (directions, input or recurrence, gates, hidden).
-        biases = (self._directions, 2, gates, self._hidden)
-        self._bias = None if bias is None else reshaped(convert(bias, _COMPUTED), biases)
         sums = product(
             reshaped(convert(x, _COMPUTED), (self._steps * self._batch, features)),
             reshaped(convert(weights, _COMPUTED), (columns, features)),
         )
-        if self._bias is not None:
-            total = self._biases(0, gates) + self._biases(1, gates if apart is None else apart)
+        if bias is not None:
+            # Of (directions, input or recurrence, gates, hidden).
+            parts = reshaped(convert(bias, _COMPUTED), (self._directions, 2, gates, self._hidden))
+            total = _before(parts, 0, gates) + _before(parts, 1, gates if apart is None else apart)
             sums = sums + reshaped(total, (1, columns, 1))
         self._inputs = sums
         """Of all steps and gates, in (steps * batch, directions * gates * hidden, 1)."""
 
-    def _biases(self, which: int, most: int) -> Node:
-        """The biases of all directions for the gates before one, and 0 for the others."""
-        assert self._bias is not None
-        sizes = (self._directions, 1, most, self._hidden)
-        return padded(
-            sliced(self._bias, (0, which, 0, 0), sizes), (0, 0, 0, 0), (0, 0, self._gates - most, 0)
+    def of_units(self, own: int, first: int, count: int) -> Window:
+        """So many parts, one for each hidden unit, of a tensor (1, 1, directions, parts * hidden)."""
+        return _whole((0, 0, own, first * self._hidden), (1, 1, 1, count * self._hidden))
+
+    def run(
+        self,
+        direction: Direction,
+        own: int,
+        initial: Sequence[Node | None],
+        type: ScalarType,
+        step: Callable[[_Step], list[Node]],
+        others: Sequence[tuple[Node, Window]] = (),
+    ) -> Node:
+        """The states before and after all steps of a direction, in their order: (steps + 1, states, batch,
+        hidden).
+
+        Args:
+            direction, own: which of the directions it is.
+            initial: what the states are before the first step.
+            type: in which they are kept.
+            step: from what a step sees to the new states.
+            others: further tensors that steps read.
+        """
+        backward = direction is Direction.BACKWARD or own == 1
+        start, way = (self._steps - 1, -1) if backward else (0, 1)
+        size = self._gates * self._hidden
+        inputs = Window(
+            (start * self._batch, own * size, 0), (self._batch, size, 1), (way * self._batch, 0, 0)
         )
+        read = [
+            (self._inputs, inputs),
+            (self._recurrence, _whole((0, own, 0, 0), (1, 1, size, self._hidden))),
+            *others,
+        ]
+        if self._lengths is not None:
+            numbers = index(ScalarType.UINT32, (self._steps, 1, 1, 1), 0, (1, 0, 0, 0))
+            read.append((numbers, Window((start, 0, 0, 0), (1, 1, 1, 1), (way, 0, 0, 0))))
+            read.append((self._lengths, _whole((0, 0, 0, 0), (1, 1, 1, self._batch))))
 
-    def recurrent_bias(self, own: int, gate: int) -> Node | float:
-        """A gate's bias of the recurrence."""
-        if self._bias is None:
-            return 0.0
-        return sliced(self._bias, (own, 1, gate, 0), (1, 1, 1, self._hidden))
+        def body(state: Node, parts: Sequence[Node]) -> Node:
+            at = _Step(state, parts[0], parts[1], parts[2:], self._gates, self._lengths is not None)
+            return joined(step(at), 1)
 
-    def part(self, tensor: Node, own: int, number: int) -> Node:
-        """A part, one for each hidden unit, of a tensor (1, 1, directions, parts * hidden)."""
-        first = (0, 0, own, number * self._hidden)
+        sizes = (1, 1, self._batch, self._hidden)
+        nothing = convert(index(ScalarType.INT32, sizes, 0, (0,) * 4), type)
+        first = [
+            nothing if each is None else convert(sliced(each, (0, own, 0, 0), sizes), type)
+            for each in initial
+        ]
+        return steps_of_recurrence(self._steps, joined(first, 1), read, body)
+
+    def outputs(self, direction: Direction, run: Callable[[int], Node], wanted: Outputs) -> tuple[Node, ...]:
+        """The outputs that the desc has: the states of all steps, the last one, and the last cell."""
+        runs = [run(own) for own in range(self._directions)]
+        state = (1, 1, self._batch, self._hidden)
+        results = []
+        if wanted[0] is not None:
+            results.append(self._sequence(direction, runs))
+        for number, output in enumerate(wanted[1:]):
+            if output is not None:
+                last = (self._steps, number, 0, 0)
+                results.append(joined([sliced(each, last, state) for each in runs], 1))
+        return tuple(results)
+
+    def _sequence(self, direction: Direction, runs: Sequence[Node]) -> Node:
+        """The states of all steps, 0 where a sequence is over."""
+        sizes = (self._steps, 1, self._batch, self._hidden)
+        parts = []
+        for own, states in enumerate(runs):
+            backward = direction is Direction.BACKWARD or own == 1
+            first, way = (self._steps, -1) if backward else (1, 1)
+            parts.append(sliced(states, (first, 0, 0, 0), sizes, (way, 1, 1, 1)))
+        whole = joined(parts, 1)
+        if self._lengths is None:
+            return whole
+        numbers = index(ScalarType.UINT32, (self._steps, 1, 1, 1), 0, (1, 0, 0, 0))
+        parts = [select(numbers < _by_batch(self._lengths), convert(each, _COMPUTED), 0.0) for each in parts]
+        return joined(parts, 1)
+
+
+class _Step:
+    """What one step sees: the states before it, each (1, 1, batch, hidden), the inputs of all gates (batch,
+    gates * hidden, 1), the recurrence (1, 1, gates * hidden, hidden), and other tensors, behind which come
+    its own number and the lengths where there are some."""
+
+    def __init__(
+        self,
+        states: Node,
+        inputs: Node,
+        weights: Node,
+        others: Sequence[Node],
+        gates: int,
+        has_lengths: bool,
+    ) -> None:
+        _, count, self._batch, self._hidden = states.sizes
+        self.states = [sliced(states, (0, each, 0, 0), (1, 1, *states.sizes[2:])) for each in range(count)]
+        self.others = others
+        self._inputs, self._weights, self._gates = inputs, convert(weights, _COMPUTED), gates
+        self._goes_on = others[-2] < _by_batch(others[-1]) if has_lengths else None
+
+    def kept(self, new: Node, old: Node) -> Node:
+        """A new state where the sequence still goes on, elsewhere the old one."""
+        return new if self._goes_on is None else select(self._goes_on, new, old)
+
+    def part(self, tensor: Node, number: int) -> Node:
+        """A part, one for each hidden unit, of a tensor (1, 1, 1, parts * hidden)."""
+        first = (0, 0, 0, number * self._hidden)
         return convert(sliced(tensor, first, (1, 1, 1, self._hidden)), _COMPUTED)
 
-    def order(self, direction: Direction, own: int) -> Sequence[int]:
-        """The steps in the order in which a direction takes them."""
-        steps = range(self._steps)
-        return steps[::-1] if direction is Direction.BACKWARD or own == 1 else steps
+    def inputs(self) -> list[Node]:
+        """What the input contributes to each gate."""
+        return self._by_gate(self._inputs)
 
-    def initial(self, state: Node | None, own: int) -> Node:
-        """The state before the first step."""
-        sizes = (1, 1, self._batch, self._hidden)
-        if state is None:
-            return in_memory(convert(index(ScalarType.INT32, sizes, 0, (0,) * 4), self._type))
-        return sliced(state, (0, own, 0, 0), sizes)
+    def recurrent(self, state: Node) -> list[Node]:
+        """What a state contributes to each gate."""
+        return self._by_gate(self._products(state, 0, self._gates))
 
-    def kept(self, t: int, new: Node, old: Node, type: ScalarType) -> Node:
-        """The state after step t, of a type, in memory: the new one where the sequence still goes on."""
-        value = convert(new, type)
-        if self._lengths is not None:
-            value = select(index(ScalarType.UINT32, (), t, ()) < self._lengths, value, convert(old, type))
-        return in_memory(value)
-
-    def inputs(self, own: int, t: int) -> list[Node]:
-        """What the input of step t contributes to each gate."""
-        return self._by_gate(self._of_step(own, t, 0, self._gates))
-
-    def recurrent(self, own: int, state: Node) -> list[Node]:
-        """What the state contributes to each gate."""
-        return self._by_gate(self._of_state(own, state, 0, self._gates))
-
-    def gates(self, own: int, t: int, state: Node, first: int = 0, last: int | None = None) -> list[Node]:
-        """What the input of step t and a state contribute to the gates from one up to another."""
+    def gates(self, state: Node, first: int = 0, last: int | None = None) -> list[Node]:
+        """What the input and a state contribute to the gates from one up to another."""
         last = self._gates if last is None else last
-        return self._by_gate(
-            self._of_state(own, state, first, last) + self._of_step(own, t, first, last)
-        )
-
-    def _of_step(self, own: int, t: int, first: int, last: int) -> Node:
-        """The inputs of one step in (batch, gates * hidden, 1)."""
-        column = (own * self._gates + first) * self._hidden
         sizes = (self._batch, (last - first) * self._hidden, 1)
-        return sliced(self._inputs, (t * self._batch, column, 0), sizes)
+        inputs = sliced(self._inputs, (0, first * self._hidden, 0), sizes)
+        return self._by_gate(self._products(state, first, last) + inputs)
 
-    def _of_state(self, own: int, state: Node, first: int, last: int) -> Node:
+    def _products(self, state: Node, first: int, last: int) -> Node:
         """The products with a state in (batch, gates * hidden, 1)."""
         sizes = (1, 1, (last - first) * self._hidden, self._hidden)
-        columns = sliced(self._recurrence, (0, own, first * self._hidden, 0), sizes)
-        rows = view(
-            convert(state, _COMPUTED),
-            (self._batch, self._hidden),
-            (0,) * 4,
-            ((0, 0), (0, 0), (1, 0), (0, 1)),
-        )
+        columns = sliced(self._weights, (0, 0, first * self._hidden, 0), sizes)
+        steps = ((0, 0), (0, 0), (1, 0), (0, 1))
+        rows = view(convert(state, _COMPUTED), (self._batch, self._hidden), (0,) * 4, steps)
         return product(rows, reshaped(columns, sizes[2:]))
 
     def _by_gate(self, sums: Node) -> list[Node]:
@@ -266,24 +318,20 @@ class _Network:
         columns = range(0, sums.sizes[1], self._hidden)
         return [view(sums, sizes, (0, column, 0), steps) for column in columns]
 
-    def outputs(
-        self, direction: Direction, run: Callable[[int], _Run], wanted: Outputs
-    ) -> tuple[Node, ...]:
-        """The outputs that the desc has: the states of all steps, the last one, and the last cell."""
-        runs = [run(own) for own in range(self._directions)]
-        results = []
-        if wanted[0] is not None:
-            steps = [joined([each.states[t] for each in runs], 1) for t in range(self._steps)]
-            results.append(self._of_sequences(joined(steps, 0)))
-        if wanted[1] is not None:
-            results.append(joined([each.hidden for each in runs], 1))
-        if len(wanted) > 2 and wanted[2] is not None:
-            results.append(joined([each.cell for each in runs if each.cell is not None], 1))
-        return tuple(results)
 
-    def _of_sequences(self, states: Node) -> Node:
-        """The states of all steps, 0 where a sequence is over."""
-        if self._lengths is None:
-            return states
-        steps = index(ScalarType.UINT32, (self._steps, 1, 1, 1), 0, (1, 0, 0, 0))
-        return select(steps < self._lengths, convert(states, _COMPUTED), 0.0)
+def _whole(first: tuple[int, ...], sizes: tuple[int, ...]) -> Window:
+    """What all steps see alike."""
+    return Window(first, sizes, (0,) * len(sizes))
+
+
+def _before(biases: Node, which: int, most: int) -> Node:
+    """Of biases (directions, input or recurrence, gates, hidden) those of one for the gates before `most`,
+    and 0 for the others."""
+    directions, _, gates, hidden = biases.sizes
+    part = sliced(biases, (0, which, 0, 0), (directions, 1, most, hidden))
+    return padded(part, (0, 0, 0, 0), (0, 0, gates - most, 0))
+
+
+def _by_batch(lengths: Node) -> Node:
+    """Lengths (1, 1, 1, batch) beside states."""
+    return view(lengths, (1, 1, lengths.sizes[3], 1), (0,) * 4, ((0,) * 4, (0,) * 4, (0,) * 4, (0, 0, 1, 0)))

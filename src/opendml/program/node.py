@@ -139,6 +139,10 @@ class Operation(Enum):
     JOIN = auto()
     """The operands one after the other along the axis `attribute`."""
 
+    RECURRENCE = auto()
+    """The first operand, then along the first dimension what each step of the `Recurrence` in `attribute`
+    makes of what the step before has made."""
+
 
 COMPARISONS = frozenset({Operation.LESS, Operation.LESS_EQUAL, Operation.EQUAL})
 SEARCHES = frozenset(
@@ -192,7 +196,27 @@ class View:
     indexed: tuple[int, ...] = ()
 
 
-Attribute = int | float | tuple[int, ...] | View | None
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The part of a tensor that a step sees: `sizes` elements from `first` on, and with every step `advance`
+    further."""
+
+    first: tuple[int, ...]
+    sizes: tuple[int, ...]
+    advance: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Recurrence:
+    """So many steps. In `body` SOURCE 0 stands for what the step before has made, SOURCE i for operand i of
+    the RECURRENCE, seen through `windows[i - 1]`. Compared by identity."""
+
+    count: int
+    body: Node
+    windows: tuple[Window, ...]
+
+
+Attribute = int | float | tuple[int, ...] | View | Recurrence | None
 Number = int | float
 
 
@@ -339,6 +363,28 @@ def scan(operation: Operation, value: Node, axis: int, exclusive: bool, reverse:
     """A running sum or product of `value` along an axis."""
     type = ScalarType.FLOAT64 if value.type.is_float else value.type
     return Node(operation, type, value.sizes, (value,), (axis, int(exclusive), int(reverse)))
+
+
+def recurrence(
+    count: int,
+    initial: Node,
+    read: Sequence[tuple[Node, Window]],
+    step: Callable[[Node, Sequence[Node]], Node],
+) -> Node:
+    """`initial`, of size 1 along the first dimension, then what each of `count` steps makes of the last.
+
+    Args:
+        count: how many steps there are.
+        initial: what the first step starts from.
+        read: tensors, and the windows through which the steps see them.
+        step: from what the last step has made, and the windows' parts, to what this one makes, of the same
+            type and sizes.
+    """
+    state = source(0, initial.type, initial.sizes)
+    parts = [source(number, value.type, window.sizes) for number, (value, window) in enumerate(read, 1)]
+    steps = Recurrence(count, step(state, parts), tuple(window for _, window in read))
+    operands = (initial, *(value for value, _ in read))
+    return Node(Operation.RECURRENCE, initial.type, (count + 1, *initial.sizes[1:]), operands, steps)
 
 
 def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:

@@ -170,7 +170,10 @@ class _Graph:
 
     def _seen(self, origin: Port, port: Port) -> Node | None:
         """What an input reads of a value of its own stage, if that needs no memory between them."""
-        written, read = self._wiring.outputs[origin[0]][origin[1]].tensor, self._wiring.inputs[port[0]][port[1]].tensor
+        written, read = (
+            self._wiring.outputs[origin[0]][origin[1]].tensor,
+            self._wiring.inputs[port[0]][port[1]].tensor,
+        )
         if written is None or read is None:
             return None
         value, a, b = self._values[origin], layout_of(written), layout_of(read)

@@ -17,7 +17,7 @@ from opendml.program.program import Program
 from opendml.targets.cpu.engine import Code, kernel_codes
 from opendml.targets.cpu.launch import Launch
 from opendml.targets.cpu.native import FIRST, HEADER, LAUNCH, PARAMETERS, PATIENCE, ROOM, THREADS
-from opendml.targets.cpu.pattern import Parameters
+from opendml.targets.cpu.pattern import Parameters, Pattern
 from opendml.targets.cpu.pool import pool
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.cpu.threads import available_threads
@@ -152,16 +152,48 @@ def _launches(kernels: KernelProgram) -> tuple[list[_Placed], list[_Placed], int
         for kernel in kernels.initializers
         for launch in schedule(kernel)
     ]
-    for kernel in kernels.kernels:
-        launches = schedule(kernel)
+    packed: dict[tuple[Pattern, tuple[int, ...]], int] = {}
+    for launches in _scheduled(kernels):
         if launches[0].fixed:
-            placed = [_Placed(launch, kernels.persistent, prepared_bytes) for launch in launches]
-            initializing.append(placed.pop(0))
-            prepared_bytes += aligned(launches[0].partial_bytes)
+            # What several kernels pack alike is packed once.
+            key = launches[0].pattern, launches[0].parameters
+            is_new = key not in packed
+            offset = packed.setdefault(key, prepared_bytes)
+            placed = [_Placed(launch, kernels.persistent, offset) for launch in launches]
+            first = placed.pop(0)
+            if is_new:
+                initializing.append(first)
+                prepared_bytes += aligned(launches[0].partial_bytes)
         else:
             placed = [_Placed(launch, kernels.arena, kernels.arena_bytes) for launch in launches]
         dispatched += placed
     return dispatched, initializing, prepared_bytes
+
+
+def _scheduled(kernels: KernelProgram) -> list[list[Launch]]:
+    """The launches of each kernel. What two steps of a recurrence say of their parameters holds for all."""
+    result: list[list[Launch]] = []
+    for repeat in (*kernels.repeats, None):
+        until = (
+            len(kernels.kernels) if repeat is None else repeat.first + min(repeat.count, 2) * repeat.length
+        )
+        result += [schedule(kernel) for kernel in kernels.kernels[len(result) : until]]
+        if repeat is None:
+            break
+        steps = result[repeat.first :]
+        first, second = steps[: repeat.length], steps[repeat.length :]
+        for step in range(2, repeat.count):
+            result += [
+                [_advanced(*each, step) for each in zip(*pair, strict=True)]
+                for pair in zip(first, second, strict=True)
+            ]
+    return result
+
+
+def _advanced(first: Launch, second: Launch, step: int) -> Launch:
+    """The launch of a later step than the first two."""
+    both = zip(first.parameters, second.parameters, strict=True)
+    return replace(first, parameters=tuple([a + step * (b - a) for a, b in both]))
 
 
 class _Job:

@@ -46,6 +46,12 @@ class CudaExecutable:
         """Those of a dispatch, then those of the initialization."""
         self.arena, self.arena_bytes = kernels.arena, kernels.arena_bytes
         self._initializer_bytes = kernels.initializer_arena_bytes
+        self._first = {
+            number: repeat.first + (number - repeat.first) % repeat.length
+            for repeat in kernels.repeats
+            for number in range(repeat.first, repeat.first + repeat.count * repeat.length)
+        }
+        """Of the kernels of steps, those of the first step, which launch alike."""
         self._dispatched = range(len(kernels.kernels))
         self._initializers = range(len(kernels.kernels), len(self.kernels))
         read = {load.buffer for kernel in kernels.kernels for load in kernel.loads if load.fixed}
@@ -103,6 +109,7 @@ class CudaExecutable:
 
     def prepare(self, number: int, alignments: tuple[int, ...]) -> PreparedLaunch:
         """The launch of a kernel for accesses that are aligned to so many bytes; made at most once."""
+        number = self._first.get(number, number)
         with self._lock:
             prepared = self._prepared.get((number, alignments))
             if prepared is None:

@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from opendml.program.node import REDUCTIONS, SCANS, SEARCHES, Node, Operation, View, ordered
+from opendml.program.node import (
+    REDUCTIONS,
+    SCANS,
+    SEARCHES,
+    Node,
+    Operation,
+    Recurrence,
+    View,
+    ordered,
+)
 from opendml.program.scalar_type import ScalarType
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -20,11 +29,18 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 def evaluate(roots: Sequence[Node], inputs: Sequence[Array]) -> list[Array]:
     """The values of `roots`, in their own types and sizes, for logical `inputs` (any strides)."""
-    values: dict[int, Array] = {}
     with np.errstate(all="ignore"):
-        for node in ordered(roots):
-            values[id(node)] = _value(node, [values[id(operand)] for operand in node.operands], inputs)
-        return [np.broadcast_to(converted(values[id(root)], root.type), root.sizes) for root in roots]
+        return [
+            np.broadcast_to(converted(value, root.type), root.sizes)
+            for value, root in zip(_values(roots, inputs), roots, strict=True)
+        ]
+
+
+def _values(roots: Sequence[Node], inputs: Sequence[Array]) -> list[Array]:
+    values: dict[int, Array] = {}
+    for node in ordered(roots):
+        values[id(node)] = _value(node, [values[id(operand)] for operand in node.operands], inputs)
+    return [values[id(root)] for root in roots]
 
 
 def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
@@ -48,6 +64,8 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
             return operands[0].reshape(node.sizes)
         case Operation.JOIN if isinstance(node.attribute, int):
             return np.concatenate(operands, axis=node.attribute)
+        case Operation.RECURRENCE if isinstance(node.attribute, Recurrence):
+            return _recurrence(node.attribute, operands)
         case Operation.CONTRACTION if isinstance(node.attribute, tuple):
             return _contraction(operands[0], operands[1], node.attribute)
         case Operation.CONVERT:
@@ -97,6 +115,23 @@ def _view(view: View, sizes: Sequence[int], value: Array, *others: Array) -> Arr
     # What is outside is read at the index 0 and replaced.
     elements = value[tuple(np.where(inside, place, 0) for place in places)]
     return np.where(inside, elements, np.zeros_like(elements))
+
+
+def _recurrence(steps: Recurrence, operands: Sequence[Array]) -> Array:
+    states = [operands[0]]
+    for number in range(steps.count):
+        parts = [
+            value[
+                tuple(
+                    slice(first + number * advance, first + number * advance + size)
+                    for first, advance, size in zip(window.first, window.advance, window.sizes, strict=True)
+                )
+            ]
+            for value, window in zip(operands[1:], steps.windows, strict=True)
+        ]
+        (made,) = _values([steps.body], [states[-1], *parts])
+        states.append(np.broadcast_to(_wide(made, steps.body.type), operands[0].shape))
+    return np.concatenate(states)
 
 
 def _contraction(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
