@@ -60,7 +60,8 @@ def network(
         step = _step(kind, given, own, functions[each * own : each * own + each], clip, couple)
         for b in range(batch):
             h, c = (
-                np.zeros(hidden) if state is None else state[0, own, b] for state in (given.hidden, given.cell)
+                np.zeros(hidden) if state is None else state[0, own, b]
+                for state in (given.hidden, given.cell)
             )
             length = steps if given.lengths is None else min(int(given.lengths[0, 0, 0, b]), steps)
             for t in range(length)[:: -1 if is_backward else 1]:
@@ -75,9 +76,7 @@ def _step(
 ) -> Callable[[Array, Array, Array, bool], tuple[Array, Array]]:
     w, r = given.weights[0, own], given.recurrence[0, own]
     hidden = r.shape[1]
-    w_bias, r_bias = (
-        np.zeros(2 * len(r)) if given.bias is None else given.bias[0, 0, own]
-    ).reshape(2, -1)
+    w_bias, r_bias = (np.zeros(2 * len(r)) if given.bias is None else given.bias[0, 0, own]).reshape(2, -1)
     p = (np.zeros(3 * hidden) if given.peephole is None else given.peephole[0, 0, own]).reshape(3, -1)
 
     def rnn(x: Array, h: Array, c: Array, _: bool) -> tuple[Array, Array]:

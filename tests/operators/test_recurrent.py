@@ -146,9 +146,7 @@ def test_the_reset_gate_after_the_products(has_bias: bool, device: str) -> None:
     functions = [sigmoid, np.tanh] * 2
     expected = network("GRU", tensors, functions, [False, True], linear_before_reset=True)
     names = USUAL["GRU"] * 2
-    results = _computed(
-        "GRU", tensors, Direction.BIDIRECTIONAL, names, device, linear_before_reset=True
-    )
+    results = _computed("GRU", tensors, Direction.BIDIRECTIONAL, names, device, linear_before_reset=True)
     _assert_near(results, expected)
 
 
@@ -168,9 +166,7 @@ def test_clipping_bounds_what_activations_see(device: str) -> None:
 def test_a_coupled_gate_forgets_what_the_input_takes(device: str) -> None:
     tensors = random_tensors("LSTM", 6, 1, (4, 3, 5, 6))
     expected = network("LSTM", tensors, [sigmoid, np.tanh, np.tanh], [False], couple=True)
-    results = _computed(
-        "LSTM", tensors, Direction.FORWARD, USUAL["LSTM"], device, couple_input_forget=True
-    )
+    results = _computed("LSTM", tensors, Direction.FORWARD, USUAL["LSTM"], device, couple_input_forget=True)
     _assert_near(results, expected)
 
 

@@ -1,0 +1,319 @@
+"""Multi-head attention against its formula in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import opendml as dml
+from opendml import descs
+from opendml.runtime.host_array import Array
+from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
+from tests.peers.peer import examples
+from tests.running import device_kinds, on_arrays
+
+every_device = pytest.mark.parametrize("device", device_kinds())
+FILTER = -50.0
+NAMES = (
+    "query_tensor",
+    "key_tensor",
+    "value_tensor",
+    "stacked_query_key_tensor",
+    "stacked_key_value_tensor",
+    "stacked_query_key_value_tensor",
+    "bias_tensor",
+    "mask_tensor",
+    "relative_position_bias_tensor",
+    "past_key_tensor",
+    "past_value_tensor",
+    "past_sequence_lengths_tensor",
+)
+
+
+class Sizes:
+    """Of a call: batches, queries, new and past keys, heads of queries, of keys, and their sizes."""
+
+    def __init__(self, **given: int) -> None:
+        usual = {
+            "batch": 2,
+            "queries": 3,
+            "new": 5,
+            "past": 0,
+            "heads": 4,
+            "shared": 2,
+            "size": 6,
+            "value": 4,
+        }
+        numbers = usual | given
+        self.batch, self.queries, self.new, self.past = (
+            numbers[name] for name in ("batch", "queries", "new", "past")
+        )
+        self.heads, self.shared, self.size, self.value = (
+            numbers[name] for name in ("heads", "shared", "size", "value")
+        )
+        self.total = self.new + self.past
+
+    def tensors(self, seed: int, dtype: Any = np.float32) -> dict[str, Array]:
+        """Query, key and value, and the past where there is one."""
+        generator = np.random.default_rng(seed)
+
+        def made(*shape: int) -> Array:
+            return generator.uniform(-1, 1, shape).astype(dtype)
+
+        result = {
+            "query_tensor": made(self.batch, self.queries, self.heads * self.size),
+            "key_tensor": made(self.batch, self.new, self.shared * self.size),
+            "value_tensor": made(self.batch, self.new, self.shared * self.value),
+        }
+        if self.past:
+            result["past_key_tensor"] = made(self.batch, self.shared, self.past, self.size)
+            result["past_value_tensor"] = made(self.batch, self.shared, self.past, self.value)
+        return result
+
+
+def _by_head(x: Array, heads: int) -> Array:
+    """(batch, sequence, hidden) as (batch, heads, sequence, size), in float64."""
+    batch, length, hidden = x.shape
+    return x.astype(np.float64).reshape(batch, length, heads, hidden // heads).transpose(0, 2, 1, 3)
+
+
+def _attended(q: Array, k: Array, v: Array, added: Array | float = 0.0, scale: float = 0.5) -> Array:
+    """The formula for tensors by head; `added` to the scores (batch, heads, queries, keys)."""
+    groups = q.shape[1] // k.shape[1]
+    k, v = (np.repeat(each, groups, axis=1) for each in (k, v))
+    scores = q @ k.swapaxes(-1, -2) * scale + added
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    result = weights / weights.sum(axis=-1, keepdims=True) @ v
+    return np.asarray(result.transpose(0, 2, 1, 3).reshape(q.shape[0], q.shape[2], -1))
+
+
+def _whole(sizes: Sizes, given: dict[str, Array]) -> tuple[Array, Array, Array]:
+    """Queries, and all keys and values."""
+    q = _by_head(given["query_tensor"], sizes.heads)
+    k, v = (_by_head(given[name], sizes.shared) for name in ("key_tensor", "value_tensor"))
+    if sizes.past:
+        k = np.concatenate([given["past_key_tensor"].astype(np.float64), k], axis=2)
+        v = np.concatenate([given["past_value_tensor"].astype(np.float64), v], axis=2)
+    return q, k, v
+
+
+def _computed(
+    sizes: Sizes,
+    given: dict[str, Array],
+    device: str,
+    mask_type: MaskType = MaskType.NONE,
+    present: tuple[Array, Array] | None = None,
+) -> list[Array]:
+    dtype = next(iter(given.values())).dtype
+    output = np.zeros((sizes.batch, sizes.queries, sizes.heads * sizes.value), dtype)
+    return on_arrays(
+        descs.MultiheadAttention1,
+        [given.get(name) for name in NAMES],
+        [output, *(present or (None, None))],
+        device,
+        scale=0.5,
+        mask_filter_value=FILTER,
+        query_head_count=sizes.heads,
+        key_value_head_count=sizes.shared,
+        mask_type=mask_type,
+    )
+
+
+def _assert_near(result: Array, expected: Array) -> None:
+    bound = 2e-6 if result.dtype == np.float32 else 3e-3
+    np.testing.assert_allclose(result.astype(np.float64), expected, rtol=bound, atol=bound)
+
+
+@every_device
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("shared", [1, 2, 4])
+def test_query_heads_share_keys_in_groups(shared: int, dtype: Any, device: str) -> None:
+    sizes = Sizes(shared=shared)
+    given = sizes.tensors(1, dtype)
+    _assert_near(_computed(sizes, given, device)[0], _attended(*_whole(sizes, given)))
+
+
+@every_device
+@given(
+    queries=st.integers(1, 20),
+    new=st.integers(1, 40),
+    past=st.integers(0, 9),
+    size=st.integers(1, 20),
+    seed=st.integers(0, 2**31),
+)
+@examples
+def test_any_sizes(device: str, queries: int, new: int, past: int, size: int, seed: int) -> None:
+    shared = 1 + seed % 3
+    sizes = Sizes(
+        queries=queries, new=new, past=past, size=size, shared=shared, heads=shared * (1 + seed % 2)
+    )
+    given = sizes.tensors(seed)
+    _assert_near(_computed(sizes, given, device)[0], _attended(*_whole(sizes, given)))
+
+
+@every_device
+def test_a_bias_is_added_before_the_products_and_is_part_of_the_present(device: str) -> None:
+    sizes = Sizes(past=2)
+    given = sizes.tensors(2)
+    lengths = [each.shape[-1] for each in list(given.values())[:3]]
+    bias = np.random.default_rng(3).uniform(-1, 1, sum(lengths)).astype(np.float32)
+    parts = np.split(bias, np.cumsum(lengths)[:2])
+    biased = dict(given)
+    for name, part in zip(NAMES, parts, strict=False):
+        biased[name] = given[name].astype(np.float64) + part
+    _, k, v = _whole(sizes, biased)
+    present = np.zeros(k.shape, np.float32), np.zeros(v.shape, np.float32)
+    results = _computed(sizes, given | {"bias_tensor": bias}, device, present=present)
+    _assert_near(results[0], _attended(*_whole(sizes, biased)))
+    _assert_near(results[1], k)
+    _assert_near(results[2], v)
+
+
+@every_device
+@pytest.mark.parametrize("repeated", [(), (0,), (1,), (2,), (3,), (0, 1)], ids=str)
+def test_relative_positions_and_masks_are_repeated(repeated: tuple[int, ...], device: str) -> None:
+    sizes = Sizes()
+    given = sizes.tensors(4)
+    generator = np.random.default_rng(5)
+    shape = [sizes.batch, sizes.heads, sizes.queries, sizes.total]
+    shape = [1 if axis in repeated else size for axis, size in enumerate(shape)]
+    bias = generator.uniform(-1, 1, shape).astype(np.float32)
+    mask = generator.integers(0, 3, shape).astype(np.int32)
+    more = {"relative_position_bias_tensor": bias, "mask_tensor": mask}
+    expected = _attended(*_whole(sizes, given), bias + np.where(mask == 0, FILTER, 0.0))
+    _assert_near(_computed(sizes, given | more, device, MaskType.BOOLEAN)[0], expected)
+
+
+LENGTHS = {
+    MaskType.KEY_SEQUENCE_LENGTH: np.array([[2, 5]]),
+    MaskType.KEY_SEQUENCE_END_START: np.array([[4, 5], [1, 3]]),
+    MaskType.KEY_QUERY_SEQUENCE_LENGTH_START_END: np.array([2, 5, 0, 3, 6, 0, 5, 10]),
+}
+
+
+@every_device
+@pytest.mark.parametrize("kind", LENGTHS)
+def test_the_filter_value_is_added_outside_of_lengths(kind: MaskType, device: str) -> None:
+    sizes = Sizes()
+    given = sizes.tensors(6)
+    mask = LENGTHS[kind]
+    ends = mask.reshape(-1)[: sizes.batch, None, None, None]
+    starts = mask[1][:, None, None, None] if kind is MaskType.KEY_SEQUENCE_END_START else 0
+    places = np.arange(sizes.total)
+    expected = _attended(*_whole(sizes, given), np.where((places < starts) | (places >= ends), FILTER, 0.0))
+    result = _computed(sizes, given | {"mask_tensor": mask.astype(np.int32)}, device, kind)[0]
+    _assert_near(result, expected)
+
+
+@every_device
+@pytest.mark.parametrize("names", [("query", "key"), ("key", "value"), ("query", "key", "value")], ids=str)
+def test_stacked_tensors_are_those_alone(names: tuple[str, ...], device: str) -> None:
+    sizes = Sizes(shared=4, value=6, queries=5)
+    given = sizes.tensors(7)
+    parts = [given[f"{name}_tensor"].reshape(sizes.batch, -1, sizes.heads, 1, sizes.size) for name in names]
+    stacked = {name: array for name, array in given.items() if name.removesuffix("_tensor") not in names}
+    stacked["_".join(["stacked", *names, "tensor"])] = np.concatenate(parts, axis=3)
+    result = _computed(sizes, stacked, device)[0]
+    np.testing.assert_array_equal(result, _computed(sizes, given, device)[0])
+
+
+@every_device
+def test_all_keys_may_be_past(device: str) -> None:
+    sizes = Sizes(past=5)
+    given = sizes.tensors(8)
+    past = {name: given[name] for name in ("query_tensor", "past_key_tensor", "past_value_tensor")}
+    q, k, v = _whole(sizes, given)
+    result = _computed(sizes, past, device)[0]
+    _assert_near(result, _attended(q, k[:, :, :5], v[:, :, :5]))
+
+
+@every_device
+@pytest.mark.parametrize("room", [9, 12, 7])
+def test_new_keys_follow_each_batch_s_own_past(room: int, device: str) -> None:
+    sizes = Sizes(past=4, new=3)
+    given = sizes.tensors(9)
+    lengths = np.array([1, 4], np.int32)
+    keys, values = (
+        np.full((sizes.batch, sizes.shared, room, size), 7, np.float32) for size in (sizes.size, sizes.value)
+    )
+    more = {"past_sequence_lengths_tensor": lengths}
+    results = _computed(sizes, given | more, device, present=(keys, values))
+    q, k, v = _whole(sizes, given)
+    for batch, length in enumerate(lengths):
+        chosen = [*range(length), *range(sizes.past, sizes.total)]
+        own = slice(batch, batch + 1)
+        expected = _attended(q[own], k[own][:, :, chosen], v[own][:, :, chosen])
+        _assert_near(results[0][own], expected)
+        for present, whole in ((results[1], k), (results[2], v)):
+            _assert_near(present[own][:, :, : len(chosen)], whole[own][:, :, chosen])
+            assert not present[own][:, :, len(chosen) :].any()
+
+
+@every_device
+def test_a_negative_length_is_none_and_one_beyond_the_past_reads_zeros(device: str) -> None:
+    sizes = Sizes(past=2, new=2, value=3)
+    given = sizes.tensors(10)
+    present = tuple(np.zeros((2, 2, 6, size), np.float32) for size in (sizes.size, sizes.value))
+    more = {"past_sequence_lengths_tensor": np.array([-5, 3], np.int32)}
+    results = _computed(sizes, given | more, device, present=(present[0], present[1]))
+    _, k, _ = _whole(sizes, given)
+    _assert_near(results[1][0, :, :2], k[0, :, 2:])
+    np.testing.assert_array_equal(results[1][1, :, 2], 0)
+    _assert_near(results[1][1, :, 3:5], k[1, :, 2:])
+
+
+@every_device
+def test_the_older_operator_has_one_head_count(device: str) -> None:
+    sizes = Sizes(shared=4, past=2)
+    given = sizes.tensors(11)
+    result = dml.multihead_attention(
+        *(given.get(name) for name in NAMES[:-1]),
+        scale=0.5,
+        mask_filter_value=FILTER,
+        head_count=4,
+        mask_type=MaskType.NONE,
+        device=device,
+    )
+    assert isinstance(result, np.ndarray)
+    _assert_near(result, _attended(*_whole(sizes, given)))
+
+
+@every_device
+def test_nan_of_a_query_stays_in_its_row(device: str) -> None:
+    sizes = Sizes(shared=1)
+    given = sizes.tensors(12)
+    given["query_tensor"][1, 2, 0] = np.nan
+    result = _computed(sizes, given, device)[0]
+    head = slice(0, sizes.value)
+    assert np.isnan(result[1, 2, head]).all()
+    result[1, 2, head] = 0
+    assert np.isfinite(result).all()
+
+
+@every_device
+def test_a_graph_gives_the_same_bits(device: str) -> None:
+    sizes = Sizes(past=3)
+    given = sizes.tensors(13)
+    graph = dml.Graph()
+    tensors = {name: graph.input(name, dml.FLOAT32, array.shape) for name, array in given.items()}
+    attributes: dict[str, Any] = {
+        "scale": 0.5,
+        "mask_filter_value": FILTER,
+        "query_head_count": sizes.heads,
+        "key_value_head_count": sizes.shared,
+        "mask_type": MaskType.NONE,
+    }
+    outputs = dml.multihead_attention1(
+        *(tensors.get(name) for name in NAMES), **attributes, output_present_key=True
+    )
+    assert outputs.output_present_key is not None
+    model = graph.compile({"y": outputs.output, "k": outputs.output_present_key}, device)
+    present = np.zeros((2, 2, 8, 6), np.float32), np.zeros((2, 2, 8, 4), np.float32)
+    expected = _computed(sizes, given, device, present=present)
+    results = model(**given)
+    np.testing.assert_array_equal(results["y"], expected[0])
+    np.testing.assert_array_equal(results["k"], expected[1])
