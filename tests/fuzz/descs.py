@@ -25,7 +25,7 @@ from tests.running import elements, numpy_type, run_all, same_bits
 
 CANARY = 0x5A
 SQUARABLE = 1e15
-SUMS = ("normalization", "matrix", "convolution", "pooling")
+SUMS = ("normalization", "matrix", "convolution", "pooling", "recurrent")
 """Families whose results are sums of products."""
 SPECIAL = (
     0.0,

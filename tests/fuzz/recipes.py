@@ -10,8 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from opendml import PaddingMode, Size2D
-from opendml.spec.enums import ConvolutionDirection, MatrixTransform
+from opendml import PaddingMode, Size2D, descs
+from opendml.spec.enums import (
+    ConvolutionDirection,
+    MatrixTransform,
+    MultiheadAttentionMaskType,
+    QuantizationType,
+    RecurrentNetworkDirection,
+)
 from tests.fuzz.choices import Choices
 
 Recipe = Callable[[Choices], dict[str, Any]]
@@ -243,7 +249,169 @@ def _diagonal_fill(choices: Choices) -> dict[str, Any]:
     }
 
 
+def _optional(choices: Choices, **sizes: list[int]) -> dict[str, Any]:
+    """Some of these tensors."""
+    return {name: each for name, each in sizes.items() if choices.below(2)}
+
+
+def _parameters(choices: Choices, each: list[int], *names: str) -> dict[str, Any]:
+    """A size for each of these scales or zero points: one for all, or as many as `each` says."""
+    return {name: each if choices.below(2) else [1] * len(each) for name in names}
+
+
+def _product_of_integers(*, scales: bool, requantized: bool) -> Recipe:
+    def recipe(choices: Choices) -> dict[str, Any]:
+        leading = [choices.between(1, 3) for _ in range(choices.of((2, 1, 0)))]
+        rows, columns, inner = (choices.of(SIDES) for _ in range(3))
+        ones = [1] * len(leading)
+        a, b = [*ones, rows, 1], [*ones, 1, columns]
+        made = {"a_tensor": [*leading, rows, inner], "b_tensor": [*leading, inner, columns]}
+        made |= _optional(choices, **_parameters(choices, a, "a_zero_point_tensor"))
+        made |= _optional(choices, **_parameters(choices, b, "b_zero_point_tensor"))
+        if scales:
+            made |= _parameters(choices, a, "a_scale_tensor") | _parameters(choices, b, "b_scale_tensor")
+        if requantized:
+            made |= _parameters(choices, a, "output_scale_tensor")
+            made |= _optional(choices, **_parameters(choices, a, "output_zero_point_tensor"))
+        elif scales:
+            made |= _optional(choices, bias_tensor=[*leading, rows, columns])
+        return made
+
+    return recipe
+
+
+def _convolution_of_integers(*, requantized: bool) -> Recipe:
+    def recipe(choices: Choices) -> dict[str, Any]:
+        spatial = choices.between(1, 2)
+        made = _windows(choices, spatial)
+        sizes, extents = made.pop("sizes"), made.pop("extents")
+        groups, inner, outer = (choices.of((1, 2, 3)) for _ in range(3))
+        ones = [1] * spatial
+        one, channels = [1, 1, *ones], [1, groups * outer, *ones]
+        made |= {
+            "input_tensor": [choices.between(1, 2), groups * inner, *sizes],
+            "filter_tensor": [groups * outer, inner, *extents],
+            "group_count": groups,
+        }
+        made |= _optional(choices, input_zero_point_tensor=one)
+        made |= _optional(choices, **_parameters(choices, channels, "filter_zero_point_tensor"))
+        if requantized:
+            made |= _parameters(choices, channels, "filter_scale_tensor")
+            made |= {"input_scale_tensor": one, "output_scale_tensor": one}
+            made |= _optional(choices, output_zero_point_tensor=one, bias_tensor=channels)
+        return made
+
+    return recipe
+
+
+def _quantized_pooling(choices: Choices) -> dict[str, Any]:
+    made = _pooling(dilated=True)(choices)
+    sizes = made["input_tensor"]
+    channels = [1, sizes[1], *[1] * (len(sizes) - 2)]
+    made |= _parameters(choices, channels, "input_scale_tensor", "output_scale_tensor")
+    zero_points = _parameters(choices, channels, "input_zero_point_tensor", "output_zero_point_tensor")
+    return made | _optional(choices, **zero_points)
+
+
+def _quantized_blocks(choices: Choices) -> dict[str, Any]:
+    blocks = [choices.of((1, 2, 3)) for _ in range(choices.between(1, 4))]
+    sizes = [each * choices.of((1, 2, 5)) for each in blocks]
+    return {
+        "input_tensor": sizes,
+        "quantization_tensors": [blocks],
+        "quantization_type": QuantizationType.SCALE,
+    }
+
+
+_GATE_ACTIVATIONS = (
+    descs.ActivationSigmoid(),
+    descs.ActivationTanh(),
+    descs.ActivationHardSigmoid(alpha=0.2, beta=0.5),
+    descs.ActivationRelu(),
+)
+
+
+def _recurrent(*, gates: int, activations: int) -> Recipe:
+    def recipe(choices: Choices) -> dict[str, Any]:
+        direction = choices.of(list(RecurrentNetworkDirection))
+        count = 2 if direction is RecurrentNetworkDirection.BIDIRECTIONAL else 1
+        steps, batch = choices.between(1, 5), choices.between(1, 3)
+        features, hidden = (choices.of((1, 2, 3, 8, 17)) for _ in range(2))
+        made = {
+            "input_tensor": [1, steps, batch, features],
+            "weight_tensor": [1, count, gates * hidden, features],
+            "recurrence_tensor": [1, count, gates * hidden, hidden],
+            "direction": direction,
+            "activation_descs": [choices.of(_GATE_ACTIVATIONS) for _ in range(activations * count)],
+        }
+        made |= _optional(
+            choices,
+            bias_tensor=[1, 1, count, 2 * gates * hidden],
+            hidden_init_tensor=[1, count, batch, hidden],
+            cell_mem_init_tensor=[1, count, batch, hidden],
+            sequence_lengths_tensor=[1, 1, 1, batch],
+            peephole_tensor=[1, 1, count, 3 * hidden],
+        )
+        return made
+
+    return recipe
+
+
+def _attention(*, grouped: bool) -> Recipe:
+    def recipe(choices: Choices) -> dict[str, Any]:
+        batch, shared, groups = choices.between(1, 2), choices.between(1, 3), choices.between(1, 2)
+        heads = shared * groups if grouped else shared
+        queries, new, past = choices.between(1, 9), choices.between(1, 17), choices.between(0, 5)
+        size, value = choices.between(1, 9), choices.between(1, 9)
+        made: dict[str, Any] = {
+            "query_tensor": [batch, queries, heads * size],
+            "key_tensor": [batch, new, shared * size],
+            "value_tensor": [batch, new, shared * value],
+            "mask_type": choices.of(list(MultiheadAttentionMaskType)),
+            "scale": choices.of((1.0, 0.25, -0.5, 0.0)),
+        }
+        scores = [batch, heads, queries, new + past]
+        repeated = [each if choices.below(2) else 1 for each in scores]
+        made |= _optional(
+            choices,
+            bias_tensor=[heads * size + shared * (size + value)],
+            relative_position_bias_tensor=repeated,
+        )
+        masks: dict[MultiheadAttentionMaskType, list[int]] = {
+            MultiheadAttentionMaskType.KEY_SEQUENCE_LENGTH: [1, batch],
+            MultiheadAttentionMaskType.KEY_SEQUENCE_END_START: [2, batch],
+            MultiheadAttentionMaskType.KEY_QUERY_SEQUENCE_LENGTH_START_END: [3 * batch + 2],
+            MultiheadAttentionMaskType.BOOLEAN: repeated,
+        }
+        if made["mask_type"] in masks:
+            made["mask_tensor"] = masks[made["mask_type"]]
+        if past:
+            made |= {
+                "past_key_tensor": [batch, shared, past, size],
+                "past_value_tensor": [batch, shared, past, value],
+            }
+        if grouped:
+            made |= _optional(choices, past_sequence_lengths_tensor=[batch])
+            return made | {"query_head_count": heads, "key_value_head_count": shared}
+        return made | {"head_count": heads}
+
+    return recipe
+
+
 RECIPES: dict[str, Recipe] = {
+    "MATRIX_MULTIPLY_INTEGER": _product_of_integers(scales=False, requantized=False),
+    "MATRIX_MULTIPLY_INTEGER_TO_FLOAT": _product_of_integers(scales=True, requantized=False),
+    "QUANTIZED_LINEAR_MATRIX_MULTIPLY": _product_of_integers(scales=True, requantized=True),
+    "CONVOLUTION_INTEGER": _convolution_of_integers(requantized=False),
+    "QUANTIZED_LINEAR_CONVOLUTION": _convolution_of_integers(requantized=True),
+    "QUANTIZED_LINEAR_AVERAGE_POOLING": _quantized_pooling,
+    "QUANTIZE": _quantized_blocks,
+    "DEQUANTIZE": _quantized_blocks,
+    "RNN": _recurrent(gates=1, activations=1),
+    "LSTM": _recurrent(gates=4, activations=3),
+    "GRU": _recurrent(gates=3, activations=2),
+    "MULTIHEAD_ATTENTION": _attention(grouped=False),
+    "MULTIHEAD_ATTENTION1": _attention(grouped=True),
     "AVERAGE_POOLING": _pooling(dilated=False),
     "AVERAGE_POOLING1": _pooling(dilated=True),
     "LP_POOLING": _pooling(dilated=False),

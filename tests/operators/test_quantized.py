@@ -144,6 +144,16 @@ def test_products_of_all_integers_become_floats(integer: Any, dtype: Any, device
     assert (np.abs(result - expected) <= allowed).all()
 
 
+@every_device
+@pytest.mark.parametrize("integer", [np.int32, np.uint32])
+def test_differences_of_wide_integers_are_exact_before_they_are_rounded(integer: Any, device: str) -> None:
+    zero = np.iinfo(integer).max - 9
+    a = np.array([[zero + 1, zero - 2, zero + 9]], integer)
+    one, zero_point = np.ones((1, 1), np.float32), np.array([[zero]], integer)
+    result = dml.matrix_multiply_integer_to_float(a, one, zero_point, a.T, one, zero_point, device=device)
+    assert result.item() == 1 + 4 + 81
+
+
 class _Convolution:
     """A random convolution of integers over one or two dimensions."""
 

@@ -102,8 +102,10 @@ def _product_of_integers(
 ) -> Node:
     """The product of two matrices without their zero points, in a type."""
     rank = len(a.sizes)
+    # Differences of 32-bit integers need more digits than float32 has.
+    exact = ScalarType.FLOAT64 if a.type.bits == 32 else type
     rows, columns = (
-        less_zero_point(each, zero and aligned(zero, rank), type)
+        convert(less_zero_point(each, zero and aligned(zero, rank), exact), type)
         for each, zero in ((a, a_zero_point), (b, b_zero_point))
     )
     return reshaped(product(rows, _transposed(columns)), (*rows.sizes[:-1], columns.sizes[-1]))
