@@ -43,6 +43,45 @@ UNARY = {"InputTensor": "x", "OutputTensor": "y"}
 BINARY = {"ATensor": "a", "BTensor": "b", "OutputTensor": "y"}
 
 MODELS: dict[str, tuple[dict[str, Any], str]] = {
+    "elements of 4 bits": (
+        _model(
+            {"x": _values("FLOAT32", -9, 1.5, 3), "s": _values("FLOAT32", 0.5), "y": _zeros("INT4", 3)},
+            {
+                "type": "QUANTIZE",
+                "desc": {
+                    "InputTensor": F3,
+                    "QuantizationType": "SCALE",
+                    "QuantizationTensors": [_tensor("FLOAT32", 1)],
+                    "OutputTensor": _tensor("INT4", 3),
+                },
+            },
+            {"InputTensor": "x", "QuantizationTensors": ["s"], "OutputTensor": "y"},
+        ),
+        "-8, 3, 6",
+    ),
+    "a list of activations": (
+        _model(
+            {
+                "x": _values("FLOAT32", 1, -3, 2),
+                "w": _values("FLOAT32", 2),
+                "r": _values("FLOAT32", 1),
+                "y": _zeros("FLOAT32", 3),
+            },
+            {
+                "type": "RNN",
+                "desc": {
+                    "InputTensor": _tensor("FLOAT32", 1, 3, 1, 1),
+                    "WeightTensor": _tensor("FLOAT32", 1, 1, 1, 1),
+                    "RecurrenceTensor": _tensor("FLOAT32", 1, 1, 1, 1),
+                    "OutputSequenceTensor": _tensor("FLOAT32", 3, 1, 1, 1),
+                    "ActivationDescs": [{"Type": "ACTIVATION_RELU", "Desc": {}}],
+                    "Direction": "FORWARD",
+                },
+            },
+            {"InputTensor": "x", "WeightTensor": "w", "RecurrenceTensor": "r", "OutputSequenceTensor": "y"},
+        ),
+        "2, 0, 4",
+    ),
     "scalar of the type that is named": (
         _model(
             {"y": _zeros("INT64", 3)},

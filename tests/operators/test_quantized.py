@@ -455,3 +455,30 @@ def test_a_nan_makes_the_dynamic_scale_nan_and_all_numbers_zero(device: str) -> 
     assert np.isnan(scale).all()
     assert not values.any()
     assert not zero_point.any()
+
+
+@every_device
+def test_elements_of_4_bits_between_operators_of_a_graph(device: str) -> None:
+    where = dml.Device(device)
+    floats, scale = TensorDesc(dml.FLOAT32, [3, 5]), TensorDesc(dml.FLOAT32, [1, 1])
+    kind = QuantizationType.SCALE
+    halves = TensorDesc(dml.UINT4, [3, 5])
+    turned = TensorDesc(dml.UINT4, [5, 3], strides=[1, 5])
+    to = where.create_operator(descs.Quantize(floats, [scale], halves, quantization_type=kind))
+    back = where.create_operator(
+        descs.Dequantize(turned, [scale], TensorDesc(dml.FLOAT32, [5, 3]), quantization_type=kind)
+    )
+    inputs = [(0, 0, 0), (1, 0, 1), (1, 1, 1)]
+    graph = dml.GraphDesc(
+        2,
+        1,
+        [dml.OperatorNode(to), dml.OperatorNode(back)],
+        [dml.InputEdge(*each) for each in inputs],
+        [dml.OutputEdge(1, 0, 0)],
+        [dml.IntermediateEdge(0, 0, 1, 0)],
+    )
+    x = np.linspace(-2, 20, 15, dtype=np.float32)
+    result = np.zeros((5, 3), np.float32)
+    compiled = where.compile_graph(graph)
+    compiled.bind([x, np.ones(1, np.float32)], [result]).dispatch()
+    np.testing.assert_array_equal(result, np.rint(x).clip(0, 15).reshape(3, 5).T)
