@@ -49,7 +49,7 @@ OTHERS = {"RNN": ["linear"], "LSTM": ["hard sigmoid", "linear", "relu"], "GRU": 
 
 
 def _outputs(kind: str, tensors: Tensors, directions: int) -> list[Array | None]:
-    steps, batch, hidden = *tensors.x.shape[1:3], tensors.recurrence.shape[3]
+    (_, steps, batch, _), hidden = tensors.x.shape, tensors.recurrence.shape[3]
     state = np.zeros((1, directions, batch, hidden), tensors.x.dtype)
     results: list[Array | None] = [np.zeros((steps, *state.shape[1:]), tensors.x.dtype), state]
     return [*results, state] if kind == "LSTM" else results

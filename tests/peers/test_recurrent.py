@@ -13,6 +13,7 @@ import opendml as dml
 from opendml import descs
 from opendml.runtime.host_array import Array
 from opendml.spec.enums import RecurrentNetworkDirection as Direction
+from opendml.spec.operator_desc import OperatorDesc
 from tests.operators.recurring import Tensors, random_tensors
 
 from .deviations import deviation
@@ -35,7 +36,7 @@ def _random(random: Random, kind: str, directions: int, **has: bool) -> Tensors:
 def _computed(kind: str, tensors: Tensors, directions: int, device: str, **attributes: Any) -> list[Array]:
     direction = Direction.BIDIRECTIONAL if directions == 2 else Direction.FORWARD
     sigmoid, tanh = descs.ActivationSigmoid(), descs.ActivationTanh()
-    each = {"RNN": [tanh], "LSTM": [sigmoid, tanh, tanh], "GRU": [sigmoid, tanh]}[kind]
+    each: list[OperatorDesc] = {"RNN": [tanh], "LSTM": [sigmoid, tanh, tanh], "GRU": [sigmoid, tanh]}[kind]
     given_ = list(tensors) if kind == "LSTM" else [*tensors[:5], tensors.lengths]
     wanted = {"output_sequence": True, "output_single": True}
     wanted |= {"output_cell_single": True} if kind == "LSTM" else {}

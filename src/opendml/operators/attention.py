@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from opendml.operators.registry import defines
 from opendml.operators.softmax import softmax1
@@ -19,7 +20,18 @@ Outputs = tuple[TensorDesc | None, ...]
 
 @defines("MULTIHEAD_ATTENTION", stored=True, output=True)
 def multihead_attention(
-    *tensors: Node | None,
+    query: Node | None,
+    key: Node | None,
+    value: Node | None,
+    stacked_query_key: Node | None,
+    stacked_key_value: Node | None,
+    stacked_query_key_value: Node | None,
+    bias: Node | None,
+    mask: Node | None,
+    relative_position_bias: Node | None,
+    past_key: Node | None,
+    past_value: Node | None,
+    *,
     scale: float,
     mask_filter_value: float,
     head_count: int,
@@ -29,7 +41,17 @@ def multihead_attention(
     """MULTIHEAD_ATTENTION1 with as many heads of keys and values as of queries, without
     PastSequenceLengths"""
     return multihead_attention1(
-        *tensors,
+        query,
+        key,
+        value,
+        stacked_query_key,
+        stacked_key_value,
+        stacked_query_key_value,
+        bias,
+        mask,
+        relative_position_bias,
+        past_key,
+        past_value,
         None,
         scale=scale,
         mask_filter_value=mask_filter_value,
@@ -79,15 +101,9 @@ def multihead_attention1(
     q = _by_head(query, query_head_count, (stacked_query_key, 0), (stacked_query_key_value, 0))
     k = _by_head(key, heads, (stacked_query_key, 1), (stacked_key_value, 0), (stacked_query_key_value, 1))
     v = _by_head(value, heads, (stacked_key_value, 1), (stacked_query_key_value, 2))
-    assert q is not None
     if bias is not None:
-        flat, first = reshaped(bias, (math.prod(bias.sizes),)), 0
-        biased = []
-        for each in (q, k, v):
-            count = 0 if each is None else each.sizes[1] * each.sizes[3]
-            biased.append(each and _biased(each, sliced(flat, (first,), (count,))))
-            first += count
-        q, k, v = biased
+        q, k, v = _biased([q, k, v], reshaped(bias, (math.prod(bias.sizes),)))
+    assert q is not None
     given = _Given(q, k, v, past_key, past_value, past_lengths)
     total = given.total(output[1] or output[2], mask, relative_position_bias, mask_type)
     keys, values = given.present(k, past_key, total), given.present(v, past_value, total)
@@ -127,10 +143,19 @@ def _by_head(own: Node | None, heads: int, *stacked: tuple[Node | None, int]) ->
     return None
 
 
-def _biased(x: Node, bias: Node) -> Node:
-    """What has heads with a bias for each element of each head, in its type."""
-    sizes = (1, x.sizes[1], 1, x.sizes[3])
-    return convert(convert(x, _COMPUTED) + convert(reshaped(bias, sizes), _COMPUTED), x.type)
+def _biased(given: Sequence[Node | None], bias: Node) -> list[Node | None]:
+    """Queries, keys and values with a bias for each element of each head, which follow each other, in their
+    types."""
+    first, result = 0, list[Node | None]()
+    for x in given:
+        if x is None:
+            result.append(None)
+            continue
+        _, heads, _, size = x.sizes
+        own = reshaped(sliced(bias, (first,), (heads * size,)), (1, heads, 1, size))
+        result.append(convert(convert(x, _COMPUTED) + convert(own, _COMPUTED), x.type))
+        first += heads * size
+    return result
 
 
 class _Given:

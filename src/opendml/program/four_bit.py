@@ -67,8 +67,9 @@ def in_halves(value: Node, layout: Layout) -> Node:
 
 def in_bytes(program: Program) -> Program:
     """The program with bytes for elements of 4 bits: INT8 and UINT8 that hold the same numbers."""
-    tensors = (*program.inputs, *program.outputs, *ordered(program.results))
-    if not any(each.type.is_four_bit for each in tensors):
+    layouts = (*program.inputs, *program.outputs)
+    types = [*(each.type for each in layouts), *(node.type for node in ordered(program.results))]
+    if not any(type.is_four_bit for type in types):
         return program
     inputs, outputs = (
         tuple(replace(each, type=_CARRIERS.get(each.type, each.type)) for each in some)

@@ -49,7 +49,8 @@ class ScalarType(Enum):
         if self.is_four_bit:
             import ml_dtypes
 
-            return np.dtype(getattr(ml_dtypes, self.name.lower()))
+            dtype: np.dtype[np.generic] = np.dtype(getattr(ml_dtypes, self.name.lower()))
+            return dtype
         return np.dtype("bool" if self is ScalarType.BOOLEAN else self.name.lower())
 
     @cached_property
