@@ -26,7 +26,7 @@ from opendml import (
 )
 from opendml.compiler.fuse import fuse
 from opendml.compiler.simplify import simplify
-from opendml.runtime.graph_compile import form_of_graph
+from opendml.runtime.graphs.compile import form_of_graph
 from tests.running import same_bits
 from tests.runtime.object_model import BIAS, OWNED, PACKED, SCALE, SIZES, VALUES, elu, initialized, normalized
 

@@ -14,7 +14,7 @@ from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends import dxdispatch
 from opendml.frontends.dxdispatch.model import Dispatchable
 from opendml.frontends.dxdispatch.node import Node
-from opendml.runtime.form import form_of
+from opendml.runtime.graphs.form import form_of
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.feature_level import as_feature_level, full_name
 from opendml.spec.operator_desc import OperatorDesc
