@@ -45,7 +45,7 @@ def call_on_stream(place: Place, first: Any, call: Call) -> Any:
             key.append(None)
             continue
         try:
-            form, address = on.seen(array)
+            form, address = on.identify(array)
         except BufferError as error:
             labels = (*call.labels, *call.out_labels(len(outs or ())))
             raise InvalidArgument(f"{labels[number]}: {error}") from error

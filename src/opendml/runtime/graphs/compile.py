@@ -16,11 +16,11 @@ from opendml.operators.registry import define
 from opendml.program.node import Node, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
+from opendml.runtime.graphs.compilable import Compilable
 from opendml.runtime.graphs.desc import ConstantNode, GraphDesc, OperatorNode
-from opendml.runtime.graphs.form import Form
 from opendml.runtime.graphs.reinterpret import reinterpreted
 from opendml.runtime.graphs.wiring import Port, Wiring, node_name, wiring_of
-from opendml.runtime.graphs.work import Part, Watched, Work
+from opendml.runtime.graphs.work import Watched, Work, WorkStage
 from opendml.runtime.objects.slots import Slot
 from opendml.runtime.program import layout_of
 from opendml.spec.tensor_desc import TensorDesc
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from opendml.runtime.objects.device import Device
 
 
-def form_of_graph(desc: GraphDesc, device: Device) -> Form:
-    """The form of a graph.
+def compilable_of_graph(desc: GraphDesc, device: Device) -> Compilable:
+    """A valid graph.
 
     Raises:
         InvalidArgument: every rule for graphs that it breaks.
@@ -48,8 +48,8 @@ def form_of_graph(desc: GraphDesc, device: Device) -> Form:
     layouts = [slot.layout for slot in inputs if slot.layout is not None]
     layouts += [packed(ScalarType.UINT8, [len(content)]) for content in constants.values()]
     results = [slot.layout for slot in outputs if slot.layout is not None]
-    work = Work(tuple(layouts), tuple(results), graph.parts(), tuple(graph.between.values()))
-    return Form("graph", inputs, outputs, work, tuple(constants.values()))
+    work = Work(tuple(layouts), tuple(results), graph.stages(), tuple(graph.between.values()))
+    return Compilable("graph", inputs, outputs, work, tuple(constants.values()))
 
 
 def _input_slot(number: int, wiring: Wiring) -> Slot:
@@ -203,10 +203,10 @@ class _Graph:
             stage.store(self._tensor_count + len(self.between) - 1, layout_of(tensor), self._values[origin])
         return self._tensor_count + list(self.between).index(origin)
 
-    def parts(self) -> tuple[Part, ...]:
+    def stages(self) -> tuple[WorkStage, ...]:
         """The programs of the stages."""
         return tuple(
-            Part(
+            WorkStage(
                 Program(
                     tuple(stage.inputs),
                     tuple(stage.outputs),

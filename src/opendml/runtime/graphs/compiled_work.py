@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from opendml.floating_point import default_mode
 from opendml.program.program import Program, packed
-from opendml.runtime.graphs.work import Part, Work
+from opendml.runtime.graphs.work import Work, WorkStage
 from opendml.runtime.memory.buffers import copy_bytes
 from opendml.runtime.memory.ranges import Range
 from opendml.targets.backend import Backend
@@ -21,7 +21,7 @@ from opendml.targets.watched import WatchedExecutable
 
 if TYPE_CHECKING:
     from opendml.runtime.objects.device import Device
-    from opendml.runtime.objects.intermediates import Shower
+    from opendml.runtime.objects.intermediates import DebugCallback
 
 
 class CompiledWork:
@@ -35,7 +35,7 @@ class CompiledWork:
     def __init__(self, work: Work, device: Device) -> None:
         self._backend = device._backend
         self._layouts, self._input_count = (*work.inputs, *work.outputs), len(work.inputs)
-        self._executable = _compiled(work, device._backend, device.threads, device._shower)
+        self._executable = _compiled(work, device._backend, device.threads, device._debug)
 
     @property
     def temporary_bytes(self) -> int:
@@ -116,27 +116,29 @@ def call_maker(program: Program, device: Device) -> Callable[[], Instance]:
 
 
 @default_mode()
-def _compiled(work: Work, backend: Backend, threads: int | None, shower: Shower | None) -> Executable:
-    """Work ready to run where the backend's programs do. `shower` is called with the values of all that is
+def _compiled(work: Work, backend: Backend, threads: int | None, debug: DebugCallback | None) -> Executable:
+    """Work ready to run where the backend's programs do. `debug` is called with the values of all that is
     watched, at every dispatch."""
     tensor_count = len(work.inputs) + len(work.outputs)
-    stages = [Stage(_compiled_part(part, backend, threads, shower), part.buffers) for part in work.parts]
+    stages = [Stage(_compiled_stage(stage, backend, threads, debug), stage.buffers) for stage in work.stages]
     if len(stages) == 1 and stages[0].buffers == tuple(range(tensor_count)):
         return stages[0].executable
     return StagedExecutable(stages, tensor_count, work.between, backend.allocate)
 
 
-def _compiled_part(part: Part, backend: Backend, threads: int | None, shower: Shower | None) -> Executable:
-    if shower is None or not part.watched:
-        return backend.compile(part.program, threads)
-    outputs = [packed(each.node.type, each.sizes) for each in part.watched]
+def _compiled_stage(
+    stage: WorkStage, backend: Backend, threads: int | None, debug: DebugCallback | None
+) -> Executable:
+    if debug is None or not stage.watched:
+        return backend.compile(stage.program, threads)
+    outputs = [packed(each.node.type, each.sizes) for each in stage.watched]
     program = replace(
-        part.program,
-        outputs=(*part.program.outputs, *outputs),
-        results=(*part.program.results, *(each.node for each in part.watched)),
+        stage.program,
+        outputs=(*stage.program.outputs, *outputs),
+        results=(*stage.program.results, *(each.node for each in stage.watched)),
     )
-    shows = [partial(shower, each) for each in part.watched]
+    shows = [partial(debug, each) for each in stage.watched]
     executable = backend.compile(program, threads)
     return WatchedExecutable(
-        executable, len(part.buffers), outputs, shows, shower.require_idle, backend.allocate
+        executable, len(stage.buffers), outputs, shows, debug.require_idle, backend.allocate
     )

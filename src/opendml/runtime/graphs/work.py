@@ -22,7 +22,7 @@ class Watched:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class WorkStage:
     """One program of some work: tensor `i` of it is buffer `buffers[i]` of the work."""
 
     program: Program
@@ -37,11 +37,11 @@ class Work:
 
     inputs: tuple[Layout, ...]
     outputs: tuple[Layout, ...]
-    parts: tuple[Part, ...]
+    stages: tuple[WorkStage, ...]
     between: tuple[int, ...] = ()
 
 
 def work_of(program: Program, watched: Sequence[Watched] = ()) -> Work:
     """One program as work."""
     buffers = tuple(range(len(program.inputs) + len(program.outputs)))
-    return Work(program.inputs, program.outputs, (Part(program, buffers, tuple(watched)),))
+    return Work(program.inputs, program.outputs, (WorkStage(program, buffers, tuple(watched)),))

@@ -11,8 +11,8 @@ from opendml.errors import InvalidArgument
 from opendml.program.program import Layout, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.described import signature, slots_text
+from opendml.runtime.graphs.compilable import Compilable
 from opendml.runtime.graphs.compiled_work import CompiledWork
-from opendml.runtime.graphs.form import Form
 from opendml.runtime.locked import Locked
 from opendml.runtime.memory.places import common_place, require_device
 from opendml.runtime.memory.ranges import Range, check_overlap
@@ -51,25 +51,25 @@ class CompiledOperator(Dispatchable, Locked):
     over by itself.
     """
 
-    def __init__(self, device: Device, form: Form, flags: ExecutionFlags) -> None:
+    def __init__(self, device: Device, compilable: Compilable, flags: ExecutionFlags) -> None:
         Locked.__init__(self)
-        self.device, self.name, self.flags = device, form.name, flags
+        self.device, self.name, self.flags = device, compilable.name, flags
         self._is_volatile = bool(flags & ExecutionFlags.DESCRIPTORS_VOLATILE)
         self._initialization: Command | None = None
         """The initialization that has run."""
         self._persistent: Range | None = None
         """The persistent resource that the initializer has written, if there was something to write."""
-        self._inputs, self._outputs = form.inputs, form.outputs
-        self._in_place = form.in_place
-        self._work = CompiledWork(form.work, device)
-        present = [number for number, slot in enumerate(form.inputs) if slot.tensor is not None]
+        self._inputs, self._outputs = compilable.inputs, compilable.outputs
+        self._in_place = compilable.in_place
+        self._work = CompiledWork(compilable.work, device)
+        present = [number for number, slot in enumerate(compilable.inputs) if slot.tensor is not None]
         self._buffers = {number: buffer for buffer, number in enumerate(present)}
         """Positions of inputs that are present to buffers of the program."""
-        self._owned = [number for number in present if form.inputs[number].is_owned]
+        self._owned = [number for number in present if compilable.inputs[number].is_owned]
         self._constants = {
-            buffer: _content(content) for buffer, content in enumerate(form.constants, len(present))
+            buffer: _content(content) for buffer, content in enumerate(compilable.constants, len(present))
         }
-        self._first_output = len(present) + len(form.constants)
+        self._first_output = len(present) + len(compilable.constants)
         if not self._owned:
             self._own_persistent = self._work.prepare(self._constants)
             self._constants = {}

@@ -12,16 +12,16 @@ import numpy as np
 from opendml.errors import InvalidArgument
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.calls.arguments import validate_tensor
-from opendml.runtime.graphs.compile import form_of_graph
+from opendml.runtime.graphs.compilable import compilable_of
+from opendml.runtime.graphs.compile import compilable_of_graph
 from opendml.runtime.graphs.desc import GraphDesc
-from opendml.runtime.graphs.form import form_of
 from opendml.runtime.memory.host_array import Array, layout_of_array
 from opendml.runtime.objects.binding_table import BindingTable
 from opendml.runtime.objects.bound import Bound, Recording, record
 from opendml.runtime.objects.compiled import CompiledOperator, Operator
 from opendml.runtime.objects.dispatchable import Dispatchable
 from opendml.runtime.objects.initializer import OperatorInitializer
-from opendml.runtime.objects.intermediates import Intermediate, shower
+from opendml.runtime.objects.intermediates import Intermediate, debug_callback
 from opendml.runtime.objects.recorder import CommandRecorder
 from opendml.runtime.objects.removable import Removable
 from opendml.runtime.program import layout_of
@@ -78,7 +78,7 @@ class Device(Removable):
         """The number of the device among those of its kind, as of "cuda:1"; None where there is only one."""
         self.feature_level = as_feature_level(feature_level)
         self.threads = threads
-        self._shower = shower(debug)
+        self._debug = debug_callback(debug)
 
     def __repr__(self) -> str:
         threads = "" if self.threads is None else f", threads={self.threads}"
@@ -145,7 +145,7 @@ class Device(Removable):
             raise InvalidArgument(f"compile_operator: {type(op).__name__}; create_operator makes operators")
         if op.device is not self:
             raise InvalidArgument(f"{op.desc.operator}: created by another device")
-        return CompiledOperator(self, form_of(op.desc), _checked(flags))
+        return CompiledOperator(self, compilable_of(op.desc), _checked(flags))
 
     def compile_graph(self, desc: GraphDesc, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
         """A graph of operators as one compiled operator (IDMLDevice1::CompileGraph), fused as `Graph` is.
@@ -161,7 +161,7 @@ class Device(Removable):
             DeviceRemoved: the device was removed.
         """
         self._require_present()
-        return CompiledOperator(self, form_of_graph(desc, self), _checked(flags))
+        return CompiledOperator(self, compilable_of_graph(desc, self), _checked(flags))
 
     def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
         """An initializer of these compiled operators; with none of them, it may be reset later.
@@ -285,8 +285,8 @@ class Device(Removable):
             InvalidArgument: it is its own debug function that asks.
         """
         self._require_present()
-        if self._shower is not None:
-            self._shower.require_idle()
+        if self._debug is not None:
+            self._debug.require_idle()
 
     def synchronize(self) -> None:
         """Waits until all work on the device is done; on other devices than CUDA's a dispatch always is."""

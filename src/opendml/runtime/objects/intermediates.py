@@ -41,7 +41,7 @@ class Intermediate:
         return f"<Intermediate {self.sequence}: {self.name} {self.values.dtype} {list(self.values.shape)}>"
 
 
-class Shower:
+class DebugCallback:
     """Gives watched values to a function. Safe to use from several threads, if the function is."""
 
     def __init__(self, receive: Callable[[Intermediate], object]) -> None:
@@ -68,7 +68,9 @@ class Shower:
             )
 
 
-def shower(debug: Callable[[Intermediate], object] | str | PathLike[str] | None) -> Shower | None:
+def debug_callback(
+    debug: Callable[[Intermediate], object] | str | PathLike[str] | None,
+) -> DebugCallback | None:
     """The callback of a debug device: it gives watched values to a function or writes them to a folder.
 
     Raises:
@@ -83,7 +85,7 @@ def shower(debug: Callable[[Intermediate], object] | str | PathLike[str] | None)
         receive = debug
     else:
         raise InvalidArgument(f"debug: {shown(debug)}; a function or a folder is needed")
-    return Shower(receive)
+    return DebugCallback(receive)
 
 
 class _Folder:

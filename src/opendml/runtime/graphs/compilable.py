@@ -1,4 +1,4 @@
-"""Forms: compiled operators before they have a device, as their tensors and their work."""
+"""Operators and graphs as they are compiled, without a device yet: their tensors and their work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opendml.spec.schema import operator
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class Compilable:
     """An operator or a graph.
 
     Args:
@@ -32,8 +32,8 @@ class Form:
     in_place: frozenset[str] = frozenset()
 
 
-def form_of(desc: OperatorDesc) -> Form:
-    """The form of a single valid operator.
+def compilable_of(desc: OperatorDesc) -> Compilable:
+    """A single valid operator.
 
     Raises:
         Unsupported: it cannot be run yet.
@@ -46,4 +46,6 @@ def form_of(desc: OperatorDesc) -> Form:
         Watched(f"{name}.{slot.name}", name, slot.name, node, layout.sizes)
         for slot, node, layout in zip(present, program.results, program.outputs, strict=True)
     ]
-    return Form(name, inputs, outputs, work_of(program, watched), (), frozenset(operator(name).in_place))
+    return Compilable(
+        name, inputs, outputs, work_of(program, watched), (), frozenset(operator(name).in_place)
+    )
