@@ -12,7 +12,7 @@ import pytest
 
 import opendml as dml
 from opendml import FLOAT32, Device, TensorDataType, TensorDesc, descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu import launch
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import Mode

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from opendml import FLOAT16, FLOAT32, INT32, UINT8, Device, TensorDataType, TensorDesc, descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import tensors_of
 from opendml.spec.enums import AxisDirection, ReduceFunction
 from opendml.spec.operator_desc import OperatorDesc

@@ -122,7 +122,7 @@ class StreamCall(Protocol):
     def stream(self) -> int:
         """The handle of the stream."""
 
-    def seen(self, array: Any) -> tuple[Hashable, int]:
+    def identify(self, array: Any) -> tuple[Hashable, int]:
         """All that decides what code an array needs, and its address. From now on it is ready on the stream.
 
         Raises:
