@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import ClassVar
 
 from llvmlite import ir
 
-from opendml.program.node import SEARCHES, Node, Operation, ordered, reduction
+from opendml.program.node import SEARCHES, Node, Operation, reduction
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.passes import passes_of
 from opendml.targets.cpu.values import intrinsic, llvm_type, number, overloaded, splat
 
 F64 = ScalarType.FLOAT64
@@ -317,31 +317,9 @@ _KINDS: dict[Operation, type[Accumulation]] = {
 }
 
 
-def passes_of(values: Iterable[Node]) -> list[list[Accumulation]]:
-    """The accumulations that `values` need, by the pass over a group in which each can be made: those whose
-    operands need no reduction, then those that need only these, and so on."""
-    depths: dict[int, int] = {}
-    passes: list[dict[tuple[object, ...], list[Node]]] = []
-    for node in ordered(values):
-        depth = max((depths[id(operand)] for operand in node.operands), default=0)
-        if node.operation in _KINDS:
-            kind = _KINDS[node.operation]
-            # Mean and variance of one value share their sums.
-            key = (kind if kind is Moments else node.operation, *map(id, node.operands))
-            if depth == len(passes):
-                passes.append({})
-            passes[depth].setdefault(key, []).append(node)
-            depth += 1
-        depths[id(node)] = depth
-    return [
-        [_KINDS[nodes[0].operation](nodes) for nodes in accumulations.values()] for accumulations in passes
-    ]
-
-
-@lru_cache
-def pass_count(values: tuple[Node, ...]) -> int:
-    """How many passes over a group `values` need."""
-    return len(passes_of(values))
+def accumulations_of(values: Iterable[Node]) -> list[list[Accumulation]]:
+    """The accumulations that `values` need, by the pass over a group in which each can be made."""
+    return [[_KINDS[nodes[0].operation](nodes) for nodes in stage] for stage in passes_of(values)]
 
 
 def _halves(builder: ir.IRBuilder, vector: ir.Value, lanes: int) -> tuple[ir.Value, ir.Value]:
@@ -362,4 +340,4 @@ def _halves(builder: ir.IRBuilder, vector: ir.Value, lanes: int) -> tuple[ir.Val
 
 def part_count(values: Iterable[Node]) -> int:
     """The number of parts of all accumulations."""
-    return sum(len(accumulation.parts) for stage in passes_of(values) for accumulation in stage)
+    return sum(len(accumulation.parts) for stage in accumulations_of(values) for accumulation in stage)

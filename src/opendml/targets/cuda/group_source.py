@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from opendml.program.node import REDUCTIONS, SCANS, SEARCHES, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.guards import guards_of
+from opendml.targets.common.passes import MOMENTS, pass_count, passes_of
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES, literal
-from opendml.targets.cuda.guards import guards_of
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import Mode, Pattern
 from opendml.targets.cuda.position_source import positions
@@ -29,7 +30,7 @@ class GroupPrinter(Printer):
 
     def __init__(self, pattern: Pattern) -> None:
         super().__init__(pattern)
-        self.stages = _stages(self.values)
+        self.stages = passes_of(self.values)
 
     def text(self) -> str:
         """All of it."""
@@ -151,38 +152,14 @@ def _result(node: Node) -> str:
     return "value"
 
 
-def _stages(values: Iterable[Node]) -> list[list[list[Node]]]:
-    """The reductions by the pass in which each can be made, those of one state together."""
-    depths: dict[int, int] = {}
-    stages: list[dict[tuple[object, ...], list[Node]]] = []
-    for node in ordered(values):
-        depth = max((depths[id(operand)] for operand in node.operands), default=0)
-        if node.operation in REDUCTIONS:
-            is_moment = node.operation in (Operation.MEAN, Operation.VARIANCE)
-            key = ("moments" if is_moment else node.operation, *map(id, node.operands))
-            if depth == len(stages):
-                stages.append({})
-            stages[depth].setdefault(key, []).append(node)
-            depth += 1
-        depths[id(node)] = depth
-    return [list(stage.values()) for stage in stages]
-
-
-def stage_count(values: Iterable[Node]) -> int:
-    """The number of passes over a group."""
-    return len(_stages(values))
-
-
-def is_normalization(values: Sequence[Node]) -> bool:
+def is_normalization(values: tuple[Node, ...]) -> bool:
     """Whether all reductions are means and variances that need one pass, in floats, and none says what is
     read.
     """
     nodes = [node for node in ordered(values) if node.operation in REDUCTIONS | SCANS]
-    moments = (Operation.MEAN, Operation.VARIANCE)
     floats = (ScalarType.FLOAT32, ScalarType.FLOAT64)
     guards = [operand for each in guards_of(values).values() for operand in each]
     if any(node.operation in REDUCTIONS for node in ordered(guards)):
         return False
-    return all(n.operation in moments and n.operands[0].type in floats for n in nodes) and (
-        stage_count(values) == 1
-    )
+    are_moments = all(n.operation in MOMENTS and n.operands[0].type in floats for n in nodes)
+    return are_moments and pass_count(values) == 1
