@@ -4,7 +4,9 @@ found to be good; `python -m tools.schedules --write` renews it."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from opendml.targets.cuda import schedule_passes as cuda_passes
 from tools.schedules import DEVICES, PROCESSORS, TABLE, main, taken
 
 Table = tuple[Candidate[Any, Any, Any], ...]
+ARCHITECTURE = Path(__file__).parents[2] / "docs" / "design" / "architecture.md"
 MACHINES = (*PROCESSORS, *DEVICES)
 CPU_TABLES: tuple[Table, ...] = (
     schedule_elements.ELEMENTS,
@@ -70,12 +73,13 @@ def test_another_machine_is_assumed_only_within() -> None:
     assert machine() is here
 
 
-def test_the_tool_shows_costs_and_reasons(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tool_shows_costs_and_reasons_as_the_documentation_does(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["--machine", "sm_90"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert any(
-        line.startswith("sm_90: softmax FLOAT32 [32, 1000] over [1]: a block for each group")
-        for line in lines
+    shown = capsys.readouterr().out
+    (example,) = re.findall(
+        r"^```text\n(sm_90: .*?)^```", ARCHITECTURE.read_text("utf-8"), re.DOTALL | re.MULTILINE
     )
-    assert any("refused  warps  (groups of " in line for line in lines)
-    assert any(line.startswith("  *") and "(memory " in line for line in lines)
+    assert example in shown
+    assert re.search(r"  refused  warps  \(groups of \d+ units; at most 256\)", shown)
