@@ -31,7 +31,9 @@ def kernels() -> Iterator[tuple[str, Kernel]]:
 
 
 def _elements() -> Iterator[tuple[str, Node]]:
-    for type, sizes in ((FLOAT32, (1000,)), (FLOAT32, (8, 64, 56, 56)), (FLOAT16, (8, 64, 56, 56))):
+    images = (8, 64, 56, 56)
+    shapes: list[tuple[ScalarType, Sizes]] = [(FLOAT32, (1000,)), (FLOAT32, images), (FLOAT16, images)]
+    for type, sizes in shapes:
         x = source(0, type, sizes)
         yield _name("tanh", x), _narrow(functions.tanh(_float32(x)), type)
     for type, sizes in ((FLOAT32, (4096, 4096)), (FLOAT16, (4096, 4096)), (FLOAT32, (65536, 5))):

@@ -46,8 +46,7 @@ def kernel_source(pattern: Pattern) -> str:
         (Mode.FMA, Mode.MMA), ContractionPrinter
     )
     printer = printers.get(pattern.mode, Printer)(pattern)
-    states = ("accumulate",) if pattern.mode in (Mode.REDUCE, Mode.SCAN) else ()
-    names = ("common", "quotients", *states, None, *_FILES[pattern.mode])
+    names = ("common", "quotients", None, *_FILES[pattern.mode])
     return "\n".join(printer.text() if name is None else _file(name) for name in names)
 
 
