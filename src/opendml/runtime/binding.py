@@ -15,6 +15,7 @@ from opendml.spec.enums import MINIMUM_BUFFER_TENSOR_ALIGNMENT
 from opendml.spec.plain import as_plain, listed
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import shown
+from opendml.targets.memory import Place
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -88,11 +89,11 @@ def tensor_range(binding: Any, tensor: TensorDesc, layout: Layout, writable: boo
         raise InvalidArgument(
             f"{name}: address {given.address:#x}; {layout.type.name} needs a multiple of {layout.type.bytes}"
         )
-    return Range(given.address, layout.span[1], given.owner, given.device)
+    return Range(given.address, layout.span[1], given.owner, given.place)
 
 
 def resource_range(
-    binding: Any, size: int, alignment: int, device: int | None, writable: bool, name: str
+    binding: Any, size: int, alignment: int, place: Place | None, writable: bool, name: str
 ) -> Range | None:
     """The memory that a binding gives a temporary or persistent resource; None where none is needed.
 
@@ -100,7 +101,7 @@ def resource_range(
         binding: a BufferBinding, or an array as a whole.
         size: the bytes that are needed.
         alignment: what the offset and the address must be multiples of.
-        device: the number of the CUDA device whose memory it must be, None for host memory.
+        place: the memory that it must be, None for the host's.
         writable: it will be written.
         name: what messages call it.
 
@@ -116,12 +117,12 @@ def resource_range(
     given = _part(binding, alignment, writable, name)
     if given.size < size:
         raise InvalidArgument(f"{name}: {given.size} bytes; {size} are needed")
-    if given.device != device:
-        wanted = "host memory" if device is None else f"memory on cuda:{device}"
+    if given.place != place:
+        wanted = "host memory" if place is None else f"memory on {place}"
         raise InvalidArgument(f"{name}: must be in {wanted}; Device.create_buffer makes such buffers")
     if given.address % alignment:
         raise InvalidArgument(f"{name}: address {given.address:#x}; must be a multiple of {alignment}")
-    return Range(given.address, size, given.owner, given.device)
+    return Range(given.address, size, given.owner, given.place)
 
 
 def _part(
@@ -137,4 +138,4 @@ def _part(
         raise InvalidArgument(
             f"{name}: {shown(size)} bytes from offset {offset}; the buffer has {whole.size} bytes"
         )
-    return Range(whole.address + offset, size, whole.owner, whole.device)
+    return Range(whole.address + offset, size, whole.owner, whole.place)

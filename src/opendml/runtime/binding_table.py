@@ -121,7 +121,7 @@ class BindingTable:
         if binding is None or self.dispatchable is None:
             return None
         name = f"{self.dispatchable.name}: the {kind} resource"
-        return resource_range(binding, size, alignment, self.device.cuda_index, writable, name)
+        return resource_range(binding, size, alignment, self.device._backend.place, writable, name)
 
     def _open(self, method: str) -> Dispatchable:
         """The dispatchable, if bindings may change now."""

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from opendml.errors import DeviceRemoved, InvalidArgument
 from opendml.runtime.described import counted
-from opendml.runtime.program import cuda_index
 from opendml.spec.plain import listed
 from opendml.spec.wording import shown
-from opendml.targets.staged import StagedInstance
+from opendml.targets.executable import Runnable
 
 if TYPE_CHECKING:
     from opendml.runtime.device import Device
-
-
-class Runnable(Protocol):
-    """The work of a bound object: an instance of a program, or a recording. Those over memory on a CUDA
-    device also have `enqueue`, which adds the work to a stream.
-    """
-
-    @property
-    def dispatch(self) -> Callable[[], object]:
-        """Runs it and returns when the results are there."""
 
 
 class Bound:
@@ -33,7 +22,7 @@ class Bound:
         self.device = device
         self._name = name
         self._instance = instance
-        self._add: Callable[[int], object] | None = getattr(instance, "enqueue", None)
+        self._add = instance.enqueue
         self.dispatch: Callable[[], None] = _present(device, instance.dispatch)
         """Runs it and returns when the outputs are written. On a CUDA device it waits for all earlier work
         there first, whatever its stream."""
@@ -63,12 +52,10 @@ class Bound:
         self.device._require_present()
         if self._add is None:
             raise InvalidArgument(
-                "enqueue: the tensors are in host memory; streams are for arrays on a CUDA device"
+                "enqueue: the tensors are in host memory; streams are for arrays in the memory of a device"
             )
         if type(stream) is not int or stream < 0:
-            from opendml.targets.cuda.streams import stream_handle
-
-            stream = stream_handle(stream)
+            stream = self.device._backend.stream(stream, "enqueue")
         try:
             self._add(stream)
         except DeviceRemoved as error:
@@ -118,32 +105,4 @@ def record(device: Device, bound: Sequence[Bound]) -> Recording:
         if not isinstance(each, Bound) or each.device is not device:
             raise InvalidArgument(f"record: [{number}] was not bound on this device")
     name = counted(len(bound), "dispatch", "dispatches")
-    if cuda_index(device.kind) is None:
-        return Recording(device, _Sequence(bound), name)
-    from opendml.targets.cuda.executable import CudaInstance
-    from opendml.targets.cuda.launcher import Recording as CudaRecording
-
-    instances: list[CudaInstance] = []
-    for number, each in enumerate(bound):
-        stages: Any = (
-            each._instance.instances if isinstance(each._instance, StagedInstance) else [each._instance]
-        )
-        if not all(isinstance(stage, CudaInstance) for stage in stages):
-            raise InvalidArgument(
-                f"record: [{number}] is over host memory, a recording itself, or of a debug device; "
-                "bind device arrays"
-            )
-        instances += stages
-    return Recording(device, CudaRecording(instances), name)
-
-
-class _Sequence:
-    """Dispatches one after the other."""
-
-    def __init__(self, bound: Sequence[Bound]) -> None:
-        self._dispatches = [each.dispatch for each in bound]
-
-    def dispatch(self) -> None:
-        """Runs all, to the end."""
-        for dispatch in self._dispatches:
-            dispatch()
+    return Recording(device, device._backend.record([each._instance for each in bound]), name)

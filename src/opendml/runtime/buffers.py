@@ -13,26 +13,25 @@ import numpy as np
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.places import cuda_device_of
 from opendml.spec.four_bit import NUMPY_NAMES
 from opendml.spec.tensor_desc import packed_strides
+from opendml.targets.memory import Place
+from opendml.targets.registry import backend_at, place_of
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Some bytes, and the object that keeps them alive. `device` is the number of the CUDA device that they
-    are on, None for host memory.
-    """
+    """Some bytes, and the object that keeps them alive. `place` is where they are, None for host memory."""
 
     address: int
     size: int
     owner: Any
-    device: int | None = None
+    place: Place | None = None
 
     def overlaps(self, other: Range) -> bool:
         """Whether the two share a byte."""
         return (
-            self.device == other.device
+            self.place == other.place
             and self.address < other.address + other.size
             and other.address < self.address + self.size
         )
@@ -48,7 +47,7 @@ class _Array:
     strides: tuple[int, ...]
     writable: bool
     owner: Any
-    device: int | None = None
+    place: Place | None = None
 
     @property
     def size(self) -> int:
@@ -100,7 +99,7 @@ def buffer_range(buffer: Any, layout: Layout, writable: bool, name: str) -> Rang
         raise InvalidArgument(
             f"{name}: address {given.address:#x}; {layout.type.name} needs a multiple of {layout.type.bytes}"
         )
-    return Range(given.address, size, given.owner, given.device)
+    return Range(given.address, size, given.owner, given.place)
 
 
 def whole_buffer(buffer: Any, writable: bool, name: str, type: ScalarType | None = None) -> Range:
@@ -118,7 +117,7 @@ def whole_buffer(buffer: Any, writable: bool, name: str, type: ScalarType | None
     """
     given = _array(buffer, name)
     _require(given, type, writable, given.is_packed(), name)
-    return Range(given.address, given.size, given.owner, given.device)
+    return Range(given.address, given.size, given.owner, given.place)
 
 
 def _require(given: _Array, type: ScalarType | None, writable: bool, is_in_order: bool, name: str) -> None:
@@ -140,19 +139,18 @@ def _require(given: _Array, type: ScalarType | None, writable: bool, is_in_order
 
 
 def copy_bytes(source: Range, target: Range) -> None:
-    """Copies the bytes of one range to the start of another, and waits. Either may be on a CUDA device."""
-    index = target.device if source.device is None else source.device
-    if index is None:
+    """Copies the bytes of one range to the start of another, and waits. Either may be on a device."""
+    place = source.place or target.place
+    if place is None:
         ctypes.memmove(target.address, source.address, source.size)
-        return
-    from opendml.targets.cuda.driver import device
-
-    device(index).copy(target.address, source.address, source.size)
+    else:
+        backend_at(place).copy(target.address, source.address, source.size)
 
 
 def _array(buffer: Any, name: str) -> _Array:
-    """A bound buffer as an array in host memory or on a CUDA device."""
-    if isinstance(buffer, np.ndarray) or cuda_device_of(buffer) is None:
+    """A bound buffer as an array in host memory or on a device."""
+    place = place_of(buffer)
+    if place is None:
         array = _host_array(buffer, name)
         if array.dtype.name in NUMPY_NAMES:
             raise InvalidArgument(
@@ -160,12 +158,10 @@ def _array(buffer: Any, name: str) -> _Array:
             )
         writable = array.flags.writeable
         return _Array(array.ctypes.data, array.dtype, array.shape, array.strides, writable, array)
-    from opendml.targets.cuda.arrays import ready_memory
-
-    memory = ready_memory(buffer, name)
+    memory = backend_at(place).memory(buffer, name)
     layout = memory.layout
     dtype = layout.type.numpy
-    return _Array(memory.address, dtype, layout.sizes, layout.strides, memory.writable, memory, memory.device)
+    return _Array(memory.address, dtype, layout.sizes, layout.strides, memory.writable, memory, memory.place)
 
 
 def _host_array(buffer: Any, name: str) -> np.ndarray[Any, np.dtype[Any]]:

@@ -12,19 +12,18 @@ from opendml.program.program import Layout, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.bound import BoundOperator
 from opendml.runtime.buffers import Range, check_overlap
-from opendml.runtime.constants import initialize, persistent_memory
+from opendml.runtime.compiled_work import CompiledWork
 from opendml.runtime.described import signature, slots_text
 from opendml.runtime.dispatchable import BindingProperties, Bindings, Command, Dispatchable
 from opendml.runtime.form import Form
 from opendml.runtime.locked import Locked
 from opendml.runtime.places import common_place, require_device
-from opendml.runtime.program import compile_work, on_device
 from opendml.runtime.slots import Slot, slot_ranges, slots_of
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.executable import Instance
-from opendml.targets.memory import HostMemory, TensorMemory
+from opendml.targets.memory import HostMemory, Place, TensorMemory
 
 if TYPE_CHECKING:
     from opendml.runtime.device import Device
@@ -62,7 +61,7 @@ class CompiledOperator(Dispatchable, Locked):
         """The persistent resource that the initializer has written, if there was something to write."""
         self._inputs, self._outputs = form.inputs, form.outputs
         self._in_place = form.in_place
-        self._executable = compile_work(form.work, device.kind, device.threads, device._shower)
+        self._work = CompiledWork(form.work, device)
         present = [number for number, slot in enumerate(form.inputs) if slot.tensor is not None]
         self._buffers = {number: buffer for buffer, number in enumerate(present)}
         """Positions of inputs that are present to buffers of the program."""
@@ -72,8 +71,7 @@ class CompiledOperator(Dispatchable, Locked):
         }
         self._first_output = len(present) + len(form.constants)
         if not self._owned:
-            self._own_persistent = persistent_memory(self._executable, device.cuda_index)
-            initialize(self._executable, self._constants, self._own_persistent)
+            self._own_persistent = self._work.prepare(self._constants)
             self._constants = {}
 
     def __repr__(self) -> str:
@@ -98,8 +96,8 @@ class CompiledOperator(Dispatchable, Locked):
     @cached_property
     def binding_properties(self) -> BindingProperties:
         """The needs of an execution: descriptors, and bytes of temporary and persistent resources."""
-        temporary = self._executable.temporary_bytes
-        persistent = self._executable.persistent_bytes if self._owned else 0
+        temporary = self._work.temporary_bytes
+        persistent = self._work.persistent_bytes if self._owned else 0
         tensors = len(self._inputs) + len(self._outputs)
         return BindingProperties(tensors + bool(temporary) + bool(persistent), temporary, persistent)
 
@@ -127,10 +125,7 @@ class CompiledOperator(Dispatchable, Locked):
         self._check_overlap(given, Bindings(outputs=written))
         rest = [None if slot.is_owned else memory for slot, memory in zip(self._inputs, given, strict=True)]
         place = self._place(rest, written)
-        persistent = None
-        if self._owned:
-            persistent = persistent_memory(self._executable, self.device.cuda_index)
-            self._prepare(given, persistent)
+        persistent = self._prepare(given) if self._owned else None
         bindings = Bindings(rest, written, persistent=persistent)
         return BoundOperator(self.device, self._instance(place, bindings), self.name)
 
@@ -201,17 +196,18 @@ class CompiledOperator(Dispatchable, Locked):
                 f"{self.name}: is initialized already; only the recorder that did it may do it again"
             )
 
-    def _prepare(self, inputs: Sequence[Range | None], persistent: Range) -> None:
-        """Prepares the OWNED_BY_DML tensors among the inputs and all other constants."""
+    def _prepare(self, inputs: Sequence[Range | None], persistent: Range | None = None) -> Range:
+        """Prepares the OWNED_BY_DML tensors among the inputs and all other constants, in new memory unless
+        some is given."""
         constants = dict(self._constants)
         for number in self._owned:
             memory, layout = inputs[number], self._inputs[number].layout
             assert memory is not None
             assert layout is not None
             constants[self._buffers[number]] = TensorMemory(
-                memory.address, layout, False, memory.owner, memory.device
+                memory.address, layout, False, memory.owner, memory.place
             )
-        initialize(self._executable, constants, persistent)
+        return self._work.prepare(constants, persistent)
 
     def _check_overlap(self, inputs: Sequence[Range | None], bindings: Bindings) -> None:
         reads = [_named(slot, memory) for slot, memory in zip(self._inputs, inputs, strict=True)]
@@ -221,25 +217,21 @@ class CompiledOperator(Dispatchable, Locked):
         writes.append(_resource("the temporary resource", bindings.temporary))
         check_overlap(self.name, reads, [item for item in writes if item], self._in_place)
 
-    def _place(self, inputs: Sequence[Range | None], outputs: Sequence[Range | None]) -> int | None:
-        """The CUDA device that all tensors are on, None for host memory."""
+    def _place(self, inputs: Sequence[Range | None], outputs: Sequence[Range | None]) -> Place | None:
+        """Where all tensors are, None for host memory."""
         slots = (*self._inputs, *self._outputs)
         places = [
-            (slot.name, memory.device)
+            (slot.name, memory.place)
             for slot, memory in zip(slots, (*inputs, *outputs), strict=True)
             if memory is not None
         ]
         place = common_place(self.name, places)
-        require_device(self.name, places[0][0], place, self.device.kind)
+        require_device(self.name, places[0][0], place, self.device)
         return place
 
-    def _instance(self, place: int | None, bindings: Bindings) -> Instance:
-        executable = self._executable if place is None else on_device(self._executable)
-        temporary = bindings.temporary
+    def _instance(self, place: Place | None, bindings: Bindings) -> Instance:
         persistent = bindings.persistent if self._owned else self._own_persistent
-        instance = executable.instantiate(
-            temporary.address if temporary else None, persistent.address if persistent else 0
-        )
+        instance = self._work.instantiate(place, persistent, bindings.temporary)
         for number, memory in enumerate(bindings.inputs or []):
             if memory is not None:
                 instance.bind(self._buffers[number], memory.address)
@@ -261,14 +253,15 @@ class _Execution(Command):
         compiled = self._compiled
         if stream is not None and not self._bound.takes_streams:
             raise InvalidArgument(
-                f"{compiled.name}: the tensors are in host memory; streams are for arrays on a CUDA device"
+                f"{compiled.name}: the tensors are in host memory; "
+                "streams are for arrays in the memory of a device"
             )
         if not compiled.is_initialized and compiled not in initialized:
             raise InvalidArgument(
                 f"{compiled.name}: is not initialized; execute an operator initializer for it first"
             )
         written, bound = initialized.get(compiled, compiled._persistent), self._bindings.persistent
-        if written and (not bound or (bound.address, bound.device) != (written.address, written.device)):
+        if written and (not bound or (bound.address, bound.place) != (written.address, written.place)):
             raise InvalidArgument(
                 f"{compiled.name}: another persistent resource is bound than the initializer has written"
             )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml.errors import InvalidArgument, Unsupported
+from opendml.errors import InvalidArgument
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.arguments import validate_tensor
 from opendml.runtime.binding_table import BindingTable
@@ -22,7 +22,7 @@ from opendml.runtime.graph_desc import GraphDesc
 from opendml.runtime.host_array import Array, layout_of_array
 from opendml.runtime.initializer import OperatorInitializer
 from opendml.runtime.intermediates import Intermediate, shower
-from opendml.runtime.program import cuda_index, layout_of
+from opendml.runtime.program import layout_of
 from opendml.runtime.recorder import CommandRecorder
 from opendml.runtime.removable import Removable
 from opendml.spec.enums import ExecutionFlags, FeatureLevel, TensorDataType
@@ -32,8 +32,8 @@ from opendml.spec.plain import DataTypeLike, as_member, as_plain
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import validate
 from opendml.spec.wording import shown
-from opendml.targets.cpu.threads import MOST_THREADS, chosen_threads
-from opendml.targets.memory import aligned_bytes
+from opendml.targets.backend import MOST_THREADS
+from opendml.targets.registry import backend_of
 
 
 class Device(Removable):
@@ -68,19 +68,14 @@ class Device(Removable):
         threads: int | None = None,
         debug: Callable[[Intermediate], object] | str | PathLike[str] | None = None,
     ) -> None:
-        index = cuda_index(kind)
-        if index is not None:
-            from opendml.targets.cuda.driver import device
-
-            device(index)
+        self._backend = backend_of(kind)
         if threads is not None and (not isinstance(threads, int) or not 1 <= threads <= MOST_THREADS):
             raise InvalidArgument(f"threads: {shown(threads)}; 1 to {MOST_THREADS}, or None for all")
-        if kind == "cpu":
-            chosen_threads()
+        self._backend.open()
         super().__init__(kind)
         self.kind = kind
-        self.cuda_index = index
-        """The number of the CUDA device; None for the other kinds."""
+        self.index = self._backend.index
+        """The number of the device among those of its kind, as of "cuda:1"; None where there is only one."""
         self.feature_level = as_feature_level(feature_level)
         self.threads = threads
         self._shower = shower(debug)
@@ -231,15 +226,7 @@ class Device(Removable):
         size = as_plain(size)
         if type(size) is not int or size < 1:
             raise InvalidArgument(f"create_buffer: {shown(size)} bytes; 1 or more are needed")
-        if self.cuda_index is None:
-            try:
-                return aligned_bytes(np.zeros, size)
-            except (MemoryError, ValueError) as error:
-                raise Unsupported(f"create_buffer: no memory for {size:,} bytes") from error
-        from opendml.targets.cuda.device_array import DeviceArray
-        from opendml.targets.cuda.driver import device
-
-        return DeviceArray(device(self.cuda_index), [size], ScalarType.UINT8, cleared=True)
+        return self._backend.create_buffer(size)
 
     def empty(self, sizes: Sequence[int], data_type: DataTypeLike = TensorDataType.FLOAT32) -> Any:
         """A packed array in the device's memory, with any values: a DeviceArray on a CUDA device (which
@@ -252,17 +239,7 @@ class Device(Removable):
         self._require_present()
         tensor = TensorDesc(data_type, sizes)
         validate_tensor("empty", tensor, self.feature_level)
-        layout = layout_of(tensor)
-        if self.cuda_index is None:
-            return np.empty(layout.sizes, layout.type.numpy)
-        from opendml.targets.cuda.device_array import DeviceArray
-        from opendml.targets.cuda.driver import device
-
-        owner = device(self.cuda_index)
-        array = DeviceArray(owner, layout.sizes, layout.type)
-        # From here on any stream may use it.
-        owner.synchronize(owner.stream)
-        return array
+        return self._backend.empty(layout_of(tensor))
 
     def upload(self, array: Array) -> Any:
         """A packed copy of a host array in the device's memory, as `empty` makes it.
@@ -274,12 +251,9 @@ class Device(Removable):
         self._require_present()
         if not isinstance(array, np.ndarray):
             raise InvalidArgument(f"upload: {type(array).__name__}; a NumPy array is needed")
-        copy = self.empty(array.shape, layout_of_array(array, "upload").type.data_type)
-        if isinstance(copy, np.ndarray):
-            copy[...] = array
-        else:
-            copy.copy_from(array)
-        return copy
+        layout = layout_of_array(array, "upload")
+        validate_tensor("upload", TensorDesc(layout.type.data_type, array.shape), self.feature_level)
+        return self._backend.upload(array, layout)
 
     def download(self, array: Any) -> Array:
         """A copy in host memory of what `empty` or `upload` made, after all work on the device.
@@ -288,16 +262,10 @@ class Device(Removable):
             InvalidArgument: an array of another device or of another library.
         """
         self._require_present()
-        if self.cuda_index is None and isinstance(array, np.ndarray):
-            return array.copy()
-        if self.cuda_index is not None:
-            from opendml.targets.cuda.device_array import DeviceArray
-
-            if isinstance(array, DeviceArray) and array.device_index == self.cuda_index:
-                return array.to_host()
-        raise InvalidArgument(
-            f"download: {type(array).__name__}; an array that empty or upload made on {self.kind!r} is needed"
-        )
+        if not self._backend.is_own(array):
+            made = f"an array that empty or upload made on {self.kind!r}"
+            raise InvalidArgument(f"download: {type(array).__name__}; {made} is needed")
+        return self._backend.download(array)
 
     def record(self, bound: Sequence[Bound]) -> Recording:
         """Several dispatches as one, in their order: what is bound must stay bound. On a CUDA device a
@@ -323,10 +291,7 @@ class Device(Removable):
     def synchronize(self) -> None:
         """Waits until all work on the device is done; on other devices than CUDA's a dispatch always is."""
         self._require_present()
-        if self.cuda_index is not None:
-            from opendml.targets.cuda.driver import device
-
-            device(self.cuda_index).synchronize_all()
+        self._backend.synchronize()
 
 
 def as_device(device: Device | str | None) -> Device:
@@ -338,7 +303,7 @@ def as_device(device: Device | str | None) -> Device:
     if isinstance(device, Device):
         return device
     kind = "cpu" if device is None else device
-    cuda_index(kind)
+    backend_of(kind)
     with _making:
         known = _defaults.get(kind)
         if known is None or known.removed_reason is not None:

@@ -60,7 +60,7 @@ class Command(ABC):
 
     @abstractmethod
     def run(self, stream: int | None) -> None:
-        """Runs it to the end, or adds it to a CUDA stream."""
+        """Runs it to the end, or adds it to a stream."""
 
 
 class Dispatchable(ABC):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opendml.runtime.program import Watched, Work, program_of, work_of
+from opendml.runtime.program import program_of
 from opendml.runtime.slots import Slot, slots_of
+from opendml.runtime.work import Watched, Work, work_of
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 

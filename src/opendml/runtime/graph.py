@@ -25,9 +25,10 @@ from opendml.runtime.operator_call import (
     require_running,
     type_of_number,
 )
-from opendml.runtime.program import Watched, layout_of
+from opendml.runtime.program import layout_of
 from opendml.runtime.reinterpret import reinterpreted
 from opendml.runtime.slots import Slot, slots_of
+from opendml.runtime.work import Watched
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
 from opendml.spec.plain import DataTypeLike

@@ -19,9 +19,10 @@ from opendml.program.scalar_type import ScalarType
 from opendml.runtime.form import Form
 from opendml.runtime.graph_desc import ConstantNode, GraphDesc, OperatorNode
 from opendml.runtime.graph_wiring import Port, Wiring, node_name, wiring_of
-from opendml.runtime.program import Part, Watched, Work, layout_of
+from opendml.runtime.program import layout_of
 from opendml.runtime.reinterpret import reinterpreted
 from opendml.runtime.slots import Slot
+from opendml.runtime.work import Part, Watched, Work
 from opendml.spec.tensor_desc import TensorDesc
 
 if TYPE_CHECKING:

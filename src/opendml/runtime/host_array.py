@@ -92,7 +92,7 @@ def memory_of(array: Array, name: str) -> TensorMemory:
 def memory_range(memory: TensorMemory) -> Range:
     """The bytes from the first to the last element."""
     low, high = memory.layout.span
-    return Range(memory.address + low, high - low, memory, memory.device)
+    return Range(memory.address + low, high - low, memory, memory.place)
 
 
 _LARGE_BYTES = 64 * 1024

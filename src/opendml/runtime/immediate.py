@@ -3,8 +3,7 @@ the same form."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from opendml.program.program import Layout, Program
 from opendml.runtime.arguments import CAST, NUMPY_CAST, in_place_arguments
 from opendml.runtime.bound import BoundOperator
 from opendml.runtime.call import Call, flattened, written_of
+from opendml.runtime.compiled_work import call_maker
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.foreign import as_numpy, like
 from opendml.runtime.graph import GraphTensor, call_in_graph
@@ -27,6 +27,7 @@ from opendml.runtime.host_array import (
     reject_truth_values,
     require_aligned,
 )
+from opendml.runtime.immediate_streams import call_on_stream
 from opendml.runtime.in_place import Placing
 from opendml.runtime.operator_call import (
     exact_number,
@@ -36,13 +37,11 @@ from opendml.runtime.operator_call import (
     type_of_number,
     written,
 )
-from opendml.runtime.places import cuda_device_of
 from opendml.runtime.plans import Plans
-from opendml.runtime.program import compile_program
-from opendml.runtime.scratch import Scratch
 from opendml.spec.exact import append_keys, sizes_key
 from opendml.spec.outputs import NOTHING, Told
 from opendml.spec.plain import DataTypeLike
+from opendml.targets.registry import place_of
 
 
 def call(
@@ -151,12 +150,11 @@ class _Plan:
         self.make = self.makers[0]
         self.placings = [Placing(call, program, number) for number in range(len(program.outputs))]
         self.placing = self.placings[0]
-        executable = compile_program(program, device.kind, device.threads)
-        self.scratch_bytes = executable.temporary_bytes if device.kind == "cpu" else 0
-        self.instance: Any = executable.instantiate(0 if self.scratch_bytes else None)
+        layouts, instance = (*program.inputs, *program.outputs), call_maker(program, device)()
+        self.instance = device._backend.over_host_memory(instance, layouts, len(program.inputs))
         self.bound = BoundOperator(device, self.instance, call.name)
         self.is_running = False
-        self.misaligned = max(each.type.bytes for each in (*program.inputs, *program.outputs)) - 1
+        self.misaligned = max(each.type.bytes for each in layouts) - 1
 
     def run(self, tensors: tuple[Array | None, ...], out: Array | None) -> Array:
         """Binds the arrays of a call with one output, and dispatches."""
@@ -196,18 +194,9 @@ class _Plan:
                 if address & misaligned:
                     self._reject_misaligned(addresses)
                 bind(number, address)
-            if self.scratch_bytes:
-                self._dispatch_with_scratch()
-            else:
-                self.bound.dispatch()
+            self.bound.dispatch()
         finally:
             self.is_running = False
-
-    def _dispatch_with_scratch(self) -> None:
-        memory = _scratch.take(self.scratch_bytes)
-        self.instance.use_arena(memory.address)
-        self.bound.dispatch()
-        _scratch.give(memory)
 
     def _check(self, tensors: tuple[Array | None, ...], outs: tuple[Array, ...]) -> None:
         """A closer look at whether the outputs may be written, given the inputs."""
@@ -236,7 +225,6 @@ class _Plan:
 
 
 _plans: Plans[_Plan] = Plans()
-_scratch = Scratch()
 
 
 def _results(call: Call) -> tuple[Array, ...]:
@@ -285,17 +273,17 @@ def _layouts_of_outs(call: Call, outs: tuple[Array, ...]) -> list[Layout]:
 
 
 def _call_on_others(other: Any, call: Call) -> Any:
-    """A call with `other`, which is no NumPy array: on tensors of a graph, on arrays on a CUDA device, or on
+    """A call with `other`, which is no NumPy array: on tensors of a graph, on arrays on a device, or on
     numbers and host arrays of other libraries, whose kind the results then have.
     """
-    if cuda_device_of(other) is not None:
-        return _cuda_call()(other, call)
+    if (place := place_of(other)) is not None:
+        return call_on_stream(place, other, call)
     if any(isinstance(tensor, GraphTensor) for tensor in call.tensors):
         return call_in_graph(call)
     require_running(call.name)
     for array in (*call.tensors, *(call.outs or ())):
-        if cuda_device_of(array) is not None:
-            return _cuda_call()(array, call)
+        if (place := place_of(array)) is not None:
+            return call_on_stream(place, array, call)
     outs = None
     if call.outs is not None:
         labels = call.out_labels(len(call.outs))
@@ -329,11 +317,3 @@ def _as_arrays(call: Call, outs: tuple[Array, ...] | None) -> tuple[Array | None
             type, label = type_of_number(call, told, position, types), call.labels[position]
             arrays[position] = np.asarray(exact_number(call.tensors[position], type, label), type.numpy)
     return tuple(arrays)
-
-
-@cache
-def _cuda_call() -> Callable[..., Any]:
-    """The function that runs calls on CUDA arrays; imported when there are such arrays."""
-    from opendml.runtime.immediate_cuda import call_on_cuda
-
-    return call_on_cuda

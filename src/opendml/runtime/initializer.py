@@ -105,7 +105,7 @@ class OperatorInitializer(Dispatchable):
             binding,
             compiled.binding_properties.persistent_resource_size,
             PERSISTENT_BUFFER_ALIGNMENT,
-            self.device.cuda_index,
+            self.device._backend.place,
             True,
             f"{self.name}: outputs[{number}], the persistent resource of {compiled.name}",
         )

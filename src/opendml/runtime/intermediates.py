@@ -14,7 +14,7 @@ import numpy as np
 
 from opendml.errors import Error, InvalidArgument
 from opendml.runtime.host_array import Array
-from opendml.runtime.program import Watched
+from opendml.runtime.work import Watched
 from opendml.spec.wording import shown
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from functools import cached_property, partial
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from opendml.errors import InvalidArgument
 from opendml.program.program import Layout, Program
 from opendml.runtime.arguments import CAST, NUMPY_CAST
 from opendml.runtime.bound import BoundModel
-from opendml.runtime.constants import initialize, persistent_memory
+from opendml.runtime.compiled_work import CompiledWork
 from opendml.runtime.described import signature, tensor_text
 from opendml.runtime.device import Device
 from opendml.runtime.foreign import as_numpy, like
@@ -26,16 +26,14 @@ from opendml.runtime.host_array import (
 )
 from opendml.runtime.locked import Locked
 from opendml.runtime.operator_call import require_array
-from opendml.runtime.places import common_place, cuda_device_of, require_device
-from opendml.runtime.program import Watched, compile_work, on_device, work_of
+from opendml.runtime.places import common_place, require_device
+from opendml.runtime.work import Watched, work_of
 from opendml.spec.wording import shown
+from opendml.targets.backend import StreamCall
 from opendml.targets.executable import Instance
-from opendml.targets.memory import TensorMemory
-
-if TYPE_CHECKING:
-    from opendml.runtime.cuda_call import CudaCall
-    from opendml.targets.cuda.executable import StreamInstances
-
+from opendml.targets.memory import Place, TensorMemory
+from opendml.targets.registry import backend_at, place_of
+from opendml.targets.streams import StreamInstances
 
 A = TypeVar("A")
 """Arrays of any library."""
@@ -65,12 +63,9 @@ class Model(Locked):
         self.input_names = tuple(name for name in names if name is not None)
         self.output_names = output_names
         self._names, self._program = names, program
-        self._executable = compile_work(
-            work_of(program, watched), device.kind, device.threads, device._shower
-        )
-        self._persistent = persistent_memory(self._executable, device.cuda_index)
+        self._work = CompiledWork(work_of(program, watched), device)
         memories = {number: memory_of(array, "constant") for number, array in constants.items()}
-        initialize(self._executable, memories, self._persistent)
+        self._persistent = self._work.prepare(memories)
         self._expected = [
             (number, name, layout.type.numpy, layout.sizes, layout.strides, layout.type.bytes - 1)
             for number, (name, layout) in enumerate(zip(names, program.inputs, strict=True))
@@ -97,12 +92,12 @@ class Model(Locked):
     @property
     def temporary_bytes(self) -> int:
         """Memory that the model holds for intermediate tensors."""
-        return self._executable.temporary_bytes
+        return self._work.temporary_bytes
 
     @property
     def persistent_bytes(self) -> int:
         """Memory that the model holds for its constants, prepared when it was compiled."""
-        return self._executable.persistent_bytes
+        return self._work.persistent_bytes
 
     @overload
     def __call__(self) -> dict[str, Array]: ...
@@ -121,20 +116,19 @@ class Model(Locked):
             return self._run_on_host(addresses)
         _require_names("inputs", inputs, self.input_names)
         self.device._require_ready()
-        layouts = dict(zip(self.output_names, self._program.outputs, strict=True))
-        call = self._call_on_cuda(inputs, {})
+        call = self._call_on_device(inputs, {})
         if call is None:
             outputs = {name: make() for _, name, make in self._makers}
             self.run(inputs, outputs)
             kind = next(iter(inputs.values()), None)
             return outputs if kind is None else {name: like(kind, array) for name, array in outputs.items()}
         made = {
-            name: call.library.empty(layout.sizes, layout.type, call.device)[0]
-            for name, layout in layouts.items()
+            name: call.empty(layout.sizes, layout.type)[0]
+            for name, layout in zip(self.output_names, self._program.outputs, strict=True)
         }
-        self._run_on_cuda(call, inputs, made)
+        self._run_on_device(call, inputs, made)
         call.end([])
-        return {name: call.library.finished(array) for name, array in made.items()}
+        return {name: call.finished(array) for name, array in made.items()}
 
     def _host_addresses(self, inputs: dict[str, Any]) -> list[tuple[int, int]] | None:
         """The inputs' numbers and addresses, if all are NumPy arrays exactly as the model was compiled for;
@@ -181,9 +175,9 @@ class Model(Locked):
         _require_names("inputs", inputs, self.input_names)
         _require_names("outputs", outputs, self.output_names)
         self.device._require_ready()
-        call = self._call_on_cuda(inputs, outputs)
+        call = self._call_on_device(inputs, outputs)
         if call is not None:
-            self._run_on_cuda(call, inputs, outputs)
+            self._run_on_device(call, inputs, outputs)
             call.end(list(outputs.values()))
             return
         memories = self._memories(inputs, outputs, self._host_memory)
@@ -203,40 +197,33 @@ class Model(Locked):
         _require_names("inputs", inputs, self.input_names)
         _require_names("outputs", outputs, self.output_names)
         place = self._place(inputs, outputs)
-        instance: Instance
-        if place is None:
-            memories = self._memories(inputs, outputs, self._host_memory)
-            instance = self._executable.instantiate(None, self._persistent.address)
-        else:
-            from opendml.targets.cuda.arrays import ready_memory
-
-            memories = self._memories(inputs, outputs, ready_memory)
-            instance = on_device(self._executable).instantiate(None, self._persistent.address)
+        read = self._host_memory if place is None else backend_at(place).memory
+        memories = self._memories(inputs, outputs, read)
+        instance = self._work.instantiate(place, self._persistent)
         for number, memory in enumerate(memories):
             if memory is not None:
                 instance.bind(number, memory.address)
         instance.keep((memories, self._persistent))
         return BoundModel(self.device, instance, self._signature)
 
-    def _place(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> int | None:
-        """The CUDA device that all arrays are on, or None for host memory."""
-        if self.device.cuda_index is None:
+    def _place(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Place | None:
+        """Where all arrays are, None for host memory."""
+        if self.device._backend.place is None:
             return None
-        places = [(name, cuda_device_of(array)) for name, array in (*inputs.items(), *outputs.items())]
+        places = [(name, place_of(array)) for name, array in (*inputs.items(), *outputs.items())]
         place = common_place("graph", places)
         if places:
-            require_device("graph", places[0][0], place, self.device.kind)
+            require_device("graph", places[0][0], place, self.device)
         return place
 
-    def _call_on_cuda(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> CudaCall | None:
-        """A call on the arrays if they are on the model's CUDA device."""
-        if self._place(inputs, outputs) is None:
+    def _call_on_device(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> StreamCall | None:
+        """A call on the arrays if they are in the memory of the model's device."""
+        place = self._place(inputs, outputs)
+        if place is None:
             return None
-        from opendml.runtime.cuda_call import CudaCall
+        return backend_at(place).call(next(iter((*inputs.values(), *outputs.values()))))
 
-        return CudaCall(next(iter((*inputs.values(), *outputs.values()))))
-
-    def _run_on_cuda(self, call: CudaCall, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+    def _run_on_device(self, call: StreamCall, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """Adds the work to the stream of the call."""
         memories = self._memories(inputs, outputs, call.memory)
         addresses = [None if memory is None else memory.address for memory in memories]
@@ -244,7 +231,7 @@ class Model(Locked):
             self._stream_instances.enqueue(addresses, call.stream)
 
     def _host_memory(self, array: Any, name: str) -> TensorMemory:
-        require_device("graph", name, cuda_device_of(array), self.device.kind)
+        require_device("graph", name, place_of(array), self.device)
         return memory_of(as_numpy(array, name), name)
 
     def _memories(
@@ -283,14 +270,11 @@ class Model(Locked):
 
     @cached_property
     def _instance(self) -> Instance:
-        return self._executable.instantiate(None, self._persistent.address)
+        return self._work.instantiate(None, self._persistent)
 
     @cached_property
     def _stream_instances(self) -> StreamInstances:
-        from opendml.targets.cuda.executable import StreamInstances
-
-        executable, address = on_device(self._executable), self._persistent.address
-        return StreamInstances(lambda: executable.instantiate(None, address))
+        return StreamInstances(partial(self._work.instantiate, self.device._backend.place, self._persistent))
 
 
 def _require_names(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:

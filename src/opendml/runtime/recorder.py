@@ -72,7 +72,7 @@ class CommandRecorder(Locked):
 
     def _execute(self, stream: Any) -> None:
         """See Device.execute."""
-        handle = None if stream is None else _handle(stream, self.device)
+        handle = None if stream is None else self.device._backend.stream(stream, "execute")
         with self._lock:
             commands = [recorded.prepare() for recorded in self._recorded]
             initialized: dict[CompiledOperator, Range | None] = {}
@@ -100,13 +100,3 @@ class _Recorded:
     def release(self) -> None:
         """Lets the table change again."""
         self._descriptors.recorded.discard(self)
-
-
-def _handle(stream: Any, device: Device) -> int:
-    if device.cuda_index is None:
-        raise InvalidArgument(
-            f"execute: a stream for the device {device.kind!r}; only CUDA devices have streams"
-        )
-    from opendml.targets.cuda.streams import stream_handle
-
-    return stream if type(stream) is int and stream >= 0 else stream_handle(stream)

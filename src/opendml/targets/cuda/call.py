@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from opendml.runtime.places import cuda_device_of
+from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.arrays import Library, exchanged, library_of
 from opendml.targets.cuda.driver import device as cuda_device
+from opendml.targets.cuda.place import place, place_of
 from opendml.targets.cuda.streams import InFlight
-from opendml.targets.memory import TensorMemory
+from opendml.targets.memory import Place, TensorMemory
 
 _ELSEWHERE = object()
 """No plan's form: planning says where the array is."""
@@ -21,23 +22,20 @@ class CudaCall:
     brought into order.
     """
 
-    __slots__ = ("_held", "_kind", "device", "library", "stream")
+    __slots__ = ("_device", "_held", "_kind", "_library", "place", "stream")
 
     def __init__(self, first: Any) -> None:
         self._kind = type(first)
-        self.library = library = library_of(first)
-        self.device = device = library.device(first)
-        self.stream = library.stream(device)
+        self._library = library = library_of(first)
+        self._device = device = library.device(first)
+        self.place: Place = place(device)
+        self.stream: int = library.stream(device)
         self._held: list[Any] = []
 
     def seen(self, array: Any) -> tuple[Any, int]:
-        """All that decides what code an array needs, and its address.
-
-        Raises:
-            BufferError: it cannot be used in place.
-        """
-        library = self.library if type(array) is self._kind else self._library_of(array)
-        if not library.is_ordered and cuda_device_of(array) != self.device:
+        """See StreamCall."""
+        library = self._library if type(array) is self._kind else self._library_of(array)
+        if not library.is_ordered and place_of(array) != self.place:
             return _ELSEWHERE, 0
         form, address, held = library.seen(array, self.stream)
         if held is not None:
@@ -45,29 +43,33 @@ class CudaCall:
         return form, address
 
     def memory(self, array: Any, name: str) -> TensorMemory:
-        """The memory of an array that is on the device.
-
-        Raises:
-            InvalidArgument: it cannot be used in place, or has a type that DirectML does not have.
-        """
+        """See StreamCall."""
         library = self._library_of(array)
         memory = library.memory(array, name, self.stream)
         if not library.is_ordered:
             self._held.append(memory.owner)
         return memory
 
+    def empty(self, sizes: Sequence[int], type: ScalarType) -> tuple[Any, int]:
+        """See StreamCall."""
+        return self._library.empty(sizes, type, self._device)
+
+    def finished(self, array: Any) -> Any:
+        """See StreamCall."""
+        return self._library.finished(array)
+
     def end(self, outputs: Sequence[Any]) -> None:
-        """Ends the call once its work, which writes the arrays that the caller gave, is on the stream."""
+        """See StreamCall."""
         if self._held:
-            _in_flight(self.device).hold(self._held, self.stream)
+            _in_flight(self._device).hold(self._held, self.stream)
         # Their libraries do not know of the stream that they are written on.
         if any(not self._library_of(array).is_ordered for array in outputs):
-            cuda_device(self.device).synchronize(self.stream)
+            cuda_device(self._device).synchronize(self.stream)
 
     def _library_of(self, array: Any) -> Library:
         """How an array is read: through DLPack if its own current stream is another library's."""
         library = library_of(array)
-        return library if library is self.library else exchanged(array)
+        return library if library is self._library else exchanged(array)
 
 
 @cache

@@ -1,6 +1,5 @@
-"""Immediate calls on arrays in CUDA memory: no copies, on the caller's stream, results of the caller's
-kind.
-"""
+"""Immediate calls on arrays in the memory of a device: no copies, on the caller's stream, results of the
+caller's kind."""
 
 from __future__ import annotations
 
@@ -10,28 +9,31 @@ from opendml.errors import InvalidArgument
 from opendml.program.program import Program
 from opendml.runtime.arguments import CAST, in_place_arguments
 from opendml.runtime.call import Call
-from opendml.runtime.cuda_call import CudaCall
+from opendml.runtime.compiled_work import call_maker
 from opendml.runtime.device import Device, as_device
 from opendml.runtime.host_array import check_outputs, reject_truth_values
 from opendml.runtime.in_place import Placing
 from opendml.runtime.operator_call import program_of_call, require_running
-from opendml.runtime.places import common_place, cuda_device_of, is_array, require_device
+from opendml.runtime.places import common_place, require_device
 from opendml.runtime.plans import Plans
 from opendml.spec.exact import append_keys, sizes_key
-from opendml.targets.cuda.executable import CudaExecutable, StreamInstances
+from opendml.targets.backend import StreamCall
+from opendml.targets.memory import Place
+from opendml.targets.registry import backend_at, place_of
+from opendml.targets.streams import StreamInstances
 
 
-def call_on_cuda(first: Any, call: Call) -> Any:
-    """Runs a call on arrays of which one, `first`, is on a CUDA device; as `immediate.call`.
+def call_on_stream(place: Place, first: Any, call: Call) -> Any:
+    """Runs a call on arrays of which one, `first`, is in the memory `place` of a device; as `immediate.call`.
 
     The work is on the stream of that array's library when this returns, like that library's own.
 
     Raises:
         InvalidArgument: as `immediate.call`; or the arrays are not all on one device, or not on `device`.
     """
-    stream_call = CudaCall(first)
+    on = backend_at(place).call(first)
     told, outs = call.told, call.outs
-    key: list[Any] = [call.name, call.device, told.type, stream_call.device, outs is None]
+    key: list[Any] = [call.name, call.device, told.type, on.place, outs is None]
     if call.lengths or told.wanted:
         key.append((call.lengths, told.wanted))
     if told.sizes is not None:
@@ -43,33 +45,33 @@ def call_on_cuda(first: Any, call: Call) -> Any:
             key.append(None)
             continue
         try:
-            form, address = stream_call.seen(array)
+            form, address = on.seen(array)
         except BufferError as error:
             labels = (*call.labels, *call.out_labels(len(outs or ())))
             raise InvalidArgument(f"{labels[number]}: {error}") from error
         key.append(form)
         addresses.append(address)
-    return _plans.find(tuple(key), _plan, call, stream_call).run(stream_call, call, addresses)
+    return _plans.find(tuple(key), _plan, call, on).run(on, call, addresses)
 
 
 class _Plan:
     """A compiled call: the arrays of every later call have the layouts that it was made for."""
 
-    def __init__(self, call: Call, program: Program, device: Device, index: int, writable: bool) -> None:
+    def __init__(self, call: Call, program: Program, device: Device, writable: bool) -> None:
         self.writable, self.device = writable, device
         self.outputs = [(output.sizes, output.type) for output in program.outputs]
         self.placings = [Placing(call, program, number) for number in range(len(program.outputs))]
-        self.instances = StreamInstances(CudaExecutable(program, index).instantiate_without_arena)
+        self.instances = StreamInstances(call_maker(program, device))
 
-    def run(self, on: CudaCall, call: Call, addresses: list[int]) -> Any:
+    def run(self, on: StreamCall, call: Call, addresses: list[int]) -> Any:
         """Binds the arrays and adds the work to the stream."""
         self.device._require_present()
         if call.outs is None:
-            made = [on.library.empty(sizes, type, on.device) for sizes, type in self.outputs]
+            made = [on.empty(sizes, type) for sizes, type in self.outputs]
             addresses += [address for _, address in made]
             self.instances.enqueue(addresses, on.stream)
             on.end([])
-            return call.result([on.library.finished(result) for result, _ in made])
+            return call.result([on.finished(result) for result, _ in made])
         first = len(addresses) - len(self.placings) + 1
         if not (
             self.writable
@@ -83,7 +85,7 @@ class _Plan:
         return call.result(call.outs)
 
 
-def _check(on: CudaCall, call: Call, outs: tuple[Any, ...]) -> None:
+def _check(on: StreamCall, call: Call, outs: tuple[Any, ...]) -> None:
     """A closer look at whether the outputs may be written, given the inputs."""
     inputs = [
         None if tensor is None else (argument, on.memory(tensor, label))
@@ -97,7 +99,7 @@ def _check(on: CudaCall, call: Call, outs: tuple[Any, ...]) -> None:
 _plans: Plans[_Plan] = Plans()
 
 
-def _plan(call: Call, on: CudaCall) -> _Plan:
+def _plan(call: Call, on: StreamCall) -> _Plan:
     """The plan of a call, validated and compiled."""
     require_running(call.name)
     outs = call.outs or ()
@@ -108,13 +110,14 @@ def _plan(call: Call, on: CudaCall) -> _Plan:
     for argument, label, array in zip(arguments, labels, arrays, strict=True):
         if array is None:
             continue
-        if not is_array(array):
+        place = place_of(array)
+        if place is None and not hasattr(array, "__dlpack__"):
             raise InvalidArgument(f"{label}: {type(array).__name__}; an array is needed")
-        places.append((argument, cuda_device_of(array)))
-    index = common_place(call.function, places)
-    where = as_device(call.device or f"cuda:{index}")
+        places.append((argument, place))
+    place = common_place(call.function, places)
+    where = as_device(call.device or str(place))
     where._require_present()
-    require_device(call.function, places[0][0], index, where.kind)
+    require_device(call.function, places[0][0], place, where)
     for out, label in zip(outs, call.out_labels(len(outs)), strict=True):
         reject_truth_values(out, label)
     memories = [
@@ -131,4 +134,4 @@ def _plan(call: Call, on: CudaCall) -> _Plan:
         where.feature_level,
     )
     writable = all(memory is not None and memory.writable for memory in memories[count:])
-    return _Plan(call, program, where, on.device, writable)
+    return _Plan(call, program, where, writable)
