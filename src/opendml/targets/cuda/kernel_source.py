@@ -38,8 +38,7 @@ _PRINTERS: dict[Mode, type[Printer]] = {
 def kernel_source(pattern: Pattern) -> str:
     """The whole source; its function is `kernel`."""
     printer = _PRINTERS.get(pattern.mode, Printer)(pattern)
-    states = ("accumulate",) if pattern.mode in (Mode.REDUCE, Mode.SCAN) else ()
-    names = ("common", "quotients", *states, None, *_FILES[pattern.mode])
+    names = ("common", "quotients", None, *_FILES[pattern.mode])
     return "\n".join(printer.text() if name is None else _file(name) for name in names)
 
 

@@ -1,6 +1,5 @@
 """Loads that read under a condition or at computed distances: the operands of their SOURCE, apart from what
-else a kernel computes.
-"""
+else a kernel computes."""
 
 from __future__ import annotations
 
