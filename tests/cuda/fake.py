@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from opendml.program.program import Program
-from opendml.runtime import immediate, immediate_streams
-from opendml.runtime.host_array import Array, memory_of
-from opendml.runtime.plans import Plans
+from opendml.runtime.calls import immediate
+from opendml.runtime.calls import streams as streamed_calls
+from opendml.runtime.calls.plans import Plans
+from opendml.runtime.memory.host_array import Array, memory_of
 from opendml.targets.cuda import backend, dlpack, driver, executable, streams
 from opendml.targets.cuda.place import place
 from opendml.targets.memory import HostMemory, TensorMemory
@@ -157,7 +158,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> list[FakeDevice]:
     for device in devices:
         monkeypatch.setitem(driver._devices, device.index, device)
     monkeypatch.setattr(backend, "CudaExecutable", FakeExecutable)
-    for module in (immediate, immediate_streams):
+    for module in (immediate, streamed_calls):
         monkeypatch.setattr(module, "_plans", Plans())
     success = SimpleNamespace(value=0)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 
 Function = Callable[[Array], Array]
 

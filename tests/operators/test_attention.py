@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import opendml as dml
 from opendml import descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
 from tests.peers.peer import examples
 from tests.running import device_kinds, on_arrays

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import opendml as dml
 from opendml import TensorDesc, Unsupported, descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import QuantizationType
 from tests.peers.peer import examples
 from tests.running import device_kinds

@@ -18,7 +18,7 @@ from opendml.operators.registry import define
 from opendml.program.node import source
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import RecurrentNetworkDirection as Direction
 from opendml.targets.cpu.executable import CpuExecutable, _scheduled
 from opendml.targets.cpu.launch import Launch
@@ -276,5 +276,7 @@ def test_steps_share_their_code() -> None:
 
 
 def test_weights_are_prepared_once_for_all_steps() -> None:
-    few, many = (CpuExecutable(_program(steps, fixed=True)).persistent_bytes for steps in (2, 50))
-    assert few == many
+    one, two, many = (CpuExecutable(_program(steps, fixed=True)).persistent_bytes for steps in (1, 2, 50))
+    assert two == many
+    recurrence_bytes = 256 * 64 * 4
+    assert many < one + recurrence_bytes

@@ -11,7 +11,7 @@ from hypothesis import given
 
 import opendml as dml
 from opendml import descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import RecurrentNetworkDirection as Direction
 from opendml.spec.operator_desc import OperatorDesc
 from tests.operators.recurring import Tensors, random_tensors

@@ -16,7 +16,7 @@ import pytest
 
 import opendml as dml
 from opendml import FLOAT32, Device, Graph, Model, TensorDesc, TensorFlags, descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.executable import CpuExecutable
 from tests.running import same_bits
 from tests.runtime.object_model import compiled, initialized

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml.runtime import immediate
-from opendml.runtime.host_array import Array
+from opendml.runtime.calls import immediate
+from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu import executable
 from opendml.targets.cpu.scratch import Scratch
 from opendml.targets.memory import HostMemory

@@ -94,7 +94,7 @@ class Backend(ABC):
         """The handle of a stream of the caller: an integer, or a stream of any library.
 
         Raises:
-            InvalidArgument: no stream, or the device has none; the message begins with `name`.
+            InvalidArgument: no stream, or the device has none, of which `name`, the caller's method, is told.
         """
 
     @abstractmethod
@@ -122,7 +122,7 @@ class StreamCall(Protocol):
     def stream(self) -> int:
         """The handle of the stream."""
 
-    def seen(self, array: Any) -> tuple[Hashable, int]:
+    def identify(self, array: Any) -> tuple[Hashable, int]:
         """All that decides what code an array needs, and its address. From now on it is ready on the stream.
 
         Raises:

@@ -17,7 +17,7 @@ from opendml.program.program import Program
 from opendml.targets.cpu.engine import Code, kernel_codes
 from opendml.targets.cpu.launch import Launch
 from opendml.targets.cpu.native import FIRST, HEADER, LAUNCH, PARAMETERS, PATIENCE, ROOM, THREADS
-from opendml.targets.cpu.pattern import Parameters, Pattern
+from opendml.targets.cpu.pattern import Parameters
 from opendml.targets.cpu.pool import pool
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.cpu.scratch import Scratch
@@ -175,11 +175,11 @@ def _launches(kernels: KernelProgram) -> tuple[list[_Placed], list[_Placed], int
         for kernel in kernels.initializers
         for launch in schedule(kernel)
     ]
-    packed: dict[tuple[Pattern, tuple[int, ...]], int] = {}
+    packed: dict[tuple[str, tuple[int, ...]], int] = {}
     for launches in _scheduled(kernels):
         if launches[0].fixed:
             # What several kernels pack alike is packed once.
-            key = launches[0].pattern, launches[0].parameters
+            key = launches[0].pattern.text(), launches[0].parameters
             is_new = key not in packed
             offset = packed.setdefault(key, prepared_bytes)
             placed = [_Placed(launch, kernels.persistent, offset) for launch in launches]

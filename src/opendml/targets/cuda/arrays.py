@@ -40,7 +40,7 @@ class Library(Protocol):
     def stream(self, device: int) -> int:
         """The stream for work on such arrays, by its handle."""
 
-    def seen(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
+    def identify(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
         """All that decides what code an array needs, its address, and what keeps it alive (None: the library
         does). From now on it is ready on `stream`.
 
@@ -84,7 +84,7 @@ class TorchArrays:
         """See Library."""
         return int(self._current(device))
 
-    def seen(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
+    def identify(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
         """See Library."""
         is_neg, differentiated = array.is_neg(), self._is_differentiated(array)
         form = array.dtype, array.shape, array.stride(), array.get_device(), is_neg, differentiated
@@ -134,7 +134,7 @@ class CupyArrays:
         """See Library."""
         return int(self._cupy.cuda.get_current_stream(device).ptr)
 
-    def seen(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
+    def identify(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
         """See Library."""
         data = array.data
         return (array.dtype, array.shape, array.strides, data.device_id), data.ptr, None
@@ -177,7 +177,7 @@ class ExchangedArrays:
         """See Library."""
         return int(device(device_index).stream)
 
-    def seen(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
+    def identify(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
         """See Library."""
         memory = self._found(array, stream)
         return (memory.layout, memory.writable, memory.place), memory.address, memory.owner

@@ -32,12 +32,12 @@ class CudaCall:
         self.stream: int = library.stream(device)
         self._held: list[Any] = []
 
-    def seen(self, array: Any) -> tuple[Any, int]:
+    def identify(self, array: Any) -> tuple[Any, int]:
         """See StreamCall."""
         library = self._library if type(array) is self._kind else self._library_of(array)
         if not library.is_ordered and place_of(array) != self.place:
             return _ELSEWHERE, 0
-        form, address, held = library.seen(array, self.stream)
+        form, address, held = library.identify(array, self.stream)
         if held is not None:
             self._held.append(held)
         return form, address
