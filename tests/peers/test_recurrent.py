@@ -36,13 +36,17 @@ def _random(random: Random, kind: str, directions: int, **has: bool) -> Tensors:
 def _computed(kind: str, tensors: Tensors, directions: int, device: str, **attributes: Any) -> list[Array]:
     direction = Direction.BIDIRECTIONAL if directions == 2 else Direction.FORWARD
     sigmoid, tanh = descs.ActivationSigmoid(), descs.ActivationTanh()
-    each: list[OperatorDesc] = {"RNN": [tanh], "LSTM": [sigmoid, tanh, tanh], "GRU": [sigmoid, tanh]}[kind]
+    each: dict[str, list[OperatorDesc]] = {
+        "RNN": [tanh],
+        "LSTM": [sigmoid, tanh, tanh],
+        "GRU": [sigmoid, tanh],
+    }
     given_ = list(tensors) if kind == "LSTM" else [*tensors[:5], tensors.lengths]
     wanted = {"output_sequence": True, "output_single": True}
     wanted |= {"output_cell_single": True} if kind == "LSTM" else {}
     results = getattr(dml, kind.lower())(
         *given_,
-        activation_descs=each * directions,
+        activation_descs=each[kind] * directions,
         direction=direction,
         **wanted,
         **attributes,

@@ -98,14 +98,18 @@ def _fused(program: Program, lends_outputs: bool = False) -> KernelProgram:
         if each.buffer >= arena:
             sizes[each.buffer] = max(sizes.get(each.buffer, 0), each.offset + each.layout.span[1])
     for key, places in stores.items():
-        between += writer.kernels(nodes[key], places)
-        if isinstance(nodes[key].attribute, Recurrence):
-            result += merged(between)
-            between, buffer = [], arena + len(cuts) + len(repeats)
-            steps = steps_of(nodes[key], places[0], writer, partial(_fused, lends_outputs=True), buffer)
-            repeats.append(Repeat(len(result), steps.length, steps.count))
-            result += steps.kernels
-            sizes[buffer] = steps.arena_bytes
+        node = nodes[key]
+        if not isinstance(node.attribute, Recurrence):
+            between += writer.kernels(node, places)
+            continue
+        own, *others = places
+        result += merged([*between, *writer.kernels(node, [own])])
+        buffer = arena + len(cuts) + len(repeats)
+        steps = steps_of(node, own, writer, partial(_fused, lends_outputs=True), buffer)
+        repeats.append(Repeat(len(result), steps.length, steps.count))
+        result += steps.kernels
+        sizes[buffer] = steps.arena_bytes
+        between = [writer.copy(node, each) for each in others]
     result += merged(between)
     return _placed(result, repeats, len(inputs), arena, sizes)
 

@@ -112,6 +112,11 @@ class Writer:
             domain, home.axes, loads, tuple(each.access() for each in stores), (value,) * len(stores)
         )
 
+    def copy(self, node: Node, store: Place) -> Kernel:
+        """The kernel that writes a tensor in memory to another place too."""
+        value = source(0, node.type, node.sizes)
+        return Kernel(node.sizes, (), (self.lies_at(node).access(),), (store.access(),), (value,))
+
     def lies_at(self, node: Node) -> Place:
         """Where a tensor lies that is in memory."""
         return self.place(node, self._temporaries)
