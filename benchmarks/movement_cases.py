@@ -1,4 +1,4 @@
-"""The cases of `movement`: moving elements, pooling and resampling, and the words of other libraries for it."""
+"""The cases of `movement`: what moves, pools and resamples, and the words of other libraries for it."""
 
 from __future__ import annotations
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 
 from llvmlite import ir
 
@@ -161,13 +162,13 @@ class Code:
     def gather(
         self,
         pointer: ir.Value,
-        stride: ir.Value,
+        stride: ir.Value | None,
         type: ScalarType,
         mask: ir.Value | None,
         distance: ir.Value | None = None,
     ) -> ir.Value:
-        """Elements `stride` bytes apart, each so many bytes further on as `distance` says; lanes outside the
-        mask are zero and are not read."""
+        """Elements `stride` bytes apart (None: one and the same), each so many bytes further on as `distance`
+        says, integers of 32 or 64 bits; lanes outside the mask are zero and are not read."""
         if type is ScalarType.BOOLEAN:
             found = self.gather(pointer, stride, ScalarType.UINT8, mask, distance)
             return self.builder.trunc(found, llvm_type(type, self.lanes))
@@ -183,45 +184,31 @@ class Code:
         if type is ScalarType.BOOLEAN:
             found = self.load_every_other(pointer, ScalarType.UINT8, mask)
             return self.builder.trunc(found, llvm_type(type, self.lanes))
-        if mask is None:
-            return self._pairs(pointer, type)
-        # Most vectors are whole: the rest is gathered.
-        bits = self.builder.bitcast(mask, ir.IntType(self.lanes))
-        whole = self.builder.icmp_unsigned("==", bits, ir.Constant(bits.type, -1))
-        with self.builder.if_else(whole) as (all_lanes, some_lanes):
-            with all_lanes:
-                plain, after_plain = self._pairs(pointer, type), self.builder.block
-            with some_lanes:
-                rest = self.gather(pointer, I64(2 * type.bytes), type, mask)
-                after_rest = self.builder.block
-        result = self.builder.phi(plain.type)
-        result.add_incoming(plain, after_plain)
-        result.add_incoming(rest, after_rest)
-        return result
-
-    def _pairs(self, pointer: ir.Value, type: ScalarType) -> ir.Value:
-        """The first elements of neighbouring pairs."""
         even = ir.Constant(ir.VectorType(I1, self.lanes), [lane % 2 == 0 for lane in range(self.lanes)])
-        halves = [
-            self.load(self.offset(pointer, I64(half * self.lanes * type.bytes)), type, self.lanes, even)
-            for half in range(2)
-        ]
+        halves = []
+        for half in range(2):
+            place = self.offset(pointer, I64(half * self.lanes * type.bytes))
+            read = even if mask is None else self.builder.and_(even, self._spread(mask, half))
+            halves.append(self.load(place, type, self.lanes, read))
         lanes = ir.Constant(ir.VectorType(I32, self.lanes), [2 * lane for lane in range(self.lanes)])
         return self.builder.shuffle_vector(*halves, lanes)
+
+    def _spread(self, value: ir.Value, half: int) -> ir.Value:
+        """The lanes of a half of a vector, each twice."""
+        first = half * self.lanes // 2
+        lanes = [first + lane // 2 for lane in range(self.lanes)]
+        return self.builder.shuffle_vector(
+            value,
+            ir.Constant(value.type, ir.Undefined),
+            ir.Constant(ir.VectorType(I32, self.lanes), lanes),
+        )
 
     def store_every_other(self, pointer: ir.Value, value: ir.Value, type: ScalarType) -> None:
         """Writes every other element; those between stay as they are."""
         even = ir.Constant(ir.VectorType(I1, self.lanes), [lane % 2 == 0 for lane in range(self.lanes)])
         for half in range(2):
-            first = half * self.lanes // 2
-            lanes = [first + lane // 2 for lane in range(self.lanes)]
-            spread = self.builder.shuffle_vector(
-                value,
-                ir.Constant(value.type, ir.Undefined),
-                ir.Constant(ir.VectorType(I32, self.lanes), lanes),
-            )
             place = self.offset(pointer, I64(half * self.lanes * type.bytes))
-            self.store(place, spread, type, even)
+            self.store(place, self._spread(value, half), type, even)
 
     def scatter(
         self, pointer: ir.Value, stride: ir.Value, value: ir.Value, type: ScalarType, mask: ir.Value | None
@@ -236,13 +223,32 @@ class Code:
         """A 64-bit integer as one of `type`, which holds it."""
         return value if value.type == type else self.builder.trunc(value, type)
 
-    def _addresses(self, pointer: ir.Value, stride: ir.Value, distance: ir.Value | None = None) -> ir.Value:
-        vector = ir.VectorType(I64, self.lanes)
-        steps = self.builder.mul(self.broadcast(stride), ir.Constant(vector, list(range(self.lanes))))
-        first = self.broadcast(self.builder.ptrtoint(pointer, I64))
-        if distance is not None:
-            first = self.builder.add(first, distance)
-        return self.builder.inttoptr(self.builder.add(first, steps), ir.VectorType(POINTER, self.lanes))
+    def total(self, values: Sequence[ir.Value]) -> ir.Value | None:
+        """The sum of vectors of integers, in the widest of their types; None of none."""
+        if not values:
+            return None
+        widest = max((value.type for value in values), key=lambda type: int(type.element.width))
+        return reduce(self.builder.add, [self.widened(value, widest) for value in values])
+
+    def widened(self, value: ir.Value, type: ir.Type) -> ir.Value:
+        """A signed integer, or a vector of such, in a type that is no narrower."""
+        return value if value.type == type else self.builder.sext(value, type)
+
+    def _addresses(
+        self, pointer: ir.Value, stride: ir.Value | None, distance: ir.Value | None = None
+    ) -> ir.Value:
+        """The addresses of lanes. Beside distances of 32 bits strides are such too: no tensor that these
+        reach is larger."""
+        vector = ir.VectorType(I64, self.lanes) if distance is None else distance.type
+        parts = [] if distance is None else [distance]
+        if stride is not None:
+            step = self.broadcast(self.narrowed(stride, vector.element))
+            parts.append(self.builder.mul(step, ir.Constant(vector, list(range(self.lanes)))))
+        if not parts:
+            return self.broadcast(pointer)
+        addresses = self.builder.gep(pointer, [reduce(self.builder.add, parts)], source_etype=I8)
+        addresses.type = ir.VectorType(POINTER, self.lanes)
+        return addresses
 
     def _mask(self, mask: ir.Value | None) -> ir.Value:
         return mask if mask is not None else Literal(ir.VectorType(I1, self.lanes), "splat (i1 true)")

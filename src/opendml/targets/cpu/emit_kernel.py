@@ -15,12 +15,13 @@ from opendml.targets.cpu.contraction.code import ContractionCode
 from opendml.targets.cpu.contraction.packing import PanelCode, StripCode
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.pattern import Mode, Packing, Pattern, Tiling
+from opendml.targets.cpu.pointwise_code import PointwiseCode
 from opendml.targets.cpu.row_code import RowCode, SplitRowCode
 from opendml.targets.cpu.scan_code import ScanColumnCode, ScanRowCode
 from opendml.targets.cpu.transposed_code import TransposedCode
 
 _CODE: dict[Mode, type[KernelCode]] = {
-    Mode.POINTWISE: KernelCode,
+    Mode.POINTWISE: PointwiseCode,
     Mode.TRANSPOSED: TransposedCode,
     Mode.ROWS: RowCode,
     Mode.ROWS_PARTIAL: SplitRowCode,
