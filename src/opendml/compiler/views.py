@@ -75,9 +75,17 @@ def _view(node: Node, repeats: bool) -> Node:
     if value.operation is Operation.RESHAPE:
         below = _affine_reshape(value)
         value = below if below is not None else value
-    if value.operation is not Operation.VIEW and (value.operation in IN_MEMORY or _stays(value, repeats)):
+    if _is_in_memory(value, repeats):
         return with_operands(node, (value, *node.operands[1:]))
     return _seen_by(node).of(value, top=True)
+
+
+def _is_in_memory(value: Node, repeats: bool) -> bool:
+    """Whether a view reads a value from memory. What lies at computed indices is written there rather than
+    gathered again for all that the view repeats."""
+    if value.operation is Operation.VIEW:
+        return repeats and isinstance(value.attribute, View) and bool(value.attribute.indexed)
+    return value.operation in IN_MEMORY or _stays(value, repeats)
 
 
 def _seen_by(node: Node) -> Seen:

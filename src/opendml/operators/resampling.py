@@ -106,7 +106,7 @@ def resample2(
 
     def at(indices: dict[int, Node]) -> Node:
         clamped = {axis: maximum(minimum(each, x.sizes[axis] - 1), 0) for axis, each in indices.items()}
-        return gathered(x, output.sizes, clamped, offsets, steps)
+        return gathered(x, output.sizes, clamped, offsets, steps, inside=True)
 
     if not is_linear:
         return at({axis: _rounded(each, rounding_direction) for axis, each in coordinates.items()})
