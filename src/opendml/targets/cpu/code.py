@@ -203,6 +203,46 @@ class Code:
             ir.Constant(ir.VectorType(I32, self.lanes), lanes),
         )
 
+    def load_pairs(
+        self, pointer: ir.Value, type: ScalarType, mask: ir.Value | None
+    ) -> tuple[ir.Value, ir.Value]:
+        """The even and the odd ones of neighbouring elements; lanes outside the mask are zero and are not
+        read."""
+        if type is ScalarType.BOOLEAN:
+            even, odd = self.load_pairs(pointer, ScalarType.UINT8, mask)
+            narrow = llvm_type(type, self.lanes)
+            return self.builder.trunc(even, narrow), self.builder.trunc(odd, narrow)
+        halves = [
+            self.load(
+                self.offset(pointer, I64(half * self.lanes * type.bytes)),
+                type,
+                self.lanes,
+                None if mask is None else self._spread(mask, half),
+            )
+            for half in range(2)
+        ]
+        even, odd = (
+            self.builder.shuffle_vector(
+                *halves,
+                ir.Constant(ir.VectorType(I32, self.lanes), [2 * lane + n for lane in range(self.lanes)]),
+            )
+            for n in range(2)
+        )
+        return even, odd
+
+    def store_pairs(
+        self, pointer: ir.Value, even: ir.Value, odd: ir.Value, type: ScalarType, mask: ir.Value | None
+    ) -> None:
+        """Writes the lanes of two vectors in turns; those outside the mask are not written."""
+        for half in range(2):
+            first = half * self.lanes // 2
+            lanes = [first + lane // 2 + (lane % 2) * self.lanes for lane in range(self.lanes)]
+            together = self.builder.shuffle_vector(
+                even, odd, ir.Constant(ir.VectorType(I32, self.lanes), lanes)
+            )
+            place = self.offset(pointer, I64(half * self.lanes * type.bytes))
+            self.store(place, together, type, None if mask is None else self._spread(mask, half))
+
     def store_every_other(self, pointer: ir.Value, value: ir.Value, type: ScalarType) -> None:
         """Writes every other element; those between stay as they are."""
         even = ir.Constant(ir.VectorType(I1, self.lanes), [lane % 2 == 0 for lane in range(self.lanes)])

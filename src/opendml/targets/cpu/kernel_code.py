@@ -240,11 +240,11 @@ class KernelCode:
         values = dict(known)
         wanted = always_needed(self.pattern.values if roots is None else roots, self.reductions | set(known))
         for node in self.nodes:
-            if self.levels[id(node)] is level and id(node) in wanted:
+            if self.levels[id(node)] is level and id(node) in wanted and id(node) not in values:
                 if is_rare(node):
                     values[id(node)] = self._rare_selection(node, lanes, values)
                 elif node.operation is Operation.SOURCE:
-                    values[id(node)] = self.load(node, lanes, pointers, values, index, mask)
+                    values |= self.loaded(node, lanes, pointers, values, index, mask)
                 else:
                     operands = [self.value(operand, lanes, values) for operand in node.operands]
                     values[id(node)] = emit(self.builder, node, lanes, operands)
@@ -304,6 +304,32 @@ class KernelCode:
             place = self.layout.number(number_of(node))
             return self.code.element(self.parameters, place, llvm_type(node.type, 1))
         return emit(self.builder, node, 1, operands)
+
+    def loaded(
+        self,
+        node: Node,
+        lanes: int,
+        pointers: Pointers,
+        values: Values,
+        index: ir.Value | None,
+        mask: ir.Value | None,
+    ) -> Values:
+        """A load, and that of the elements between if it is one of a pair."""
+        pair = self._pair_of(node)
+        if pair is None or index is None:
+            return {id(node): self.load(node, lanes, pointers, values, index, mask)}
+        address, _ = self.place(pair[0], lanes, pointers, values, index)
+        results = self.code.load_pairs(address, node.type, mask)
+        return {id(each): result for each, result in zip(pair, results, strict=True)}
+
+    def _pair_of(self, node: Node) -> tuple[Node, Node] | None:
+        """The loads of every other element and of those between of which a node is one."""
+        for even, odd in self.pattern.pairs:
+            if number_of(node) in (even, odd) and not node.operands:
+                loads = {number_of(each): each for each in self.nodes if each.operation is Operation.SOURCE}
+                if even in loads and odd in loads and not (loads[even].operands or loads[odd].operands):
+                    return loads[even], loads[odd]
+        return None
 
     def load(
         self,
@@ -435,8 +461,16 @@ class KernelCode:
     def store_vector(self, pointers: Pointers, known: Values, index: ir.Value, mask: ir.Value | None) -> None:
         """The element-wise stores of one vector."""
         values = self.evaluate(Level.ELEMENT, self.lanes, pointers, known, index, mask)
-        for access, root in self.stores(of_groups=False):
-            value = splat(self.builder, self.value(root, self.lanes, values), self.lanes)
+        results = {
+            access: splat(self.builder, self.value(root, self.lanes, values), self.lanes)
+            for access, root in self.stores(of_groups=False)
+        }
+        for even, odd in self.pattern.pairs:
+            if even in results:
+                address = self.code.offset(pointers[even], self.builder.mul(index, self.steps[even]))
+                type = self.accesses[even].type
+                self.code.store_pairs(address, results.pop(even), results.pop(odd), type, mask)
+        for access, value in results.items():
             self.store(access, value, pointers, index, mask)
 
     def up_to_boundary(self, pointers: Pointers, start: ir.Value, stop: ir.Value, store: Body) -> ir.Value:

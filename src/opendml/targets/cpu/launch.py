@@ -156,7 +156,24 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
         kernel.values,
         in_order=in_order,
         long_rows=mode.reduces_rows and nest.inner.count >= _LONG_ROW,
+        pairs=_pairs(kernel, nest) if mode is Mode.POINTWISE else (),
     )
+
+
+def _pairs(kernel: Kernel, nest: LoopNest) -> tuple[tuple[int, int], ...]:
+    """The accesses of every other element along the innermost loop, each with the one of those between."""
+    accesses = list(enumerate((*kernel.loads, *kernel.stores)))
+    first = len(kernel.loads)
+    result: list[tuple[int, int]] = []
+    for number, access in accesses:
+        if access.buffer is None or nest.inner.strides[number] != 2 * access.type.bytes:
+            continue
+        between = replace(access, offset=access.offset + access.type.bytes)
+        for other, candidate in accesses:
+            taken = any(number in pair or other in pair for pair in result)
+            if candidate == between and not taken and (number < first) == (other < first):
+                result.append((number, other))
+    return tuple(result)
 
 
 def _in_order(nest: LoopNest, position: int) -> bool:

@@ -9,6 +9,7 @@ from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LoopNest, loop_nest
 from opendml.program.node import Operation, ordered
 from opendml.targets.cpu.contraction.schedule import tiled
+from opendml.targets.cpu.interleave import interleaved
 from opendml.targets.cpu.launch import BLOCK_BYTES, Launch, Numbers, launch_of, shape_of
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule_groups import schedule_groups
@@ -25,6 +26,7 @@ def schedule(kernel: Kernel) -> list[Launch]:
     tiles = tiled(kernel)
     if tiles:
         return tiles
+    kernel = interleaved(kernel)
     nest = loop_nest(kernel)
     if kernel.axes:
         return schedule_groups(kernel, nest)
