@@ -172,12 +172,45 @@ class Code:
         if type is ScalarType.BOOLEAN:
             found = self.gather(pointer, stride, ScalarType.UINT8, mask, distance)
             return self.builder.trunc(found, llvm_type(type, self.lanes))
-        bits = ir.VectorType(ir.IntType(type.bits), self.lanes)
-        name = f"llvm.masked.gather.v{self.lanes}i{type.bits}.v{self.lanes}p0"
-        zero = Literal(bits, "zeroinitializer")
-        operands = [self._addresses(pointer, stride, distance), self._mask(mask), zero]
-        gathered = intrinsic(self.builder, name, bits, operands, alignment=(0, type.bytes))
+        if type.bytes < 4:
+            return self._gather_parts(pointer, stride, type, mask, distance)
+        addresses = self._addresses(pointer, self._distances(stride, distance))
+        gathered = self._gathered(addresses, type.bits, mask)
         return self.builder.bitcast(gathered, llvm_type(type, self.lanes))
+
+    def _gather_parts(
+        self,
+        pointer: ir.Value,
+        stride: ir.Value | None,
+        type: ScalarType,
+        mask: ir.Value | None,
+        distance: ir.Value | None,
+    ) -> ir.Value:
+        """Elements of less than 32 bits, as parts of the aligned 32 bits around them: processors gather no
+        less, and what is aligned lies in one page."""
+        odd = self.builder.and_(self.builder.ptrtoint(pointer, I64), I64(3))
+        distances = self._distances(stride, distance)
+        if distances is None:
+            distances = self.broadcast(odd)
+        else:
+            distances = self.builder.add(
+                distances, self.broadcast(self.narrowed(odd, distances.type.element))
+            )
+        three = Literal(distances.type, f"splat ({distances.type.element} 3)")
+        part = self.builder.and_(distances, three)
+        base = self.offset(pointer, self.builder.neg(odd))
+        words = self._gathered(self._addresses(base, self.builder.sub(distances, part)), 32, mask)
+        vector = ir.VectorType(I32, self.lanes)
+        part = part if part.type == vector else self.builder.trunc(part, vector)
+        shifted = self.builder.lshr(words, self.builder.shl(part, Literal(vector, "splat (i32 3)")))
+        bits = self.builder.trunc(shifted, ir.VectorType(ir.IntType(type.bits), self.lanes))
+        return self.builder.bitcast(bits, llvm_type(type, self.lanes))
+
+    def _gathered(self, addresses: ir.Value, bits: int, mask: ir.Value | None) -> ir.Value:
+        vector = ir.VectorType(ir.IntType(bits), self.lanes)
+        name = f"llvm.masked.gather.v{self.lanes}i{bits}.v{self.lanes}p0"
+        operands = [addresses, self._mask(mask), Literal(vector, "zeroinitializer")]
+        return intrinsic(self.builder, name, vector, operands, alignment=(0, bits // 8))
 
     def load_every_other(self, pointer: ir.Value, type: ScalarType, mask: ir.Value | None) -> ir.Value:
         """Every other element; those between and lanes outside the mask are not read, and the latter zero."""
@@ -256,7 +289,11 @@ class Code:
         """Writes elements `stride` bytes apart, in the order of the lanes."""
         bits = ir.VectorType(ir.IntType(type.bits), self.lanes)
         name = f"llvm.masked.scatter.v{self.lanes}i{type.bits}.v{self.lanes}p0"
-        operands = [self.builder.bitcast(value, bits), self._addresses(pointer, stride), self._mask(mask)]
+        operands = [
+            self.builder.bitcast(value, bits),
+            self._addresses(pointer, self._distances(stride, None)),
+            self._mask(mask),
+        ]
         intrinsic(self.builder, name, ir.VoidType(), operands, alignment=(1, type.bytes))
 
     def narrowed(self, value: ir.Value, type: ir.Type) -> ir.Value:
@@ -274,19 +311,21 @@ class Code:
         """A signed integer, or a vector of such, in a type that is no narrower."""
         return value if value.type == type else self.builder.sext(value, type)
 
-    def _addresses(
-        self, pointer: ir.Value, stride: ir.Value | None, distance: ir.Value | None = None
-    ) -> ir.Value:
-        """The addresses of lanes. Beside distances of 32 bits strides are such too: no tensor that these
+    def _distances(self, stride: ir.Value | None, distance: ir.Value | None) -> ir.Value | None:
+        """How far on the lanes lie. Beside distances of 32 bits strides are such too: no tensor that these
         reach is larger."""
+        if stride is None:
+            return distance
         vector = ir.VectorType(I64, self.lanes) if distance is None else distance.type
-        parts = [] if distance is None else [distance]
-        if stride is not None:
-            step = self.broadcast(self.narrowed(stride, vector.element))
-            parts.append(self.builder.mul(step, ir.Constant(vector, list(range(self.lanes)))))
-        if not parts:
+        step = self.broadcast(self.narrowed(stride, vector.element))
+        along = self.builder.mul(step, ir.Constant(vector, list(range(self.lanes))))
+        return along if distance is None else self.builder.add(distance, along)
+
+    def _addresses(self, pointer: ir.Value, distances: ir.Value | None) -> ir.Value:
+        """The addresses of lanes."""
+        if distances is None:
             return self.broadcast(pointer)
-        addresses = self.builder.gep(pointer, [reduce(self.builder.add, parts)], source_etype=I8)
+        addresses = self.builder.gep(pointer, [distances], source_etype=I8)
         addresses.type = ir.VectorType(POINTER, self.lanes)
         return addresses
 

@@ -325,11 +325,15 @@ class KernelCode:
     def _pair_of(self, node: Node) -> tuple[Node, Node] | None:
         """The loads of every other element and of those between of which a node is one."""
         for even, odd in self.pattern.pairs:
-            if number_of(node) in (even, odd) and not node.operands:
+            if number_of(node) in (even, odd):
                 loads = {number_of(each): each for each in self.nodes if each.operation is Operation.SOURCE}
-                if even in loads and odd in loads and not (loads[even].operands or loads[odd].operands):
+                if all(number in loads and self.is_plain(loads[number]) for number in (even, odd)):
                     return loads[even], loads[odd]
         return None
+
+    def is_plain(self, node: Node) -> bool:
+        """Whether a load reads all elements along the innermost loop, by its step."""
+        return not node.operands
 
     def load(
         self,

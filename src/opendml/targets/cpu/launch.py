@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import LoopNest
+from opendml.program.node import SEARCHES, Operation, ordered
 from opendml.targets.cpu.accumulation import pass_count
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import TILE, AccessPattern, Level, Mode, Parameters, Pattern, Step
@@ -144,8 +145,10 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
     # Loops start at the boundary of a vector in one store. Others may lie differently.
     streams = next((position for position, store in enumerate(stores) if store.streamed), None)
     stores = tuple(replace(store, streamed=position == streams) for position, store in enumerate(stores))
-    in_order = mode.columns or all(
-        _in_order(nest, number) for number, load in enumerate(kernel.loads) if load.buffer is None
+    searches = [node for node in ordered(kernel.values) if node.operation in SEARCHES]
+    in_order = all(node.operands[1].operation is Operation.SOURCE for node in searches) and (
+        mode.columns
+        or all(_in_order(nest, number) for number, load in enumerate(kernel.loads) if load.buffer is None)
     )
     return Pattern(
         mode,

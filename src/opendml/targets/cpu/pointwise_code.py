@@ -102,6 +102,11 @@ class PointwiseCode(KernelCode):
         first = self.builder.extract_element(distance, I32(0))
         return self.code.load(self.code.offset(address, first), node.type, lanes, mask)
 
+    def is_plain(self, node: Node) -> bool:
+        """Whether a load reads all elements along a row, by its step."""
+        inside = self._is_regular and any(node is each for each in self._guarded)
+        return super().is_plain(node) or (inside and len(node.operands) == 1)
+
     def _is_regular_inside(self, node: Node) -> bool:
         """Whether a node is a load that moves along a row, by what is counted rather than read."""
         if node.operation is not Operation.SOURCE or not node.operands:
