@@ -120,6 +120,10 @@ class Code:
         """The lesser of two signed integers."""
         return self.builder.select(self.builder.icmp_signed("<", a, b), a, b)
 
+    def maximum(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """The greater of two signed integers."""
+        return self.builder.select(self.builder.icmp_signed(">", a, b), a, b)
+
     def load(self, pointer: ir.Value, type: ScalarType, lanes: int, mask: ir.Value | None = None) -> ir.Value:
         """Neighbouring elements, or one; lanes outside the mask are zero and are not read."""
         value_type = llvm_type(type, lanes)
