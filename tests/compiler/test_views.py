@@ -146,7 +146,7 @@ def test_operations_on_joined_values_are_computed_where_these_are_joined(axis: i
 @pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 33, 70])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8])
 def test_neighbours_are_read_and_written_in_pairs(size: int, dtype: type) -> None:
-    array = np.arange(6 * size).reshape(3, 2 * size).astype(dtype)
+    array: Array = np.arange(6 * size).reshape(3, 2 * size).astype(dtype)
     (x,) = sources(array)
     pairs = permuted(reshaped(x, (3, size, 2)), (2, 0, 1))
     twice = reshaped(repeated(reshaped(x, (3, 2 * size, 1)), (3, 2 * size, 2)), (3, 4 * size))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import opendml as dml
+from opendml.runtime.host_array import Array
 
 PAGE = mmap.PAGESIZE
 
@@ -33,7 +34,7 @@ def fenced() -> Iterator[memoryview]:
 def test_nothing_beyond_a_page_is_read(fenced: memoryview, dtype: type, count: int) -> None:
     size = np.dtype(dtype).itemsize
     for part in (fenced[: count * size], fenced[-count * size :]):
-        x = np.frombuffer(part, dtype)
+        x: Array = np.frombuffer(part, dtype)
         x[:] = np.arange(count).astype(dtype)
         indices = np.random.default_rng(count).integers(0, count, 77, np.int32)
         np.testing.assert_array_equal(dml.gather_elements(x, indices, axis=0), x[indices])

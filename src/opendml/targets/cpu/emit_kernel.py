@@ -48,6 +48,8 @@ def emit_kernel(module: ir.Module, name: str, pattern: Pattern, lanes: int) -> N
     signature = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, POINTER, POINTER])
     function = ir.Function(module, signature, name)
     function.attributes.add("nounwind")
+    # Loops that fill or copy stay loops. llvmlite knows no attribute of this kind, but writes it as it is.
+    set.add(function.attributes, '"no-builtins"')
     for argument in function.args[2:]:
         argument.add_attribute("noalias")
     _CODE[pattern.mode](function, _with_expanded(pattern), lanes).emit()
