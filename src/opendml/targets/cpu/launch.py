@@ -12,6 +12,7 @@ from opendml.compiler.loops import LoopNest, loop_nest
 from opendml.program.node import SEARCHES, Operation, ordered
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.passes import pass_count
+from opendml.targets.cpu.interleave import interleaved
 from opendml.targets.cpu.machine import Machine, machine
 from opendml.targets.cpu.pattern import TILE, AccessPattern, Header, Level, Mode, Pattern, Step
 from opendml.targets.cpu.stash import STASHED
@@ -96,7 +97,8 @@ Table = tuple[Candidate[Query, Any, list[Launch]], ...]
 
 
 def query_of(kernel: Kernel) -> Query:
-    """The query for a kernel on this machine."""
+    """The query for a kernel on this machine, pairs of neighbours put together."""
+    kernel = interleaved(kernel)
     nest = loop_nest(kernel)
     return Query(kernel, nest, shape_of(kernel, nest), machine())
 

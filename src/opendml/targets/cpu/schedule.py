@@ -10,7 +10,6 @@ from opendml.compiler.kernel import Kernel
 from opendml.program.node import SCANS, ordered
 from opendml.targets.common.candidates import cheapest
 from opendml.targets.cpu.contraction.schedule import tiled
-from opendml.targets.cpu.interleave import interleaved
 from opendml.targets.cpu.launch import Launch, Query, Table, query_of
 from opendml.targets.cpu.schedule_elements import ELEMENTS
 from opendml.targets.cpu.schedule_groups import COLUMNS, ROWS
@@ -22,7 +21,7 @@ def schedule(kernel: Kernel) -> list[Launch]:
     tiles = tiled(kernel)
     if tiles:
         return tiles
-    query = query_of(interleaved(kernel))
+    query = query_of(kernel)
     return cheapest(table(query), query)
 
 
