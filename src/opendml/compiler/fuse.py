@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 
+from opendml.compiler.guards import without_idle_guards
 from opendml.compiler.homes import Except, collective, home_of
 from opendml.compiler.kernel import Access, Kernel, KernelProgram, Repeat
 from opendml.compiler.memory import aligned, place
@@ -81,7 +82,7 @@ def _over(
 def _fused(program: Program, lends_outputs: bool = False) -> KernelProgram:
     """The kernels of a program, whose constants are inputs like others. `lends_outputs`: its outputs share
     memory with nothing that it reads, and may hold temporaries that become parts of them."""
-    roots = unrolled(moved(program.results))
+    roots = without_idle_guards(unrolled(moved(program.results)))
     inputs = [Place(number, 0, layout) for number, layout in enumerate(program.inputs)]
     outputs = [Place(len(inputs) + number, 0, layout) for number, layout in enumerate(program.outputs)]
     cuts = _cuts(roots, program)

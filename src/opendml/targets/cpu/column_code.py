@@ -131,7 +131,7 @@ class ColumnCode(GroupCode):
             for row, known in zip(rows, outer, strict=True):
                 elements = operands(row, known, index, mask)
                 states = [
-                    accumulation.add(self.builder, self.lanes, state, element, True)
+                    accumulation.add(self.builder, self.lanes, state, element, self.pattern.in_order)
                     for accumulation, state, element in zip(stage, states, elements, strict=True)
                 ]
             for accumulation, state in zip(stage, states, strict=True):
