@@ -9,13 +9,13 @@ import numpy as np
 from opendml.compiler.fuse import fuse
 from opendml.compiler.prepare import split
 from opendml.compiler.simplify import simplify
-from opendml.program.functions import reduce_sum
-from opendml.program.node import Node, Window, convert, recurrence
+from opendml.program.functions import exp, reduce_sum
+from opendml.program.node import Node, Operation, Window, convert, ordered, recurrence
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import in_memory, joined, sliced
 from opendml.runtime.memory.host_array import Array
-from tests.programs import assert_agrees, layout_of, run_program, sources
+from tests.programs import assert_agrees, kernels_of, layout_of, run_program, sources
 
 STEPS = 5
 GENERATOR = np.random.default_rng(0)
@@ -124,3 +124,12 @@ def test_only_offsets_differ_between_steps() -> None:
     advances = np.diff(np.array(offsets), axis=0)
     assert (advances == advances[0]).all()
     assert (advances[0] == ROWS.strides[0]).all()
+
+
+def test_what_is_in_memory_is_computed_once() -> None:
+    (rows,) = sources(ROWS)
+    value = in_memory(exp(rows))
+    first, second = kernels_of([value * value + 1.0], [ROWS])
+    assert [node.operation for node in ordered(first.values)].count(Operation.EXPONENTIAL) == 1
+    assert Operation.EXPONENTIAL not in {node.operation for node in ordered(second.values)}
+    assert_agrees([value * value + 1.0], [ROWS], rtol=1e-6)

@@ -415,7 +415,9 @@ def _joined_last(node: Node) -> Node:
     reshape."""
     if node.operation is Operation.RESHAPE:
         return with_operands(node, (_joined_last(node.operands[0]),))
-    join = next((operand for operand in node.operands if operand.operation is Operation.JOIN), None)
+    joins = [operand for operand in node.operands if operand.operation is Operation.JOIN]
+    # One part alone is joined to lie in memory.
+    join = next((each for each in joins if len(each.operands) > 1), None)
     if node.operation in IN_MEMORY or join is None or len(join.operands) > _MOST_PARTS:
         return node
     assert isinstance(join.attribute, int)

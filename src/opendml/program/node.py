@@ -137,7 +137,8 @@ class Operation(Enum):
     RESHAPE = auto()
     """The elements of the operand in row-major order, in other sizes."""
     JOIN = auto()
-    """The operands one after the other along the axis `attribute`."""
+    """The operands one after the other along the axis `attribute`. One alone lies in memory: whatever reads
+    it does not compute it again."""
 
     RECURRENCE = auto()
     """The first operand, then along the first dimension what each step of the `Recurrence` in `attribute`
