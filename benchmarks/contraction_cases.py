@@ -134,7 +134,7 @@ def cases(threads: int) -> Iterator[Case]:
             2 * m * n * k,
             {
                 "opendml": partial(_opendml_product, a, b, threads),
-                "numpy": lambda a=a, b=b, out=np.empty((m, n), "f"): partial(np.matmul, a, b, out=out),
+                "numpy": partial(_numpy_product, a, b),
                 "torch": partial(_torch_product, a, b),
                 "onnxruntime": partial(_onnxruntime, "MatMul", [a, b], {}, 2, threads),
                 "openvino": partial(_openvino, "MatMul", [a, b], {}, 2, threads),
@@ -203,6 +203,10 @@ def _opendml(graph: dml.Graph, result: dml.GraphTensor, inputs: dict[str, Array]
     return run
 
 
+def _numpy_product(a: Array, b: Array) -> Run:
+    return partial(np.matmul, a, b, out=np.empty((a.shape[0], b.shape[1]), np.float32))
+
+
 def _torch_product(a: Array, b: Array) -> Run:
     import torch
 
@@ -219,7 +223,7 @@ def _torch_layer(layer: Layer, arrays: list[Array]) -> Run:
 
 
 def _onnx_model(operator: str, inputs: list[Array], attributes: dict[str, Any], fed: int) -> bytes:
-    """A model of one operator, and ReLU behind a convolution, all but whose first `fed` inputs are constant."""
+    """A model of one operator, and ReLU behind a convolution; inputs behind the first `fed` are constant."""
     from onnx import TensorProto, helper, numpy_helper
 
     names = [f"x{index}" for index in range(len(inputs))]
