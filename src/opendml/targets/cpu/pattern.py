@@ -118,6 +118,7 @@ class Pattern:
     group. `long_rows`: several vectors of a row are worth keeping states of their own. `stashes`: the last
     load counts where elements are kept between the last pass and the results.
     `whole_rows`: a tile of columns is as wide as the rows are. `wide_tile`: it may be wider than TILE.
+    `fetches`: operands lie in memory, not in a cache.
     `tiling`: how sums of products are computed; the pattern itself is that of what follows them.
     """
 
@@ -133,6 +134,7 @@ class Pattern:
     stashes: bool = False
     whole_rows: bool = False
     wide_tile: bool = False
+    fetches: bool = False
     tiling: Tiling | Panels | Strips | None = None
 
     def text(self) -> str:
@@ -142,7 +144,7 @@ class Pattern:
             for a in (*self.loads, *self.stores)
         ]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)} {self.stage} {self.in_order}"
-        head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile}"
+        head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile} {self.fetches}"
         tiling = [self.tiling.text()] if self.tiling else []
         return "\n".join([head, *accesses, fingerprint(self.values), *tiling])
 
