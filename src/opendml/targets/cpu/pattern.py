@@ -235,7 +235,8 @@ class Tiling:
     """How sums of products are computed: in blocks of at most `rows` x `columns` results and `a.depth`
     products, of both operands packed, `a` whose elements are broadcast and `b` whose are vectors.
 
-    `ahead`: a is packed by another launch; `b_ahead`: b is. The one load of its pattern then counts where."""
+    `ahead`: a is packed by another launch; `b_ahead`: b is. The one load of its pattern then counts where.
+    `parts_together`: the sums of so many parts are added up apart from the others'; 0: of all."""
 
     a: Panels
     b: Packing
@@ -244,12 +245,12 @@ class Tiling:
     columns: int
     ahead: bool
     b_ahead: bool = False
+    parts_together: int = 0
 
     def text(self) -> str:
         """A text that is equal for tilings with equal code."""
-        head = (
-            f"{self.micro.rows} {self.micro.vectors} {self.rows} {self.columns} {self.ahead} {self.b_ahead}"
-        )
+        head = f"{self.micro.rows} {self.micro.vectors} {self.rows} {self.columns}"
+        head += f" {self.ahead} {self.b_ahead} {self.parts_together}"
         return "\n".join([head, self.a.text(), self.b.text()])
 
 

@@ -55,6 +55,7 @@ class ContractionCode(KernelCode):
             else self._rows(panels.depth + lanes)
         )
         self.c_room = self._rows(tiling.rows)
+        self.sums_room = self._rows(tiling.rows if tiling.parts_together else 0)
         self.micro = emit_micro_kernel(function.module, "micro", micro, lanes, strides)
         self.total = next(node for node in self.nodes if _is_total(node, pattern))
 
@@ -91,7 +92,9 @@ class ContractionCode(KernelCode):
                 c = self._c_row(self.builder.sub(row, first))
                 with self.builder.if_then(is_last):
                     self._ask_for_results(pointers, row, behind, start, stop)
-                self._multiply(a, b, c, begin, end, start, stop)
+                self._multiply(a, b, c, (begin, end), part, (start, stop))
+                if self.tiling.parts_together:
+                    self._add_up(part, is_last, self.builder.sub(row, first), self.builder.sub(behind, row))
                 with self.builder.if_then(is_last):
                     self._store(pointers, known, c, row, behind, start, stop)
 
@@ -105,6 +108,25 @@ class ContractionCode(KernelCode):
         position = self.builder.add(self.builder.mul(number, parts), part)
         distance = self.builder.mul(position, I64(panels.part_bytes(self.lanes)))
         return self.code.offset(self.a_groups, distance)
+
+    def _add_up(self, part: ir.Value, is_last: ir.Value, row: ir.Value, count: ir.Value) -> None:
+        """Behind the last of the parts whose sums belong together, adds a panel's to those before; behind the
+        last of all, to where the epilogue reads them."""
+        together = self.tiling.parts_together
+        number = self.builder.urem(part, I64(together))
+        ends = self.builder.or_(is_last, self.builder.icmp_signed("==", number, I64(together - 1)))
+        is_first = self.builder.icmp_signed("<", part, I64(together))
+        distance = self.builder.mul(row, I64(self.column_pitch))
+        sums, c = (self.code.offset(room, distance) for room in (self.sums_room, self.c_room))
+        target = self.builder.select(is_last, c, sums)
+        size = F32.bytes * self.lanes
+        with self.builder.if_then(ends):
+            bytes = self.builder.mul(count, I64(self.column_pitch))
+            with self.code.loop(I64(0), bytes, size) as at:
+                value = self.code.load(self.code.offset(c, at), F32, self.lanes)
+                before = self.code.load(self.code.offset(sums, at), F32, self.lanes)
+                total = self.builder.select(is_first, value, self.builder.fadd(before, value))
+                self.code.store(self.code.offset(target, at), total, F32)
 
     def _c_row(self, row: ir.Value) -> ir.Value:
         return self.code.offset(self.c_room, self.builder.mul(row, I64(self.column_pitch)))
@@ -154,18 +176,20 @@ class ContractionCode(KernelCode):
         a: ir.Value,
         block: tuple[ir.Value, ir.Value],
         c: ir.Value,
-        begin: ir.Value,
-        end: ir.Value,
-        start: ir.Value,
-        stop: ir.Value,
+        depth: Range,
+        part: ir.Value,
+        columns: Range,
     ) -> None:
         """The tiles of one panel."""
-        depth = self.builder.sub(end, begin)
-        adds = self.builder.icmp_signed("!=", begin, I64(0))
-        with self.code.loop(I64(0), self.b.parts(self.builder.sub(stop, start), self.width)) as tile:
+        count = self.builder.sub(depth[1], depth[0])
+        together = self.tiling.parts_together
+        number = self.builder.urem(part, I64(together)) if together else part
+        adds = self.builder.icmp_signed("!=", number, I64(0))
+        tiles = self.b.parts(self.builder.sub(columns[1], columns[0]), self.width)
+        with self.code.loop(I64(0), tiles) as tile:
             at = self.builder.mul(tile, I64(self.width * F32.bytes))
             b = self.code.offset(block[0], self.builder.mul(tile, block[1]))
-            self.builder.call(self.micro, [a, b, self.code.offset(c, at), depth, adds])
+            self.builder.call(self.micro, [a, b, self.code.offset(c, at), count, adds])
 
     def _store(
         self,
