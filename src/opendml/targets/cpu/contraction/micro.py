@@ -20,7 +20,7 @@ counting, few enough for the registers."""
 
 @dataclass(frozen=True, slots=True)
 class Strides:
-    """Where the packed operands and the results lie, in bytes: one row of a tile to the next, and along k."""
+    """Where the packed operands and the sums lie, in bytes: one row of a tile to the next, and along k."""
 
     a_row: int
     a_depth: int
@@ -31,14 +31,14 @@ class Strides:
 def emit_micro_kernel(
     module: ir.Module, name: str, micro: MicroKernel, lanes: int, strides: Strides
 ) -> ir.Function:
-    """Adds the function name(a, b, c, depth, adds) to the module: the sums of `depth` products, added
-    to what `c` holds if `adds`."""
-    signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64, I1])
+    """Adds the function name(a, b, c, results, row_bytes, depth, adds) to the module: the sums of `depth`
+    products, added to what `c` holds if `adds`, into `results`, whose rows are `row_bytes` apart."""
+    signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, POINTER, I64, I64, I1])
     function = ir.Function(module, signature, name)
     function.linkage = "internal"
     function.attributes.add("nounwind")
     function.attributes.add("noinline")
-    for argument in function.args[:3]:
+    for argument in function.args[:2]:
         argument.add_attribute("noalias")
     _MicroCode(function, micro, lanes, strides).emit()
     return function
@@ -60,7 +60,7 @@ class _MicroCode:
     def emit(self) -> None:
         """Products are added from zero on, and their sums to what `c` holds: so rounding errors grow with the
         depth alone."""
-        a, b, c, depth, adds = self.function.args
+        a, b, c, results, row_bytes, depth, adds = self.function.args
         steps = self.builder.udiv(depth, I64(self.step))
         rest = self.builder.urem(depth, I64(self.step))
         has_steps = self.builder.icmp_unsigned("!=", steps, I64(0))
@@ -76,12 +76,13 @@ class _MicroCode:
         totals = self._merged("rest_start", joined[2:], "rest", state[2:])
         self.builder.cbranch(adds, self.blocks["add"], self.blocks["store"])
         self._at("add")
-        held = [self.builder.load(place, typ=self.vector, align=4) for place in self._results(c)]
+        places = self._places(c, I64(self.strides.c_row))
+        held = [self.builder.load(place, typ=self.vector, align=4) for place in places]
         added = [self.builder.fadd(*pair) for pair in zip(held, totals, strict=True)]
         self.builder.branch(self.blocks["store"])
         self._at("store")
-        results = self._merged("done", totals, "add", added)
-        for place, value in zip(self._results(c), results, strict=True):
+        sums = self._merged("done", totals, "add", added)
+        for place, value in zip(self._places(results, row_bytes), sums, strict=True):
             self.builder.store(value, place, align=4)
         self.builder.ret_void()
 
@@ -155,13 +156,14 @@ class _MicroCode:
         signature = ir.FunctionType(POINTER, [POINTER])
         return self.builder.asm(signature, "", "=r,0,~{memory}", [place], True)
 
-    def _results(self, c: ir.Value) -> list[ir.Value]:
+    def _places(self, tile: ir.Value, row_bytes: ir.Value) -> list[ir.Value]:
+        """Of the vectors of a tile whose rows are so many bytes apart."""
         size = F32.bytes * self.lanes
-        return [
-            self._offset(c, row * self.strides.c_row + vector * size)
+        rows = [
+            self.builder.gep(tile, [self.builder.mul(row_bytes, I64(row))], source_etype=ir.IntType(8))
             for row in self.rows
-            for vector in self.vectors
         ]
+        return [self._offset(row, vector * size) for row in rows for vector in self.vectors]
 
     def _offset(self, pointer: ir.Value, distance: int) -> ir.Value:
         return self.builder.gep(pointer, [I64(distance)], source_etype=ir.IntType(8))
