@@ -183,22 +183,19 @@ class Packing:
 @dataclass(frozen=True, slots=True)
 class Panels:
     """How the operand whose elements are broadcast lies packed: in panels of `rows` rows, each in parts of
-    `depth` products. A part's rows follow each other if it is packed along k, otherwise its columns."""
+    `depth` products, a multiple of all vectors' lanes. A part's columns follow each other."""
 
     packing: Packing
     rows: int
     depth: int
 
     def pitch(self, lanes: int) -> int:
-        """The bytes from one row or column of a part to the next."""
-        if self.packing.along_depth:
-            return odd_lines(self.depth + lanes)
+        """The bytes from one column of a part to the next."""
         return -(-self.rows // lanes) * lanes * 4
 
     def part_bytes(self, lanes: int) -> int:
         """The bytes of a part."""
-        count = self.rows if self.packing.along_depth else self.depth
-        return -(-count * self.pitch(lanes) // LINE) * LINE
+        return -(-self.depth * self.pitch(lanes) // LINE) * LINE
 
     def text(self) -> str:
         """A text that is equal for panels with equal code."""

@@ -39,10 +39,9 @@ class ContractionCode(KernelCode):
         self.tile_bytes = (
             (panels.depth + lanes) * self.width * F32.bytes if self.in_tiles else self.width * F32.bytes
         )
-        along_depth, pitch = panels.packing.along_depth, panels.pitch(lanes)
         strides = Strides(
-            a_row=pitch if along_depth else F32.bytes,
-            a_depth=F32.bytes if along_depth else pitch,
+            a_row=F32.bytes,
+            a_depth=panels.pitch(lanes),
             b_depth=self.width * F32.bytes if self.in_tiles else self.column_pitch,
             c_row=self.column_pitch,
         )
