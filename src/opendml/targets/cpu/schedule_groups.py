@@ -69,7 +69,7 @@ def _rows(kernel: Kernel, nest: LoopNest) -> list[Launch]:
 
 def _columns(kernel: Kernel, nest: LoopNest) -> list[Launch]:
     shape = shape_of(kernel, nest)
-    if _multiplies_vector(kernel, shape):
+    if takes_in_many_rows(kernel, nest):
         return _vector_by_matrix(kernel, nest, shape)
     group_bytes = shape.rows * shape.inner * shape.element_bytes
     fitting = machine().l2_bytes // 2 // (shape.rows * shape.element_bytes) // _LEAST_TILE * _LEAST_TILE
@@ -102,12 +102,14 @@ def _columns(kernel: Kernel, nest: LoopNest) -> list[Launch]:
     return _split(kernel, nest, modes, numbers, shape, group_bytes, PART_BYTES * shape.inner)
 
 
-def _multiplies_vector(kernel: Kernel, shape: Shape) -> bool:
-    """Whether the kernel multiplies a vector by a matrix with many rows."""
+def takes_in_many_rows(kernel: Kernel, nest: LoopNest) -> bool:
+    """Whether the kernel multiplies vectors by matrices with many rows, whose columns lie side by side."""
+    shape = shape_of(kernel, nest)
     sums = [node for node in ordered(kernel.values) if node.operation is Operation.CONTRACTION]
     return (
         bool(sums)
         and all(node.type.is_float for node in sums)
+        and not nest.inner_reduced
         and shape.reads_once
         and shape.rows >= _MATRIX_ROWS
     )

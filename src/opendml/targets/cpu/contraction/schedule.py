@@ -20,6 +20,7 @@ from opendml.targets.cpu.contraction.roles import Roles, loops_over, moves, role
 from opendml.targets.cpu.launch import Launch, Numbers, buffers_of, parameters_of, pattern_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import MicroKernel, Mode, Packing, Panels, Strips, Tiling
+from opendml.targets.cpu.schedule_groups import takes_in_many_rows
 from opendml.targets.cpu.threads import available_threads
 
 _MICRO_KERNELS = {
@@ -45,11 +46,13 @@ _STREAMED = 6.0
 """Cycles to fetch a vector of what was packed ahead, where each panel meets a few tiles only."""
 _FETCHED_STRIP = 1.0
 """The same for a vector of a strip, which meets many panels."""
-_FAR = 10.0
-"""Cycles more for a vector that is in no cache of a core's own."""
+_FAR, _FAR_IN_ROWS = 18.0, 8.0
+"""Cycles more for a vector that is in no cache of a core's own, read in tiles, or in many rows at once."""
 _REDUCED, _READ, _ROW = 3.0, 2.0, 10.0
 """Cycles for a vector of products of a reduction like any other, to read a vector that lies contiguous, and
 to begin with a row."""
+_IN_ROWS = 2.5
+"""The first two where many rows are taken in at once."""
 _STARTED = 400.0
 """Cycles that an item takes apart from its work."""
 _FETCHED = 0.25
@@ -153,24 +156,26 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
 
 def _reduction_cycles(kernel: Kernel, lanes: int) -> float:
     """The cycles of a reduction whose innermost loop reads every operand where it lies."""
-    inner = loop_nest(kernel).inner
-    vector = _REDUCED
+    nest = loop_nest(kernel)
+    inner, many_rows = nest.inner, takes_in_many_rows(kernel, nest)
+    vector = _IN_ROWS - _READ if many_rows else _REDUCED
     for load, stride in zip(kernel.loads, inner.strides, strict=False):
         if load.buffer is not None and stride:
-            vector += _far(kernel, (load,)) + (_READ if stride == load.type.bytes else _GATHERED)
+            vector += _READ if stride == load.type.bytes else _GATHERED
+            vector += _far(kernel, (load,), _FAR_IN_ROWS if many_rows else _FAR)
     kept = math.prod(size for number, size in enumerate(kernel.domain) if number not in kernel.axes)
     rows = math.prod(kernel.domain) // inner.count
     return _shared(rows * (_ROW + -(-inner.count // lanes) * vector), kept)
 
 
-def _far(kernel: Kernel, loads: Sequence[Access]) -> float:
+def _far(kernel: Kernel, loads: Sequence[Access], cycles: float = _FAR) -> float:
     """Cycles by which fetching a vector takes longer because an operand is larger than a core's own cache."""
     spans = (
         sum((size - 1) * abs(stride) for size, stride in zip(kernel.domain, load.strides, strict=True))
         for load in loads
         if load.buffer is not None
     )
-    return _FAR if max(spans, default=0) > machine().l2_bytes else 0.0
+    return cycles if max(spans, default=0) > machine().l2_bytes else 0.0
 
 
 def _shared(cycles: float, items: int) -> float:
