@@ -37,6 +37,7 @@ more: so rounding errors grow with the eighth part of k / 256."""
 _ITEMS = 8
 """Items that a job should have, at least, so that threads finish together."""
 
+# Cycles of one core, fitted on an Intel Xeon with AVX-512 and 2 MB of second cache, November 2026.
 _COPIED, _GATHERED, _TRANSPOSED = 6.0, 24.0, 2.0
 """Cycles to put down a vector of an operand that lies contiguous (or of results that do), or scattered, and
 what it takes more where it lies across."""
