@@ -282,6 +282,23 @@ def test_the_way_that_costs_least_is_chosen(
     assert best.name == CHOSEN[sizes]
 
 
+@pytest.mark.parametrize("sizes", [(512, 512, 512), (128, 768, 768), (33, 65, 127), (1, 512, 512)], ids=str)
+def test_the_number_of_threads_decides_blocks_and_nothing_that_bits_depend_on(
+    sizes: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m, n, k = sizes
+    a, b, out = np.empty((m, 1, k), "f"), np.empty((1, n, k), "f"), np.empty((m, n, 1), "f")
+    kernel = contraction_kernel(a, b, (2,), [out])
+    items, operands = [], set()
+    for threads in (1, 2, 8):
+        monkeypatch.setattr(contraction_schedule, "available_threads", lambda count=threads: count)
+        launches = schedule(kernel)
+        items.append(launches[-1].items)
+        operands.add((launches[-1].pattern.mode, launches[-1].pattern.stores))
+    assert items == sorted(items)
+    assert len(operands) == 1
+
+
 @pytest.mark.parametrize("count", [1, 13, 14, 255, 256, 257, 518, 1000, 5000])
 @pytest.mark.parametrize("unit", [1, 13, 48])
 def test_blocks_are_whole_tiles_that_fit_their_room(count: int, unit: int) -> None:
