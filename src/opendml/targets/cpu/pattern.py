@@ -120,6 +120,7 @@ class Pattern:
     load counts where elements are kept between the last pass and the results.
     `whole_rows`: a tile of columns is as wide as the rows are. `wide_tile`: it may be wider than TILE.
     `pairs`: accesses of every other element along the innermost loop, and those of the elements between.
+    `many_rows`: rows are taken in many at once, and the next asked for.
     `tiling`: how sums of products are computed; the pattern itself is that of what follows them.
     """
 
@@ -136,6 +137,7 @@ class Pattern:
     whole_rows: bool = False
     wide_tile: bool = False
     pairs: tuple[tuple[int, int], ...] = ()
+    many_rows: bool = False
     tiling: Tiling | Panels | Strips | None = None
 
     def text(self) -> str:
@@ -146,6 +148,7 @@ class Pattern:
         ]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)} {self.stage} {self.in_order}"
         head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile} {self.pairs}"
+        head += f" {self.many_rows}"
         tiling = [self.tiling.text()] if self.tiling else []
         return "\n".join([head, *accesses, fingerprint(self.values), *tiling])
 
@@ -184,22 +187,19 @@ class Packing:
 @dataclass(frozen=True, slots=True)
 class Panels:
     """How the operand whose elements are broadcast lies packed: in panels of `rows` rows, each in parts of
-    `depth` products. A part's rows follow each other if it is packed along k, otherwise its columns."""
+    `depth` products, a multiple of all vectors' lanes. A part's columns follow each other."""
 
     packing: Packing
     rows: int
     depth: int
 
     def pitch(self, lanes: int) -> int:
-        """The bytes from one row or column of a part to the next."""
-        if self.packing.along_depth:
-            return odd_lines(self.depth + lanes)
+        """The bytes from one column of a part to the next."""
         return -(-self.rows // lanes) * lanes * 4
 
     def part_bytes(self, lanes: int) -> int:
         """The bytes of a part."""
-        count = self.rows if self.packing.along_depth else self.depth
-        return -(-count * self.pitch(lanes) // LINE) * LINE
+        return -(-self.depth * self.pitch(lanes) // LINE) * LINE
 
     def text(self) -> str:
         """A text that is equal for panels with equal code."""
@@ -236,7 +236,8 @@ class Tiling:
     """How sums of products are computed: in blocks of at most `rows` x `columns` results and `a.depth`
     products, of both operands packed, `a` whose elements are broadcast and `b` whose are vectors.
 
-    `ahead`: a is packed by another launch; `b_ahead`: b is. The one load of its pattern then counts where."""
+    `ahead`: a is packed by another launch; `b_ahead`: b is. The one load of its pattern then counts where.
+    `parts_together`: the sums of so many parts are added up apart from the others'; 0: of all."""
 
     a: Panels
     b: Packing
@@ -245,12 +246,12 @@ class Tiling:
     columns: int
     ahead: bool
     b_ahead: bool = False
+    parts_together: int = 0
 
     def text(self) -> str:
         """A text that is equal for tilings with equal code."""
-        head = (
-            f"{self.micro.rows} {self.micro.vectors} {self.rows} {self.columns} {self.ahead} {self.b_ahead}"
-        )
+        head = f"{self.micro.rows} {self.micro.vectors} {self.rows} {self.columns}"
+        head += f" {self.ahead} {self.b_ahead} {self.parts_together}"
         return "\n".join([head, self.a.text(), self.b.text()])
 
 
