@@ -125,7 +125,7 @@ def tiled(kernel: Kernel) -> list[Launch]:
             _candidate(with_strips(way.tiles), False) for way in alike if way.tiles and not way.tiles.ahead
         ]
     # Of ways with equal bits the threads at hand decide.
-    threads = available_threads()
+    threads = machine().threads or available_threads()
     chosen = min(alike, key=lambda way: (round(way.cycles_on(threads)), way.work))
     return launches_of(chosen.tiles or best)
 
