@@ -12,7 +12,7 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -149,28 +149,34 @@ def _opendml_convolution(x: Array, w: Array, bias: Array, stride: int) -> Callab
     seen = reshaped(permuted(seen, (0, 2, 3, 1, 4, 5)), (1, 1, edge, edge, channels, window, window))
     total = contraction(reshaped(weights, (1, filters, 1, 1, channels, window, window)), seen, (4, 5, 6))
     total = reshaped(total, (1, filters, edge, edge)) + reshaped(addend, (1, filters, 1, 1))
-    return _bound(maximum(total, 0.0), [x, w, bias])
+    return _bound(maximum(total, 0.0), [x, w, bias], constants=[1, 2])
 
 
-def _bound(result: Any, inputs: list[Array]) -> Callable[[], Any]:
-    """The dispatch of a program over arrays, which it keeps alive."""
+def _bound(result: Any, inputs: list[Array], constants: Sequence[int] = ()) -> Callable[[], Any]:
+    """The dispatch of a program over arrays, which it keeps alive; `constants` are the numbers of those that
+    are the same in every run."""
     from opendml.program.program import Layout, Program, packed
     from opendml.program.scalar_type import ScalarType
     from opendml.runtime.program import compile_program
 
     layouts = tuple(Layout(ScalarType.FLOAT32, each.shape, each.strides) for each in inputs)
     out = np.empty(result.sizes, np.float32)
-    program = Program(layouts, (packed(result.type, result.sizes),), (result,))
-    instance = compile_program(program, "cpu").instantiate()
+    program = Program(layouts, (packed(result.type, result.sizes),), (result,), frozenset(constants))
+    executable = compile_program(program, "cpu")
+    persistent = executable.allocate(executable.persistent_bytes) if constants else None
+    address = persistent.address if persistent else 0
+    executable.initialize({number: inputs[number].ctypes.data for number in constants}, address)
+    instance = executable.instantiate(None, address)
     for buffer, array in enumerate((*inputs, out)):
-        instance.bind(buffer, array.ctypes.data)
+        if buffer not in constants:
+            instance.bind(buffer, array.ctypes.data)
     dispatch = instance.dispatch
 
     def run() -> Array:
         dispatch()
         return out
 
-    run.keeps = inputs, instance  # type: ignore[attr-defined]
+    run.keeps = inputs, persistent, instance  # type: ignore[attr-defined]
     return run
 
 
