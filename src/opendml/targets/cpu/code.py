@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from llvmlite import ir
@@ -185,29 +185,33 @@ class Code:
             return self.builder.trunc(found, llvm_type(type, self.lanes))
         if mask is None:
             return self._pairs(pointer, type)
-        # Most vectors are whole: the rest is gathered.
+        # Most vectors are whole, and need no masks made of theirs.
         bits = self.builder.bitcast(mask, ir.IntType(self.lanes))
         whole = self.builder.icmp_unsigned("==", bits, ir.Constant(bits.type, -1))
         with self.builder.if_else(whole) as (all_lanes, some_lanes):
             with all_lanes:
                 plain, after_plain = self._pairs(pointer, type), self.builder.block
             with some_lanes:
-                rest = self.gather(pointer, I64(2 * type.bytes), type, mask)
-                after_rest = self.builder.block
+                rest, after_rest = self._pairs(pointer, type, mask), self.builder.block
         result = self.builder.phi(plain.type)
         result.add_incoming(plain, after_plain)
         result.add_incoming(rest, after_rest)
         return result
 
-    def _pairs(self, pointer: ir.Value, type: ScalarType) -> ir.Value:
+    def _pairs(self, pointer: ir.Value, type: ScalarType, mask: ir.Value | None = None) -> ir.Value:
         """The first elements of neighbouring pairs."""
-        even = ir.Constant(ir.VectorType(I1, self.lanes), [lane % 2 == 0 for lane in range(self.lanes)])
-        halves = [
-            self.load(self.offset(pointer, I64(half * self.lanes * type.bytes)), type, self.lanes, even)
-            for half in range(2)
-        ]
-        lanes = ir.Constant(ir.VectorType(I32, self.lanes), [2 * lane for lane in range(self.lanes)])
-        return self.builder.shuffle_vector(*halves, lanes)
+        lanes = range(self.lanes)
+        every = ir.Constant(ir.VectorType(I1, self.lanes), [True] * self.lanes)
+        none = ir.Constant(every.type, None)
+        halves = []
+        for half in range(2):
+            # Of each pair the mask of its lane, then a lane that is not read.
+            first = half * self.lanes // 2
+            spread = [self.lanes if lane % 2 else first + lane // 2 for lane in lanes]
+            read = self.builder.shuffle_vector(every if mask is None else mask, none, _numbers(spread))
+            at = self.offset(pointer, I64(half * self.lanes * type.bytes))
+            halves.append(self.load(at, type, self.lanes, read))
+        return self.builder.shuffle_vector(*halves, _numbers([2 * lane for lane in lanes]))
 
     def store_every_other(self, pointer: ir.Value, value: ir.Value, type: ScalarType) -> None:
         """Writes every other element; those between stay as they are."""
@@ -246,3 +250,8 @@ class Code:
 
     def _mask(self, mask: ir.Value | None) -> ir.Value:
         return mask if mask is not None else Literal(ir.VectorType(I1, self.lanes), "splat (i1 true)")
+
+
+def _numbers(lanes: Sequence[int]) -> ir.Constant:
+    """Which lanes a shuffle takes."""
+    return ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes))

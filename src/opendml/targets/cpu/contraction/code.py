@@ -31,32 +31,35 @@ class ContractionCode(KernelCode):
         micro, panels = tiling.micro, tiling.a
         first = self.layout.length
         self.a = PackingCode(function, panels.packing, lanes, self.code, first)
-        self.b = PackingCode(function, tiling.b, lanes, self.code, first + self.a.layout.length)
         self.width = micro.vectors * lanes
         self.column_pitch = odd_lines(tiling.columns + lanes)
-        # A tile's part of b lies together, unless vectors would belong to two of them.
-        self.in_tiles = tiling.b.along_depth or self.b.is_in_vectors
-        self.tile_bytes = (
-            (panels.depth + lanes) * self.width * F32.bytes if self.in_tiles else self.width * F32.bytes
-        )
         along_depth, pitch = panels.packing.along_depth, panels.pitch(lanes)
+        # What is packed may reach a vector beyond its end.
+        self.a_room = self.room(F32, 0 if tiling.ahead else panels.part_bytes(lanes) // F32.bytes + lanes)
         strides = Strides(
             a_row=pitch if along_depth else F32.bytes,
             a_depth=F32.bytes if along_depth else pitch,
-            b_depth=self.width * F32.bytes if self.in_tiles else self.column_pitch,
+            b_depth=self._lay_out_vectors(first + self.a.layout.length),
             c_row=self.column_pitch,
-        )
-        # What is packed may reach a vector beyond its end.
-        self.a_room = self.room(F32, 0 if tiling.ahead else panels.part_bytes(lanes) // F32.bytes + lanes)
-        tiles = 0 if tiling.b_ahead else tiling.columns // self.width
-        self.b_room = (
-            self.room(F32, tiles * self.tile_bytes // F32.bytes)
-            if self.in_tiles
-            else self._rows(panels.depth + lanes)
         )
         self.c_room = self._rows(tiling.rows)
         self.micro = emit_micro_kernel(function.module, "micro", micro, lanes, strides)
         self.total = next(node for node in self.nodes if _is_total(node, pattern))
+
+    def _lay_out_vectors(self, first_parameter: int) -> int | None:
+        """Prepares for the operand whose elements are vectors; returns the bytes between its rows in a
+        tile."""
+        tiling, lanes = self.tiling, self.lanes
+        self.b = PackingCode(self.function, tiling.b, lanes, self.code, first_parameter)
+        # A tile's part of b lies together, unless vectors would belong to two of them.
+        self.in_tiles = tiling.b.along_depth or self.b.is_in_vectors
+        rows = tiling.a.depth + lanes
+        self.tile_bytes = rows * self.width * F32.bytes if self.in_tiles else self.width * F32.bytes
+        tiles = 0 if tiling.b_ahead else tiling.columns // self.width
+        self.b_room = (
+            self.room(F32, tiles * self.tile_bytes // F32.bytes) if self.in_tiles else self._rows(rows)
+        )
+        return self.width * F32.bytes if self.in_tiles else self.column_pitch
 
     def _rows(self, count: int) -> ir.Value:
         """Room for so many rows of a block, and for a vector behind the last."""
@@ -181,14 +184,19 @@ class ContractionCode(KernelCode):
         with self.walk_rows(pointers, row, behind) as (position, row_pointers):
             row_values = self.evaluate(Level.ROW, 1, row_pointers, known)
             distance = self.builder.mul(self.builder.sub(position, row), I64(self.column_pitch))
-            totals = self.code.offset(c, distance)
+            self._store_row(row_pointers, row_values, self.code.offset(c, distance), start, stop)
 
-            def known_at(index: ir.Value) -> Values:
-                at = self.builder.mul(self.builder.sub(index, start), I64(F32.bytes))
-                total = self.code.load(self.code.offset(totals, at), F32, self.lanes)
-                return row_values | {id(self.total): total}
+    def _store_row(
+        self, pointers: Pointers, known: Values, totals: ir.Value, start: ir.Value, stop: ir.Value
+    ) -> None:
+        """The epilogue of a range of one row, whose sums lie at `totals`."""
 
-            self.store_range(row_pointers, start, stop, known_at)
+        def known_at(index: ir.Value) -> Values:
+            at = self.builder.mul(self.builder.sub(index, start), I64(F32.bytes))
+            total = self.code.load(self.code.offset(totals, at), F32, self.lanes)
+            return known | {id(self.total): total}
+
+        self.store_range(pointers, start, stop, known_at)
 
 
 def _is_total(node: Node, pattern: Pattern) -> bool:

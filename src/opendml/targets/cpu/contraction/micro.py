@@ -15,15 +15,18 @@ from opendml.targets.cpu.values import llvm_type, number, overloaded, splat
 
 STEP = 4
 """Products of each result in one step of the loop."""
+DISTANCE_BYTES = 8
+"""Of the distance of one row of b."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strides:
-    """Where the packed operands and the results lie, in bytes: one row of a tile to the next, and along k."""
+    """Where the packed operands and the results lie, in bytes: one row of a tile to the next, and along k.
+    Along k, b lies anywhere if `b_depth` is None."""
 
     a_row: int
     a_depth: int
-    b_depth: int
+    b_depth: int | None
     c_row: int
 
 
@@ -31,8 +34,10 @@ def emit_micro_kernel(
     module: ir.Module, name: str, micro: MicroKernel, lanes: int, strides: Strides
 ) -> ir.Function:
     """Adds the function name(a, b, c, depth, adds) to the module: the sums of `depth` products, added
-    to what `c` holds if `adds`."""
-    signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64, I1])
+    to what `c` holds if `adds`. Where b lies anywhere, a sixth argument points to the distances from b of
+    its rows."""
+    distances = [POINTER] if strides.b_depth is None else []
+    signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64, I1, *distances])
     function = ir.Function(module, signature, name)
     function.linkage = "internal"
     function.attributes.add("nounwind")
@@ -57,7 +62,9 @@ class _MicroCode:
     def emit(self) -> None:
         """Products are added from zero on, and their sums to what `c` holds: so rounding errors grow with the
         depth alone."""
-        a, b, c, depth, adds = self.function.args
+        a, b, c, depth, adds = self.function.args[:5]
+        if self.strides.b_depth is None:
+            b = self.function.args[5]
         steps = self.builder.udiv(depth, I64(STEP))
         rest = self.builder.urem(depth, I64(STEP))
         has_steps = self.builder.icmp_unsigned("!=", steps, I64(0))
@@ -106,8 +113,13 @@ class _MicroCode:
         """The state with one more product of each result."""
         a, b, *totals = state
         size = F32.bytes * self.lanes
+        start, b_depth = b, self.strides.b_depth
+        if b_depth is None:
+            distance = self.builder.load(b, typ=I64)
+            start = self.builder.gep(self.function.args[1], [distance], source_etype=ir.IntType(8))
+            b_depth = DISTANCE_BYTES
         row = [
-            self.builder.load(self._offset(b, vector * size), typ=self.vector, align=4)
+            self.builder.load(self._offset(start, vector * size), typ=self.vector, align=4)
             for vector in self.vectors
         ]
         for row_number in self.rows:
@@ -120,7 +132,7 @@ class _MicroCode:
                 totals[at] = overloaded(
                     self.builder, "fma", F32, self.lanes, [element, row[vector], totals[at]]
                 )
-        return [self._offset(a, self.strides.a_depth), self._offset(b, self.strides.b_depth), *totals]
+        return [self._offset(a, self.strides.a_depth), self._offset(b, b_depth), *totals]
 
     def _results(self, c: ir.Value) -> list[ir.Value]:
         size = F32.bytes * self.lanes

@@ -15,6 +15,7 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest, loop_nest, merged_neighbours
 from opendml.program.node import Operation, ordered
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.contraction.image import Seen, seen_by
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles, loops_over, moves, roles_of
 from opendml.targets.cpu.launch import Launch, Numbers, buffers_of, parameters_of, pattern_of
@@ -72,6 +73,8 @@ class Tiles:
     """Estimated, for that launch."""
     b_ahead: bool = False
     """Whether the other operand is, which is a constant."""
+    seen: Seen | None = None
+    """The windows that it consists of, if they are packed as an image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,7 @@ def tiled(kernel: Kernel) -> list[Launch]:
         return []
     # That constants are packed once changes neither the bits, which all tiles share, nor the roles.
     alike = [way for way in ways if way.tiles and way.tiles.roles is best.roles]
-    if _is_fixed(best.roles.b) and lies_in_tiles(best.roles):
+    if _is_fixed(best.roles.b) and not best.seen and lies_in_tiles(best.roles):
         alike += [
             _candidate(with_strips(way.tiles), False) for way in alike if way.tiles and not way.tiles.ahead
         ]
@@ -135,6 +138,10 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
         if roles is not None:
             for tiles in _tilings(roles, lanes):
                 yield _candidate(tiles, exchanged)
+            seen = seen_by(roles)
+            if seen is not None:
+                for tiles in _tilings_of_images(seen, lanes):
+                    yield _candidate(tiles, exchanged)
 
 
 def _reduction_cycles(kernel: Kernel, lanes: int) -> float:
@@ -167,7 +174,7 @@ def _shared(cycles: float, items: int) -> float:
 
 def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
     roles, micro = tiles.roles, tiles.micro
-    name = f"tiles of {micro.rows}x{micro.vectors}"
+    name = f"tiles of {micro.rows}x{micro.vectors}" + (" of an image" if tiles.seen else "")
     name += (" exchanged" if exchanged else "") + (" packed ahead" if tiles.ahead else "")
     items = roles.count(roles.outer)
     items *= -(-roles.count(roles.rows) // tiles.rows) * -(-roles.count(roles.columns) // tiles.columns)
@@ -195,6 +202,65 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
             panels = _a_groups(roles) * -(-m // micro.rows)
             packing = _LAUNCHED + _shared(_a_groups(roles) * m * k * a / lanes, panels)
             yield Tiles(roles, micro, rows, columns, item + rows * k * _STREAMED / lanes, True, packing)
+
+
+def _tilings_of_images(seen: Seen, lanes: int) -> Iterator[Tiles]:
+    """Each tile in registers, with each division of the results into blocks of whole rows of windows."""
+    roles, image = seen.roles, seen.image
+    m, k = roles.count(roles.rows), roles.count(roles.depth)
+    products = min(seen.depth(_DEPTH), k)
+    if not products:
+        return
+    a, _ = _packing_cycles(roles, lanes)
+    loads = roles.b.loads
+    packed = _far(roles.b, loads) + (_COPIED if _is_contiguous(loads, roles.columns) else _GATHERED)
+    stored = _copied(_is_contiguous(roles.epilogue.stores, roles.columns))
+    for largest in _MICRO_KERNELS[_registers()]:
+        micro = replace(largest, rows=_even_part(m, largest.rows))
+        width = micro.vectors * lanes
+        for lines in sorted({-(-seen.height // parts) for parts in range(1, seen.height + 1)}):
+            span = lines * seen.pitch - image.columns.reach
+            if seen.elements(lines, products) > image.room or span > _MOST_COLUMNS:
+                break
+            tiles = -(-span // width)
+            most_rows = _image_rows(_image_columns(span, width))
+            for rows in block_sizes(m, micro.rows, max(micro.rows, most_rows // micro.rows * micro.rows)):
+                item = _STARTED + 2 * products + -(-rows // micro.rows) * tiles * k * _image_tile_cycles(micro)
+                item += k // image.taps * image.phases * (lines + image.rows.reach) * (
+                    _ROW + -(-seen.pitch // lanes) * packed
+                )
+                item += rows * lines * (_ROW + -(-seen.width // lanes) * stored)
+                columns = lines * seen.width
+                yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes, seen=seen)
+                panels = _a_groups(roles) * -(-m // micro.rows)
+                packing = _LAUNCHED + _shared(_a_groups(roles) * m * k * a / lanes, panels)
+                item += rows * k * _STREAMED / lanes
+                yield Tiles(roles, micro, rows, columns, item, True, packing, seen=seen)
+
+
+def _image_tile_cycles(micro: MicroKernel) -> float:
+    """Likewise; b's vectors lie anywhere, and are found by a distance each."""
+    instructions = micro.rows * micro.vectors + micro.rows + micro.vectors + 1
+    return max(_tile_cycles(micro), instructions / _INSTRUCTIONS)
+
+
+_INSTRUCTIONS = 3.0
+"""Of vectors, in a cycle."""
+_MOST_COLUMNS = 4096
+"""Of an image's block."""
+
+
+def _image_columns(span: int, width: int) -> int:
+    """Room for so many sums beside each other, in one of few sizes: each is code of its own."""
+    size = 128
+    while size < span:
+        size *= 2
+    return -(-size // width) * width
+
+
+def _image_rows(columns: int) -> int:
+    """Rows of a block of an image: its results take a quarter of a core's own cache at most."""
+    return max(1, machine().l2_bytes // 4 // (columns * F32.bytes))
 
 
 def _packing_cycles(roles: Roles, lanes: int) -> tuple[float, float]:
@@ -287,14 +353,16 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     along_depth = _a_along_depth(roles)
     a_order = (roles.rows, roles.depth) if along_depth else (roles.depth, roles.rows)
     a_part, b_part = roles.a, roles.b
+    seen = tiles.seen
+    part = seen.depth(_DEPTH) if seen else _DEPTH
     launches, room = [], 0
     if tiles.ahead:
         moving = [number for number in roles.outer if moves(roles.a, number)]
         outer = merged_neighbours(loops_over(roles.a, moving))
         packing, nest = _packing(roles.a, outer, *a_order, along_depth)
-        panels = Panels(packing, micro.rows, _DEPTH)
+        panels = Panels(packing, micro.rows, part)
         count = -(-m // micro.rows)
-        group_bytes = count * -(-k // _DEPTH) * panels.part_bytes(lanes)
+        group_bytes = count * -(-k // part) * panels.part_bytes(lanes)
         groups = _a_groups(roles)
         room = groups * group_bytes
         numbers = Numbers(1, 1, m, micro.rows, count, k, groups)
@@ -310,12 +378,23 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     parts = (a_part, b_part, roles.epilogue)
     outers = _common_loops(parts, roles.outer)
     a, a_nest = _packing(a_part, outers[0], *a_order, along_depth)
-    b, b_nest = _packing(b_part, outers[1], *_b_order(roles), _b_along_depth(roles))
+    if seen:
+        b, b_nest = seen.packing(outers[1])
+    else:
+        b, b_nest = _packing(b_part, outers[1], *_b_order(roles), _b_along_depth(roles))
     groups = roles.count(roles.outer)
     nest = _epilogue_nest(roles, outers[2])
-    rows, columns = _in_tiles(_most_results(), micro, lanes)
-    tiling = Tiling(Panels(a, micro.rows, _DEPTH), b, micro, rows, columns, tiles.ahead, tiles.b_ahead)
-    pattern = replace(pattern_of(roles.epilogue, nest, Mode.CONTRACTION), tiling=tiling)
+    if seen:
+        lines = tiles.columns // seen.width
+        columns = _image_columns(lines * seen.pitch - seen.image.columns.reach, micro.vectors * lanes)
+        results = _image_rows(columns), columns
+    else:
+        results = _most_results()
+    rows, columns = _in_tiles(results, micro, lanes)
+    image, mode = (seen.image, Mode.CONTRACTION_IMAGE) if seen else (None, Mode.CONTRACTION)
+    panels = Panels(a, micro.rows, part)
+    tiling = Tiling(panels, b, micro, rows, columns, tiles.ahead, tiles.b_ahead, image)
+    pattern = replace(pattern_of(roles.epilogue, nest, mode), tiling=tiling)
     blocks, chunks = -(-n // tiles.columns), -(-m // tiles.rows)
     numbers = Numbers(tiles.columns, blocks, m, tiles.rows, chunks, k, groups)
     parameters = parameters_of(roles.epilogue, nest, numbers)

@@ -1,0 +1,192 @@
+"""Sums of products with windows of an image, which is packed once for all windows that see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+
+from llvmlite import ir
+
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.code import I64, Code
+from opendml.targets.cpu.contraction.code import ContractionCode
+from opendml.targets.cpu.contraction.micro import DISTANCE_BYTES
+from opendml.targets.cpu.contraction.packing import F32, PackingCode, Range
+from opendml.targets.cpu.kernel_code import Pointers, Values
+from opendml.targets.cpu.pattern import LINE, Image, Packing, Window
+
+
+class ImageCode(PackingCode):
+    """The image. Its row loops are those of channels, of phases where there are several, and of rows; its
+    innermost is that of columns."""
+
+    def __init__(
+        self,
+        function: ir.Function,
+        packing: Packing,
+        image: Image,
+        lanes: int,
+        code: Code,
+        first_parameter: int,
+    ) -> None:
+        super().__init__(function, packing, lanes, code, first_parameter)
+        self.image = image
+        self.pitch = self.builder.mul(self.inner, I64(F32.bytes))
+        self.width = self.builder.sub(self.inner, I64(image.columns.reach))
+        """Windows beside each other."""
+
+    def plane_bytes(self, rows: ir.Value) -> ir.Value:
+        """From one phase of one channel to the next, where windows begin in so many rows: an odd number of
+        lines, so that they lie in different sets of a cache."""
+        count = self.builder.add(rows, I64(self.image.rows.reach))
+        lines = self.builder.udiv(
+            self.builder.add(self.builder.mul(count, self.pitch), I64(LINE - 1)), I64(LINE)
+        )
+        return self.builder.mul(self.builder.or_(lines, I64(1)), I64(LINE))
+
+    def pack_image(self, place: ir.Value, channels: Range, rows: Range, plane: ir.Value, behind: int) -> None:
+        """What the windows that begin in some rows see of some channels; `behind` elements follow."""
+        phases = I64(self.image.phases)
+        first, last = (self.builder.mul(channel, phases) for channel in channels)
+        counts = self.row_counts[: self._majors]
+        end = self.builder.add(rows[1], I64(self.image.rows.reach))
+        with self._walk(self._pointers, counts, self.layout.row_stride, first, last) as (major, pointers):
+            number = self.builder.sub(major, first)
+            at = self.rows_from(self.code.offset(place, self.builder.mul(number, plane)), rows[0])
+            height, width = self._seen(self.builder.urem(number, phases))
+            stop = self.code.minimum(end, height)
+            with self._walk(pointers, self.row_counts[self._majors :], self._minor_stride, rows[0], stop) as (
+                row,
+                run,
+            ):
+                start = at(row)
+                self._pack_run(
+                    run, (I64(0), width), lambda column: self._element(start, column), I64(0), 1
+                )
+            with self.code.loop(stop, end) as row:
+                self.clear(at(row), self.inner)
+        count = self.builder.sub(last, first)
+        self.clear(self.code.offset(place, self.builder.mul(count, plane)), I64(behind))
+
+    def rows_from(self, place: ir.Value, first: ir.Value) -> Callable[[ir.Value], ir.Value]:
+        """The places of rows, of which the first lies at a place."""
+
+        def at(row: ir.Value) -> ir.Value:
+            return self.code.offset(place, self.builder.mul(self.builder.sub(row, first), self.pitch))
+
+        return at
+
+    def _seen(self, phase: ir.Value) -> Range:
+        """The rows and columns of a phase that windows see."""
+        rows, columns = self.image.rows, self.image.columns
+        height, width = self.row_counts[-1], self.inner
+        if rows.phases > 1:
+            own = self.builder.udiv(phase, I64(columns.phases))
+            height = self._shortened(height, rows, own)
+        if columns.phases > 1:
+            width = self._shortened(width, columns, self.builder.urem(phase, I64(columns.phases)))
+        return height, width
+
+    def _shortened(self, count: ir.Value, window: Window, phase: ir.Value) -> ir.Value:
+        last = self.builder.sub(I64(window.extent - 1), phase)
+        beyond = self.builder.udiv(last, I64(window.stride))
+        return self.builder.add(self.builder.sub(count, I64(window.reach)), beyond)
+
+
+class ImageContractionCode(ContractionCode):
+    """An item's columns are whole rows of windows."""
+
+    def _lay_out_vectors(self, first_parameter: int) -> None:
+        tiling, image = self.tiling, self.tiling.image
+        if image is None:
+            raise TypeError("windows see an image")
+        self.image = image
+        self.b = self.seen = ImageCode(
+            self.function, tiling.b, image, self.lanes, self.code, first_parameter
+        )
+        # A tile may reach beyond the last window, and what is cleared a vector beyond its end.
+        self.image_room = self.room(F32, image.room + self.width + self.lanes)
+        self.distances = self.room(ScalarType.INT64, tiling.a.depth)
+
+    def _block(
+        self, start: ir.Value, stop: ir.Value, depth: Range, part: ir.Value, parts: ir.Value
+    ) -> tuple[ir.Value, ir.Value]:
+        taps = I64(self.image.taps)
+        rows = self.builder.udiv(start, self.seen.width), self.builder.udiv(stop, self.seen.width)
+        first, last = (self.builder.udiv(each, taps) for each in depth)
+        plane = self.seen.plane_bytes(self.builder.udiv(self.block, self.seen.width))
+        with self.builder.if_then(self.builder.icmp_signed("==", part, I64(0))):
+            self._put_distances(self.builder.sub(last, first), plane)
+        self.seen.pack_image(self.image_room, (first, last), rows, plane, self.width)
+        return self.image_room, I64(self.width * F32.bytes)
+
+    def _put_distances(self, channels: ir.Value, plane: ir.Value) -> None:
+        """How far from where a window begins its elements lie, in the order in which they are multiplied."""
+        phases, taps = self.image.phases, self.image.taps
+        with self.code.loop(I64(0), channels) as channel:
+            base = self.builder.mul(channel, self.builder.mul(plane, I64(phases)))
+            first = self.builder.mul(channel, I64(taps * DISTANCE_BYTES))
+            place = self.code.offset(self.distances, first)
+            for number, taps_at in enumerate(self._taps()):
+                phase, row, column = taps_at
+                distance = self.builder.add(base, self.builder.mul(plane, I64(phase)))
+                distance = self.builder.add(distance, self.builder.mul(self.seen.pitch, I64(row)))
+                distance = self.builder.add(distance, I64(column * F32.bytes))
+                self.builder.store(distance, self.code.offset(place, I64(number * DISTANCE_BYTES)))
+
+    def _taps(self) -> Iterator[tuple[int, int, int]]:
+        """Of each element of a window the phase, and how many rows and columns further on it lies there."""
+        rows, columns = self.image.rows, self.image.columns
+        for row, column in product(range(rows.extent), range(columns.extent)):
+            (row_phase, down), (column_phase, along) = rows.place(row), columns.place(column)
+            yield row_phase * columns.phases + column_phase, down, along
+
+    def _multiply(
+        self,
+        a: ir.Value,
+        block: tuple[ir.Value, ir.Value],
+        c: ir.Value,
+        begin: ir.Value,
+        end: ir.Value,
+        start: ir.Value,
+        stop: ir.Value,
+    ) -> None:
+        """Windows between two rows of them are multiplied too, and not stored."""
+        depth = self.builder.sub(end, begin)
+        adds = self.builder.icmp_signed("!=", begin, I64(0))
+        lines = self.builder.udiv(self.builder.sub(stop, start), self.seen.width)
+        between = I64(self.image.columns.reach)
+        span = self.builder.sub(self.builder.mul(lines, self.seen.inner), between)
+        tiles = self.b.parts(span, self.width)
+        share = self._share(tiles)
+        with self.code.loop(I64(0), tiles) as tile:
+            self._ask_for_panel(a, tile, share)
+            at = self.builder.mul(tile, block[1])
+            b, sums = self.code.offset(block[0], at), self.code.offset(c, at)
+            self.builder.call(self.micro, [a, b, sums, depth, adds, self.distances])
+
+    def _share(self, tiles: ir.Value) -> ir.Value:
+        """How many lines of a panel are asked for with each tile."""
+        lines = self.tiling.a.part_bytes(self.lanes) // LINE
+        return self.builder.udiv(self.builder.add(tiles, I64(lines - 1)), tiles)
+
+    def _ask_for_panel(self, a: ir.Value, tile: ir.Value, share: ir.Value) -> None:
+        """Asks for a tile's share of the next panel: there are too few tiles to wait for it."""
+        if not self.tiling.ahead:
+            return
+        panels = self.tiling.a
+        parts = self.a.parts(self.elements, panels.depth)
+        distance = self.builder.mul(parts, I64(panels.part_bytes(self.lanes)))
+        first = self.builder.mul(tile, share)
+        with self.code.loop(first, self.builder.add(first, share)) as line:
+            at = self.builder.add(distance, self.builder.mul(line, I64(LINE)))
+            self.code.prefetch(self.code.offset(a, at), level=2)
+
+    def _store_row(
+        self, pointers: Pointers, known: Values, totals: ir.Value, start: ir.Value, stop: ir.Value
+    ) -> None:
+        at = self.seen.rows_from(totals, I64(0))
+        with self.code.loop(I64(0), self.builder.udiv(self.builder.sub(stop, start), self.seen.width)) as line:
+            first = self.builder.add(start, self.builder.mul(line, self.seen.width))
+            last = self.builder.add(first, self.seen.width)
+            super()._store_row(pointers, known, at(line), first, last)
