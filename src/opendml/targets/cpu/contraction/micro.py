@@ -13,10 +13,11 @@ from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.pattern import MicroKernel
 from opendml.targets.cpu.values import llvm_type, number, overloaded, splat
 
-STEP = 4
-"""Products of each result in one step of the loop."""
 DISTANCE_BYTES = 8
 """Of the distance of one row of b."""
+_LONG_STEP = 32
+"""Multiply-adds in one step of the loop, at most, unless there are more of one product: enough to hide its
+counting, few enough for the registers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class _MicroCode:
     def __init__(self, function: ir.Function, micro: MicroKernel, lanes: int, strides: Strides) -> None:
         self.function, self.lanes, self.strides = function, lanes, strides
         self.rows, self.vectors = range(micro.rows), range(micro.vectors)
+        self.products = micro.rows * micro.vectors
+        self.step = min(4, max(1, _LONG_STEP // self.products))
         self.vector = llvm_type(F32, lanes)
         self.blocks = {
             name: function.append_basic_block(name)
@@ -65,12 +68,12 @@ class _MicroCode:
         a, b, c, depth, adds = self.function.args[:5]
         if self.strides.b_depth is None:
             b = self.function.args[5]
-        steps = self.builder.udiv(depth, I64(STEP))
-        rest = self.builder.urem(depth, I64(STEP))
+        steps = self.builder.udiv(depth, I64(self.step))
+        rest = self.builder.urem(depth, I64(self.step))
         has_steps = self.builder.icmp_unsigned("!=", steps, I64(0))
         self.builder.cbranch(has_steps, self.blocks["steps"], self.blocks["rest_start"])
-        zeros = [number(F32, self.lanes, 0.0)] * (len(self.rows) * len(self.vectors))
-        state = self._loop("steps", "entry", "rest_start", steps, [a, b, *zeros], STEP)
+        zeros = [number(F32, self.lanes, 0.0)] * self.products
+        state = self._loop("steps", "entry", "rest_start", steps, [a, b, *zeros], self.step)
         self._at("rest_start")
         joined = self._merged("entry", [a, b, *zeros], "steps", state)
         has_rest = self.builder.icmp_unsigned("!=", rest, I64(0))
@@ -99,13 +102,13 @@ class _MicroCode:
         state = list(variables)
         for _ in range(unrolled):
             state = self._taken_in(state)
-        following = self.builder.add(counter, I64(1))
+        left = self.builder.sub(counter, I64(1))
         for variable, start, value in zip(
-            [counter, *variables], [I64(0), *initial], [following, *state], strict=True
+            [counter, *variables], [count, *initial], [left, *state], strict=True
         ):
             variable.add_incoming(start, self.blocks[before])
             variable.add_incoming(value, self.blocks[name])
-        goes_on = self.builder.icmp_unsigned("<", following, count)
+        goes_on = self.builder.icmp_unsigned("!=", left, I64(0))
         self.builder.cbranch(goes_on, self.blocks[name], self.blocks[behind])
         return state
 
@@ -122,17 +125,47 @@ class _MicroCode:
             self.builder.load(self._offset(start, vector * size), typ=self.vector, align=4)
             for vector in self.vectors
         ]
+        again = [a, *(self._hidden(a) for _ in self.vectors[1:])] if self._rows_read_again() else []
         for row_number in self.rows:
-            place = self._offset(a, row_number * self.strides.a_row)
-            element = splat(
-                self.builder, self.builder.load(place, typ=llvm_type(F32, 1), align=4), self.lanes
-            )
+            elements = self._broadcast([a], row_number) * len(row)
+            if self._is_read_again(row_number):
+                elements = self._broadcast(again, row_number)
             for vector in self.vectors:
                 at = row_number * len(self.vectors) + vector
                 totals[at] = overloaded(
-                    self.builder, "fma", F32, self.lanes, [element, row[vector], totals[at]]
+                    self.builder, "fma", F32, self.lanes, [elements[vector], row[vector], totals[at]]
                 )
-        return [self._offset(a, self.strides.a_depth), self._offset(b, b_depth), *totals]
+        a, b = self._offset(a, self.strides.a_depth), self._offset(b, b_depth)
+        # Counting from one index would lengthen all addresses: few processors read such operands at once.
+        return [self._hidden(a), self._hidden(b), *totals]
+
+    def _broadcast(self, places: Sequence[ir.Value], row: int) -> list[ir.Value]:
+        """A row's element of a at each place."""
+        element = llvm_type(F32, 1)
+        loads = [
+            self.builder.load(self._offset(place, row * self.strides.a_row), typ=element, align=4)
+            for place in places
+        ]
+        return [splat(self.builder, load, self.lanes) for load in loads]
+
+    def _is_read_again(self, row: int) -> bool:
+        """Whether each multiply-add of a row reads its element of a: so many rows, evenly."""
+        rows, chosen = len(self.rows), self._rows_read_again()
+        return (row + 1) * chosen // rows > row * chosen // rows
+
+    def _rows_read_again(self) -> int:
+        """Multiply-adds of AVX-512 broadcast an element as they read it, which saves the instruction that
+        does: of so many rows, as two loads a cycle allow beside the multiply-adds, less some slack. LLVM
+        writes these where nothing else uses what is read."""
+        if self.lanes < 16 or len(self.vectors) == 1:
+            return 0
+        spare = self.products - len(self.rows) - len(self.vectors) - 2
+        return max(0, spare // (len(self.vectors) - 1))
+
+    def _hidden(self, place: ir.Value) -> ir.Value:
+        """The same place, of which LLVM knows nothing; and reads stay before or behind it."""
+        signature = ir.FunctionType(POINTER, [POINTER])
+        return self.builder.asm(signature, "", "=r,0,~{memory}", [place], True)
 
     def _results(self, c: ir.Value) -> list[ir.Value]:
         size = F32.bytes * self.lanes
