@@ -28,6 +28,7 @@ _NEVER_STREAMED = {
     Mode.SCAN_ROWS_MAP,
     Mode.CONTRACTION,
     Mode.CONTRACTION_IMAGE,
+    Mode.CONTRACTION_BROADCAST_IMAGE,
 }
 """Streamed vectors begin where memory has boundaries. The vectors of a line that is scanned begin where it
 does, since its sums depend on that; and its arithmetic takes as long as writing through the caches."""

@@ -61,6 +61,8 @@ class Mode(Enum):
     """Sums of products in tiles; an item is a block of rows and columns of the results."""
     CONTRACTION_IMAGE = "contraction of windows"
     """Likewise, of windows of an image; a block's columns are whole rows of windows."""
+    CONTRACTION_BROADCAST_IMAGE = "contraction of broadcast windows"
+    """Likewise, where windows are the rows of a block."""
     CONTRACTION_PANELS = "contraction panels"
     """Packs an operand of them ahead; an item is a panel of its rows."""
     CONTRACTION_STRIPS = "contraction strips"
@@ -262,7 +264,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """The operand whose elements are vectors, where it is windows of an image: what they see is packed once.
+    """An operand that is windows of an image: what they see is packed once.
     A product's last two indices are the rows and columns of a window; an image's rows follow each other, so
     that windows which begin at neighbours lie beside each other, with some between two rows of them that are
     none.
@@ -294,7 +296,7 @@ class Tiling:
     products, of both operands packed, `a` whose elements are broadcast and `b` whose are vectors.
 
     `ahead`: a is packed by another launch; `b_ahead`: b is. The one load of its pattern then counts where.
-    `image`: b is packed as an image, not window by window."""
+    `image`: b is packed as an image, not window by window; or a is, in the mode that says so."""
 
     a: Panels
     b: Packing

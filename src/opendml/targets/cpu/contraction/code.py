@@ -8,6 +8,8 @@ whose last load is the sums.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llvmlite import ir
 
 from opendml.compiler.kernel import number_of
@@ -23,28 +25,38 @@ class ContractionCode(KernelCode):
     """The pattern itself is the epilogue's: its row loop runs over the rows, its innermost over the columns
     of the results."""
 
+    distances: Sequence[ir.Value] = ()
+    """What else the micro-kernel takes: where it is that one operand lies."""
+
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         if not isinstance(pattern.tiling, Tiling):
             raise TypeError("a contraction has a tiling")
         tiling = self.tiling = pattern.tiling
-        micro, panels = tiling.micro, tiling.a
+        micro = tiling.micro
         first = self.layout.length
-        self.a = PackingCode(function, panels.packing, lanes, self.code, first)
         self.width = micro.vectors * lanes
         self.column_pitch = odd_lines(tiling.columns + lanes)
-        along_depth, pitch = panels.packing.along_depth, panels.pitch(lanes)
-        # What is packed may reach a vector beyond its end.
-        self.a_room = self.room(F32, 0 if tiling.ahead else panels.part_bytes(lanes) // F32.bytes + lanes)
+        a_row, a_depth = self._lay_out_rows(first)
         strides = Strides(
-            a_row=pitch if along_depth else F32.bytes,
-            a_depth=F32.bytes if along_depth else pitch,
+            a_row=a_row,
+            a_depth=a_depth,
             b_depth=self._lay_out_vectors(first + self.a.layout.length),
             c_row=self.column_pitch,
         )
         self.c_room = self._rows(tiling.rows)
         self.micro = emit_micro_kernel(function.module, "micro", micro, lanes, strides)
         self.total = next(node for node in self.nodes if _is_total(node, pattern))
+
+    def _lay_out_rows(self, first_parameter: int) -> tuple[int, int | None]:
+        """Prepares for the operand whose elements are broadcast; returns the bytes between its rows in a
+        tile, and between its columns."""
+        tiling, lanes = self.tiling, self.lanes
+        panels, pitch = tiling.a, tiling.a.pitch(lanes)
+        self.a = PackingCode(self.function, panels.packing, lanes, self.code, first_parameter)
+        # What is packed may reach a vector beyond its end.
+        self.a_room = self.room(F32, 0 if tiling.ahead else panels.part_bytes(lanes) // F32.bytes + lanes)
+        return (pitch, F32.bytes) if panels.packing.along_depth else (F32.bytes, pitch)
 
     def _lay_out_vectors(self, first_parameter: int) -> int | None:
         """Prepares for the operand whose elements are vectors; returns the bytes between its rows in a
@@ -85,6 +97,7 @@ class ContractionCode(KernelCode):
             begin = self.builder.mul(part, depth)
             end = self.code.minimum(self.builder.add(begin, depth), self.elements)
             is_last = self.builder.icmp_signed("==", end, self.elements)
+            self._begin_part(first, last, (begin, end), part)
             b = self._block(start, stop, (begin, end), part, parts)
             count = self.a.parts(self.builder.sub(last, first), panels.rows)
             with self.code.loop(I64(0), count) as panel:
@@ -97,6 +110,9 @@ class ContractionCode(KernelCode):
                 self._multiply(a, b, c, begin, end, start, stop)
                 with self.builder.if_then(is_last):
                     self._store(pointers, known, c, row, behind, start, stop)
+
+    def _begin_part(self, first: ir.Value, last: ir.Value, depth: Range, part: ir.Value) -> None:
+        """Prepares for a range of rows and a part of the products."""
 
     def _panel(self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value) -> ir.Value:
         """Where a part of a panel lies, packed now or ahead."""
@@ -168,7 +184,7 @@ class ContractionCode(KernelCode):
         with self.code.loop(I64(0), self.b.parts(self.builder.sub(stop, start), self.width)) as tile:
             at = self.builder.mul(tile, I64(self.width * F32.bytes))
             b = self.code.offset(block[0], self.builder.mul(tile, block[1]))
-            self.builder.call(self.micro, [a, b, self.code.offset(c, at), depth, adds])
+            self.builder.call(self.micro, [a, b, self.code.offset(c, at), depth, adds, *self.distances])
 
     def _store(
         self,

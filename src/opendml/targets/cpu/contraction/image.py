@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -23,6 +22,8 @@ class Seen:
     rows and columns of the image (None: there is none), and the channels."""
 
     roles: Roles
+    broadcast: bool
+    """Whether their elements are broadcast, and not those of vectors."""
     rows: tuple[Window, int | None, int | None]
     columns: tuple[Window, int | None, int | None]
     channels: tuple[int, ...]
@@ -31,6 +32,11 @@ class Seen:
     def image(self) -> Image:
         """How the image is packed."""
         return Image(self.rows[0], self.columns[0], machine().l2_bytes // 4 // F32.bytes)
+
+    @property
+    def part(self) -> Kernel:
+        """The operand that they are."""
+        return self.roles.a if self.broadcast else self.roles.b
 
     @property
     def width(self) -> int:
@@ -60,7 +66,7 @@ class Seen:
 
     def packing(self, outer: list[Loop]) -> tuple[Packing, LoopNest]:
         """How the image is read, and its loops: those of channels, then of phases, rows and columns."""
-        domain = list(self.roles.b.domain)
+        domain = list(self.part.domain)
         phases = []
         for window, position, tap in (self.rows, self.columns):
             if position is not None:
@@ -68,7 +74,7 @@ class Seen:
             if tap is not None:
                 domain[tap] = window.phases
                 phases += [tap] * (window.phases > 1)
-        part = replace(self.roles.b, domain=tuple(domain))
+        part = replace(self.part, domain=tuple(domain))
         still = Loop(1, (0,) * len(part.loads))
         channels = merged_neighbours(loops_over(part, self.channels))
         rows, columns = (
@@ -81,37 +87,41 @@ class Seen:
 
 
 def _size(roles: Roles, dimension: int | None) -> int:
-    return 1 if dimension is None else roles.b.domain[dimension]
+    return 1 if dimension is None else roles.a.domain[dimension]
 
 
-def seen_by(roles: Roles) -> Seen | None:
-    """The windows that the operand whose elements are vectors consists of; None if it does not, or they are
-    not multiplied channel by channel."""
-    columns = roles.columns[-2:]
-    outer = (*roles.outer, *roles.columns[: -len(columns)])
-    taps = list(roles.depth)
+def seen_by(roles: Roles, broadcast: bool) -> Seen | None:
+    """The windows that an operand consists of, the one whose elements are broadcast or the other one; None if
+    it does not."""
+    part, dimensions = (roles.a, roles.rows) if broadcast else (roles.b, roles.columns)
+    image = dimensions[-2:]
+    outer = (*roles.outer, *dimensions[: -len(image)])
+    channels = list(roles.depth)
     found: list[tuple[Window, int | None, int | None]] = []
-    for position in reversed(columns):
-        pair = next(_pairs(roles.b, position, taps[-1:]), None)
-        if pair:
-            taps.pop()
-        found.append((pair or _ONE, position, roles.depth[len(taps)] if pair else None))
-    if all(tap is None for _, _, tap in found):
+    for position in image:
+        tap = next((each for each in channels if _window(part, position, each)), None)
+        if tap is not None:
+            channels.remove(tap)
+        window = _window(part, position, tap) if tap is not None else None
+        found.append((window or _ONE, position, tap))
+    taps = [tap for _, _, tap in found if tap is not None]
+    if not taps:
         return None
-    found.append((_ONE, None, None))
-    return Seen(replace(roles, outer=outer, columns=columns), found[1], found[0], tuple(taps))
+    found = [(_ONE, None, None)] * (2 - len(found)) + found
+    roles = replace(roles, outer=outer, depth=(*channels, *taps))
+    roles = replace(roles, rows=image) if broadcast else replace(roles, columns=image)
+    return Seen(roles, broadcast, found[0], found[1], tuple(channels))
 
 
-def _pairs(part: Kernel, position: int, taps: list[int]) -> Iterator[Window]:
+def _window(part: Kernel, position: int, tap: int) -> Window | None:
     """The windows that lie one after the other along one dimension, and have their elements along another
-    one: neighbours share some."""
-    for tap in taps:
-        strides = {(load.strides[position], load.strides[tap]) for load in part.loads} - {(0, 0)}
-        if not strides or any(not one or not other for one, other in strides):
-            continue
-        ratios = {Fraction(one, other) for one, other in strides}
-        (ratio, *others) = ratios
-        stride, dilation = ratio.numerator, ratio.denominator
-        overlaps = 0 < stride < part.domain[tap] and dilation < part.domain[position]
-        if not others and overlaps and 1 in (stride, dilation):
-            yield Window(part.domain[tap], stride, dilation)
+    one, where neighbours share some; None if there are none."""
+    strides = {(load.strides[position], load.strides[tap]) for load in part.loads} - {(0, 0)}
+    if not strides or any(not one or not other for one, other in strides):
+        return None
+    ratio, *others = {Fraction(one, other) for one, other in strides}
+    stride, dilation = ratio.numerator, ratio.denominator
+    overlap = 0 < stride < part.domain[tap] and dilation < part.domain[position]
+    if others or not overlap or 1 not in (stride, dilation):
+        return None
+    return Window(part.domain[tap], stride, dilation)

@@ -35,6 +35,10 @@ class ImageCode(PackingCode):
         self.width = self.builder.sub(self.inner, I64(image.columns.reach))
         """Windows beside each other."""
 
+    def line(self, window: ir.Value) -> ir.Value:
+        """The row of windows that one belongs to."""
+        return self.builder.udiv(window, self.width)
+
     def plane_bytes(self, rows: ir.Value) -> ir.Value:
         """From one phase of one channel to the next, where windows begin in so many rows: an odd number of
         lines, so that they lie in different sets of a cache."""
@@ -93,53 +97,82 @@ class ImageCode(PackingCode):
         return self.builder.add(self.builder.sub(count, I64(window.reach)), beyond)
 
 
-class ImageContractionCode(ContractionCode):
-    """An item's columns are whole rows of windows."""
+class _SeeingCode(ContractionCode):
+    """One of the operands consists of windows of an image."""
 
-    def _lay_out_vectors(self, first_parameter: int) -> None:
-        tiling, image = self.tiling, self.tiling.image
+    def _see(self, packing: Packing, first_parameter: int) -> ImageCode:
+        """The code of that operand, and room for its image, which lies in `image_room`."""
+        image = self.tiling.image
         if image is None:
             raise TypeError("windows see an image")
-        self.image = image
-        self.b = self.seen = ImageCode(
-            self.function, tiling.b, image, self.lanes, self.code, first_parameter
-        )
+        self.seen = ImageCode(self.function, packing, image, self.lanes, self.code, first_parameter)
         # A tile may reach beyond the last window, and what is cleared a vector beyond its end.
         self.image_room = self.room(F32, image.room + self.width + self.lanes)
-        self.distances = self.room(ScalarType.INT64, tiling.a.depth)
+        self.distances = [self.room(ScalarType.INT64, self.tiling.a.depth)]
+        return self.seen
 
-    def _block(
-        self, start: ir.Value, stop: ir.Value, depth: Range, part: ir.Value, parts: ir.Value
-    ) -> tuple[ir.Value, ir.Value]:
-        taps = I64(self.image.taps)
-        rows = self.builder.udiv(start, self.seen.width), self.builder.udiv(stop, self.seen.width)
+    def _pack_seen(self, windows: Range, block: ir.Value, depth: Range, part: ir.Value) -> None:
+        """What a range of windows, whole rows of them, see of the channels of some products; a block has
+        `block` windows."""
+        taps = I64(self.seen.image.taps)
         first, last = (self.builder.udiv(each, taps) for each in depth)
-        plane = self.seen.plane_bytes(self.builder.udiv(self.block, self.seen.width))
+        rows = self.seen.line(windows[0]), self.seen.line(windows[1])
+        plane = self.seen.plane_bytes(self.seen.line(block))
         with self.builder.if_then(self.builder.icmp_signed("==", part, I64(0))):
             self._put_distances(self.builder.sub(last, first), plane)
         self.seen.pack_image(self.image_room, (first, last), rows, plane, self.width)
-        return self.image_room, I64(self.width * F32.bytes)
 
     def _put_distances(self, channels: ir.Value, plane: ir.Value) -> None:
         """How far from where a window begins its elements lie, in the order in which they are multiplied."""
-        phases, taps = self.image.phases, self.image.taps
+        image = self.seen.image
         with self.code.loop(I64(0), channels) as channel:
-            base = self.builder.mul(channel, self.builder.mul(plane, I64(phases)))
-            first = self.builder.mul(channel, I64(taps * DISTANCE_BYTES))
-            place = self.code.offset(self.distances, first)
-            for number, taps_at in enumerate(self._taps()):
-                phase, row, column = taps_at
+            base = self.builder.mul(channel, self.builder.mul(plane, I64(image.phases)))
+            first = self.builder.mul(channel, I64(image.taps * DISTANCE_BYTES))
+            place = self.code.offset(self.distances[0], first)
+            for number, (phase, row, column) in enumerate(_taps(image)):
                 distance = self.builder.add(base, self.builder.mul(plane, I64(phase)))
                 distance = self.builder.add(distance, self.builder.mul(self.seen.pitch, I64(row)))
                 distance = self.builder.add(distance, I64(column * F32.bytes))
                 self.builder.store(distance, self.code.offset(place, I64(number * DISTANCE_BYTES)))
 
-    def _taps(self) -> Iterator[tuple[int, int, int]]:
-        """Of each element of a window the phase, and how many rows and columns further on it lies there."""
-        rows, columns = self.image.rows, self.image.columns
-        for row, column in product(range(rows.extent), range(columns.extent)):
-            (row_phase, down), (column_phase, along) = rows.place(row), columns.place(column)
-            yield row_phase * columns.phases + column_phase, down, along
+
+def _taps(image: Image) -> Iterator[tuple[int, int, int]]:
+    """Of each element of a window the phase, and how many rows and columns further on it lies there."""
+    rows, columns = image.rows, image.columns
+    for row, column in product(range(rows.extent), range(columns.extent)):
+        (row_phase, down), (column_phase, along) = rows.place(row), columns.place(column)
+        yield row_phase * columns.phases + column_phase, down, along
+
+
+class BroadcastImageCode(_SeeingCode):
+    """The elements of the windows are broadcast. An item's rows are whole rows of windows, and of a panel's
+    windows each lies beside the one before."""
+
+    def _lay_out_rows(self, first_parameter: int) -> tuple[int, None]:
+        self.a = self._see(self.tiling.a.packing, first_parameter)
+        return F32.bytes, None
+
+    def _begin_part(self, first: ir.Value, last: ir.Value, depth: Range, part: ir.Value) -> None:
+        self._first = first
+        self._pack_seen((first, last), self.chunk, depth, part)
+
+    def _panel(self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value) -> ir.Value:
+        line, column = self.code.split(self.builder.sub(rows[0], self._first), [I64(0), self.seen.width])
+        place = self.seen.rows_from(self.image_room, I64(0))(line)
+        return self.code.offset(place, self.builder.mul(column, I64(F32.bytes)))
+
+
+class ImageContractionCode(_SeeingCode):
+    """Neighbouring windows are the lanes of vectors. An item's columns are whole rows of windows."""
+
+    def _lay_out_vectors(self, first_parameter: int) -> None:
+        self.b = self._see(self.tiling.b, first_parameter)
+
+    def _block(
+        self, start: ir.Value, stop: ir.Value, depth: Range, part: ir.Value, parts: ir.Value
+    ) -> tuple[ir.Value, ir.Value]:
+        self._pack_seen((start, stop), self.block, depth, part)
+        return self.image_room, I64(self.width * F32.bytes)
 
     def _multiply(
         self,
@@ -154,8 +187,8 @@ class ImageContractionCode(ContractionCode):
         """Windows between two rows of them are multiplied too, and not stored."""
         depth = self.builder.sub(end, begin)
         adds = self.builder.icmp_signed("!=", begin, I64(0))
-        lines = self.builder.udiv(self.builder.sub(stop, start), self.seen.width)
-        between = I64(self.image.columns.reach)
+        lines = self.seen.line(self.builder.sub(stop, start))
+        between = I64(self.seen.image.columns.reach)
         span = self.builder.sub(self.builder.mul(lines, self.seen.inner), between)
         tiles = self.b.parts(span, self.width)
         share = self._share(tiles)
@@ -163,7 +196,7 @@ class ImageContractionCode(ContractionCode):
             self._ask_for_panel(a, tile, share)
             at = self.builder.mul(tile, block[1])
             b, sums = self.code.offset(block[0], at), self.code.offset(c, at)
-            self.builder.call(self.micro, [a, b, sums, depth, adds, self.distances])
+            self.builder.call(self.micro, [a, b, sums, depth, adds, *self.distances])
 
     def _share(self, tiles: ir.Value) -> ir.Value:
         """How many lines of a panel are asked for with each tile."""
@@ -186,7 +219,7 @@ class ImageContractionCode(ContractionCode):
         self, pointers: Pointers, known: Values, totals: ir.Value, start: ir.Value, stop: ir.Value
     ) -> None:
         at = self.seen.rows_from(totals, I64(0))
-        with self.code.loop(I64(0), self.builder.udiv(self.builder.sub(stop, start), self.seen.width)) as line:
+        with self.code.loop(I64(0), self.seen.line(self.builder.sub(stop, start))) as line:
             first = self.builder.add(start, self.builder.mul(line, self.seen.width))
             last = self.builder.add(first, self.seen.width)
             super()._store_row(pointers, known, at(line), first, last)

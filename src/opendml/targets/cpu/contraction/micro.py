@@ -14,7 +14,7 @@ from opendml.targets.cpu.pattern import MicroKernel
 from opendml.targets.cpu.values import llvm_type, number, overloaded, splat
 
 DISTANCE_BYTES = 8
-"""Of the distance of one row of b."""
+"""Of the distance of what one product takes of an operand."""
 _LONG_STEP = 32
 """Multiply-adds in one step of the loop, at most, unless there are more of one product: enough to hide its
 counting, few enough for the registers."""
@@ -23,10 +23,10 @@ counting, few enough for the registers."""
 @dataclass(frozen=True, slots=True)
 class Strides:
     """Where the packed operands and the results lie, in bytes: one row of a tile to the next, and along k.
-    Along k, b lies anywhere if `b_depth` is None."""
+    Along k, the operand whose distance is None lies anywhere."""
 
     a_row: int
-    a_depth: int
+    a_depth: int | None
     b_depth: int | None
     c_row: int
 
@@ -35,9 +35,9 @@ def emit_micro_kernel(
     module: ir.Module, name: str, micro: MicroKernel, lanes: int, strides: Strides
 ) -> ir.Function:
     """Adds the function name(a, b, c, depth, adds) to the module: the sums of `depth` products, added
-    to what `c` holds if `adds`. Where b lies anywhere, a sixth argument points to the distances from b of
-    its rows."""
-    distances = [POINTER] if strides.b_depth is None else []
+    to what `c` holds if `adds`. Where an operand lies anywhere, a sixth argument points to its distances from
+    there."""
+    distances = [POINTER] if None in (strides.a_depth, strides.b_depth) else []
     signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64, I1, *distances])
     function = ir.Function(module, signature, name)
     function.linkage = "internal"
@@ -66,6 +66,8 @@ class _MicroCode:
         """Products are added from zero on, and their sums to what `c` holds: so rounding errors grow with the
         depth alone."""
         a, b, c, depth, adds = self.function.args[:5]
+        if self.strides.a_depth is None:
+            a = self.function.args[5]
         if self.strides.b_depth is None:
             b = self.function.args[5]
         steps = self.builder.udiv(depth, I64(self.step))
@@ -115,19 +117,18 @@ class _MicroCode:
     def _taken_in(self, state: Sequence[ir.Value]) -> list[ir.Value]:
         """The state with one more product of each result."""
         a, b, *totals = state
+        (a_place, a_depth), (b_place, b_depth) = (
+            self._found(0, a, self.strides.a_depth),
+            self._found(1, b, self.strides.b_depth),
+        )
         size = F32.bytes * self.lanes
-        start, b_depth = b, self.strides.b_depth
-        if b_depth is None:
-            distance = self.builder.load(b, typ=I64)
-            start = self.builder.gep(self.function.args[1], [distance], source_etype=ir.IntType(8))
-            b_depth = DISTANCE_BYTES
         row = [
-            self.builder.load(self._offset(start, vector * size), typ=self.vector, align=4)
+            self.builder.load(self._offset(b_place, vector * size), typ=self.vector, align=4)
             for vector in self.vectors
         ]
-        again = [a, *(self._hidden(a) for _ in self.vectors[1:])] if self._rows_read_again() else []
+        again = [a_place, *(self._hidden(a_place) for _ in self.vectors[1:])] if self._rows_read_again() else []
         for row_number in self.rows:
-            elements = self._broadcast([a], row_number) * len(row)
+            elements = self._broadcast([a_place], row_number) * len(row)
             if self._is_read_again(row_number):
                 elements = self._broadcast(again, row_number)
             for vector in self.vectors:
@@ -135,9 +136,18 @@ class _MicroCode:
                 totals[at] = overloaded(
                     self.builder, "fma", F32, self.lanes, [elements[vector], row[vector], totals[at]]
                 )
-        a, b = self._offset(a, self.strides.a_depth), self._offset(b, b_depth)
+        a, b = self._offset(a, a_depth), self._offset(b, b_depth)
         # Counting from one index would lengthen all addresses: few processors read such operands at once.
         return [self._hidden(a), self._hidden(b), *totals]
+
+    def _found(self, argument: int, pointer: ir.Value, depth: int | None) -> tuple[ir.Value, int]:
+        """Where an operand of the next product lies, and the bytes to step on: where it lies anywhere, the
+        pointer is that to its distance."""
+        if depth is not None:
+            return pointer, depth
+        distance = self.builder.load(pointer, typ=I64)
+        origin = self.function.args[argument]
+        return self.builder.gep(origin, [distance], source_etype=ir.IntType(8)), DISTANCE_BYTES
 
     def _broadcast(self, places: Sequence[ir.Value], row: int) -> list[ir.Value]:
         """A row's element of a at each place."""
@@ -160,6 +170,9 @@ class _MicroCode:
         if self.lanes < 16 or len(self.vectors) == 1:
             return 0
         spare = self.products - len(self.rows) - len(self.vectors) - 2
+        if self.strides.b_depth is None:
+            # Vectors that lie anywhere take two reads each, most of them.
+            spare -= len(self.vectors)
         return max(0, spare // (len(self.vectors) - 1))
 
     def _hidden(self, place: ir.Value) -> ir.Value:

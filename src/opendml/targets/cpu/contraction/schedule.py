@@ -74,7 +74,7 @@ class Tiles:
     b_ahead: bool = False
     """Whether the other operand is, which is a constant."""
     seen: Seen | None = None
-    """The windows that it consists of, if they are packed as an image."""
+    """The windows of which one operand consists, if they are packed as an image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +105,32 @@ def tiled(kernel: Kernel) -> list[Launch]:
     if best is None:
         return []
     # That constants are packed once changes neither the bits, which all tiles share, nor the roles.
-    alike = [way for way in ways if way.tiles and way.tiles.roles is best.roles]
-    if _is_fixed(best.roles.b) and not best.seen and lies_in_tiles(best.roles):
-        alike += [
-            _candidate(with_strips(way.tiles), False) for way in alike if way.tiles and not way.tiles.ahead
-        ]
+    alike = [way.tiles for way in ways if way.tiles and _sums_alike(way.tiles, best)]
+    alike += [
+        with_strips(tiles)
+        for tiles in alike
+        if _is_fixed(tiles.roles.b) and not tiles.ahead and lies_in_tiles(tiles)
+    ]
     # Where no thread's part is worth dividing further, the least work of all threads decides.
-    chosen = min(alike, key=lambda way: (round(way.cycles_of_run), way.work))
+    chosen = min(
+        (_candidate(tiles, False) for tiles in alike), key=lambda way: (round(way.cycles_of_run), way.work)
+    )
     return launches_of(chosen.tiles or best)
 
 
-def lies_in_tiles(roles: Roles) -> bool:
+def _sums_alike(tiles: Tiles, others: Tiles) -> bool:
+    """Whether two divisions into tiles add the same products in the same order, to the same bits."""
+    if tiles.seen and others.seen:
+        windows = tiles.seen.image.taps == others.seen.image.taps
+        return windows and tiles.roles.depth == others.roles.depth
+    return tiles.roles is others.roles
+
+
+def lies_in_tiles(tiles: Tiles) -> bool:
     """Whether each tile's part of b is packed apart from the others."""
+    roles = tiles.roles
+    if tiles.seen and not tiles.seen.broadcast:
+        return False
     packing, nest = _packing(roles.b, [], *_b_order(roles), _b_along_depth(roles))
     return packing.along_depth or len(nest.rows) == packing.majors
 
@@ -138,10 +152,11 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
         if roles is not None:
             for tiles in _tilings(roles, lanes):
                 yield _candidate(tiles, exchanged)
-            seen = seen_by(roles)
-            if seen is not None:
-                for tiles in _tilings_of_images(seen, lanes):
-                    yield _candidate(tiles, exchanged)
+            for broadcast, tilings in ((False, _image_tilings), (True, _broadcast_image_tilings)):
+                seen = seen_by(roles, broadcast)
+                if seen is not None and seen.depth(_DEPTH):
+                    for tiles in tilings(seen, lanes):
+                        yield _candidate(tiles, exchanged)
 
 
 def _reduction_cycles(kernel: Kernel, lanes: int) -> float:
@@ -204,31 +219,24 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
             yield Tiles(roles, micro, rows, columns, item + rows * k * _STREAMED / lanes, True, packing)
 
 
-def _tilings_of_images(seen: Seen, lanes: int) -> Iterator[Tiles]:
-    """Each tile in registers, with each division of the results into blocks of whole rows of windows."""
-    roles, image = seen.roles, seen.image
+def _image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
+    """Where windows are the lanes of vectors: each tile in registers, with each division of the results into
+    blocks of whole rows of windows."""
+    roles, reach = seen.roles, seen.image.columns.reach
     m, k = roles.count(roles.rows), roles.count(roles.depth)
-    products = min(seen.depth(_DEPTH), k)
-    if not products:
-        return
     a, _ = _packing_cycles(roles, lanes)
-    loads = roles.b.loads
-    packed = _far(roles.b, loads) + (_COPIED if _is_contiguous(loads, roles.columns) else _GATHERED)
     stored = _copied(_is_contiguous(roles.epilogue.stores, roles.columns))
-    for largest in _MICRO_KERNELS[_registers()]:
-        micro = replace(largest, rows=_even_part(m, largest.rows))
+    for micro in _micro_kernels(m):
         width = micro.vectors * lanes
-        for lines in sorted({-(-seen.height // parts) for parts in range(1, seen.height + 1)}):
-            span = lines * seen.pitch - image.columns.reach
-            if seen.elements(lines, products) > image.room or span > _MOST_COLUMNS:
+        for lines in _lines(seen):
+            span = lines * seen.pitch - reach
+            if span > _MOST_COLUMNS:
                 break
             tiles = -(-span // width)
-            most_rows = _image_rows(_image_columns(span, width))
-            for rows in block_sizes(m, micro.rows, max(micro.rows, most_rows // micro.rows * micro.rows)):
-                item = _STARTED + 2 * products + -(-rows // micro.rows) * tiles * k * _image_tile_cycles(micro)
-                item += k // image.taps * image.phases * (lines + image.rows.reach) * (
-                    _ROW + -(-seen.pitch // lanes) * packed
-                )
+            most_rows = _image_rows(_image_columns(span, width)) // micro.rows * micro.rows
+            for rows in block_sizes(m, micro.rows, max(micro.rows, most_rows)):
+                item = _STARTED + -(-rows // micro.rows) * tiles * k * _tile_cycles(micro)
+                item += _image_cycles(seen, lines, lanes)
                 item += rows * lines * (_ROW + -(-seen.width // lanes) * stored)
                 columns = lines * seen.width
                 yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes, seen=seen)
@@ -238,14 +246,57 @@ def _tilings_of_images(seen: Seen, lanes: int) -> Iterator[Tiles]:
                 yield Tiles(roles, micro, rows, columns, item, True, packing, seen=seen)
 
 
-def _image_tile_cycles(micro: MicroKernel) -> float:
-    """Likewise; b's vectors lie anywhere, and are found by a distance each."""
-    instructions = micro.rows * micro.vectors + micro.rows + micro.vectors + 1
-    return max(_tile_cycles(micro), instructions / _INSTRUCTIONS)
+def _broadcast_image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
+    """Where windows are broadcast: likewise, with tiles of windows beside each other."""
+    roles = seen.roles
+    n, k = roles.count(roles.columns), roles.count(roles.depth)
+    most_rows, most_columns = _most_results()
+    _, b = _packing_cycles(roles, lanes)
+    stored = _copied(_is_contiguous(roles.epilogue.stores, roles.columns))
+    for largest in _MICRO_KERNELS[_registers()]:
+        divisors = (rows for rows in range(largest.rows, 0, -1) if seen.width % rows == 0)
+        micro = replace(largest, rows=next(divisors))
+        width = micro.vectors * lanes
+        for lines in _lines(seen):
+            rows = lines * seen.width
+            if rows > most_rows:
+                break
+            for columns in block_sizes(n, width, most_columns // width * width):
+                tiles = rows // micro.rows * -(-columns // width)
+                item = _STARTED + tiles * k * _tile_cycles(micro) + _image_cycles(seen, lines, lanes)
+                item += (columns * k * b + rows * columns * stored) / lanes
+                yield Tiles(roles, micro, rows, columns, item, seen=seen)
 
 
-_INSTRUCTIONS = 3.0
-"""Of vectors, in a cycle."""
+def _lines(seen: Seen) -> Iterator[int]:
+    """How many rows of windows a block may have, from one on."""
+    products = min(seen.depth(_DEPTH), seen.roles.count(seen.roles.depth))
+    for lines in sorted({-(-seen.height // parts) for parts in range(1, seen.height + 1)}):
+        if seen.elements(lines, products) > seen.image.room:
+            return
+        yield lines
+
+
+def _image_cycles(seen: Seen, lines: int, lanes: int) -> float:
+    """Cycles to pack what so many rows of windows see, and to find out where it lies."""
+    image, loads = seen.image, seen.part.loads
+    minor = seen.columns[1]
+    contiguous = minor is not None and _is_contiguous(loads, (minor,))
+    vector = _far(seen.part, loads) + (_COPIED if contiguous else _GATHERED)
+    rows = seen.roles.count(seen.channels) * image.phases * (lines + image.rows.reach)
+    return 2 * seen.depth(_DEPTH) + rows * (_ROW + -(-seen.pitch // lanes) * vector)
+
+
+def _micro_kernels(m: int) -> list[MicroKernel]:
+    """The largest tiles of so many rows at most, and those of a row less, which may leave fewer over."""
+    sizes = {
+        (_even_part(m, most), largest.vectors)
+        for largest in _MICRO_KERNELS[_registers()]
+        for most in (largest.rows, largest.rows - 1)
+    }
+    return [MicroKernel(*size) for size in sorted(sizes)]
+
+
 _MOST_COLUMNS = 4096
 """Of an image's block."""
 
@@ -354,15 +405,15 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     a_order = (roles.rows, roles.depth) if along_depth else (roles.depth, roles.rows)
     a_part, b_part = roles.a, roles.b
     seen = tiles.seen
-    part = seen.depth(_DEPTH) if seen else _DEPTH
+    depth = seen.depth(_DEPTH) if seen else _DEPTH
     launches, room = [], 0
     if tiles.ahead:
         moving = [number for number in roles.outer if moves(roles.a, number)]
         outer = merged_neighbours(loops_over(roles.a, moving))
         packing, nest = _packing(roles.a, outer, *a_order, along_depth)
-        panels = Panels(packing, micro.rows, part)
+        panels = Panels(packing, micro.rows, depth)
         count = -(-m // micro.rows)
-        group_bytes = count * -(-k // part) * panels.part_bytes(lanes)
+        group_bytes = count * -(-k // depth) * panels.part_bytes(lanes)
         groups = _a_groups(roles)
         room = groups * group_bytes
         numbers = Numbers(1, 1, m, micro.rows, count, k, groups)
@@ -373,26 +424,25 @@ def launches_of(tiles: Tiles) -> list[Launch]:
         launches = [Launch(pattern, parameters, 0, groups * count, grain, room, reads, _is_fixed(roles.a))]
         a_part = _counter(roles, moving, group_bytes)
     if tiles.b_ahead:
-        strips, b_part = _strips(roles, micro.vectors * lanes, lanes)
+        strips, b_part = _strips(roles, micro.vectors * lanes, depth, lanes)
         launches, room = [strips], strips.partial_bytes
     parts = (a_part, b_part, roles.epilogue)
     outers = _common_loops(parts, roles.outer)
     a, a_nest = _packing(a_part, outers[0], *a_order, along_depth)
-    if seen:
-        b, b_nest = seen.packing(outers[1])
-    else:
-        b, b_nest = _packing(b_part, outers[1], *_b_order(roles), _b_along_depth(roles))
+    b, b_nest = _packing(b_part, outers[1], *_b_order(roles), _b_along_depth(roles))
+    mode, results = Mode.CONTRACTION, _most_results()
+    if seen and seen.broadcast:
+        mode, (a, a_nest) = Mode.CONTRACTION_BROADCAST_IMAGE, seen.packing(outers[0])
+    elif seen:
+        mode, (b, b_nest) = Mode.CONTRACTION_IMAGE, seen.packing(outers[1])
+        span = tiles.columns // seen.width * seen.pitch - seen.image.columns.reach
+        columns = _image_columns(span, micro.vectors * lanes)
+        results = _image_rows(columns), columns
     groups = roles.count(roles.outer)
     nest = _epilogue_nest(roles, outers[2])
-    if seen:
-        lines = tiles.columns // seen.width
-        columns = _image_columns(lines * seen.pitch - seen.image.columns.reach, micro.vectors * lanes)
-        results = _image_rows(columns), columns
-    else:
-        results = _most_results()
     rows, columns = _in_tiles(results, micro, lanes)
-    image, mode = (seen.image, Mode.CONTRACTION_IMAGE) if seen else (None, Mode.CONTRACTION)
-    panels = Panels(a, micro.rows, part)
+    panels = Panels(a, micro.rows, depth)
+    image = seen.image if seen else None
     tiling = Tiling(panels, b, micro, rows, columns, tiles.ahead, tiles.b_ahead, image)
     pattern = replace(pattern_of(roles.epilogue, nest, mode), tiling=tiling)
     blocks, chunks = -(-n // tiles.columns), -(-m // tiles.rows)
@@ -406,15 +456,16 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     return [*launches, Launch(pattern, parameters, 0, items, grain, room, reads)]
 
 
-def _strips(roles: Roles, width: int, lanes: int) -> tuple[Launch, Kernel]:
-    """The launch that packs b, a constant, ahead, and what then counts where its strips lie."""
+def _strips(roles: Roles, width: int, depth: int, lanes: int) -> tuple[Launch, Kernel]:
+    """The launch that packs b, a constant, ahead in parts of so many products, and what then counts where its
+    strips lie."""
     n, k = roles.count(roles.columns), roles.count(roles.depth)
     moving = [number for number in roles.outer if moves(roles.b, number)]
     outer = merged_neighbours(loops_over(roles.b, moving))
     packing, nest = _packing(roles.b, outer, *_b_order(roles), _b_along_depth(roles))
-    strips = Strips(packing, width, _DEPTH)
+    strips = Strips(packing, width, depth)
     count, groups = -(-n // width), roles.count(moving)
-    group_bytes = count * -(-k // _DEPTH) * strips.part_bytes(k, lanes)
+    group_bytes = count * -(-k // depth) * strips.part_bytes(k, lanes)
     pattern = replace(packing.pattern, mode=Mode.CONTRACTION_STRIPS, tiling=strips)
     parameters = parameters_of(roles.b, nest, Numbers(1, 1, n, width, count, k, groups))
     grain, reads = max(1, int(_CLAIMED // (width * k))), buffers_of(roles.b.loads)
