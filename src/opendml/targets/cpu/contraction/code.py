@@ -43,6 +43,7 @@ class ContractionCode(KernelCode):
             a_depth=a_depth,
             b_depth=self._lay_out_vectors(first + self.a.layout.length),
             c_row=self.column_pitch,
+            asks=self._asks(),
         )
         self.c_room = self._rows(tiling.rows)
         self.micro = emit_micro_kernel(function.module, "micro", micro, lanes, strides)
@@ -110,6 +111,10 @@ class ContractionCode(KernelCode):
                 self._multiply(a, b, c, begin, end, start, stop)
                 with self.builder.if_then(is_last):
                     self._store(pointers, known, c, row, behind, start, stop)
+
+    def _asks(self) -> bool:
+        """Whether the micro-kernel asks for what is read next."""
+        return False
 
     def _begin_part(self, first: ir.Value, last: ir.Value, depth: Range, part: ir.Value) -> None:
         """Prepares for a range of rows and a part of the products."""

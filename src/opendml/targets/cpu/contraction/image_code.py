@@ -191,29 +191,28 @@ class ImageContractionCode(_SeeingCode):
         between = I64(self.seen.image.columns.reach)
         span = self.builder.sub(self.builder.mul(lines, self.seen.inner), between)
         tiles = self.b.parts(span, self.width)
-        share = self._share(tiles)
         with self.code.loop(I64(0), tiles) as tile:
-            self._ask_for_panel(a, tile, share)
             at = self.builder.mul(tile, block[1])
             b, sums = self.code.offset(block[0], at), self.code.offset(c, at)
-            self.builder.call(self.micro, [a, b, sums, depth, adds, *self.distances])
+            share = self._share_of_next(a, tile, tiles)
+            self.builder.call(self.micro, [a, b, sums, depth, adds, *self.distances, *share])
 
-    def _share(self, tiles: ir.Value) -> ir.Value:
-        """How many lines of a panel are asked for with each tile."""
-        lines = self.tiling.a.part_bytes(self.lanes) // LINE
-        return self.builder.udiv(self.builder.add(tiles, I64(lines - 1)), tiles)
+    def _asks(self) -> bool:
+        """For the next panel, as one has too few tiles for its reading to be hidden by their work."""
+        return self.tiling.ahead
 
-    def _ask_for_panel(self, a: ir.Value, tile: ir.Value, share: ir.Value) -> None:
-        """Asks for a tile's share of the next panel: there are too few tiles to wait for it."""
+    def _share_of_next(self, a: ir.Value, tile: ir.Value, tiles: ir.Value) -> list[ir.Value]:
+        """Where the part of the next panel lies that is asked for with a tile, and its bytes for each
+        product."""
         if not self.tiling.ahead:
-            return
+            return []
         panels = self.tiling.a
-        parts = self.a.parts(self.elements, panels.depth)
-        distance = self.builder.mul(parts, I64(panels.part_bytes(self.lanes)))
-        first = self.builder.mul(tile, share)
-        with self.code.loop(first, self.builder.add(first, share)) as line:
-            at = self.builder.add(distance, self.builder.mul(line, I64(LINE)))
-            self.code.prefetch(self.code.offset(a, at), level=2)
+        part_bytes = I64(panels.part_bytes(self.lanes))
+        next_panel = self.builder.mul(self.a.parts(self.elements, panels.depth), part_bytes)
+        step = self.builder.udiv(part_bytes, self.builder.mul(tiles, I64(panels.depth)))
+        step = self.builder.add(step, I64(1))
+        before = self.builder.mul(tile, self.builder.mul(step, I64(panels.depth)))
+        return [self.code.offset(a, self.builder.add(next_panel, before)), step]
 
     def _store_row(
         self, pointers: Pointers, known: Values, totals: ir.Value, start: ir.Value, stop: ir.Value

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from opendml.targets.cpu.code import I1, I64, POINTER
+from opendml.targets.cpu.code import I1, I32, I64, POINTER
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.pattern import MicroKernel
-from opendml.targets.cpu.values import llvm_type, number, overloaded, splat
+from opendml.targets.cpu.values import intrinsic, llvm_type, number, overloaded, splat
 
 DISTANCE_BYTES = 8
 """Of the distance of what one product takes of an operand."""
@@ -29,16 +29,19 @@ class Strides:
     a_depth: int | None
     b_depth: int | None
     c_row: int
+    asks: bool = False
+    """Whether what is read next is asked for."""
 
 
 def emit_micro_kernel(
     module: ir.Module, name: str, micro: MicroKernel, lanes: int, strides: Strides
 ) -> ir.Function:
     """Adds the function name(a, b, c, depth, adds) to the module: the sums of `depth` products, added
-    to what `c` holds if `adds`. Where an operand lies anywhere, a sixth argument points to its distances from
-    there."""
-    distances = [POINTER] if None in (strides.a_depth, strides.b_depth) else []
-    signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64, I1, *distances])
+    to what `c` holds if `adds`. Where an operand lies anywhere, a further argument points to its distances
+    from there; another one to what is asked for, and the last says how many bytes with each product."""
+    further = [POINTER] * (None in (strides.a_depth, strides.b_depth))
+    further += [POINTER, I64] * strides.asks
+    signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64, I1, *further])
     function = ir.Function(module, signature, name)
     function.linkage = "internal"
     function.attributes.add("nounwind")
@@ -65,24 +68,25 @@ class _MicroCode:
     def emit(self) -> None:
         """Products are added from zero on, and their sums to what `c` holds: so rounding errors grow with the
         depth alone."""
-        a, b, c, depth, adds = self.function.args[:5]
+        a, b, c, depth, adds, *further = self.function.args
         if self.strides.a_depth is None:
-            a = self.function.args[5]
+            a = further[0]
         if self.strides.b_depth is None:
-            b = self.function.args[5]
+            b = further[0]
+        asked = further[-2:-1] if self.strides.asks else []
         steps = self.builder.udiv(depth, I64(self.step))
         rest = self.builder.urem(depth, I64(self.step))
         has_steps = self.builder.icmp_unsigned("!=", steps, I64(0))
         self.builder.cbranch(has_steps, self.blocks["steps"], self.blocks["rest_start"])
         zeros = [number(F32, self.lanes, 0.0)] * self.products
-        state = self._loop("steps", "entry", "rest_start", steps, [a, b, *zeros], self.step)
+        state = self._loop("steps", "entry", "rest_start", steps, [a, b, *asked, *zeros], self.step)
         self._at("rest_start")
-        joined = self._merged("entry", [a, b, *zeros], "steps", state)
+        joined = self._merged("entry", [a, b, *asked, *zeros], "steps", state)
         has_rest = self.builder.icmp_unsigned("!=", rest, I64(0))
         self.builder.cbranch(has_rest, self.blocks["rest"], self.blocks["done"])
         state = self._loop("rest", "rest_start", "done", rest, joined, 1)
         self._at("done")
-        totals = self._merged("rest_start", joined[2:], "rest", state[2:])
+        totals = self._merged("rest_start", joined[-self.products :], "rest", state[-self.products :])
         self.builder.cbranch(adds, self.blocks["add"], self.blocks["store"])
         self._at("add")
         held = [self.builder.load(place, typ=self.vector, align=4) for place in self._results(c)]
@@ -116,7 +120,10 @@ class _MicroCode:
 
     def _taken_in(self, state: Sequence[ir.Value]) -> list[ir.Value]:
         """The state with one more product of each result."""
-        a, b, *totals = state
+        a, b, *asked = state[: -self.products]
+        totals = list(state[-self.products :])
+        for place in asked:
+            self._ask(place)
         (a_place, a_depth), (b_place, b_depth) = (
             self._found(0, a, self.strides.a_depth),
             self._found(1, b, self.strides.b_depth),
@@ -138,7 +145,14 @@ class _MicroCode:
                 )
         a, b = self._offset(a, a_depth), self._offset(b, b_depth)
         # Counting from one index would lengthen all addresses: few processors read such operands at once.
-        return [self._hidden(a), self._hidden(b), *totals]
+        step = self.function.args[-1]
+        asked = [self.builder.gep(place, [step], source_etype=ir.IntType(8)) for place in asked]
+        return [self._hidden(a), self._hidden(b), *asked, *totals]
+
+    def _ask(self, place: ir.Value) -> None:
+        """Asks for a line, into the second cache."""
+        operands = [place, I32(0), I32(2), I32(1)]
+        intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), operands)
 
     def _found(self, argument: int, pointer: ir.Value, depth: int | None) -> tuple[ir.Value, int]:
         """Where an operand of the next product lies, and the bytes to step on: where it lies anywhere, the
