@@ -122,6 +122,7 @@ class Pattern:
     group. `long_rows`: several vectors of a row are worth keeping states of their own. `stashes`: the last
     load counts where elements are kept between the last pass and the results.
     `whole_rows`: a tile of columns is as wide as the rows are. `wide_tile`: it may be wider than TILE.
+    `fetches`: operands lie in memory, not in a cache.
     `tiling`: how sums of products are computed; the pattern itself is that of what follows them.
     """
 
@@ -137,6 +138,7 @@ class Pattern:
     stashes: bool = False
     whole_rows: bool = False
     wide_tile: bool = False
+    fetches: bool = False
     tiling: Tiling | Panels | Strips | None = None
 
     def text(self) -> str:
@@ -146,7 +148,7 @@ class Pattern:
             for a in (*self.loads, *self.stores)
         ]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)} {self.stage} {self.in_order}"
-        head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile}"
+        head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile} {self.fetches}"
         tiling = [self.tiling.text()] if self.tiling else []
         return "\n".join([head, *accesses, fingerprint(self.values), *tiling])
 
@@ -185,22 +187,21 @@ class Packing:
 @dataclass(frozen=True, slots=True)
 class Panels:
     """How the operand whose elements are broadcast lies packed: in panels of `rows` rows, each in parts of
-    `depth` products. A part's rows follow each other if it is packed along k, otherwise its columns."""
+    `depth` products. A part's columns follow each other; packing may write columns behind the last that make
+    up a vector."""
 
     packing: Packing
     rows: int
     depth: int
 
     def pitch(self, lanes: int) -> int:
-        """The bytes from one row or column of a part to the next."""
-        if self.packing.along_depth:
-            return odd_lines(self.depth + lanes)
+        """The bytes from one column of a part to the next."""
         return -(-self.rows // lanes) * lanes * 4
 
     def part_bytes(self, lanes: int) -> int:
         """The bytes of a part."""
-        count = self.rows if self.packing.along_depth else self.depth
-        return -(-count * self.pitch(lanes) // LINE) * LINE
+        columns = -(-self.depth // lanes) * lanes
+        return -(-columns * self.pitch(lanes) // LINE) * LINE
 
     def text(self) -> str:
         """A text that is equal for panels with equal code."""
@@ -296,6 +297,7 @@ class Tiling:
     products, of both operands packed, `a` whose elements are broadcast and `b` whose are vectors.
 
     `ahead`: a is packed by another launch; `b_ahead`: b is. The one load of its pattern then counts where.
+    `parts_together`: the sums of so many parts are added up apart from the others'; 0: of all.
     `image`: b is packed as an image, not window by window; or a is, in the mode that says so."""
 
     a: Panels
@@ -305,13 +307,13 @@ class Tiling:
     columns: int
     ahead: bool
     b_ahead: bool = False
+    parts_together: int = 0
     image: Image | None = None
 
     def text(self) -> str:
         """A text that is equal for tilings with equal code."""
-        head = (
-            f"{self.micro.rows} {self.micro.vectors} {self.rows} {self.columns} {self.ahead} {self.b_ahead}"
-        )
+        head = f"{self.micro.rows} {self.micro.vectors} {self.rows} {self.columns}"
+        head += f" {self.ahead} {self.b_ahead} {self.parts_together}"
         image = [self.image.text()] if self.image else []
         return "\n".join([head, self.a.text(), self.b.text(), *image])
 

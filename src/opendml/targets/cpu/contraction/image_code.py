@@ -165,6 +165,8 @@ class BroadcastImageCode(_SeeingCode):
 class ImageContractionCode(_SeeingCode):
     """Neighbouring windows are the lanes of vectors. An item's columns are whole rows of windows."""
 
+    _lies_in_rows = False
+
     def _lay_out_vectors(self, first_parameter: int) -> None:
         self.b = self._see(self.tiling.b, first_parameter)
 
@@ -179,23 +181,23 @@ class ImageContractionCode(_SeeingCode):
         a: ir.Value,
         block: tuple[ir.Value, ir.Value],
         c: ir.Value,
-        begin: ir.Value,
-        end: ir.Value,
-        start: ir.Value,
-        stop: ir.Value,
+        depth: Range,
+        part: ir.Value,
+        columns: Range,
+        done: ir.Value,
+        results: tuple[ir.Value, ir.Value],
     ) -> None:
         """Windows between two rows of them are multiplied too, and not stored."""
-        depth = self.builder.sub(end, begin)
-        adds = self.builder.icmp_signed("!=", begin, I64(0))
-        lines = self.seen.line(self.builder.sub(stop, start))
+        lines = self.seen.line(self.builder.sub(columns[1], columns[0]))
         between = I64(self.seen.image.columns.reach)
         span = self.builder.sub(self.builder.mul(lines, self.seen.inner), between)
+        count, adds = self._products(depth, part)
         tiles = self.b.parts(span, self.width)
         with self.code.loop(I64(0), tiles) as tile:
             at = self.builder.mul(tile, block[1])
             b, sums = self.code.offset(block[0], at), self.code.offset(c, at)
-            share = self._share_of_next(a, tile, tiles)
-            self.builder.call(self.micro, [a, b, sums, depth, adds, *self.distances, *share])
+            further = [*self.distances, *self._share_of_next(a, tile, tiles)]
+            self.builder.call(self.micro, [a, b, sums, sums, results[1], count, adds, *further])
 
     def _asks(self) -> bool:
         """For the next panel, as one has too few tiles for its reading to be hidden by their work."""
@@ -215,10 +217,10 @@ class ImageContractionCode(_SeeingCode):
         return [self.code.offset(a, self.builder.add(next_panel, before)), step]
 
     def _store_row(
-        self, pointers: Pointers, known: Values, totals: ir.Value, start: ir.Value, stop: ir.Value
+        self, pointers: Pointers, known: Values, totals: ir.Value, columns: Range, first: ir.Value
     ) -> None:
         at = self.seen.rows_from(totals, I64(0))
-        with self.code.loop(I64(0), self.seen.line(self.builder.sub(stop, start))) as line:
-            first = self.builder.add(start, self.builder.mul(line, self.seen.width))
-            last = self.builder.add(first, self.seen.width)
-            super()._store_row(pointers, known, at(line), first, last)
+        with self.code.loop(I64(0), self.seen.line(self.builder.sub(columns[1], columns[0]))) as line:
+            start = self.builder.add(columns[0], self.builder.mul(line, self.seen.width))
+            stop = self.builder.add(start, self.seen.width)
+            super()._store_row(pointers, known, at(line), (start, stop), start)

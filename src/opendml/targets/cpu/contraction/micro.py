@@ -22,7 +22,7 @@ counting, few enough for the registers."""
 
 @dataclass(frozen=True, slots=True)
 class Strides:
-    """Where the packed operands and the results lie, in bytes: one row of a tile to the next, and along k.
+    """Where the packed operands and the sums lie, in bytes: one row of a tile to the next, and along k.
     Along k, the operand whose distance is None lies anywhere."""
 
     a_row: int
@@ -36,17 +36,19 @@ class Strides:
 def emit_micro_kernel(
     module: ir.Module, name: str, micro: MicroKernel, lanes: int, strides: Strides
 ) -> ir.Function:
-    """Adds the function name(a, b, c, depth, adds) to the module: the sums of `depth` products, added
-    to what `c` holds if `adds`. Where an operand lies anywhere, a further argument points to its distances
-    from there; another one to what is asked for, and the last says how many bytes with each product."""
+    """Adds the function name(a, b, c, results, row_bytes, depth, adds) to the module: the sums of `depth`
+    products, added to what `c` holds if `adds`, into `results`, whose rows are `row_bytes` apart.
+
+    Where an operand lies anywhere, a further argument points to its distances from there; another one to what
+    is asked for, and the last says how many bytes with each product."""
     further = [POINTER] * (None in (strides.a_depth, strides.b_depth))
     further += [POINTER, I64] * strides.asks
-    signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64, I1, *further])
+    signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, POINTER, I64, I64, I1, *further])
     function = ir.Function(module, signature, name)
     function.linkage = "internal"
     function.attributes.add("nounwind")
     function.attributes.add("noinline")
-    for argument in function.args[:3]:
+    for argument in function.args[:2]:
         argument.add_attribute("noalias")
     _MicroCode(function, micro, lanes, strides).emit()
     return function
@@ -68,7 +70,7 @@ class _MicroCode:
     def emit(self) -> None:
         """Products are added from zero on, and their sums to what `c` holds: so rounding errors grow with the
         depth alone."""
-        a, b, c, depth, adds, *further = self.function.args
+        a, b, c, results, row_bytes, depth, adds, *further = self.function.args
         if self.strides.a_depth is None:
             a = further[0]
         if self.strides.b_depth is None:
@@ -89,12 +91,13 @@ class _MicroCode:
         totals = self._merged("rest_start", joined[-self.products :], "rest", state[-self.products :])
         self.builder.cbranch(adds, self.blocks["add"], self.blocks["store"])
         self._at("add")
-        held = [self.builder.load(place, typ=self.vector, align=4) for place in self._results(c)]
+        places = self._places(c, I64(self.strides.c_row))
+        held = [self.builder.load(place, typ=self.vector, align=4) for place in places]
         added = [self.builder.fadd(*pair) for pair in zip(held, totals, strict=True)]
         self.builder.branch(self.blocks["store"])
         self._at("store")
-        results = self._merged("done", totals, "add", added)
-        for place, value in zip(self._results(c), results, strict=True):
+        sums = self._merged("done", totals, "add", added)
+        for place, value in zip(self._places(results, row_bytes), sums, strict=True):
             self.builder.store(value, place, align=4)
         self.builder.ret_void()
 
@@ -194,13 +197,14 @@ class _MicroCode:
         signature = ir.FunctionType(POINTER, [POINTER])
         return self.builder.asm(signature, "", "=r,0,~{memory}", [place], True)
 
-    def _results(self, c: ir.Value) -> list[ir.Value]:
+    def _places(self, tile: ir.Value, row_bytes: ir.Value) -> list[ir.Value]:
+        """Of the vectors of a tile whose rows are so many bytes apart."""
         size = F32.bytes * self.lanes
-        return [
-            self._offset(c, row * self.strides.c_row + vector * size)
+        rows = [
+            self.builder.gep(tile, [self.builder.mul(row_bytes, I64(row))], source_etype=ir.IntType(8))
             for row in self.rows
-            for vector in self.vectors
         ]
+        return [self._offset(row, vector * size) for row in rows for vector in self.vectors]
 
     def _offset(self, pointer: ir.Value, distance: int) -> ir.Value:
         return self.builder.gep(pointer, [I64(distance)], source_etype=ir.IntType(8))

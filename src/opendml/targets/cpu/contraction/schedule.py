@@ -29,7 +29,10 @@ _MICRO_KERNELS = {
 """By the number of vector registers, the largest tiles that leave some for the operands."""
 _DEPTH = 256
 """Products that are added up before they are added to the result: a panel of a and a tile of b stay in the
-first cache, and rounding errors hardly grow with k."""
+first cache."""
+_PARTS_TOGETHER = 8
+"""Parts of so many products whose sums are added up before they are added to those of others, where there are
+more: so rounding errors grow with the eighth part of k / 256."""
 _ITEMS = 8
 """Items that a job should have, at least, so that threads finish together."""
 
@@ -441,9 +444,10 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     groups = roles.count(roles.outer)
     nest = _epilogue_nest(roles, outers[2])
     rows, columns = _in_tiles(results, micro, lanes)
+    together = _PARTS_TOGETHER if k > _PARTS_TOGETHER * depth else 0
     panels = Panels(a, micro.rows, depth)
     image = seen.image if seen else None
-    tiling = Tiling(panels, b, micro, rows, columns, tiles.ahead, tiles.b_ahead, image)
+    tiling = Tiling(panels, b, micro, rows, columns, tiles.ahead, tiles.b_ahead, together, image)
     pattern = replace(pattern_of(roles.epilogue, nest, mode), tiling=tiling)
     blocks, chunks = -(-n // tiles.columns), -(-m // tiles.rows)
     numbers = Numbers(tiles.columns, blocks, m, tiles.rows, chunks, k, groups)
