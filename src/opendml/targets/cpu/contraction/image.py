@@ -1,4 +1,4 @@
-"""Finds the windows of an image among the operands of sums of products, and decides how the image is packed."""
+"""Finds the windows of an image among the operands of sums of products, and says how the image is packed."""
 
 from __future__ import annotations
 

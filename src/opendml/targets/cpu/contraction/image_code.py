@@ -14,6 +14,10 @@ from opendml.targets.cpu.contraction.micro import DISTANCE_BYTES
 from opendml.targets.cpu.contraction.packing import F32, PackingCode, Range
 from opendml.targets.cpu.kernel_code import Pointers, Values
 from opendml.targets.cpu.pattern import LINE, Image, Packing, Window
+from opendml.targets.cpu.values import number as constant
+
+GAP = 2 * LINE // F32.bytes
+"""Elements between two planes of an image, at most."""
 
 
 class ImageCode(PackingCode):
@@ -49,7 +53,10 @@ class ImageCode(PackingCode):
         return self.builder.mul(self.builder.or_(lines, I64(1)), I64(LINE))
 
     def pack_image(self, place: ir.Value, channels: Range, rows: Range, plane: ir.Value, behind: int) -> None:
-        """What the windows that begin in some rows see of some channels; `behind` elements follow."""
+        """What the windows that begin in some rows see of some channels; `behind` elements follow.
+
+        What no window sees is multiplied too, but not stored. It is zero where nothing else is: some numbers
+        that may be left there, which are denormal, would take long."""
         phases = I64(self.image.phases)
         first, last = (self.builder.mul(channel, phases) for channel in channels)
         counts = self.row_counts[: self._majors]
@@ -64,11 +71,13 @@ class ImageCode(PackingCode):
                 run,
             ):
                 start = at(row)
-                self._pack_run(
-                    run, (I64(0), width), lambda column: self._element(start, column), I64(0), 1
-                )
+                if self.image.columns.phases > 1:
+                    last_column = self.builder.sub(self.inner, I64(1))
+                    self.code.store(self._element(start, last_column), constant(F32, 1, 0.0), F32)
+                self._pack_run(run, (I64(0), width), lambda column: self._element(start, column), I64(0), 1)
             with self.code.loop(stop, end) as row:
                 self.clear(at(row), self.inner)
+            self.clear(at(end), I64(GAP))
         count = self.builder.sub(last, first)
         self.clear(self.code.offset(place, self.builder.mul(count, plane)), I64(behind))
 
@@ -107,7 +116,7 @@ class _SeeingCode(ContractionCode):
             raise TypeError("windows see an image")
         self.seen = ImageCode(self.function, packing, image, self.lanes, self.code, first_parameter)
         # A tile may reach beyond the last window, and what is cleared a vector beyond its end.
-        self.image_room = self.room(F32, image.room + self.width + self.lanes)
+        self.image_room = self.room(F32, image.room + self.width + self.lanes + GAP)
         self.distances = [self.room(ScalarType.INT64, self.tiling.a.depth)]
         return self.seen
 

@@ -136,7 +136,9 @@ class _MicroCode:
             self.builder.load(self._offset(b_place, vector * size), typ=self.vector, align=4)
             for vector in self.vectors
         ]
-        again = [a_place, *(self._hidden(a_place) for _ in self.vectors[1:])] if self._rows_read_again() else []
+        again = (
+            [a_place, *(self._hidden(a_place) for _ in self.vectors[1:])] if self._rows_read_again() else []
+        )
         for row_number in self.rows:
             elements = self._broadcast([a_place], row_number) * len(row)
             if self._is_read_again(row_number):
