@@ -39,6 +39,8 @@ _ITEMS = 8
 _COPIED, _GATHERED, _TRANSPOSED = 6.0, 24.0, 2.0
 """Cycles to put down a vector of an operand, or of results, that lies contiguous, or scattered, and what it
 takes more where it lies across."""
+_SCATTERED = 90.0
+"""Cycles to put a vector of results down where each of them lies in another page."""
 _STREAMED = 1.0
 """Cycles to fetch a vector of what was packed ahead."""
 _FAR = 10.0
@@ -255,7 +257,7 @@ def _broadcast_image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
     n, k = roles.count(roles.columns), roles.count(roles.depth)
     most_rows, most_columns = _most_results()
     _, b = _packing_cycles(roles, lanes)
-    stored = _copied(_is_contiguous(roles.epilogue.stores, roles.columns))
+    stored = _COPIED if _is_contiguous(roles.epilogue.stores, roles.columns) else _SCATTERED
     for largest in _MICRO_KERNELS[_registers()]:
         divisors = (rows for rows in range(largest.rows, 0, -1) if seen.width % rows == 0)
         micro = replace(largest, rows=next(divisors))
