@@ -240,7 +240,7 @@ def _image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
             tiles = -(-span // width)
             most_rows = _image_rows(_image_columns(span, width)) // micro.rows * micro.rows
             for rows in block_sizes(m, micro.rows, max(micro.rows, most_rows)):
-                item = _STARTED + -(-rows // micro.rows) * tiles * k * _tile_cycles(micro)
+                item = _STARTED + -(-rows // micro.rows) * tiles * k * _image_tile_cycles(micro)
                 item += _image_cycles(seen, lines, lanes)
                 item += rows * lines * (_ROW + -(-seen.width // lanes) * stored)
                 columns = lines * seen.width
@@ -293,15 +293,30 @@ def _image_cycles(seen: Seen, lines: int, lanes: int) -> float:
 
 
 def _micro_kernels(m: int) -> list[MicroKernel]:
-    """The largest tiles of so many rows at most, and those of a row less, which may leave fewer over."""
+    """The largest tiles of so many rows at most, those of a row less, which may leave fewer over, and where
+    there are few rows the widest."""
     sizes = {
         (_even_part(m, most), largest.vectors)
         for largest in _MICRO_KERNELS[_registers()]
         for most in (largest.rows, largest.rows - 1)
     }
+    registers = _registers() - 1
+    if m <= _FEW_ROWS:
+        sizes.add((m, registers // (m + 1)))
     return [MicroKernel(*size) for size in sorted(sizes)]
 
 
+def _image_tile_cycles(micro: MicroKernel) -> float:
+    """Cycles for one product of each result of a tile, where vectors lie anywhere in the first cache: most
+    take two loads each, and one says where."""
+    loads = (micro.rows + 2 * micro.vectors + 1) / 2
+    return max(micro.rows * micro.vectors / 2, loads, _LATENCY) + _FOUND
+
+
+_FEW_ROWS = 5
+"""So few that a tile has room for more vectors."""
+_FOUND = 0.5
+"""Cycles to find out where the next product's vectors lie, beyond what else goes on meanwhile."""
 _MOST_COLUMNS = 4096
 """Of an image's block."""
 
