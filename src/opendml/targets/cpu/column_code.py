@@ -19,9 +19,9 @@ from opendml.targets.cpu.values import splat
 _ROWS_AT_ONCE = 4
 """Rows taken in per visit of the states of a tile. Where rows follow each other in memory it is one, so that
 they are one stream."""
-_ROWS_FETCHED = 8
-"""The same where rows are fetched from memory, which is faster the more there are, while the next are asked
-for."""
+_MANY_ROWS = 8
+"""The same where a vector is multiplied by a matrix: memory is read faster the more rows there are, while the
+next are asked for."""
 
 
 class ColumnCode(GroupCode):
@@ -87,8 +87,8 @@ class ColumnCode(GroupCode):
             with self.code.loop(self.builder.add(first, I64(1)), last) as row:
                 self._take_in(number, pointers, row, 1, fresh=False)
             return
-        if self.pattern.fetches:
-            self._fetch(number, pointers, first, last)
+        if self.pattern.many_rows:
+            self._take_in_many(number, pointers, first, last)
             return
         count = self.builder.sub(last, first)
         odd = self.builder.and_(self.builder.sub(count, I64(1)), I64(_ROWS_AT_ONCE - 1))
@@ -97,15 +97,15 @@ class ColumnCode(GroupCode):
         with self.code.loop(done, last, _ROWS_AT_ONCE) as row:
             self._take_in(number, pointers, row, _ROWS_AT_ONCE, fresh=False)
 
-    def _fetch(self, number: int, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
-        """The same for rows in memory."""
+    def _take_in_many(self, number: int, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
+        """The same for many rows at once."""
         self._take_in(number, pointers, first, 0, fresh=True)
-        odd = self.builder.and_(self.builder.sub(last, first), I64(_ROWS_FETCHED - 1))
+        odd = self.builder.and_(self.builder.sub(last, first), I64(_MANY_ROWS - 1))
         done = self.builder.add(first, odd)
         with self.code.loop(first, done) as row:
             self._take_in(number, pointers, row, 1, fresh=False)
-        with self.code.loop(done, last, _ROWS_FETCHED) as row:
-            self._take_in(number, pointers, row, _ROWS_FETCHED, fresh=False)
+        with self.code.loop(done, last, _MANY_ROWS) as row:
+            self._take_in(number, pointers, row, _MANY_ROWS, fresh=False)
 
     def _ask_for_later(self, rows: Sequence[Pointers], index: ir.Value) -> None:
         """Asks for the elements at an index of as many rows behind these."""
@@ -155,7 +155,7 @@ class ColumnCode(GroupCode):
             else:
                 states = [self.state(accumulation, index) for accumulation in stage]
             totals = states
-            if self.pattern.fetches:
+            if self.pattern.many_rows:
                 # Rounding errors grow with the number of sums: these rows have their own.
                 states = [accumulation.start(self.builder, self.lanes, []) for accumulation in stage]
             for row, known in zip(rows, outer, strict=True):
@@ -164,7 +164,7 @@ class ColumnCode(GroupCode):
                     accumulation.add(self.builder, self.lanes, state, element, True)
                     for accumulation, state, element in zip(stage, states, elements, strict=True)
                 ]
-            if self.pattern.fetches:
+            if self.pattern.many_rows:
                 pairs = zip(stage, totals, states, strict=True)
                 states = [each.merge(self.builder, self.lanes, *pair) for each, *pair in pairs]
                 self._ask_for_later(rows, index)

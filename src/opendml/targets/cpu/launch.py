@@ -110,8 +110,8 @@ class Numbers:
     """Elements of a group that are kept between the last pass and the results; 0: none are."""
     whole_rows: bool = False
     """Whether tiles are as wide as the rows are."""
-    fetches: bool = False
-    """Whether operands lie in memory, not in a cache."""
+    many_rows: bool = False
+    """Whether rows are taken in many at once."""
 
 
 def launch_of(
@@ -129,7 +129,7 @@ def launch_of(
         stage=stage,
         stashes=numbers.stashed > 0,
         whole_rows=numbers.whole_rows,
-        fetches=numbers.fetches,
+        many_rows=numbers.many_rows,
         wide_tile=mode.columns and numbers.block > TILE,
     )
     grain = max(1, min(CLAIM_BYTES // max(item_bytes, 1), items))

@@ -122,7 +122,7 @@ class Pattern:
     group. `long_rows`: several vectors of a row are worth keeping states of their own. `stashes`: the last
     load counts where elements are kept between the last pass and the results.
     `whole_rows`: a tile of columns is as wide as the rows are. `wide_tile`: it may be wider than TILE.
-    `fetches`: operands lie in memory, not in a cache.
+    `many_rows`: rows are taken in many at once, and the next asked for.
     `tiling`: how sums of products are computed; the pattern itself is that of what follows them.
     """
 
@@ -138,7 +138,7 @@ class Pattern:
     stashes: bool = False
     whole_rows: bool = False
     wide_tile: bool = False
-    fetches: bool = False
+    many_rows: bool = False
     tiling: Tiling | Panels | Strips | None = None
 
     def text(self) -> str:
@@ -148,7 +148,7 @@ class Pattern:
             for a in (*self.loads, *self.stores)
         ]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)} {self.stage} {self.in_order}"
-        head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile} {self.fetches}"
+        head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile} {self.many_rows}"
         tiling = [self.tiling.text()] if self.tiling else []
         return "\n".join([head, *accesses, fingerprint(self.values), *tiling])
 

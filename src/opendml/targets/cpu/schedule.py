@@ -1,6 +1,7 @@
 """Decides how a kernel is walked: the mode, the tiles and chunks, and what one thread takes at a time.
 
-Decisions depend on shapes and caches only, never on the number of threads, so that results do not either.
+Decisions depend on shapes and caches, and on the number of threads only where all choices give the same bits,
+so that results do not depend on it.
 """
 
 from __future__ import annotations

@@ -26,11 +26,11 @@ _STASHED_BATCH = 8 * 1024
 """Elements of a batch of groups or a tile that are kept, if one group or tile has no more."""
 _MOST_CHUNKS = 1024
 """Chunks of one group, at most: one thread puts their states together."""
-_FETCHED_TILE = 2048
-"""Columns of a matrix in memory that are multiplied by a vector at a time: two pages of each row."""
-_FETCHED_CHUNKS = 16
+_MATRIX_TILE = 2048
+"""Columns of a matrix that a vector is multiplied by at a time: two pages of each row."""
+_MATRIX_CHUNKS = 16
 """Chunks of such a group, at most: as many sums are added to each other, and a chunk has"""
-_FETCHED_ROWS = 256
+_MATRIX_ROWS = 256
 """a multiple of so many rows."""
 
 
@@ -69,8 +69,8 @@ def _rows(kernel: Kernel, nest: LoopNest) -> list[Launch]:
 
 def _columns(kernel: Kernel, nest: LoopNest) -> list[Launch]:
     shape = shape_of(kernel, nest)
-    if _fetches(kernel, shape):
-        return _fetched_columns(kernel, nest, shape)
+    if takes_in_many_rows(kernel, nest):
+        return _vector_by_matrix(kernel, nest, shape)
     group_bytes = shape.rows * shape.inner * shape.element_bytes
     fitting = machine().l2_bytes // 2 // (shape.rows * shape.element_bytes) // _LEAST_TILE * _LEAST_TILE
     # Rows that follow each other in memory are read as one stream.
@@ -102,23 +102,24 @@ def _columns(kernel: Kernel, nest: LoopNest) -> list[Launch]:
     return _split(kernel, nest, modes, numbers, shape, group_bytes, PART_BYTES * shape.inner)
 
 
-def _fetches(kernel: Kernel, shape: Shape) -> bool:
-    """Whether the kernel multiplies a vector by a matrix that is in no cache of a core's own."""
+def takes_in_many_rows(kernel: Kernel, nest: LoopNest) -> bool:
+    """Whether the kernel multiplies vectors by matrices with many rows, whose columns lie side by side."""
+    shape = shape_of(kernel, nest)
     sums = [node for node in ordered(kernel.values) if node.operation is Operation.CONTRACTION]
     return (
         bool(sums)
         and all(node.type.is_float for node in sums)
+        and not nest.inner_reduced
         and shape.reads_once
-        and shape.rows >= _FETCHED_ROWS
-        and shape.rows * shape.inner * shape.element_bytes > machine().l2_bytes
+        and shape.rows >= _MATRIX_ROWS
     )
 
 
-def _fetched_columns(kernel: Kernel, nest: LoopNest, shape: Shape) -> list[Launch]:
-    tile = min(shape.inner, _FETCHED_TILE)
-    chunk = _FETCHED_ROWS * -(-shape.rows // (_FETCHED_ROWS * _FETCHED_CHUNKS))
+def _vector_by_matrix(kernel: Kernel, nest: LoopNest, shape: Shape) -> list[Launch]:
+    tile = min(shape.inner, _MATRIX_TILE)
+    chunk = _MATRIX_ROWS * -(-shape.rows // (_MATRIX_ROWS * _MATRIX_CHUNKS))
     chunks = -(-shape.rows // chunk)
-    numbers = Numbers(tile, -(-shape.inner // tile), shape.rows, chunk, chunks, shape.rows, fetches=True)
+    numbers = Numbers(tile, -(-shape.inner // tile), shape.rows, chunk, chunks, shape.rows, many_rows=True)
     modes = (Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE, Mode.COLUMNS_MAP)
     group_bytes = shape.rows * shape.inner * shape.element_bytes
     return _split(kernel, nest, modes, numbers, shape, group_bytes, PART_BYTES * shape.inner)

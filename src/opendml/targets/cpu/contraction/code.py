@@ -232,9 +232,13 @@ class ContractionCode(KernelCode):
         """The tiles of one panel; those of the first `done` columns go to the results."""
         count, adds = self._products(depth, part)
         tiles = self.b.parts(self.builder.sub(columns[1], columns[0]), self.width)
+        parts = self.a.parts(self.elements, self.tiling.a.depth)
+        following = self.builder.mul(parts, I64(self.tiling.a.part_bytes(self.lanes)))
         with self.code.loop(I64(0), tiles) as tile:
             at = self.builder.mul(tile, I64(self.width * F32.bytes))
             b = self.code.offset(block[0], self.builder.mul(tile, block[1]))
+            if self.tiling.ahead:
+                self._ask_for_panel(self.code.offset(a, following), tile, tiles)
             sums, direct = (self.code.offset(place, at) for place in (c, results[0]))
             is_direct = self.builder.icmp_signed("<", self.builder.mul(tile, I64(self.width)), done)
             target = self.builder.select(is_direct, direct, sums)
@@ -246,6 +250,17 @@ class ContractionCode(KernelCode):
         together = self.tiling.parts_together
         number = self.builder.urem(part, I64(together)) if together else part
         return self.builder.sub(depth[1], depth[0]), self.builder.icmp_signed("!=", number, I64(0))
+
+    def _ask_for_panel(self, panel: ir.Value, tile: ir.Value, tiles: ir.Value) -> None:
+        """Asks for the part of the next panel that falls to a tile."""
+        lines = I64(self.tiling.a.part_bytes(self.lanes) // LINE)
+        first, last = (
+            self.builder.udiv(self.builder.mul(lines, number), tiles)
+            for number in (tile, self.builder.add(tile, I64(1)))
+        )
+        with self.code.loop(first, last) as line:
+            place = self.code.offset(panel, self.builder.mul(line, I64(LINE)))
+            self.code.prefetch(place, level=2)
 
     def _store(
         self,

@@ -21,6 +21,8 @@ from opendml.targets.cpu.contraction.roles import Roles, loops_over, moves, role
 from opendml.targets.cpu.launch import Launch, Numbers, buffers_of, parameters_of, pattern_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import MicroKernel, Mode, Packing, Panels, Strips, Tiling
+from opendml.targets.cpu.schedule_groups import takes_in_many_rows
+from opendml.targets.cpu.threads import available_threads
 
 _MICRO_KERNELS = {
     32: (MicroKernel(14, 2), MicroKernel(9, 3), MicroKernel(6, 4)),
@@ -36,18 +38,23 @@ more: so rounding errors grow with the eighth part of k / 256."""
 _ITEMS = 8
 """Items that a job should have, at least, so that threads finish together."""
 
+# Cycles of one core, fitted on an Intel Xeon with AVX-512 and 2 MB of second cache, November 2026.
 _COPIED, _GATHERED, _TRANSPOSED = 6.0, 24.0, 2.0
-"""Cycles to put down a vector of an operand, or of results, that lies contiguous, or scattered, and what it
-takes more where it lies across."""
-_SCATTERED = 90.0
-"""Cycles to put a vector of results down where each of them lies in another page."""
-_STREAMED = 1.0
-"""Cycles to fetch a vector of what was packed ahead."""
-_FAR = 10.0
-"""Cycles more for a vector that is in no cache of a core's own."""
+"""Cycles to put down a vector of an operand that lies contiguous (or of results that do), or scattered, and
+what it takes more where it lies across."""
+_SCATTERED = 120.0
+"""Cycles to write a vector of results to as many rows of memory."""
+_STREAMED = 6.0
+"""Cycles to fetch a vector of what was packed ahead, where each panel meets a few tiles only."""
+_FETCHED_STRIP = 1.0
+"""The same for a vector of a strip, which meets many panels."""
+_FAR, _FAR_IN_ROWS = 18.0, 8.0
+"""Cycles more for a vector that is in no cache of a core's own, read in tiles, or in many rows at once."""
 _REDUCED, _READ, _ROW = 3.0, 2.0, 10.0
 """Cycles for a vector of products of a reduction like any other, to read a vector that lies contiguous, and
 to begin with a row."""
+_IN_ROWS = 2.5
+"""The first two where many rows are taken in at once."""
 _STARTED = 400.0
 """Cycles that an item takes apart from its work."""
 _FETCHED = 0.25
@@ -74,8 +81,8 @@ class Tiles:
     """Estimated, for one block."""
     ahead: bool = False
     """Whether the operand whose elements are broadcast is packed by a launch of its own, not by each item."""
-    packing_cycles: float = 0.0
-    """Estimated, for that launch."""
+    packing_work: float = 0.0
+    """Estimated cycles of all threads in that launch."""
     b_ahead: bool = False
     """Whether the other operand is, which is a constant."""
     seen: Seen | None = None
@@ -93,11 +100,16 @@ class Candidate:
     work: float = 0.0
     """Of tiles, the estimated cycles of all threads together."""
 
-    @property
-    def cycles_of_run(self) -> float:
-        """Without the packing of constants, which is done once."""
-        is_prepared = self.tiles is not None and self.tiles.ahead and _is_fixed(self.tiles.roles.a)
-        return self.cycles - (self.tiles.packing_cycles if self.tiles and is_prepared else 0.0)
+    def cycles_on(self, threads: int) -> float:
+        """Of tiles, those of the thread that works longest of so many, without the packing of constants,
+        which is done once."""
+        if self.tiles is None:
+            return self.cycles
+        items = round(self.work / self.tiles.item_cycles)
+        longest = -(-items // max(1, min(threads, self.work // _CLAIMED))) * self.tiles.item_cycles
+        if not self.tiles.ahead or _is_fixed(self.tiles.roles.a):
+            return longest
+        return longest + _LAUNCHED + self.tiles.packing_work / threads
 
 
 def tiled(kernel: Kernel) -> list[Launch]:
@@ -116,9 +128,11 @@ def tiled(kernel: Kernel) -> list[Launch]:
         for tiles in alike
         if _is_fixed(tiles.roles.b) and not tiles.ahead and lies_in_tiles(tiles)
     ]
-    # Where no thread's part is worth dividing further, the least work of all threads decides.
+    # Of ways with equal bits the threads at hand decide.
+    threads = available_threads()
     chosen = min(
-        (_candidate(tiles, False) for tiles in alike), key=lambda way: (round(way.cycles_of_run), way.work)
+        (_candidate(tiles, False) for tiles in alike),
+        key=lambda way: (round(way.cycles_on(threads)), way.work),
     )
     return launches_of(chosen.tiles or best)
 
@@ -143,7 +157,7 @@ def lies_in_tiles(tiles: Tiles) -> bool:
 def with_strips(tiles: Tiles) -> Tiles:
     """The same tiles where b, a constant, is packed ahead."""
     roles, lanes = tiles.roles, machine().vector_bytes // F32.bytes
-    saved = _packing_cycles(roles, lanes)[1] - _STREAMED - _far(roles.b, roles.b.loads)
+    saved = _packing_cycles(roles, lanes)[1] - _FETCHED_STRIP - _far(roles.b, roles.b.loads)
     vectors = tiles.columns * roles.count(roles.depth) / lanes
     return replace(tiles, b_ahead=True, item_cycles=tiles.item_cycles - vectors * saved)
 
@@ -166,24 +180,26 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
 
 def _reduction_cycles(kernel: Kernel, lanes: int) -> float:
     """The cycles of a reduction whose innermost loop reads every operand where it lies."""
-    inner = loop_nest(kernel).inner
-    vector = _REDUCED
+    nest = loop_nest(kernel)
+    inner, many_rows = nest.inner, takes_in_many_rows(kernel, nest)
+    vector = _IN_ROWS - _READ if many_rows else _REDUCED
     for load, stride in zip(kernel.loads, inner.strides, strict=False):
         if load.buffer is not None and stride:
-            vector += _far(kernel, (load,)) + (_READ if stride == load.type.bytes else _GATHERED)
+            vector += _READ if stride == load.type.bytes else _GATHERED
+            vector += _far(kernel, (load,), _FAR_IN_ROWS if many_rows else _FAR)
     kept = math.prod(size for number, size in enumerate(kernel.domain) if number not in kernel.axes)
     rows = math.prod(kernel.domain) // inner.count
     return _shared(rows * (_ROW + -(-inner.count // lanes) * vector), kept)
 
 
-def _far(kernel: Kernel, loads: Sequence[Access]) -> float:
+def _far(kernel: Kernel, loads: Sequence[Access], cycles: float = _FAR) -> float:
     """Cycles by which fetching a vector takes longer because an operand is larger than a core's own cache."""
     spans = (
         sum((size - 1) * abs(stride) for size, stride in zip(kernel.domain, load.strides, strict=True))
         for load in loads
         if load.buffer is not None
     )
-    return _FAR if max(spans, default=0) > machine().l2_bytes else 0.0
+    return cycles if max(spans, default=0) > machine().l2_bytes else 0.0
 
 
 def _shared(cycles: float, items: int) -> float:
@@ -199,7 +215,11 @@ def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
     items = roles.count(roles.outer)
     items *= -(-roles.count(roles.rows) // tiles.rows) * -(-roles.count(roles.columns) // tiles.columns)
     work = tiles.item_cycles * items
-    return Candidate(name, _shared(work, items) + tiles.packing_cycles, tiles, work)
+    cycles = _shared(work, items)
+    if tiles.ahead:
+        panels = _a_groups(roles) * -(-roles.count(roles.rows) // micro.rows)
+        cycles += _LAUNCHED + _shared(tiles.packing_work, panels)
+    return Candidate(name, cycles, tiles, work)
 
 
 def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
@@ -207,7 +227,8 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
     most_results = _most_results()
     a, b = _packing_cycles(roles, lanes)
-    stored = _copied(_is_contiguous(roles.epilogue.stores, roles.columns))
+    stored = _COPIED if _is_contiguous(roles.epilogue.stores, roles.columns) else _SCATTERED
+    streamed = _STREAMED + _far(roles.a, roles.a.loads)
     for largest in _MICRO_KERNELS[_registers()]:
         micro = replace(largest, rows=_even_part(m, largest.rows))
         width = micro.vectors * lanes
@@ -219,9 +240,8 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
             item = _STARTED + tiles * k * _tile_cycles(micro)
             item += (columns * k * b + rows * columns * stored) / lanes
             yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes)
-            panels = _a_groups(roles) * -(-m // micro.rows)
-            packing = _LAUNCHED + _shared(_a_groups(roles) * m * k * a / lanes, panels)
-            yield Tiles(roles, micro, rows, columns, item + rows * k * _STREAMED / lanes, True, packing)
+            packing = _a_groups(roles) * m * k * a / lanes
+            yield Tiles(roles, micro, rows, columns, item + rows * k * streamed / lanes, True, packing)
 
 
 def _image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
@@ -245,8 +265,7 @@ def _image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
                 item += rows * lines * (_ROW + -(-seen.width // lanes) * stored)
                 columns = lines * seen.width
                 yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes, seen=seen)
-                panels = _a_groups(roles) * -(-m // micro.rows)
-                packing = _LAUNCHED + _shared(_a_groups(roles) * m * k * a / lanes, panels)
+                packing = _a_groups(roles) * m * k * a / lanes
                 item += rows * k * _STREAMED / lanes
                 yield Tiles(roles, micro, rows, columns, item, True, packing, seen=seen)
 
@@ -341,6 +360,8 @@ def _packing_cycles(roles: Roles, lanes: int) -> tuple[float, float]:
     b_minor = roles.depth if _b_along_depth(roles) else roles.columns
     a = _copied(_is_contiguous(roles.a.loads, a_minor)) + _far(roles.a, roles.a.loads)
     b = _copied(_is_contiguous(roles.b.loads, b_minor)) + _far(roles.b, roles.b.loads)
+    if _a_along_depth(roles):
+        a += _TRANSPOSED
     if _b_along_depth(roles):
         b += _TRANSPOSED
     result = []
