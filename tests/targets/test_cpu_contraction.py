@@ -115,7 +115,7 @@ def check_tilings(
         out[...] = np.nan
         run_launches(launches_of(tiles), [a, b, out])
         assert_accurate(out, a, b, axes, name)
-        if lies_in_tiles(tiles.roles) and not ahead:
+        if lies_in_tiles(tiles) and not ahead:
             check_strips(tiles, [a, b], out)
 
 

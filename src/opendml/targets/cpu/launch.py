@@ -26,7 +26,14 @@ _STREAMED_SHARE = 2
 find them there anyway."""
 _STREAMED_ROW = 512
 """Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
-_NEVER_STREAMED = {Mode.TRANSPOSED, Mode.SCAN_ROWS, Mode.SCAN_ROWS_MAP, Mode.CONTRACTION}
+_NEVER_STREAMED = {
+    Mode.TRANSPOSED,
+    Mode.SCAN_ROWS,
+    Mode.SCAN_ROWS_MAP,
+    Mode.CONTRACTION,
+    Mode.CONTRACTION_IMAGE,
+    Mode.CONTRACTION_BROADCAST_IMAGE,
+}
 """Streamed vectors begin where memory has boundaries. The vectors of a line that is scanned begin where it
 does, since its sums depend on that; and its arithmetic takes as long as writing through the caches."""
 _LONG_ROW = 256

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from opendml.targets.cpu.code import I1, I64, POINTER
+from opendml.targets.cpu.code import I1, I32, I64, POINTER
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.pattern import MicroKernel
-from opendml.targets.cpu.values import llvm_type, number, overloaded, splat
+from opendml.targets.cpu.values import intrinsic, llvm_type, number, overloaded, splat
 
+DISTANCE_BYTES = 8
+"""Of the distance of what one product takes of an operand."""
 _LONG_STEP = 32
 """Multiply-adds in one step of the loop, at most, unless there are more of one product: enough to hide its
 counting, few enough for the registers."""
@@ -20,20 +22,28 @@ counting, few enough for the registers."""
 
 @dataclass(frozen=True, slots=True)
 class Strides:
-    """Where the packed operands and the sums lie, in bytes: one row of a tile to the next, and along k."""
+    """Where the packed operands and the sums lie, in bytes: one row of a tile to the next, and along k.
+    Along k, the operand whose distance is None lies anywhere."""
 
     a_row: int
-    a_depth: int
-    b_depth: int
+    a_depth: int | None
+    b_depth: int | None
     c_row: int
+    asks: bool = False
+    """Whether what is read next is asked for."""
 
 
 def emit_micro_kernel(
     module: ir.Module, name: str, micro: MicroKernel, lanes: int, strides: Strides
 ) -> ir.Function:
     """Adds the function name(a, b, c, results, row_bytes, depth, adds) to the module: the sums of `depth`
-    products, added to what `c` holds if `adds`, into `results`, whose rows are `row_bytes` apart."""
-    signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, POINTER, I64, I64, I1])
+    products, added to what `c` holds if `adds`, into `results`, whose rows are `row_bytes` apart.
+
+    Where an operand lies anywhere, a further argument points to its distances from there; another one to what
+    is asked for, and the last says how many bytes with each product."""
+    further = [POINTER] * (None in (strides.a_depth, strides.b_depth))
+    further += [POINTER, I64] * strides.asks
+    signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, POINTER, I64, I64, I1, *further])
     function = ir.Function(module, signature, name)
     function.linkage = "internal"
     function.attributes.add("nounwind")
@@ -60,20 +70,25 @@ class _MicroCode:
     def emit(self) -> None:
         """Products are added from zero on, and their sums to what `c` holds: so rounding errors grow with the
         depth alone."""
-        a, b, c, results, row_bytes, depth, adds = self.function.args
+        a, b, c, results, row_bytes, depth, adds, *further = self.function.args
+        if self.strides.a_depth is None:
+            a = further[0]
+        if self.strides.b_depth is None:
+            b = further[0]
+        asked = further[-2:-1] if self.strides.asks else []
         steps = self.builder.udiv(depth, I64(self.step))
         rest = self.builder.urem(depth, I64(self.step))
         has_steps = self.builder.icmp_unsigned("!=", steps, I64(0))
         self.builder.cbranch(has_steps, self.blocks["steps"], self.blocks["rest_start"])
         zeros = [number(F32, self.lanes, 0.0)] * self.products
-        state = self._loop("steps", "entry", "rest_start", steps, [a, b, *zeros], self.step)
+        state = self._loop("steps", "entry", "rest_start", steps, [a, b, *asked, *zeros], self.step)
         self._at("rest_start")
-        joined = self._merged("entry", [a, b, *zeros], "steps", state)
+        joined = self._merged("entry", [a, b, *asked, *zeros], "steps", state)
         has_rest = self.builder.icmp_unsigned("!=", rest, I64(0))
         self.builder.cbranch(has_rest, self.blocks["rest"], self.blocks["done"])
         state = self._loop("rest", "rest_start", "done", rest, joined, 1)
         self._at("done")
-        totals = self._merged("rest_start", joined[2:], "rest", state[2:])
+        totals = self._merged("rest_start", joined[-self.products :], "rest", state[-self.products :])
         self.builder.cbranch(adds, self.blocks["add"], self.blocks["store"])
         self._at("add")
         places = self._places(c, I64(self.strides.c_row))
@@ -108,15 +123,24 @@ class _MicroCode:
 
     def _taken_in(self, state: Sequence[ir.Value]) -> list[ir.Value]:
         """The state with one more product of each result."""
-        a, b, *totals = state
+        a, b, *asked = state[: -self.products]
+        totals = list(state[-self.products :])
+        for place in asked:
+            self._ask(place)
+        (a_place, a_depth), (b_place, b_depth) = (
+            self._found(0, a, self.strides.a_depth),
+            self._found(1, b, self.strides.b_depth),
+        )
         size = F32.bytes * self.lanes
         row = [
-            self.builder.load(self._offset(b, vector * size), typ=self.vector, align=4)
+            self.builder.load(self._offset(b_place, vector * size), typ=self.vector, align=4)
             for vector in self.vectors
         ]
-        again = [a, *(self._hidden(a) for _ in self.vectors[1:])] if self._rows_read_again() else []
+        again = (
+            [a_place, *(self._hidden(a_place) for _ in self.vectors[1:])] if self._rows_read_again() else []
+        )
         for row_number in self.rows:
-            elements = self._broadcast([a], row_number) * len(row)
+            elements = self._broadcast([a_place], row_number) * len(row)
             if self._is_read_again(row_number):
                 elements = self._broadcast(again, row_number)
             for vector in self.vectors:
@@ -124,9 +148,25 @@ class _MicroCode:
                 totals[at] = overloaded(
                     self.builder, "fma", F32, self.lanes, [elements[vector], row[vector], totals[at]]
                 )
-        a, b = self._offset(a, self.strides.a_depth), self._offset(b, self.strides.b_depth)
+        a, b = self._offset(a, a_depth), self._offset(b, b_depth)
         # Counting from one index would lengthen all addresses: few processors read such operands at once.
-        return [self._hidden(a), self._hidden(b), *totals]
+        step = self.function.args[-1]
+        asked = [self.builder.gep(place, [step], source_etype=ir.IntType(8)) for place in asked]
+        return [self._hidden(a), self._hidden(b), *asked, *totals]
+
+    def _ask(self, place: ir.Value) -> None:
+        """Asks for a line, into the second cache."""
+        operands = [place, I32(0), I32(2), I32(1)]
+        intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), operands)
+
+    def _found(self, argument: int, pointer: ir.Value, depth: int | None) -> tuple[ir.Value, int]:
+        """Where an operand of the next product lies, and the bytes to step on: where it lies anywhere, the
+        pointer is that to its distance."""
+        if depth is not None:
+            return pointer, depth
+        distance = self.builder.load(pointer, typ=I64)
+        origin = self.function.args[argument]
+        return self.builder.gep(origin, [distance], source_etype=ir.IntType(8)), DISTANCE_BYTES
 
     def _broadcast(self, places: Sequence[ir.Value], row: int) -> list[ir.Value]:
         """A row's element of a at each place."""
@@ -149,6 +189,9 @@ class _MicroCode:
         if self.lanes < 16 or len(self.vectors) == 1:
             return 0
         spare = self.products - len(self.rows) - len(self.vectors) - 2
+        if self.strides.b_depth is None:
+            # Vectors that lie anywhere take two reads each, most of them.
+            spare -= len(self.vectors)
         return max(0, spare // (len(self.vectors) - 1))
 
     def _hidden(self, place: ir.Value) -> ir.Value:
