@@ -12,6 +12,7 @@ from opendml.program.node import FUNCTIONS, Node, rebuild
 from opendml.targets.cpu.code import I64, POINTER
 from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
 from opendml.targets.cpu.contraction.code import ContractionCode
+from opendml.targets.cpu.contraction.image_code import BroadcastImageCode, ImageContractionCode
 from opendml.targets.cpu.contraction.packing import PanelCode, StripCode
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.pattern import Mode, Packing, Pattern, Tiling
@@ -38,6 +39,8 @@ _CODE: dict[Mode, type[KernelCode]] = {
     Mode.SCAN_COLUMNS_COMBINE: ScanColumnCode,
     Mode.SCAN_COLUMNS_MAP: ScanColumnCode,
     Mode.CONTRACTION: ContractionCode,
+    Mode.CONTRACTION_IMAGE: ImageContractionCode,
+    Mode.CONTRACTION_BROADCAST_IMAGE: BroadcastImageCode,
     Mode.CONTRACTION_PANELS: PanelCode,
     Mode.CONTRACTION_STRIPS: StripCode,
 }

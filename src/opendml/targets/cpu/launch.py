@@ -26,7 +26,14 @@ _STREAMED_SHARE = 2
 find them there anyway."""
 _STREAMED_ROW = 512
 """Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
-_NEVER_STREAMED = {Mode.TRANSPOSED, Mode.SCAN_ROWS, Mode.SCAN_ROWS_MAP, Mode.CONTRACTION}
+_NEVER_STREAMED = {
+    Mode.TRANSPOSED,
+    Mode.SCAN_ROWS,
+    Mode.SCAN_ROWS_MAP,
+    Mode.CONTRACTION,
+    Mode.CONTRACTION_IMAGE,
+    Mode.CONTRACTION_BROADCAST_IMAGE,
+}
 """Streamed vectors begin where memory has boundaries. The vectors of a line that is scanned begin where it
 does, since its sums depend on that; and its arithmetic takes as long as writing through the caches."""
 _LONG_ROW = 256
@@ -138,6 +145,8 @@ class Numbers:
     """Elements of a group that are kept between the last pass and the results; 0: none are."""
     whole_rows: bool = False
     """Whether tiles are as wide as the rows are."""
+    many_rows: bool = False
+    """Whether rows are taken in many at once."""
 
 
 def launch_of(
@@ -155,6 +164,7 @@ def launch_of(
         stage=stage,
         stashes=numbers.stashed > 0,
         whole_rows=numbers.whole_rows,
+        many_rows=numbers.many_rows,
         wide_tile=mode.columns and numbers.block > TILE,
     )
     grain = max(1, min(CLAIM_BYTES // max(item_bytes, 1), items))
