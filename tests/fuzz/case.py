@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum, Flag
 from typing import Any
 
+import numpy as np
+
 import opendml as dml
 from opendml.spec import descs
 from opendml.spec.facts import operator_facts
@@ -62,4 +64,5 @@ def vocabulary() -> dict[str, Any]:
     """The names that `python` uses."""
     classes = {camel_case(name): descs.desc_class(name) for name in operator_facts()}
     public = {name: getattr(dml, name) for name in dml.__all__}
-    return public | classes | {"inf": float("inf"), "nan": float("nan"), "dml": dml}
+    others = {"inf": float("inf"), "nan": float("nan"), "array": np.array, "dml": dml}
+    return public | classes | others
