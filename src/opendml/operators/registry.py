@@ -24,6 +24,7 @@ FAMILIES = (
     "convolution",
     "elementwise",
     "filling",
+    "folding",
     "indexing",
     "logical",
     "matrix",
