@@ -30,6 +30,7 @@ FAMILIES = (
     "matrix",
     "movement",
     "normalization",
+    "normalization_gradients",
     "pooling",
     "quantization",
     "reduction",
