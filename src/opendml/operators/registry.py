@@ -33,9 +33,11 @@ FAMILIES = (
     "normalization_gradients",
     "pooling",
     "quantization",
+    "random",
     "reduction",
     "resampling",
     "softmax",
+    "training",
 )
 
 Function = Callable[..., Node | tuple[Node, ...]]
