@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml import Device
+from opendml import Device, TensorDataType, TensorDesc, descs
 from opendml.runtime.host_array import Array
+from tests.running import FLOATS, launches
 
 SIZES = [2, 3, 4, 5]
 RATES = {"learning_rate": 0.01, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
@@ -64,6 +65,12 @@ def test_outputs_may_take_the_place_of_inputs(type: Any, device: Device) -> None
         dml.adam_optimizer(*own, _step(3), **RATES, device=device, out=tuple(own[each] for each in inputs))
         for place, expected in zip(inputs, apart, strict=True):
             np.testing.assert_array_equal(own[place], expected)
+
+
+@pytest.mark.parametrize("type", FLOATS)
+def test_a_step_is_one_kernel_since_it_may_write_over_what_it_reads(type: TensorDataType) -> None:
+    x, step = TensorDesc(type, SIZES), TensorDesc(TensorDataType.UINT32, [1, 1, 1, 1])
+    assert len(launches(descs.AdamOptimizer(x, x, x, x, step, x, x, x, **RATES))) == 1
 
 
 def test_step_zero_has_no_result(device: Device) -> None:

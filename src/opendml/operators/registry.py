@@ -32,6 +32,7 @@ FAMILIES = (
     "normalization",
     "normalization_gradients",
     "pooling",
+    "pooling_gradients",
     "quantization",
     "random",
     "reduction",
