@@ -37,6 +37,7 @@ FAMILIES = (
     "random",
     "reduction",
     "resampling",
+    "resampling_gradients",
     "softmax",
     "training",
 )
