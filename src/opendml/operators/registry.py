@@ -20,6 +20,7 @@ from opendml.spec.schema import operator
 
 FAMILIES = (
     "activation",
+    "antialiasing",
     "bits",
     "convolution",
     "elementwise",
@@ -36,6 +37,7 @@ FAMILIES = (
     "quantization",
     "random",
     "reduction",
+    "regions",
     "resampling",
     "resampling_gradients",
     "softmax",

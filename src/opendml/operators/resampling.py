@@ -104,25 +104,38 @@ def resample2(
     """
     is_linear = interpolation_mode is InterpolationMode.LINEAR
     direction = None if is_linear else rounding_direction
+    placings = list(map(Placing, scales, input_pixel_offsets, output_pixel_offsets))
+    return resampled(x, direction, placings, output.sizes, exact=not x.type.is_float)
+
+
+def resampled(
+    x: Node,
+    direction: AxisDirection | None,
+    placings: Sequence[Placing],
+    sizes: tuple[int, ...],
+    exact: bool,
+) -> Node:
+    """x in other sizes: the elements next to coordinates in a direction, without one means of those around
+    them; `exact` where means of equal numbers must be."""
     rank = len(x.sizes)
     offsets, steps = [0] * rank, [[0] * rank for _ in range(rank)]
     coordinates, copies = {}, [1] * rank
-    for axis, placing in enumerate(map(Placing, scales, input_pixel_offsets, output_pixel_offsets)):
-        size, count = x.sizes[axis], output.sizes[axis]
+    for axis, placing in enumerate(placings):
+        size, count = x.sizes[axis], sizes[axis]
         if (found := regular(size, count, direction, placing)) is not None:
             offsets[axis], steps[axis][axis], copies[axis] = found
         else:
-            coordinates[axis] = coordinate(_number(output.sizes, axis), count, placing)
+            coordinates[axis] = coordinate(number_along(sizes, axis), count, placing)
     x = _each_repeated(x, copies)
     if not coordinates:
-        return view(x, output.sizes, offsets, steps)
+        return view(x, sizes, offsets, steps)
 
     def at(indices: dict[int, Node]) -> Node:
         within = {axis: clamped(each, x.sizes[axis]) for axis, each in indices.items()}
-        return gathered(x, output.sizes, within, offsets, steps)
+        return gathered(x, sizes, within, offsets, steps)
 
-    if not is_linear:
-        return at({axis: rounded_in(each, rounding_direction) for axis, each in coordinates.items()})
+    if direction is not None:
+        return at({axis: rounded_in(each, direction) for axis, each in coordinates.items()})
     before = {axis: rounded_in(each, AxisDirection.DECREASING) for axis, each in coordinates.items()}
     weights = {axis: convert(each - floor(each), ScalarType.FLOAT32) for axis, each in coordinates.items()}
 
@@ -131,7 +144,7 @@ def resample2(
             return convert(at(indices), ScalarType.FLOAT32)
         axis, *others = axes
         first, second = (mean(others, indices | {axis: before[axis] + step}) for step in (0, 1))
-        return _between(first, second, weights[axis], exact=not x.type.is_float)
+        return _between(first, second, weights[axis], exact=exact)
 
     return mean(list(coordinates), {})
 
@@ -167,7 +180,7 @@ def regular(
     return None
 
 
-def _number(sizes: Sequence[int], axis: int) -> Node:
+def number_along(sizes: Sequence[int], axis: int) -> Node:
     """The index along an axis of a tensor of `sizes`."""
     along = [size if each == axis else 1 for each, size in enumerate(sizes)]
     return index(ScalarType.INT32, along, 0, [int(each == axis) for each in range(len(sizes))])
