@@ -8,6 +8,7 @@ What it says of the outputs is under "sizes".
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from opendml import PaddingMode, Size2D
@@ -118,6 +119,57 @@ def _slice1(choices: Choices) -> dict[str, Any]:
         ],
         "input_window_strides": [choices.of((1, 2, -1, 3, -2, -7)) for _ in sizes],
     }
+
+
+def _slice_grad(choices: Choices) -> dict[str, Any]:
+    made = _slice1(choices)
+    each = zip(made["input_window_sizes"], made["input_window_strides"], strict=True)
+    return {
+        "input_gradient_tensor": [(size - 1) // abs(stride) + 1 for size, stride in each],
+        "sizes": made.pop("input_tensor"),
+        **made,
+    }
+
+
+def _unfold(choices: Choices) -> dict[str, Any]:
+    made = _windows(choices, choices.between(1, 3))
+    made["window_sizes"] = made.pop("extents")
+    return made | {"input_tensor": [choices.between(1, 2), choices.between(1, 5), *made.pop("sizes")]}
+
+
+def _fold(choices: Choices) -> dict[str, Any]:
+    made = _unfold(choices)
+    sizes = made.pop("input_tensor")
+    each = zip(
+        sizes[2:],
+        made["window_sizes"],
+        made["strides"],
+        made["dilations"],
+        made["start_padding"],
+        made["end_padding"],
+        strict=True,
+    )
+    counts = [
+        (size + start + end - (extent - 1) * dilation - 1) // stride + 1
+        for size, extent, stride, dilation, start, end in each
+    ]
+    columns = [sizes[0], sizes[1] * prod(made["window_sizes"]), prod(counts)]
+    return made | {"input_tensor": columns, "sizes": sizes}
+
+
+def _one_hot(choices: Choices) -> dict[str, Any]:
+    sizes = _sizes(choices, choices.between(1, 8))
+    axis = choices.below(len(sizes))
+    values = [*[1] * (len(sizes) - 1), 2]
+    indices = [*sizes[:axis], 1, *sizes[axis + 1 :]]
+    return {"indices_tensor": indices, "values_tensor": values, "axis": axis, "sizes": sizes}
+
+
+def _reverse(choices: Choices) -> dict[str, Any]:
+    sizes = _sizes(choices, choices.between(1, 8))
+    axis = choices.below(len(sizes))
+    lengths = [*sizes[:axis], 1, *sizes[axis + 1 :]]
+    return {"input_tensor": sizes, "sequence_lengths_tensor": lengths, "axis": axis}
 
 
 def _parts(choices: Choices) -> tuple[list[int], int, list[int]]:
@@ -255,6 +307,11 @@ RECIPES: dict[str, Recipe] = {
     "GEMM": _gemm,
     "SLICE": _slice,
     "SLICE1": _slice1,
+    "SLICE_GRAD": _slice_grad,
+    "UNFOLD": _unfold,
+    "FOLD": _fold,
+    "ONE_HOT": _one_hot,
+    "REVERSE_SUBSEQUENCES": _reverse,
     "SPLIT": _split,
     "JOIN": _join,
     "PADDING": _padding,
