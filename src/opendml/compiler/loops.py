@@ -66,6 +66,18 @@ def loop_nest(kernel: Kernel) -> LoopNest:
     return LoopNest(groups, rows, inner, inner_reduced)
 
 
+def line_nest(kernel: Kernel) -> LoopNest:
+    """The loops of a kernel along the one axis that it has: that is innermost, whatever lies contiguous."""
+    accesses = (*kernel.loads, *kernel.stores)
+    (axis,) = kernel.axes
+    loops = [
+        Loop(count, tuple(access.strides[dimension] for access in accesses))
+        for dimension, count in enumerate(kernel.domain)
+    ]
+    lines = [loop for dimension, loop in enumerate(loops) if loop.count > 1 and dimension != axis]
+    return LoopNest(tuple(_merged(lines, ())), (), loops[axis], True)
+
+
 def _merged(loops: Sequence[Loop], counters: Sequence[int]) -> list[Loop]:
     """The loops ordered by how far they move, some counters and then stores first, and neighbours that every
     access walks as one made one."""

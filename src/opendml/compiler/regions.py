@@ -12,6 +12,7 @@ from dataclasses import replace
 from opendml.compiler.kernel import Access, Kernel, renumbered
 from opendml.program.node import (
     FUNCTIONS,
+    PLACINGS,
     REDUCTIONS,
     SCANS,
     Node,
@@ -66,7 +67,7 @@ def _fit(a: Kernel, b: Kernel) -> bool:
         return False
     nodes = list(ordered(_together(a, b).values))
     operations = [node.operation for node in nodes]
-    if any(each in SCANS or each is Operation.CONTRACTION for each in operations):
+    if any(each in SCANS | PLACINGS or each is Operation.CONTRACTION for each in operations):
         return False
     work = sum(FUNCTION_OPERATIONS if each in FUNCTIONS else 1 for each in operations)
     accesses = len(a.loads) + len(b.loads) - len(_shared(a, b)) + len(a.stores) + len(b.stores)

@@ -8,7 +8,7 @@ from functools import reduce
 
 from opendml.compiler.homes import Except, home_of
 from opendml.compiler.kernel import Access, Kernel
-from opendml.program.node import Node, Operation, View, index, source, with_operands
+from opendml.program.node import Node, Operation, View, constant, index, source, with_operands
 from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 
@@ -87,6 +87,8 @@ class Writer:
             yield from self._kernels(value, places, held)
             return
         if stores:
+            if node.operation is Operation.SCATTER:
+                yield self._kernel(constant(-1, node.type), stores, held)
             yield self._kernel(node, stores, held)
 
     def _is_held(self, node: Node, held: Container[int]) -> bool:

@@ -34,6 +34,8 @@ FAMILIES = (
     "quantization",
     "reduction",
     "resampling",
+    "scattering",
+    "selection",
     "softmax",
 )
 

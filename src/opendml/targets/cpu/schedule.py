@@ -12,6 +12,7 @@ from opendml.targets.cpu.contraction.schedule import tiled
 from opendml.targets.cpu.launch import BLOCK_BYTES, Launch, Numbers, launch_of, shape_of
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule_groups import schedule_groups
+from opendml.targets.cpu.schedule_placing import schedule_placing
 
 _CROSSED_BLOCK = 256
 """Steps of each loop in a block of a kernel whose operands lie across: the block of all operands stays in a
@@ -25,6 +26,9 @@ def schedule(kernel: Kernel) -> list[Launch]:
     tiles = tiled(kernel)
     if tiles:
         return tiles
+    placing = schedule_placing(kernel)
+    if placing:
+        return placing
     nest = loop_nest(kernel)
     if kernel.axes:
         return schedule_groups(kernel, nest)
