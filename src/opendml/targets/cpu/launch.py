@@ -28,9 +28,8 @@ _NEVER_STREAMED = {
     Mode.SCAN_ROWS_MAP,
     Mode.CONTRACTION,
     Mode.SCATTER,
-    Mode.TOP_HEAP,
+    Mode.TOP,
     Mode.TOP_MERGE,
-    Mode.TOP_SORT,
 }
 """Streamed vectors begin where memory has boundaries. The vectors of a line that is scanned begin where it
 does, since its sums depend on that; and its arithmetic takes as long as writing through the caches. What is

@@ -59,14 +59,12 @@ class Mode(Enum):
 
     SCATTER = "scatter"
     """Positions along the innermost loop to the places that elements say; an item is a batch of lines."""
-    TOP_HEAP = "top heap"
-    """The least elements along the innermost loop, in a heap; an item is a batch of lines."""
+    TOP = "top"
+    """The least elements along the innermost loop, in order; an item is a batch of lines."""
     TOP_CHUNKS = "top chunks"
-    """The heap of a chunk of a line, into the arena."""
+    """Those of a chunk of a line, into the arena."""
     TOP_MERGE = "top merge"
-    """The least elements of a line from the heaps of its chunks; an item is a line."""
-    TOP_SORT = "top sort"
-    """The least elements of a line that is sorted; an item is a batch of lines."""
+    """The least elements of a line from those of its chunks; an item is a line."""
 
     CONTRACTION = "contraction"
     """Sums of products in tiles; an item is a block of rows and columns of the results."""
