@@ -8,7 +8,7 @@ sort them gives the same result.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple
 
 from llvmlite import ir
@@ -38,7 +38,8 @@ def word_bytes(key: ScalarType) -> int:
 
 
 class BitonicNetwork:
-    """Emits code that sorts `width` words with keys of a type: a power of two, and at least two vectors."""
+    """Emits code that sorts `width` words with keys of a type: a power of two, and at least two vectors. What
+    is long is a function of its own in the module."""
 
     def __init__(self, code: Code, key: ScalarType, width: ir.Value) -> None:
         self.code, self.builder, self.lanes = code, code.builder, code.lanes
@@ -46,28 +47,48 @@ class BitonicNetwork:
 
     def sort(self, words: Words) -> None:
         """Sorts all words."""
-        size = 2
-        with self._vectors(I64(0), self.width) as place:
-            word = self.load(words, place)
-            while size <= self.lanes:
-                is_down = self._is_down(place, size)
-                for stride in _halves(size // 2):
-                    word = self._exchanged_lanes(word, stride, is_down)
-                size *= 2
-            self.store(words, place, word)
-        with self._powers(I64(size), self.width, up=True) as runtime_size:
-            self._merge(words, runtime_size)
+        self._call("sort", words, lambda network, given: network._sort(given))
 
     def take_lesser(self, words: Words, others: Words) -> None:
         """The lesser half of two times as many words as are sorted, in `words`."""
         reverse = ir.Constant(ir.VectorType(I32, self.lanes), list(range(self.lanes))[::-1])
         last = self.builder.sub(self.width, I64(self.lanes))
         with self._vectors(I64(0), self.width) as place:
-            mine, opposite = self.load(words, place), self.load(others, self.builder.sub(last, place))
-            opposite = tuple(self.builder.shuffle_vector(part, part, reverse) for part in opposite)
-            is_less = self._less(opposite, mine)
-            self.store(words, place, self._chosen(is_less, opposite, mine))
+            mine, (key, position) = self.load(words, place), self.load(others, self.builder.sub(last, place))
+            opposite = (
+                self.builder.shuffle_vector(key, key, reverse),
+                self.builder.shuffle_vector(position, position, reverse),
+            )
+            self.store(words, place, self._chosen(self._less(opposite, mine), opposite, mine))
         self._merge(words, self.width)
+
+    def _call(
+        self, name: str, words: Words, emit: Callable[[BitonicNetwork, Words], None], *more: ir.Value
+    ) -> None:
+        """Calls a function over words, which `emit` fills when it is first called."""
+        module, arguments = self.builder.module, [*words, self.width, *more]
+        function = module.globals.get(name)
+        if function is None:
+            signature = ir.FunctionType(ir.VoidType(), [argument.type for argument in arguments])
+            function = ir.Function(module, signature, name)
+            function.linkage = "internal"
+            function.attributes.add("noinline")
+            function.attributes.add("nounwind")
+            network = BitonicNetwork(Code(function, self.lanes), self.types[0], function.args[2])
+            emit(network, Words(*function.args[:2]))
+            network.builder.ret_void()
+        self.builder.call(function, arguments)
+
+    def _sort(self, words: Words) -> None:
+        with self._vectors(I64(0), self.width) as place:
+            word = self.load(words, place)
+            for size in reversed(list(_halves(self.lanes))[:-1]):
+                is_down = self._is_down(place, size)
+                for stride in _halves(size // 2):
+                    word = self._exchanged_lanes(word, stride, is_down)
+            self.store(words, place, word)
+        with self._powers(I64(2 * self.lanes), self.width, up=True) as size_of_parts:
+            self._merge(words, size_of_parts)
 
     def clear(self, words: Words) -> None:
         """Makes all words greater than those of elements."""
@@ -111,12 +132,16 @@ class BitonicNetwork:
 
     def _merge(self, words: Words, size: ir.Value) -> None:
         """Sorts parts of a size, each of which goes up, then down: those with an even number up."""
+        self._call("merge", words, lambda network, given: network._merge_here(given), size)
+
+    def _merge_here(self, words: Words) -> None:
+        size = self.code.builder.function.args[3]
         block = self.code.minimum(I64(_BLOCK), self.width)
         half = self.builder.lshr(size, I64(1))
         with self._powers(half, block, up=False) as stride:
             self._exchange(words, I64(0), self.width, stride, size)
         within = self.code.minimum(half, self.builder.lshr(block, I64(1)))
-        with self._counted(self.builder.udiv(self.width, block)) as number_of_block:
+        with self.code.loop(I64(0), self.builder.udiv(self.width, block)) as number_of_block:
             first = self.builder.mul(number_of_block, block)
             last = self.builder.add(first, block)
             with self._powers(within, I64(self.lanes), up=False) as stride:
@@ -169,15 +194,8 @@ class BitonicNetwork:
     def _chosen(self, condition: ir.Value, a: Word, b: Word) -> Word:
         return self.builder.select(condition, a[0], b[0]), self.builder.select(condition, a[1], b[1])
 
-    @contextmanager
-    def _vectors(self, first: ir.Value, last: ir.Value) -> Iterator[ir.Value]:
-        with self.code.loop(first, last, self.lanes) as place:
-            yield place
-
-    @contextmanager
-    def _counted(self, count: ir.Value) -> Iterator[ir.Value]:
-        with self.code.loop(I64(0), count) as index:
-            yield index
+    def _vectors(self, first: ir.Value, last: ir.Value) -> AbstractContextManager[ir.Value]:
+        return self.code.loop(first, last, self.lanes)
 
     @contextmanager
     def _powers(self, first: ir.Value, last: ir.Value, *, up: bool) -> Iterator[ir.Value]:
