@@ -23,8 +23,9 @@ WORDS = (
 )
 """items: groups, or tiles of groups. units: units of a group along its reduced loops; of the whole
 domain, if element-wise. columns: units along the innermost loop, where it is not reduced. full, rest:
-full units in a row of an element-wise kernel, and the elements after them. rows: rows of a group. slice:
-units of one block of a team. team: blocks in a team. counters, scratch: addresses of a team's memory."""
+full units in a row of an element-wise kernel, and the elements after them. rows: rows of a group, or places
+of a line. slice: units of one block of a team, or words of a line that is sorted. team: blocks in a team.
+counters, scratch: addresses of a team's memory."""
 
 DIVISORS = ("inner", "tiles")
 """inner: units in a row (elements, if units run over its end; rows of tiles, if transposed). tiles: tiles

@@ -15,6 +15,7 @@ from opendml.targets.cuda.pattern import Mode, Pattern, Step
 from opendml.targets.cuda.schedule_contraction import schedule_contraction
 from opendml.targets.cuda.schedule_groups import schedule_groups
 from opendml.targets.cuda.schedule_passes import schedule_passes
+from opendml.targets.cuda.schedule_placing import schedule_placing
 
 _THREADS = 128
 _UNITS = 2
@@ -40,6 +41,9 @@ def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Lau
         launch = schedule_contraction(kernel, machine, alignments)
         if launch is not None:
             return launch
+    placing = schedule_placing(kernel, machine)
+    if placing is not None:
+        return placing
     nest = nest_of(kernel, loop_nest(kernel))
     if kernel.axes:
         normalizes = is_normalization(kernel.values)

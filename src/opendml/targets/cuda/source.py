@@ -28,6 +28,8 @@ _FILES = {
     Mode.TEAM: ("moments", "block", "meeting", "team"),
     Mode.REDUCE: ("reduce",),
     Mode.SCAN: ("scan",),
+    Mode.SCATTER: ("scatter",),
+    Mode.TOP: ("top",),
     Mode.FMA: ("operands", "fma", "contraction"),
     Mode.MMA: ("operands", "mma", "contraction"),
 }
@@ -41,10 +43,13 @@ def kernel_source(pattern: Pattern) -> str:
     """The whole source; its function is `kernel`."""
     from opendml.targets.cuda.contraction_source import ContractionPrinter
     from opendml.targets.cuda.group_source import GroupPrinter
+    from opendml.targets.cuda.placing_source import PlacingPrinter
 
-    printers = dict.fromkeys((Mode.REDUCE, Mode.SCAN), GroupPrinter) | dict.fromkeys(
-        (Mode.FMA, Mode.MMA), ContractionPrinter
-    )
+    printers: dict[Mode, type[Printer]] = {
+        **dict.fromkeys((Mode.REDUCE, Mode.SCAN), GroupPrinter),
+        **dict.fromkeys((Mode.SCATTER, Mode.TOP), PlacingPrinter),
+        **dict.fromkeys((Mode.FMA, Mode.MMA), ContractionPrinter),
+    }
     printer = printers.get(pattern.mode, Printer)(pattern)
     states = ("accumulate",) if pattern.mode in (Mode.REDUCE, Mode.SCAN) else ()
     names = ("common", "quotients", *states, None, *_FILES[pattern.mode])
