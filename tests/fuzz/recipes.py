@@ -281,6 +281,36 @@ def _gather_nd(*, batched: bool) -> Recipe:
     return recipe
 
 
+def _scatter(choices: Choices) -> dict[str, Any]:
+    made = _gather_elements(choices)
+    return made | {"updates_tensor": made["indices_tensor"]}
+
+
+def _scatter_nd(choices: Choices) -> dict[str, Any]:
+    made = _gather_nd(batched=False)(choices)
+    sizes, indices = (
+        made[f"{which}_tensor"][len(made[f"{which}_tensor"]) - made[f"{which}_dimension_count"] :]
+        for which in ("input", "indices")
+    )
+    updates = [*indices[:-1], *sizes[indices[-1] :]]
+    return made | {"updates_tensor": [*[1] * (len(made["input_tensor"]) - len(updates)), *updates]}
+
+
+def _unpooling(choices: Choices) -> dict[str, Any]:
+    sizes = _sizes(choices, 4, 300)
+    return {"input_tensor": sizes, "indices_tensor": sizes, "sizes": _sizes(choices, 4, 400)}
+
+
+def _top(choices: Choices) -> dict[str, Any]:
+    sizes = _sizes(choices, choices.between(1, 8))
+    axis = choices.below(len(sizes))
+    return {"input_tensor": sizes, "axis": axis, "k": choices.between(1, sizes[axis])}
+
+
+def _coordinates(choices: Choices) -> dict[str, Any]:
+    return {"input_tensor": _sizes(choices, choices.between(2, 8), 300)}
+
+
 def _diagonal(choices: Choices) -> dict[str, Any]:
     return {"offset": choices.between(-5, 5), "sizes": _sizes(choices, choices.between(2, 4))}
 
@@ -330,6 +360,12 @@ RECIPES: dict[str, Recipe] = {
     "GATHER_ELEMENTS": _gather_elements,
     "GATHER_ND": _gather_nd(batched=False),
     "GATHER_ND1": _gather_nd(batched=True),
+    "SCATTER": _scatter,
+    "SCATTER_ND": _scatter_nd,
+    "MAX_UNPOOLING": _unpooling,
+    "TOP_K": _top,
+    "TOP_K1": _top,
+    "NONZERO_COORDINATES": _coordinates,
     "DIAGONAL_MATRIX": _diagonal,
     "DIAGONAL_MATRIX1": _diagonal_fill,
 }

@@ -37,7 +37,8 @@ def _indices(type: str, size: int, *sizes: int) -> Array:
     least = -size - 2 if dtype.kind == "i" else 0
     chosen = np.random.default_rng(2).integers(least, size + 2, sizes).astype(dtype)
     limits = np.iinfo(dtype.name)
-    chosen.reshape(-1)[-2:] = limits.min, limits.max
+    if chosen.size > 2:
+        chosen.reshape(-1)[-2:] = limits.min, limits.max
     return chosen
 
 
@@ -118,10 +119,9 @@ def test_index_tuples(x_sizes: tuple[int, ...], sizes: tuple[int, ...], index_ty
 
 
 @every_device
-@pytest.mark.parametrize("type", TYPES[:1])
 @pytest.mark.parametrize("data", operator("MAX_UNPOOLING").support[0].tensors["InputTensor"].types)
 @pytest.mark.parametrize("index_type", ["UINT32", "UINT64"])
-def test_unpooling(index_type: str, data: str, type: str, device: str) -> None:
+def test_unpooling(index_type: str, data: str, device: str) -> None:
     x = _values(data, 2, 3, 4, 5) + np.array(1, ScalarType[data].numpy)
     expected = np.zeros((2, 3, 7, 9), x.dtype)
     indices = _indices(index_type, expected.size, *x.shape)
@@ -136,7 +136,7 @@ def test_unpooling(index_type: str, data: str, type: str, device: str) -> None:
 def test_unpooling_undoes_pooling(device: str) -> None:
     x = np.random.default_rng(5).permutation(np.arange(1, 97, dtype=np.float32)).reshape(2, 3, 4, 4)
     values, indices = dml.max_pooling1(
-        x, strides=[2, 2], window_size=[2, 2], output_indices_tensor=True, device=device
+        x, strides=[2, 2], window_size=[2, 2], output_indices=True, device=device
     )
     result = dml.max_unpooling(values, indices, sizes=x.shape, device=device)
     np.testing.assert_array_equal(result, np.where(np.isin(x, values), x, 0))
