@@ -24,7 +24,9 @@ from opendml.program.node import (
 MOST_ACCESSES = 12
 """Loads and stores of a kernel of several results: each keeps an address and a stride in registers."""
 MOST_OPERATIONS = 64
-"""Operations of such a kernel, a transcendental function counted as `FUNCTION_OPERATIONS`."""
+"""Operations of such a kernel, a transcendental function counted as `FUNCTION_OPERATIONS`; more where it has
+hardly more than the larger of its parts."""
+HARDLY_MORE = 1.25
 FUNCTION_OPERATIONS = 16
 MOST_REDUCTIONS = 4
 """Of such a kernel; as many states are live at once."""
@@ -65,14 +67,21 @@ def _fit(a: Kernel, b: Kernel) -> bool:
     """Whether two kernels that do not depend on each other share reads, and are small enough together."""
     if (a.domain, a.axes) != (b.domain, b.axes) or not _shared(a, b):
         return False
-    nodes = list(ordered(_together(a, b).values))
-    operations = [node.operation for node in nodes]
+    operations = _operations(_together(a, b))
     if any(each in SCANS | PLACINGS or each is Operation.CONTRACTION for each in operations):
         return False
-    work = sum(FUNCTION_OPERATIONS if each in FUNCTIONS else 1 for each in operations)
+    most = max(MOST_OPERATIONS, HARDLY_MORE * max(_work(_operations(a)), _work(_operations(b))))
     accesses = len(a.loads) + len(b.loads) - len(_shared(a, b)) + len(a.stores) + len(b.stores)
     reductions = sum(each in REDUCTIONS for each in operations)
-    return work <= MOST_OPERATIONS and accesses <= MOST_ACCESSES and reductions <= MOST_REDUCTIONS
+    return _work(operations) <= most and accesses <= MOST_ACCESSES and reductions <= MOST_REDUCTIONS
+
+
+def _operations(kernel: Kernel) -> list[Operation]:
+    return [node.operation for node in ordered(kernel.values)]
+
+
+def _work(operations: Sequence[Operation]) -> int:
+    return sum(FUNCTION_OPERATIONS if each in FUNCTIONS else 1 for each in operations)
 
 
 def _shared(a: Kernel, b: Kernel) -> set[Access]:

@@ -57,11 +57,14 @@ def _is_window(node: Node, axes: Sequence[int]) -> bool:
     """Whether a view moves along one dimension both with an axis and with what is kept."""
     if not isinstance(node.attribute, View):
         return False
-    return any(
-        any(step for axis, step in enumerate(row) if axis in axes)
-        and any(step for axis, step in enumerate(row) if axis not in axes)
-        for row in node.attribute.steps
-    )
+    computed = dict(zip(node.attribute.indexed, node.operands[2:], strict=True))
+    for dimension, row in enumerate(node.attribute.steps):
+        moving = {axis for axis, step in enumerate(row) if step}
+        if dimension in computed:
+            moving |= {axis for axis, size in enumerate(computed[dimension].sizes) if size > 1}
+        if not moving.isdisjoint(axes) and not moving <= set(axes):
+            return True
+    return False
 
 
 def _is_product_of_matrices(node: Node) -> bool:

@@ -55,7 +55,21 @@ def fold(
     batch, channels, *image = output.sizes
     counts = _counts(image, window_sizes, strides, dilations, start_padding, end_padding)
     columns = reshaped(x, (batch, channels, *window_sizes, *counts))
-    each = zip(image, window_sizes, strides, dilations, start_padding, strict=True)
+    return folded(columns, image, strides, dilations, start_padding)
+
+
+def folded(
+    columns: Node,
+    image: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    before: Sequence[int],
+) -> Node:
+    """The sum, at each place of an image, of what its windows have there: of columns (N, C, extents, counts)
+    those of all windows o and elements k with o * stride + k * dilation - before at the place."""
+    batch, channels = columns.sizes[:2]
+    extents = columns.sizes[2 : 2 + len(image)]
+    each = zip(image, extents, strides, dilations, before, strict=True)
     folds = [_folding(*numbers) for numbers in each]
     spatial = len(folds)
     places = [size for each in folds for size in (each.blocks, each.phases)]
@@ -79,7 +93,7 @@ def fold(
     seen = gathered(columns, sizes, computed, offsets, steps)
     sums = reduce_sum(seen, range(2 + 2 * spatial, len(sizes)))
     whole = reshaped(sums, (batch, channels, *(each.blocks * each.phases for each in folds)))
-    return sliced(whole, (0, 0, *(each.start for each in folds)), output.sizes)
+    return sliced(whole, (0, 0, *(each.start for each in folds)), (batch, channels, *image))
 
 
 class _Folding(NamedTuple):

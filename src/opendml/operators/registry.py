@@ -20,6 +20,7 @@ from opendml.spec.schema import operator
 
 FAMILIES = (
     "activation",
+    "antialiasing",
     "bits",
     "convolution",
     "elementwise",
@@ -30,13 +31,19 @@ FAMILIES = (
     "matrix",
     "movement",
     "normalization",
+    "normalization_gradients",
     "pooling",
+    "pooling_gradients",
     "quantization",
+    "random",
     "reduction",
+    "regions",
     "resampling",
+    "resampling_gradients",
     "scattering",
     "selection",
     "softmax",
+    "training",
 )
 
 Function = Callable[..., Node | tuple[Node, ...]]

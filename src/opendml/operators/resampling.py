@@ -5,18 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 from opendml.operators.registry import defines
 from opendml.program.functions import ceiling, floor, maximum, minimum, rounded
 from opendml.program.node import Node, convert, index
-from opendml.program.scalar_type import ScalarType
+from opendml.program.scalar_type import ScalarType, number_in
 from opendml.program.view import gathered, repeated, reshaped, view
 from opendml.spec.enums import AxisDirection, InterpolationMode
 from opendml.spec.operator_desc import Size2D
 from opendml.spec.tensor_desc import TensorDesc
 
-_CENTER = 0.5
+CENTER = 0.5
 """Of a pixel, from its edge."""
+
+
+class Placing(NamedTuple):
+    """How the elements of an output lie along a dimension of the input."""
+
+    scale: float
+    input_offset: float
+    output_offset: float
 
 
 @defines("UPSAMPLE_2D", output=True)
@@ -37,8 +46,8 @@ def resample(
         x,
         interpolation_mode=interpolation_mode,
         scales=scales,
-        input_pixel_offsets=(_CENTER,) * len(scales),
-        output_pixel_offsets=(-_CENTER,) * len(scales),
+        input_pixel_offsets=(CENTER,) * len(scales),
+        output_pixel_offsets=(-CENTER,) * len(scales),
         output=output,
     )
 
@@ -58,17 +67,21 @@ def resample1(
     Of two that are equally near it is the one behind: so ONNX Runtime takes it from DirectML. The remark on
     DirectML's page of RESAMPLE2, which shifts OutputPixelOffsets instead, holds for scales of 1 only.
     """
-    nearest = interpolation_mode is InterpolationMode.NEAREST_NEIGHBOR
-    shift = _CENTER if nearest else 0.0
     return resample2(
         x,
         interpolation_mode=interpolation_mode,
         rounding_direction=AxisDirection.DECREASING,
         scales=scales,
-        input_pixel_offsets=[offset - shift for offset in input_pixel_offsets],
+        input_pixel_offsets=rounding_down(interpolation_mode, input_pixel_offsets),
         output_pixel_offsets=output_pixel_offsets,
         output=output,
     )
+
+
+def rounding_down(mode: InterpolationMode, input_pixel_offsets: Sequence[float]) -> list[float]:
+    """The offsets with which RESAMPLE2, rounding down, has the nearest neighbors of RESAMPLE1."""
+    shift = CENTER if mode is InterpolationMode.NEAREST_NEIGHBOR else 0.0
+    return [number_in(offset - shift, ScalarType.FLOAT32) for offset in input_pixel_offsets]
 
 
 @defines("RESAMPLE2", output=True)
@@ -91,26 +104,39 @@ def resample2(
     """
     is_linear = interpolation_mode is InterpolationMode.LINEAR
     direction = None if is_linear else rounding_direction
+    placings = list(map(Placing, scales, input_pixel_offsets, output_pixel_offsets))
+    return resampled(x, direction, placings, output.sizes, exact=not x.type.is_float)
+
+
+def resampled(
+    x: Node,
+    direction: AxisDirection | None,
+    placings: Sequence[Placing],
+    sizes: tuple[int, ...],
+    exact: bool,
+) -> Node:
+    """x in other sizes: the elements next to coordinates in a direction, without one means of those around
+    them; `exact` where means of equal numbers must be."""
     rank = len(x.sizes)
     offsets, steps = [0] * rank, [[0] * rank for _ in range(rank)]
     coordinates, copies = {}, [1] * rank
-    for axis, placing in enumerate(zip(scales, input_pixel_offsets, output_pixel_offsets, strict=True)):
-        size, count = x.sizes[axis], output.sizes[axis]
-        if (found := _regular(size, count, direction, *placing)) is not None:
+    for axis, placing in enumerate(placings):
+        size, count = x.sizes[axis], sizes[axis]
+        if (found := regular(size, count, direction, placing)) is not None:
             offsets[axis], steps[axis][axis], copies[axis] = found
         else:
-            coordinates[axis] = _coordinate(output.sizes, axis, *placing)
+            coordinates[axis] = coordinate(number_along(sizes, axis), count, placing)
     x = _each_repeated(x, copies)
     if not coordinates:
-        return view(x, output.sizes, offsets, steps)
+        return view(x, sizes, offsets, steps)
 
     def at(indices: dict[int, Node]) -> Node:
-        clamped = {axis: maximum(minimum(each, x.sizes[axis] - 1), 0) for axis, each in indices.items()}
-        return gathered(x, output.sizes, clamped, offsets, steps)
+        within = {axis: clamped(each, x.sizes[axis]) for axis, each in indices.items()}
+        return gathered(x, sizes, within, offsets, steps)
 
-    if not is_linear:
-        return at({axis: _rounded(each, rounding_direction) for axis, each in coordinates.items()})
-    before = {axis: _rounded(each, AxisDirection.DECREASING) for axis, each in coordinates.items()}
+    if direction is not None:
+        return at({axis: rounded_in(each, direction) for axis, each in coordinates.items()})
+    before = {axis: rounded_in(each, AxisDirection.DECREASING) for axis, each in coordinates.items()}
     weights = {axis: convert(each - floor(each), ScalarType.FLOAT32) for axis, each in coordinates.items()}
 
     def mean(axes: Sequence[int], indices: dict[int, Node]) -> Node:
@@ -118,7 +144,7 @@ def resample2(
             return convert(at(indices), ScalarType.FLOAT32)
         axis, *others = axes
         first, second = (mean(others, indices | {axis: before[axis] + step}) for step in (0, 1))
-        return _between(first, second, weights[axis], exact=not x.type.is_float)
+        return _between(first, second, weights[axis], exact=exact)
 
     return mean(list(coordinates), {})
 
@@ -129,18 +155,13 @@ def _between(first: Node, second: Node, weight: Node, *, exact: bool) -> Node:
     return first + weight * (second - first) if exact else first * (1.0 - weight) + second * weight
 
 
-def _regular(
-    size: int,
-    count: int,
-    direction: AxisDirection | None,
-    scale: float,
-    input_offset: float,
-    output_offset: float,
+def regular(
+    size: int, count: int, direction: AxisDirection | None, placing: Placing
 ) -> tuple[int, int, int] | None:
     """The first index, the step, and how often each element comes, where the indices along a dimension are
     that regular and none is beyond an end. Without a direction all coordinates must be whole."""
-    step = 1 / Fraction(scale)
-    first = -Fraction(output_offset) * step - Fraction(input_offset)
+    step = 1 / Fraction(placing.scale)
+    first = -Fraction(placing.output_offset) * step - Fraction(placing.input_offset)
     if direction is AxisDirection.INCREASING:
         start = math.ceil(first)
     elif direction is AxisDirection.DECREASING or first.denominator == 1:
@@ -159,19 +180,28 @@ def _regular(
     return None
 
 
-def _coordinate(
-    sizes: Sequence[int], axis: int, scale: float, input_offset: float, output_offset: float
-) -> Node:
-    """InputX of each index along an axis of the output."""
+def number_along(sizes: Sequence[int], axis: int) -> Node:
+    """The index along an axis of a tensor of `sizes`."""
     along = [size if each == axis else 1 for each, size in enumerate(sizes)]
-    number = index(ScalarType.INT32, along, 0, [int(each == axis) for each in range(len(sizes))])
-    type = ScalarType.FLOAT32 if sizes[axis] <= 2**24 else ScalarType.FLOAT64
-    return rounded(rounded(rounded(convert(number, type) - output_offset) / scale) - input_offset)
+    return index(ScalarType.INT32, along, 0, [int(each == axis) for each in range(len(sizes))])
 
 
-def _rounded(coordinate: Node, direction: AxisDirection) -> Node:
+def coordinate(number: Node, count: int, placing: Placing) -> Node:
+    """InputX of the output `number` of so many along a dimension."""
+    type = ScalarType.FLOAT32 if count <= 2**24 else ScalarType.FLOAT64
+    place = rounded(convert(number, type) - placing.output_offset)
+    return rounded(rounded(place / placing.scale) - placing.input_offset)
+
+
+def clamped(indices: Node, size: int) -> Node:
+    """Indices into so many elements; those beyond an end are that end."""
+    return maximum(minimum(indices, size - 1), 0)
+
+
+def rounded_in(place: Node, direction: AxisDirection) -> Node:
+    """The whole number next to a coordinate in a direction."""
     up = direction is AxisDirection.INCREASING
-    return convert(ceiling(coordinate) if up else floor(coordinate), ScalarType.INT32)
+    return convert(ceiling(place) if up else floor(place), ScalarType.INT32)
 
 
 def _each_repeated(x: Node, copies: Sequence[int]) -> Node:
