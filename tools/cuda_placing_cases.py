@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import opendml as dml
-from opendml.program.node import Node, Operation, convert, placing, source
+from opendml.program.node import Node, Operation, convert, placing, scattered_sum, source
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import permuted
 from opendml.runtime.program import program_of
@@ -40,6 +40,10 @@ def placing_cases() -> Iterator[Case]:
         x = source(0, type, (40, 50, 33))
         for axis in range(3):
             yield Case(f"scatter {type.name} axis {axis}", program(_scattered(x, axis)), **_PLACES)
+        sums = scattered_sum(
+            x, convert(source(1, ScalarType.FLOAT32, (40, 50, 33)), ScalarType.INT64), (2, 0), 20
+        )
+        yield Case(f"scattered sum {type.name}", program(sums), **_PLACES)
     turned = permuted(convert(source(0, ScalarType.INT32, (300, 40)), ScalarType.INT64), (1, 0))
     yield Case("scatter turned", program(_scattered(turned, 1), _scattered(turned, 0)), **_PLACES)
 

@@ -64,10 +64,12 @@ def domain_of(node: Node) -> tuple[int, ...]:
 
 
 def _axes(node: Node) -> tuple[int, ...]:
-    """The axes that a node reduces or scans, or the one along which it places."""
+    """The axes that a node reduces or scans, or along which it places."""
     if not isinstance(node.attribute, tuple):
         raise TypeError(f"{node} has no axes")
-    return node.attribute[:1] if node.operation in SCANS | PLACINGS else node.attribute
+    if node.operation in PLACINGS:
+        return node.attribute[:-1]
+    return node.attribute[:1] if node.operation in SCANS else node.attribute
 
 
 def collective(root: Node, held: Container[int]) -> list[Node]:

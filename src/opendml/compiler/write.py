@@ -87,8 +87,8 @@ class Writer:
             yield from self._kernels(value, places, held)
             return
         if stores:
-            if node.operation is Operation.SCATTER:
-                yield self._kernel(constant(-1, node.type), stores, held)
+            if node.operation in _EMPTY:
+                yield self._kernel(constant(_EMPTY[node.operation], node.type), stores, held)
             yield self._kernel(node, stores, held)
 
     def _is_held(self, node: Node, held: Container[int]) -> bool:
@@ -185,4 +185,6 @@ class _Body:
         return node.operands[1], self._offsets[id(node)]
 
 
+_EMPTY = {Operation.SCATTER: -1, Operation.SCATTER_SUM: 0}
+"""What places hold before something is put there."""
 _LEAVES = frozenset({Operation.SOURCE, Operation.INDEX, Operation.VIEW, Operation.RESHAPE})

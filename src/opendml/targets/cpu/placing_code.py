@@ -22,8 +22,9 @@ class PlacingCode(KernelCode):
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         self.placed = pattern.values[0]
-        (self.operand,) = self.placed.operands
-        self._lanes_room = self.code.room(self.operand.type, lanes)
+        self.operands = self.placed.operands
+        self.operand = self.operands[0]
+        self._lanes_rooms = [self.code.room(operand.type, lanes) for operand in self.operands]
 
     def item(self, item: ir.Value) -> None:
         """One batch."""
@@ -35,59 +36,75 @@ class PlacingCode(KernelCode):
         """One line."""
         raise NotImplementedError
 
-    def of_line(self, pointers: Pointers) -> Values:
-        """What is known of a line."""
-        values: Values = {}
-        for level in (Level.GROUP, Level.ROW):
-            values = self.evaluate(level, 1, pointers, values, roots=[self.operand])
-        return values
+    def outside_loops(self, level: Level, pointers: Pointers, known: Values) -> Values:
+        """What is known of a line, or then of one of its rows."""
+        return self.evaluate(level, 1, pointers, known, roots=self.operands)
 
     def elements_at(
         self, pointers: Pointers, known: Values, index: ir.Value, lanes: int, mask: ir.Value | None = None
-    ) -> ir.Value:
-        """The operand of the placing at an index of the line: a vector, or one."""
-        values = self.evaluate(Level.ELEMENT, lanes, pointers, known, index, mask, [self.operand])
-        return splat(self.builder, self.value(self.operand, lanes, values), lanes)
+    ) -> list[ir.Value]:
+        """The operands of the placing at an index of the line: vectors, or one element of each."""
+        values = self.evaluate(Level.ELEMENT, lanes, pointers, known, index, mask, self.operands)
+        return [splat(self.builder, self.value(operand, lanes, values), lanes) for operand in self.operands]
 
-    def put_down(self, vector: ir.Value) -> None:
-        """Puts a vector of elements where `lane` finds them one by one."""
-        self.code.store(self._lanes_room, vector, self.operand.type)
+    def put_down(self, vectors: list[ir.Value]) -> None:
+        """Puts vectors of the operands where `lane` finds their elements one by one."""
+        for room, vector, operand in zip(self._lanes_rooms, vectors, self.operands, strict=True):
+            self.code.store(room, vector, operand.type)
 
-    def lane(self, number: ir.Value) -> ir.Value:
-        """One of the elements that were put down."""
-        type = scalar_llvm_type(self.operand.type)
-        return self.builder.load(
-            self.builder.gep(self._lanes_room, [number], source_etype=type), typ=type, align=type.width // 8
-        )
+    def lane(self, number: ir.Value) -> list[ir.Value]:
+        """The elements of one lane of what was put down."""
+        return [
+            self.code.load(
+                self.code.offset(room, self.builder.mul(number, I64(operand.type.bytes))), operand.type, 1
+            )
+            for room, operand in zip(self._lanes_rooms, self.operands, strict=True)
+        ]
+
+    def places(self, pointers: Pointers, place: ir.Value) -> Iterator[ir.Value]:
+        """The addresses of a place of a line."""
+        for access in range(len(self.pattern.loads), len(self.accesses)):
+            stride = self.parameter(self.layout.inner_stride(access))
+            yield self.code.offset(pointers[access], self.builder.mul(place, stride))
 
     def write(self, pointers: Pointers, place: ir.Value, position: ir.Value) -> None:
         """Writes a position to a place of a line."""
         value = self.code.narrowed(position, scalar_llvm_type(self.placed.type))
-        for access in range(len(self.pattern.loads), len(self.accesses)):
-            stride = self.parameter(self.layout.inner_stride(access))
-            target = self.code.offset(pointers[access], self.builder.mul(place, stride))
+        for target in self.places(pointers, place):
             self.code.store(target, value, self.placed.type)
 
 
 class ScatterCode(PlacingCode):
-    """The last position that goes to each place; where none does, nothing is written."""
+    """The last position that goes to each place, or the sum of what does; where nothing goes, nothing is
+    written."""
 
     def line(self, item: ir.Value, pointers: Pointers) -> None:
         """One line, in order."""
-        known = self.of_line(pointers)
+        of_line = self.outside_loops(Level.GROUP, pointers, {})
         widen = self.builder.sext if self.operand.type.is_signed else self.builder.zext
         nowhere = ir.Constant(llvm_type(self.operand.type, self.lanes), [-1] * self.lanes)
+        with self.walk_rows(pointers, I64(0), self.units) as (_, row):
+            known = self.outside_loops(Level.ROW, row, of_line)
 
-        def step(index: ir.Value, mask: ir.Value | None) -> None:
-            places = self.elements_at(pointers, known, index, self.lanes, mask)
-            self.put_down(places if mask is None else self.builder.select(mask, places, nowhere))
-            with self.code.loop(I64(0), I64(self.lanes)) as lane:
-                place = self.lane(lane)
-                place = place if place.type == I64 else widen(place, I64)
-                with self.builder.if_then(self.builder.icmp_unsigned("<", place, self.elements)):
-                    self.write(pointers, place, self.builder.add(index, lane))
+            def step(index: ir.Value, mask: ir.Value | None) -> None:
+                places, *values = self.elements_at(row, known, index, self.lanes, mask)
+                places = places if mask is None else self.builder.select(mask, places, nowhere)
+                self.put_down([places, *values])
+                with self.code.loop(I64(0), I64(self.lanes)) as lane:
+                    place, *value = self.lane(lane)
+                    place = place if place.type == I64 else widen(place, I64)
+                    with self.builder.if_then(self.builder.icmp_unsigned("<", place, self.elements)):
+                        if value:
+                            self._add(pointers, place, value[0])
+                        else:
+                            self.write(pointers, place, self.builder.add(index, lane))
 
-        self.code.vector_loop(I64(0), self.inner, step)
+            self.code.vector_loop(I64(0), self.inner, step)
+
+    def _add(self, pointers: Pointers, place: ir.Value, value: ir.Value) -> None:
+        for target in self.places(pointers, place):
+            before = self.code.load(target, self.placed.type, 1)
+            self.code.store(target, self.builder.add(before, value), self.placed.type)
 
 
 class TopCode(PlacingCode):
@@ -134,7 +151,7 @@ class TopCode(PlacingCode):
     def _select(self, pointers: Pointers, best: Words, first: ir.Value, last: ir.Value) -> None:
         """The best of some elements of a line. Where they are too few, words greater than all stand for
         others."""
-        known = self.of_line(pointers)
+        known = self.outside_loops(Level.GROUP, pointers, {})
         each = self.builder.mul(self.width, I64(word_bytes(self.operand.type)))
         collected = Words(*(self.code.offset(address, each) for address in best))
         there = self.code.minimum(self.width, self.builder.sub(last, first))
@@ -143,7 +160,7 @@ class TopCode(PlacingCode):
         self.network.clear(collected)
 
         def take(index: ir.Value, mask: ir.Value | None) -> None:
-            keys = self.elements_at(pointers, known, index, self.lanes, mask)
+            (keys,) = self.elements_at(pointers, known, index, self.lanes, mask)
             place = self.builder.sub(index, first)
             self.network.store(best, place, (keys, self.network.positions(index)), mask)
 
@@ -160,17 +177,17 @@ class TopCode(PlacingCode):
             self.code.set(number, I64(0))
 
         def step(index: ir.Value, mask: ir.Value | None) -> None:
-            keys = self.elements_at(pointers, known, index, self.lanes, mask)
+            (keys,) = self.elements_at(pointers, known, index, self.lanes, mask)
             # Of equal elements those that come first are there already.
             better = self.builder.icmp_unsigned("<", keys, self.code.broadcast(self.code.get(bound)))
             if mask is not None:
                 better = self.builder.and_(better, mask)
             with self.builder.if_then(any_lane(self.builder, better, self.lanes), likely=False):
-                self.put_down(keys)
+                self.put_down([keys])
                 with self._set_lanes(better) as lane:
                     place = self.code.get(number)
                     position = self.builder.trunc(self.builder.add(index, lane), I32)
-                    self.network.store_one(collected, place, (self.lane(lane), position))
+                    self.network.store_one(collected, place, (*self.lane(lane), position))
                     self.code.set(number, self.builder.add(place, I64(1)))
                 most = self.builder.sub(self.width, I64(self.lanes))
                 with self.builder.if_then(self.builder.icmp_signed(">", self.code.get(number), most)):

@@ -31,16 +31,15 @@ def schedule_placing(kernel: Kernel) -> list[Launch] | None:
     if placed.operation not in PLACINGS:
         return None
     assert isinstance(placed.attribute, tuple)
-    nest, count = line_nest(kernel), placed.attribute[1]
-    return (
-        _scatter(kernel, nest, count) if placed.operation is Operation.SCATTER else _top(kernel, nest, count)
-    )
+    nest, count = line_nest(kernel), placed.attribute[-1]
+    return _top(kernel, nest, count) if placed.operation is Operation.TOP else _scatter(kernel, nest, count)
 
 
 def _scatter(kernel: Kernel, nest: LoopNest, count: int) -> list[Launch]:
     length, lines, line_bytes = _lines(kernel, nest)
     batch = max(1, min(lines, CLAIM_BYTES // line_bytes))
-    numbers = Numbers(length, 1, 1, batch, 1, count, lines)
+    rows = math.prod(loop.count for loop in nest.rows)
+    numbers = Numbers(length, 1, rows, batch, 1, count, lines)
     return [launch_of(kernel, nest, Mode.SCATTER, numbers, -(-lines // batch), batch * line_bytes)]
 
 
@@ -64,10 +63,7 @@ def _top(kernel: Kernel, nest: LoopNest, count: int) -> list[Launch]:
 
 
 def _lines(kernel: Kernel, nest: LoopNest) -> tuple[int, int, int]:
-    """The elements of a line, the number of lines, and the bytes that are read of each."""
+    """The elements of a row of a line, the number of lines, and the bytes that are read of each."""
     element_bytes = sum(load.type.bytes for load in kernel.loads if load.buffer is not None)
-    return (
-        nest.inner.count,
-        math.prod(loop.count for loop in nest.groups),
-        nest.inner.count * element_bytes or 1,
-    )
+    lines, rows = (math.prod(loop.count for loop in loops) for loops in (nest.groups, nest.rows))
+    return nest.inner.count, lines, rows * nest.inner.count * element_bytes or 1

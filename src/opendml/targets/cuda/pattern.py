@@ -36,7 +36,7 @@ class Mode(Enum):
     SCAN = "scan"
     """Running sums and products."""
     SCATTER = "scatter"
-    """Positions to the places that elements say."""
+    """Positions, or values that are summed, to the places that elements say."""
     TOP = "top"
     """The least elements of lines."""
     FMA = "fma"

@@ -18,24 +18,34 @@ class PlacingPrinter(Printer):
     def text(self) -> str:
         """All of it."""
         placed = self.values[0]
-        (operand,) = placed.operands
-        lines, name = self._compute([operand], {}, self._group_load)
-        targets = [
-            f"{self._address(number)} + place * {step_of(self.pattern, number)}"
+        lines, name = self._compute(placed.operands, {}, self._group_load)
+        type, *value = (TYPES[operand.type] for operand in placed.operands)
+        is_sum = placed.operation is Operation.SCATTER_SUM
+        number = f"typedef {value[0] if is_sum else TYPES[placed.type]} Number;"
+        # What is scattered is the position if it stays as it is.
+        out = "" if placed.operation is Operation.TOP else ", Number& value"
+        signature = f"Element element({_ARGUMENTS}{out})"
+        if is_sum:
+            lines.append(f"value = {name(placed.operands[1])};")
+        parts = [
+            self._constants(),
+            Parameters(self.pattern).declaration(),
+            *positions(self.pattern),
+            f"typedef {type} Element;\n{number}",
+            function(signature, [*lines, f"return {name(placed.operands[0])};"]),
+            "// At the start of a line.",
+            function(f"void put({_ARGUMENTS}, long long place, Number number)", self._puts(placed.operation)),
+        ]
+        return "\n\n".join(parts)
+
+    def _puts(self, operation: Operation) -> list[str]:
+        """A number to a place of each store."""
+        put = {
+            Operation.SCATTER: "atomicMax((Number*)({}), number);",
+            Operation.SCATTER_SUM: "atomicAdd((unsigned long long*)({}), (unsigned long long)number);",
+            Operation.TOP: "store({}, number);",
+        }[operation]
+        return [
+            put.format(f"{self._address(number)} + place * {step_of(self.pattern, number)}")
             for number, _, _ in self.stores
         ]
-        if placed.operation is Operation.SCATTER:
-            puts = [f"atomicMax((Position*)({target}), position);" for target in targets]
-        else:
-            puts = [f"store({target}, position);" for target in targets]
-        return "\n\n".join(
-            [
-                self._constants(),
-                Parameters(self.pattern).declaration(),
-                *positions(self.pattern),
-                f"typedef {TYPES[operand.type]} Element;\ntypedef {TYPES[placed.type]} Position;",
-                function(f"Element element({_ARGUMENTS})", [*lines, f"return {name(operand)};"]),
-                "// At the start of a line.",
-                function(f"void put({_ARGUMENTS}, long long place, Position position)", puts),
-            ]
-        )

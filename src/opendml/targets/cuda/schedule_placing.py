@@ -29,15 +29,13 @@ def schedule_placing(kernel: Kernel, machine: Machine) -> Launch | None:
         return None
     assert isinstance(placed.attribute, tuple)
     loops = line_nest(kernel)
-    nest = Nest(kernel, loops.groups, (), loops.inner, True)
-    count = placed.attribute[1]
-    if placed.operation is Operation.SCATTER:
-        return _scatter(nest, count)
-    return _top(nest, count, machine)
+    nest = Nest(kernel, loops.groups, loops.rows, loops.inner, True)
+    count = placed.attribute[-1]
+    return _top(nest, count, machine) if placed.operation is Operation.TOP else _scatter(nest, count)
 
 
 def _scatter(nest: Nest, count: int) -> Launch:
-    elements = nest.group_count * nest.inner.count
+    elements = nest.group_count * nest.row_count * nest.inner.count
     constants = {"THREADS": _THREADS, "ACROSS": int(_lies_across(nest))}
     pattern = _pattern(Mode.SCATTER, nest, elements, constants)
     return Launch(pattern, -(-elements // _THREADS), _THREADS, _values(nest, count))
@@ -90,7 +88,7 @@ def _values(nest: Nest, count: int) -> dict[str, int]:
     return {
         **nest.given(),
         "items": nest.group_count,
-        "units": nest.inner.count,
+        "units": nest.row_count * nest.inner.count,
         "inner": nest.inner.count,
         "rows": count,
     }

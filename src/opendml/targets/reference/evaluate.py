@@ -62,6 +62,8 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
             return _running(operation, operands[0], *node.attribute)
         case Operation.SCATTER if isinstance(node.attribute, tuple):
             return _last_positions(operands[0], node.sizes, node.attribute[0], node.type)
+        case Operation.SCATTER_SUM if isinstance(node.attribute, tuple):
+            return _sums_at_places(operands[0], operands[1], node.sizes, node.attribute[:-1])
         case Operation.TOP if isinstance(node.attribute, tuple):
             axis, count = node.attribute
             order = np.argsort(operands[0], axis=axis, kind="stable").take(range(count), axis)
@@ -135,6 +137,17 @@ def _last_positions(places: Array, sizes: Sequence[int], axis: int, type: Scalar
     own = list(np.nonzero(inside))
     positions, own[axis] = own[axis], places[inside]
     np.maximum.at(result, tuple(own), positions.astype(result.dtype))
+    return result
+
+
+def _sums_at_places(places: Array, values: Array, sizes: Sequence[int], axes: Sequence[int]) -> Array:
+    """For each place along the first of the axes the sum of the values that go there."""
+    result = np.zeros(sizes, values.dtype)
+    inside = (places >= 0) & (places < sizes[axes[0]])
+    own = list(np.nonzero(inside))
+    for axis in axes:
+        own[axis] = places[inside] if axis == axes[0] else np.zeros_like(own[axis])
+    np.add.at(result, tuple(own), values[inside])
     return result
 
 
