@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
+from operator import add
 
 from opendml.operators.registry import defines
 from opendml.program.functions import (
@@ -18,16 +20,12 @@ from opendml.program.functions import (
     rounded,
     select,
 )
-from opendml.program.node import Node, Operation, apply, convert, index
+from opendml.program.node import Node, Number, Operation, apply, convert, index
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, reshaped, sliced
 from opendml.spec.enums import InterpolationMode, ReduceFunction
 from opendml.spec.operator_desc import Size2D
 from opendml.spec.tensor_desc import TensorDesc
-
-_RANK = 6
-"""Of what is reduced: regions, channels, rows, columns, and what an output has of each of the latter two."""
-_ROWS, _COLUMNS = 2, 3
 
 
 @defines("ROI_POOLING")
@@ -39,28 +37,17 @@ def roi_pooling(x: Node, regions: Node, *, spatial_scale: float, pooled_size: Si
     region at most those of the input. NaN counts as the greatest. A batch index is truncated; one out of
     range is moved to the nearest end.
 
-    An output looks at height / PooledSize.Height + 2 rows, and as many columns likewise, whatever its
-    region: all outputs of a region together at hardly more than the whole input.
+    Whatever a region is, its outputs together look at hardly more than the whole input.
     """
-    count = regions.sizes[2]
-    rows = reshaped(regions, (count, 5))
-    batch = _clamped(convert(_column(rows, 0), ScalarType.INT32), x.sizes[0])
-    places, inside = {0: batch}, []
-    for axis, first, bins in ((_ROWS, 2, pooled_size.height), (_COLUMNS, 1, pooled_size.width)):
-        low, high = (
-            _clamped(_whole(rounded(_column(rows, at) * spatial_scale)), x.sizes[axis])
-            for at in (first, first + 2)
+    corners = reshaped(regions, (regions.sizes[2], 5))
+    batch = _clamped(convert(_column(corners, 0), ScalarType.INT32), x.sizes[0])
+    rows, columns = (
+        _bins(
+            *(rounded(_column(corners, at) * spatial_scale) for at in (first, first + 2)), x.sizes[axis], bins
         )
-        extent = maximum(high - low, 0) + 1
-        number = _along(axis, bins)
-        start = number * extent / bins
-        end = ((number + 1) * extent + (bins - 1)) / bins
-        place = start + _along(axis + 2, -(-x.sizes[axis] // bins) + 1)
-        places[axis] = low + place
-        inside.append(place < end)
-    seen = _gathered(x, places)
-    within = select(apply(Operation.AND, *inside), seen, -math.inf)
-    return _reduced(reduce_maximum(within, (4, 5)))
+        for axis, first, bins in ((2, 2, pooled_size.height), (3, 1, pooled_size.width))
+    )
+    return _sampled(x, batch, rows, columns, reduce_maximum, -math.inf)
 
 
 @defines("ROI_ALIGN", output=True)
@@ -128,109 +115,195 @@ def roi_align1(
     single sample is in the middle, as in TensorFlow's crop_and_resize. A batch index out of range is moved to
     the last batch.
 
-    An output looks at as many samples as there may be, whatever its region.
+    Whatever a region is, an output looks at as many samples as there may be, averages along one dimension
+    after the other.
     """
-    count = regions.sizes[-2]
-    rows = reshaped(regions, (count, 4))
-    batch = minimum(reshaped(batch_indices, (count, *(1,) * (_RANK - 1))), x.sizes[0] - 1)
+    corners = reshaped(regions, (regions.sizes[-2], 4))
+    batch = minimum(reshaped(batch_indices, (corners.sizes[0], 1, 1)), x.sizes[0] - 1)
     axes = []
-    for axis, first, scale in ((_ROWS, 1, spatial_scale_y), (_COLUMNS, 0, spatial_scale_x)):
-        bins, size = output.sizes[axis], x.sizes[axis]
+    for axis, first, scale in ((2, 1, spatial_scale_y), (3, 0, spatial_scale_x)):
+        low, high = (rounded(_column(corners, at) * scale) for at in (first, first + 2))
+        size, bins = x.sizes[axis], output.sizes[axis]
         most = max(minimum_samples_per_output, min(maximum_samples_per_output, -(-size // bins)), 1)
-        # Each step is rounded: samples count, and are out of bounds, on all devices alike.
-        low, high = (rounded(_column(rows, at) * scale) for at in (first, first + 2))
-        extent = rounded(high - low)
-        needed = maximum(ceiling(rounded(abs(extent) / float(bins))), float(minimum_samples_per_output))
-        needed = minimum(needed, float(most))
-        # Also where a corner is NaN: its one sample is out of bounds.
-        number = select(needed > 1.0, needed, 1.0)
-        tap = convert(_along(axis + 2, most), ScalarType.FLOAT32)
-        sample = convert(_along(axis, bins), ScalarType.FLOAT32) * number + tap
-        sample = rounded(sample - output_pixel_offset)
-        total = number * float(bins)
-        if align_regions_to_corners:
-            between = sample * rounded(extent / maximum(total - 1.0, 1.0))
-            moved = select(equal(total, 1.0), extent * 0.5, between)
-        else:
-            moved = sample * rounded(extent / total)
-        place = rounded(rounded(rounded(moved) + low) - input_pixel_offset)
-        axes.append(_Samples(axis, size, place, number, tap < number))
-    seen = _interpolated(x, batch, axes, interpolation_mode, out_of_bounds_input_value)
-    used = apply(Operation.AND, axes[0].used, axes[1].used)
-    if reduction_function is ReduceFunction.MAX:
-        return _reduced(reduce_maximum(select(used, seen, -math.inf), (4, 5)))
-    total = convert(axes[0].count * axes[1].count, ScalarType.FLOAT64)
-    return _reduced(reduce_sum(select(used, seen, 0.0), (4, 5)) / total)
+        count = _number_of_samples(rounded(high - low), bins, minimum_samples_per_output, most)
+        place = _places(low, high, bins, count, most, output_pixel_offset, align_regions_to_corners)
+        place = rounded(place - input_pixel_offset)
+        used = _taps(most, ScalarType.FLOAT32) < count
+        axes.append(_interpolated(place, size, used, count, interpolation_mode))
+    rows, columns = axes
+    is_average = reduction_function is ReduceFunction.AVERAGE
+    found = (
+        _sampled(x, batch, rows, columns, reduce_sum, 0.0)
+        if is_average
+        else _sampled(x, batch, rows, columns, reduce_maximum, -math.inf)
+    )
+    total, inside = (
+        _in_output(first, 2) * _in_output(second, 3)
+        for first, second in ((rows.count, columns.count), (rows.inside, columns.inside))
+    )
+    missing = convert(total - inside, found.type)
+    if is_average:
+        found = found + select(missing > 0.0, missing * out_of_bounds_input_value, 0.0)
+        return found / convert(total, found.type)
+    return select(missing > 0.0, maximum(found, out_of_bounds_input_value), found)
 
 
 @dataclass(frozen=True, slots=True)
 class _Samples:
-    """Samples along an axis of so many elements: where they are, how many of them an output has, and whether
-    it has this one."""
+    """What the outputs of each region have along an axis, in tensors (regions, outputs, taps).
 
-    axis: int
-    size: int
-    place: Node
+    Attributes:
+        ends: the indices between which a sample is, and its weight there; None: 1.
+        counted: whether an output has the sample, and it is not out of bounds.
+        count: how many samples an output has, those out of bounds among them.
+    """
+
+    ends: Sequence[tuple[Node, Node | None]]
+    counted: Node
     count: Node
-    used: Node
 
     @property
     def inside(self) -> Node:
-        """Whether a sample is not out of bounds."""
-        return apply(Operation.AND, self.place >= -1.0, self.place <= float(self.size))
+        """How many samples of an output are not out of bounds."""
+        counted = reduce_sum(convert(self.counted, ScalarType.INT32), [2])
+        return convert(counted, ScalarType.FLOAT32)
 
-    @property
-    def clamped(self) -> Node:
-        """The place, between the first element and the last."""
-        return minimum(maximum(self.place, 0.0), float(self.size - 1))
+
+def _bins(low: Node, high: Node, size: int, bins: int) -> _Samples:
+    """The elements of a region that is divided in so many parts, which may overlap."""
+    low, high = (_clamped(_whole(corner), size) for corner in (low, high))
+    extent = maximum(high - low, 0) + 1
+    number = _outputs(bins, ScalarType.INT32)
+    start = number * extent / bins
+    end = ((number + 1) * extent + (bins - 1)) / bins
+    place = start + _taps(-(-size // bins) + 1, ScalarType.INT32)
+    return _Samples([(low + place, None)], place < end, convert(end - start, ScalarType.FLOAT32))
+
+
+def _number_of_samples(extent: Node, bins: int, least: int, most: int) -> Node:
+    """Of each output of a region. It is rounded as everywhere, so that devices agree."""
+    needed = maximum(ceiling(rounded(abs(extent) / float(bins))), float(least))
+    # Also where a corner is NaN: its one sample is out of bounds.
+    return select(needed > 1.0, minimum(needed, float(most)), 1.0)
+
+
+def _places(
+    low: Node, high: Node, bins: int, count: Node, most: int, offset: float, to_corners: bool
+) -> Node:
+    """Where the samples of a region are. Each step is rounded, so that devices agree on what is out of
+    bounds."""
+    sample = _outputs(bins, ScalarType.FLOAT32) * count + _taps(most, ScalarType.FLOAT32)
+    sample = rounded(sample - offset)
+    extent, total = rounded(high - low), count * float(bins)
+    if to_corners:
+        between = sample * rounded(extent / maximum(total - 1.0, 1.0))
+        moved = select(equal(total, 1.0), extent * 0.5, between)
+    else:
+        moved = sample * rounded(extent / total)
+    return rounded(rounded(moved) + low)
 
 
 def _interpolated(
-    x: Node, batch: Node, axes: Sequence[_Samples], mode: InterpolationMode, outside: float
+    place: Node, size: int, used: Node, count: Node, mode: InterpolationMode
+) -> _Samples:
+    """Samples at places, of which those that are not used do not count."""
+    counted = reduce(partial(apply, Operation.AND), (place >= -1.0, place <= float(size), used))
+    inner = minimum(maximum(place, 0.0), float(size - 1))
+    if mode is InterpolationMode.NEAREST_NEIGHBOR:
+        return _Samples([(_whole(inner), None)], counted, count)
+    before = floor(inner)
+    weight, first = inner - before, convert(before, ScalarType.INT32)
+    return _Samples([(first, 1.0 - weight), (minimum(first + 1, size - 1), weight)], counted, count)
+
+
+_GATHERED = 8
+"""What an element that is read by itself costs, beside one of many that lie beside each other."""
+
+
+def _sampled(
+    x: Node,
+    batch: Node,
+    rows: _Samples,
+    columns: _Samples,
+    together: Callable[[Node, Sequence[int]], Node],
+    nothing: Number,
 ) -> Node:
-    """The elements at samples, or between them."""
+    """The samples of each region's outputs, reduced: (regions, channels, rows, columns).
 
-    def value(rest: Sequence[_Samples], places: dict[int, Node]) -> Node:
-        if not rest:
-            return _gathered(x, places)
-        own, *others = rest
-        if mode is InterpolationMode.NEAREST_NEIGHBOR:
-            return value(others, places | {own.axis: _whole(own.clamped)})
-        before = floor(own.clamped)
-        weight = own.clamped - before
-        first = convert(before, ScalarType.INT32)
-        second = minimum(first + 1, own.size - 1)
-        ends = [value(others, places | {own.axis: at}) for at in (first, second)]
-        return ends[0] * (1.0 - weight) + ends[1] * weight
+    Along the rows first, if that is less work: then the elements of a row lie beside each other. What is
+    between elements has its extremes elsewhere than along the rows.
+    """
+    (count, height, row_taps), (_, width, column_taps) = rows.counted.sizes, columns.counted.sizes
+    channels, across = x.sizes[1], x.sizes[3]
+    whole = height * width * row_taps * column_taps * _GATHERED
+    in_turn = height * row_taps * across + height * width * column_taps * _GATHERED
+    is_separable = together is reduce_sum or len(rows.ends) == 1
+    if whole <= in_turn or not is_separable:
+        sizes = (count, channels, height, width, row_taps, column_taps)
+        terms = []
+        for row, upper in rows.ends:
+            for column, left in columns.ends:
+                places = {0: _put(batch, 6, {}), 2: _put(row, 6, {2: 1, 4: 2}), 3: _put(column, 6, {3: 1, 5: 2})}
+                seen = gathered(x, sizes, places, steps=_steps(4, 6, {1: 1}))
+                if upper is not None and left is not None:
+                    seen = seen * (_put(upper, 6, {2: 1, 4: 2}) * _put(left, 6, {3: 1, 5: 2}))
+                terms.append(seen)
+        counted = apply(
+            Operation.AND, _put(rows.counted, 6, {2: 1, 4: 2}), _put(columns.counted, 6, {3: 1, 5: 2})
+        )
+        return reshaped(together(select(counted, reduce(add, terms), nothing), (4, 5)), sizes[:4])
+    sizes = (count, channels, height, row_taps, across)
+    own = {2: 1, 3: 2}
+    terms = []
+    for row, weight in rows.ends:
+        places = {0: _put(batch, 5, {}), 2: _put(row, 5, own)}
+        seen = gathered(x, sizes, places, steps=_steps(4, 5, {1: 1, 3: 4}))
+        terms.append(seen if weight is None else seen * _put(weight, 5, own))
+    counted = _put(rows.counted, 5, own)
+    lines = convert(together(select(counted, reduce(add, terms), nothing), [3]), x.type)
+    lines = reshaped(lines, (count, channels, height, across))
+    sizes = (count, channels, height, width, column_taps)
+    own = {3: 1, 4: 2}
+    terms = []
+    for column, weight in columns.ends:
+        seen = gathered(lines, sizes, {3: _put(column, 5, own)}, steps=_steps(4, 5, {0: 0, 1: 1, 2: 2}))
+        terms.append(seen if weight is None else seen * _put(weight, 5, own))
+    counted = _put(columns.counted, 5, own)
+    return reshaped(together(select(counted, reduce(add, terms), nothing), [4]), sizes[:4])
 
-    inside = apply(Operation.AND, axes[0].inside, axes[1].inside)
-    return select(inside, value(axes, {0: batch}), outside)
+
+def _put(value: Node, rank: int, dimensions: dict[int, int]) -> Node:
+    """A tensor (regions, outputs, taps) with its dimensions among those of so many, the regions first."""
+    sizes = [1] * rank
+    sizes[0] = value.sizes[0]
+    for dimension, own in dimensions.items():
+        sizes[dimension] = value.sizes[own]
+    return reshaped(value, sizes)
 
 
-def _gathered(x: Node, places: dict[int, Node]) -> Node:
-    """x of each channel at places along the other dimensions."""
-    sizes = [1] * _RANK
-    for place in places.values():
-        sizes = [max(a, b) for a, b in zip(sizes, place.sizes, strict=True)]
-    sizes[1] = x.sizes[1]
-    steps = [[int(row == 1 == column) for column in range(_RANK)] for row in range(4)]
-    return gathered(x, sizes, places, steps=steps)
+def _in_output(value: Node, axis: int) -> Node:
+    """A number (regions, outputs, 1) of each output along an axis, for (regions, channels, rows, columns)."""
+    return _put(value, 4, {axis: 1})
 
 
-def _reduced(value: Node) -> Node:
-    return reshaped(value, value.sizes[:4])
+def _steps(rows: int, rank: int, moving: dict[int, int]) -> list[list[int]]:
+    """The steps of a view whose dimension d moves along moving[d]."""
+    return [[int(moving.get(row) == column) for column in range(rank)] for row in range(rows)]
 
 
-def _column(rows: Node, number: int) -> Node:
+def _column(corners: Node, number: int) -> Node:
     """A column, one number for each region."""
-    count = rows.sizes[0]
-    return reshaped(sliced(rows, (0, number), (count, 1)), (count, *(1,) * (_RANK - 1)))
+    return reshaped(sliced(corners, (0, number), (corners.sizes[0], 1)), (corners.sizes[0], 1, 1))
 
 
-def _along(axis: int, size: int) -> Node:
-    """The index along an axis."""
-    sizes = [size if each == axis else 1 for each in range(_RANK)]
-    return index(ScalarType.INT32, sizes, 0, [int(each == axis) for each in range(_RANK)])
+def _outputs(count: int, type: ScalarType) -> Node:
+    """The numbers of the outputs along an axis."""
+    return convert(index(ScalarType.INT32, (1, count, 1), 0, (0, 1, 0)), type)
+
+
+def _taps(count: int, type: ScalarType) -> Node:
+    """The numbers of the samples of an output along an axis."""
+    return convert(index(ScalarType.INT32, (1, 1, count), 0, (0, 0, 1)), type)
 
 
 def _whole(place: Node) -> Node:
