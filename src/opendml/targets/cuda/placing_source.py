@@ -19,29 +19,27 @@ class PlacingPrinter(Printer):
         """All of it."""
         placed = self.values[0]
         lines, name = self._compute(placed.operands, {}, self._group_load)
-        type, *value = (TYPES[operand.type] for operand in placed.operands)
-        is_sum = placed.operation is Operation.SCATTER_SUM
-        number = f"typedef {value[0] if is_sum else TYPES[placed.type]} Number;"
+        types = f"typedef {TYPES[placed.operands[0].type]} Element;\ntypedef {TYPES[placed.type]} Placed;"
         # What is scattered is the position if it stays as it is.
-        out = "" if placed.operation is Operation.TOP else ", Number& value"
+        out = "" if placed.operation is Operation.TOP else ", Placed& value"
         signature = f"Element element({_ARGUMENTS}{out})"
-        if is_sum:
+        if placed.operation is Operation.SCATTER_SUM:
             lines.append(f"value = {name(placed.operands[1])};")
         parts = [
             self._constants(),
             Parameters(self.pattern).declaration(),
             *positions(self.pattern),
-            f"typedef {type} Element;\n{number}",
+            types,
             function(signature, [*lines, f"return {name(placed.operands[0])};"]),
             "// At the start of a line.",
-            function(f"void put({_ARGUMENTS}, long long place, Number number)", self._puts(placed.operation)),
+            function(f"void put({_ARGUMENTS}, long long place, Placed number)", self._puts(placed.operation)),
         ]
         return "\n\n".join(parts)
 
     def _puts(self, operation: Operation) -> list[str]:
         """A number to a place of each store."""
         put = {
-            Operation.SCATTER: "atomicMax((Number*)({}), number);",
+            Operation.SCATTER: "atomicMax((Placed*)({}), number);",
             Operation.SCATTER_SUM: "atomicAdd((unsigned long long*)({}), (unsigned long long)number);",
             Operation.TOP: "store({}, number);",
         }[operation]

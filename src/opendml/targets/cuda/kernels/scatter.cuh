@@ -9,7 +9,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
     const Index outer = number / (ACROSS ? lines : units), rest = number - outer * (ACROSS ? lines : units);
     const Index line = ACROSS ? rest : outer, unit = ACROSS ? outer : rest;
     const Offsets start = at_group(p, line);
-    Number value = (Number)unit;
+    Placed value = (Placed)unit;
     const long long place = (long long)element(p, in_group<1>(p, start, unit), value);
     if ((unsigned long long)place < (unsigned long long)p.rows) put(p, start, place, value);
 }

@@ -93,7 +93,7 @@ DEVICE void load_elements(Word* words, const Parameters& p, const Offsets& start
 
 DEVICE void put_words(const Parameters& p, const Offsets& start, const Word* words, long long first) {
     for (int i = threadIdx.x; i < TILE; i += THREADS) {
-        if (first + i < p.rows) put(p, start, first + i, (Number)words[i].position);
+        if (first + i < p.rows) put(p, start, first + i, (Placed)words[i].position);
     }
 }
 
