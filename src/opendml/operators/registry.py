@@ -37,6 +37,7 @@ FAMILIES = (
     "quantization",
     "random",
     "reduction",
+    "region_gradients",
     "regions",
     "resampling",
     "resampling_gradients",

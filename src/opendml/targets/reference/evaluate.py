@@ -142,6 +142,7 @@ def _last_positions(places: Array, sizes: Sequence[int], axis: int, type: Scalar
 
 def _sums_at_places(places: Array, values: Array, sizes: Sequence[int], axes: Sequence[int]) -> Array:
     """For each place along the first of the axes the sum of the values that go there."""
+    places, values = np.broadcast_arrays(places, values)
     result = np.zeros(sizes, values.dtype)
     inside = (places >= 0) & (places < sizes[axes[0]])
     own = list(np.nonzero(inside))
