@@ -156,7 +156,7 @@ def _bound(result: Any, inputs: list[Array]) -> Callable[[], Any]:
     """The dispatch of a program over arrays, which it keeps alive."""
     from opendml.program.program import Layout, Program, packed
     from opendml.program.scalar_type import ScalarType
-    from opendml.runtime.program import compile_program
+    from opendml.runtime.graphs.compiled_work import compile_program
 
     layouts = tuple(Layout(ScalarType.FLOAT32, each.shape, each.strides) for each in inputs)
     out = np.empty(result.sizes, np.float32)

@@ -12,8 +12,8 @@ from opendml.compiler.simplify import simplify
 from opendml.program.node import Node, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.host_array import Array
-from opendml.runtime.program import compile_program
+from opendml.runtime.graphs.compiled_work import compile_program
+from opendml.runtime.memory.host_array import Array
 from opendml.targets.reference.evaluate import evaluate
 
 

@@ -13,7 +13,7 @@ from opendml.compiler.fuse import fuse
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of, tensors_of
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator

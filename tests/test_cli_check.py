@@ -171,7 +171,7 @@ def test_runs_names_operators_that_cannot_be_run_yet(tmp_path: Path, monkeypatch
 
     path = _gemm(tmp_path / "m.json")
     assert _check(path).exit_code == 0
-    monkeypatch.setattr("opendml.cli.check_command.form_of", cannot)
+    monkeypatch.setattr("opendml.cli.check_command.compilable_of", cannot)
     assert _check(path).stdout == "'it' (GEMM): valid at DML_FEATURE_LEVEL_6_4\n"
     result = _check(path, "--runs")
     assert result.exit_code == 1

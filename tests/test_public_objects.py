@@ -245,8 +245,8 @@ MEMBERS: dict[str, str] = {
     "output_tensors",
     "ConstantNode": "data name",
     "Device": "check_feature_support compile_graph compile_operator create_binding_table create_buffer "
-    "create_command_recorder create_operator create_operator_initializer cuda_index download empty execute "
-    "feature_level kind record remove removed_reason synchronize threads upload",
+    "create_command_recorder create_operator create_operator_initializer download empty execute "
+    "feature_level index kind record remove removed_reason synchronize threads upload",
     "Graph": "compile constant feature_level input",
     "GraphDesc": "input_count input_edges intermediate_edges nodes output_count output_edges",
     "GraphTensor": "data_type graph reinterpret sizes",

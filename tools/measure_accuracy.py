@@ -27,7 +27,7 @@ from opendml import Device, TensorDataType, TensorDesc
 from opendml.operators.registry import define
 from opendml.program.node import source
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.descs import desc_class
 from opendml.spec.enums import RoundingMode
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias

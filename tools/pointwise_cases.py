@@ -11,7 +11,7 @@ import numpy as np
 from opendml import TensorDataType, TensorDesc
 from opendml.operators.registry import implemented
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.descs import desc_class
 from opendml.spec.enums import IsInfinityMode, RoundingMode
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias

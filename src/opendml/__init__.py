@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 from opendml.errors import DeviceRemoved, Error, InvalidArgument, Unsupported
 from opendml.functions import *  # noqa: F403
 from opendml.functions import __all__ as _functions
-from opendml.runtime.binding import BufferArrayBinding, BufferBinding
-from opendml.runtime.binding_table import BindingTable
-from opendml.runtime.bound import BoundModel, BoundOperator, Recording
-from opendml.runtime.compiled import CompiledOperator, Operator
-from opendml.runtime.device import Device
-from opendml.runtime.dispatchable import BindingProperties
-from opendml.runtime.graph import Graph, GraphTensor
-from opendml.runtime.graph_desc import (
+from opendml.runtime.graphs.desc import (
     ConstantNode,
     GraphDesc,
     InputEdge,
@@ -24,11 +17,18 @@ from opendml.runtime.graph_desc import (
     OperatorNode,
     OutputEdge,
 )
-from opendml.runtime.initializer import OperatorInitializer
-from opendml.runtime.intermediates import Intermediate
-from opendml.runtime.model import Model
-from opendml.runtime.packing import from_buffer, to_buffer
-from opendml.runtime.recorder import CommandRecorder
+from opendml.runtime.graphs.graph import Graph, GraphTensor
+from opendml.runtime.graphs.model import Model
+from opendml.runtime.memory.packing import from_buffer, to_buffer
+from opendml.runtime.objects.binding import BufferArrayBinding, BufferBinding
+from opendml.runtime.objects.binding_table import BindingTable
+from opendml.runtime.objects.bound import BoundModel, BoundOperator, Recording
+from opendml.runtime.objects.compiled import CompiledOperator, Operator
+from opendml.runtime.objects.device import Device
+from opendml.runtime.objects.dispatchable import BindingProperties
+from opendml.runtime.objects.initializer import OperatorInitializer
+from opendml.runtime.objects.intermediates import Intermediate
+from opendml.runtime.objects.recorder import CommandRecorder
 from opendml.spec import descs
 from opendml.spec.enums import (
     AxisDirection,

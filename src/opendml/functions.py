@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Never, TypeVar, overload
 
-from opendml.runtime.arguments import hide_unknown, unexpected
-from opendml.runtime.immediate import call, call_several
+from opendml.runtime.calls.arguments import hide_unknown, unexpected
+from opendml.runtime.calls.immediate import call, call_several
 from opendml.spec.enums import (
     AxisDirection,
     ConvolutionDirection,
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
         TopK1Outputs,
         TopKOutputs,
     )
-    from opendml.runtime.device import Device
-    from opendml.runtime.host_array import Array
+    from opendml.runtime.memory.host_array import Array
+    from opendml.runtime.objects.device import Device
 
 T = TypeVar("T")
 

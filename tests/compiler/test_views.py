@@ -22,7 +22,7 @@ from opendml.program.view import (
     sliced,
     windows,
 )
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from tests.programs import assert_agrees, kernels_of, run_program, sources
 
 ARRAY = np.random.default_rng(5).standard_normal((2, 3, 17, 19)).astype(np.float32)

@@ -17,7 +17,7 @@ import pytest
 import opendml as dml
 from opendml import FLOAT32, Device, TensorDesc, Unsupported, validate
 from opendml.operators.registry import implemented
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.facts import accuracy_facts
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from opendml import TensorDataType, TensorDesc
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.tensor_desc import packed_strides
 
 

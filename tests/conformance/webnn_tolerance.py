@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from opendml import TensorDataType
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 
 _COMPARISONS = ("equal", "greater", "greaterOrEqual", "lesser", "lesserOrEqual")
 _GROUPS = dict.fromkeys(_COMPARISONS, "comparisons") | {"logicalNot": "logical", "gather": "gather*"}

@@ -114,7 +114,7 @@ def machine_code(launch: Launch, capability: int) -> bytes:
     pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC's bindings are not installed")
     from opendml.targets.cuda.compile import compile_source
-    from opendml.targets.cuda.source import kernel_source
+    from opendml.targets.cuda.kernel_source import kernel_source
 
     try:
         return compile_source(kernel_source(launch.pattern), f"sm_{capability}")

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from opendml.targets.cuda import driver
+from opendml.targets.cuda import api, driver
 
 
 @pytest.fixture
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No driver and no device is known from before, or afterwards."""
     monkeypatch.setattr(driver, "_devices", {})
-    driver.driver_module.cache_clear()
+    api.driver_module.cache_clear()
     yield
-    driver.driver_module.cache_clear()
+    api.driver_module.cache_clear()

@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 from opendml.program.program import Program
-from opendml.runtime import immediate, immediate_cuda
-from opendml.runtime.host_array import Array, memory_of
-from opendml.runtime.plans import Plans
-from opendml.targets.cuda import dlpack, driver, executable, streams
+from opendml.runtime.calls import immediate
+from opendml.runtime.calls import streams as streamed_calls
+from opendml.runtime.calls.plans import Plans
+from opendml.runtime.memory.host_array import Array, memory_of
+from opendml.targets.cuda import backend, dlpack, driver, executable, streams
+from opendml.targets.cuda.place import place
 from opendml.targets.memory import HostMemory, TensorMemory
 from opendml.targets.reference.executable import ReferenceExecutable
 
@@ -93,9 +95,6 @@ class FakeExecutable:
     def initialize(self, constants: dict[int, int], persistent: int) -> None:
         self._reference.initialize(constants, persistent)
 
-    def allocate(self, size: int) -> Any:
-        return self.device.allocate(size)
-
     def instantiate_without_arena(self) -> FakeInstance:
         return self.instantiate()
 
@@ -116,7 +115,7 @@ class FakeArray:
     def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, int] | None = None) -> Any:
         self.streams.append(stream)
         memory = memory_of(self.values, "values")
-        shared = TensorMemory(memory.address, memory.layout, self.writable, self, self.device)
+        shared = TensorMemory(memory.address, memory.layout, self.writable, self, place(self.device))
         return dlpack.capsule(shared, versioned=max_version is not None)
 
 
@@ -158,9 +157,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> list[FakeDevice]:
     devices = [FakeDevice(0), FakeDevice(1)]
     for device in devices:
         monkeypatch.setitem(driver._devices, device.index, device)
-    monkeypatch.setattr(executable, "CudaExecutable", FakeExecutable)
-    monkeypatch.setattr(immediate_cuda, "CudaExecutable", FakeExecutable)
-    for module in (immediate, immediate_cuda):
+    monkeypatch.setattr(backend, "CudaExecutable", FakeExecutable)
+    for module in (immediate, streamed_calls):
         monkeypatch.setattr(module, "_plans", Plans())
     success = SimpleNamespace(value=0)
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.targets.cuda.arrays import ready_memory
 
 SIZES = (2, 3, 40, 50)

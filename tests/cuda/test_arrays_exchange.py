@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from tests.cuda import fake
 from tests.cuda.fake import (
     LIBRARY_STREAM,

@@ -15,11 +15,11 @@ from opendml.program.node import convert, source
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.program import program_of
+from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import Mode
 from opendml.targets.cuda.schedule import schedule
-from opendml.targets.cuda.source import kernel_source
 from tests.cuda.compiled import MACHINES, machine_code
 
 ALPHAS = [0.13 * number + 0.011 for number in range(1, 21)]

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import opendml as dml
 from opendml.cli import main
 from opendml.errors import DeviceRemoved, Unsupported
-from opendml.targets.cuda import driver
+from opendml.targets.cuda import api
 from tests.cuda.fake_driver import FakeDriver, Result, use
 
 pytest.importorskip("cuda.bindings.nvrtc")
@@ -70,7 +70,7 @@ def test_driver_errors_say_what_happened(
 ) -> None:
     use(monkeypatch, FakeDriver())
     with pytest.raises(error, match=text):
-        driver.check((Result(code),), "a task")
+        api.check((Result(code),), "a task")
 
 
 def test_opendml_works_without_cuda_packages() -> None:

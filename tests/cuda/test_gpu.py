@@ -9,7 +9,7 @@ import pytest
 
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.spec import descs
 from opendml.spec.enums import TensorDataType

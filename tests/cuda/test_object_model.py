@@ -37,7 +37,7 @@ def log(device: Device) -> list[Any]:
     """What was asked of its streams."""
     from opendml.targets.cuda import driver
 
-    return driver.device(device.cuda_index or 0).log  # type: ignore[attr-defined, no-any-return]
+    return driver.device(device.index or 0).log  # type: ignore[attr-defined, no-any-return]
 
 
 @pytest.mark.parametrize("on_device", [True, False])

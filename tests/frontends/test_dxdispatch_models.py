@@ -12,7 +12,7 @@ from opendml.errors import Unsupported
 from opendml.frontends import dxdispatch
 from opendml.frontends.dxdispatch import Model, Printed, Program
 from opendml.operators.registry import implemented
-from opendml.runtime.device import Device
+from opendml.runtime.objects.device import Device
 from opendml.spec.validator import validate
 
 ROOT = Path(__file__).parents[2]

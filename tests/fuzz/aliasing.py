@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import opendml as dml
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from tests.fuzz.case import Case
 from tests.fuzz.choices import Choices
 from tests.running import same_bits

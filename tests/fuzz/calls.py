@@ -13,7 +13,7 @@ import numpy as np
 
 import opendml as dml
 from opendml import Device, TensorDataType, TensorDesc
-from opendml.runtime.operator_call import desc_of_call
+from opendml.runtime.calls.operator_call import desc_of_call
 from opendml.spec import enums
 from opendml.spec.descs import desc_class
 from opendml.spec.feature_level import NEWEST

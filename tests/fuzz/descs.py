@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from opendml import Device, InvalidArgument, OperatorDesc, TensorDesc
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import tensors_of
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import reach

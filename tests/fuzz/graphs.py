@@ -10,7 +10,7 @@ import numpy as np
 
 import opendml as dml
 from opendml import ReduceFunction, TensorDataType, TensorDesc
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from tests.fuzz.case import Case
 from tests.fuzz.choices import Choices
 from tests.fuzz.descs import filled, tamed

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import tensors_of
 from opendml.spec.descs import ElementWisePow
 from opendml.spec.facts import accuracy_facts

@@ -6,20 +6,16 @@ The caches are said to be small, so that tensors need not be large to be large f
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from unittest.mock import patch
 
 from opendml.spec.schema import operator
-from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.machine import assumed, machine
 from tests.fuzz.choices import Choices
 from tests.fuzz.descs import OnDesc
 from tests.fuzz.random_descs import OPERATORS, any_desc
 from tests.fuzz.recipes import RECIPES
 
 L2_BYTES, LAST_CACHE_BYTES = 16 * 1024, 64 * 1024
-READERS = ("launch", "schedule_groups")
-"""The modules of the CPU target that ask how large the caches are."""
 ROWS = (513, 517, 600, 1025, 2049, 4099, 8191, 16_384, 65_537)
 """Lengths of the innermost dimension: hardly any is whole vectors."""
 COLUMNS = (1, 2, 3, 7, 16, 33, 100, 257, 1000, 2100, 5001)
@@ -32,9 +28,7 @@ class OnLarge(OnDesc):
 
     def check(self) -> None:
         small = replace(machine(), l2_bytes=L2_BYTES, last_cache_bytes=LAST_CACHE_BYTES)
-        with ExitStack() as stack:
-            for name in READERS:
-                stack.enter_context(patch(f"opendml.targets.cpu.{name}.machine", lambda: small))
+        with assumed(small):
             super().check()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 
 PAGE = mmap.PAGESIZE
 _libc = ctypes.CDLL(None, use_errno=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 
 BOUND = 1e-6
 """Of the sum of the products' magnitudes: what is promised for sums that are made in float32."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opendml import TensorDataType, TensorDesc, descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.targets.cpu.pattern import Mode
 from tests.running import launches

@@ -11,7 +11,7 @@ import pytest
 from opendml import Device, TensorDataType, TensorDesc
 from opendml.operators.registry import implemented
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.descs import desc_class
 from opendml.spec.schema import operator
 from tests.running import same_bits

@@ -14,7 +14,7 @@ from opendml import TensorDataType, TensorDesc, descs
 from opendml.compiler.fuse import fuse
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.spec.enums import ConvolutionDirection, ConvolutionMode
 from opendml.targets.cpu.contraction.roles import roles_of

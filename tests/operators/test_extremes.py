@@ -12,7 +12,7 @@ import pytest
 import opendml as dml
 from opendml import Device
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from tests.running import same_bits
 from tools.measure_accuracy import (
     Attributes,

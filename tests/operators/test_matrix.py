@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opendml import TensorDataType, TensorDesc, descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import MatrixTransform
 from opendml.spec.operator_desc import OperatorDesc
 from tests.operators.contracting import assert_contracted

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from opendml import TensorDataType, descs
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import DepthSpaceOrder, PaddingMode
 from opendml.spec.schema import operator
 from tests.peers.peer import examples

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from opendml import FLOAT16, FLOAT32, Device, TensorDataType, TensorDesc
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.descs import desc_class
 from opendml.spec.fused_activation import fusable_since
 from tests.operators.normalizing import assert_close, desc_of, normalized, random_values

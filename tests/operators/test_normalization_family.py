@@ -10,7 +10,7 @@ import pytest
 
 import opendml as dml
 from opendml import FLOAT16, FLOAT32, Device, TensorDesc, descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from tests.running import launches, run, same_bits
 
 RESOLUTION = {np.dtype(np.float32): 2e-6, np.dtype(np.float16): 2e-3}

@@ -11,7 +11,7 @@ import pytest
 import opendml as dml
 from opendml import Device, TensorDataType, TensorDesc, descs
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import IsInfinityMode, RoundingMode
 from opendml.spec.facts import accuracy_facts
 from opendml.spec.schema import operator

@@ -11,7 +11,7 @@ import pytest
 
 import opendml as dml
 from opendml import FLOAT16, FLOAT32, UINT32, Device, TensorDataType, TensorDesc, descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import AxisDirection, ReduceFunction
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator

@@ -11,7 +11,7 @@ import pytest
 from opendml import TensorDataType, TensorDesc, descs
 from opendml.program.node import Operation, View, ordered
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.spec.enums import AxisDirection, InterpolationMode
 from opendml.spec.operator_desc import Size2D

@@ -10,7 +10,7 @@ import pytest
 
 import opendml as dml
 from opendml import FLOAT16, FLOAT32, INT32, Device, TensorDataType, TensorDesc
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.descs import desc_class
 from opendml.spec.enums import AxisDirection
 from opendml.spec.operator_desc import OperatorDesc

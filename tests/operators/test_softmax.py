@@ -10,7 +10,7 @@ import pytest
 import opendml as dml
 from opendml import FLOAT16, FLOAT32, Device, TensorDataType, TensorDesc, descs
 from opendml.compiler.fuse import fuse
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.descs import desc_class
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator

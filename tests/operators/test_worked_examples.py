@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from opendml.operators.registry import implemented
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import tensors_of
 from opendml.spec.schema import operator
 from tests.running import device_kinds, numpy_type, run_all

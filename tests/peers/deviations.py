@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 
 TABLE = Path(__file__).parents[2] / "docs" / "deviations.md"
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 
 PEERS = ("reference", "runtime")
 OPSET = 21

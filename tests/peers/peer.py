@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import opendml as dml
 from opendml import Unsupported
 from opendml.operators.registry import implemented
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.facts import accuracy_facts
 from tests.running import device_kinds
 from tools.measure_accuracy import ulp_distance

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 
 from .onnx_peer import PEERS, onnx_result
 from .peer import DEVICES, FLOATS, Random, assert_close, computed, exact, examples, seeds

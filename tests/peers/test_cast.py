@@ -8,7 +8,7 @@ from hypothesis import given
 
 from opendml import TensorDataType, TensorDesc, descs
 from opendml.operators.registry import implemented
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from tests.running import run
 
 from .deviations import deviation

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from opendml import ScaleBias
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import IsInfinityMode, RoundingMode
 
 from .deviations import Correction, deviation

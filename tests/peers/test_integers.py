@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from opendml import TensorDataType
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 
 from .deviations import Correction, deviation
 from .onnx_peer import PEERS, onnx_result

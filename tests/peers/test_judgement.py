@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 
 from .peer import Random, assert_close, assert_near
 

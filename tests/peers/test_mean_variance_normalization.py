@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from opendml import FLOAT32, Device
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from tests.operators.normalizing import desc_of, random_values
 from tests.running import run
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 
 from .deviations import deviation
 from .onnx_peer import PEERS, onnx_result

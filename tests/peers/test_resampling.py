@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from opendml import descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import AxisDirection, InterpolationMode
 from tests.running import on_arrays
 

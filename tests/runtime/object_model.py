@@ -17,7 +17,7 @@ from opendml import (
     TensorFlags,
     descs,
 )
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 
 SIZES = [2, 3, 4]
 PACKED = TensorDesc(FLOAT32, SIZES)

@@ -12,8 +12,8 @@ from opendml.operators import registry
 from opendml.program.functions import equal, reduce_sum, select
 from opendml.program.node import Node, constant, convert, element_number, position
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime import immediate
-from opendml.runtime.plans import Plans
+from opendml.runtime.calls import immediate
+from opendml.runtime.calls.plans import Plans
 from opendml.spec.tensor_desc import TensorDesc
 
 

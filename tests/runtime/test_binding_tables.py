@@ -19,7 +19,7 @@ from opendml import (
     TensorDesc,
     descs,
 )
-from opendml.runtime.slots import Slot, slot_ranges, slots_of
+from opendml.runtime.objects.slots import Slot, slot_ranges, slots_of
 from tests.running import same_bits
 from tests.runtime.object_model import (
     PACKED,

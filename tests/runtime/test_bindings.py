@@ -11,7 +11,7 @@ import pytest
 
 import opendml as dml
 from opendml import FLOAT16, FLOAT32, INT32, UINT32, Device, InvalidArgument, TensorDesc, Unsupported, descs
-from opendml.runtime.compiled import CompiledOperator
+from opendml.runtime.objects.compiled import CompiledOperator
 from opendml.spec.enums import ExecutionFlags
 from tests.running import same_bits
 

@@ -11,9 +11,9 @@ import pytest
 
 import opendml as dml
 from opendml import InvalidArgument
-from opendml.runtime import immediate
-from opendml.runtime.host_array import Array
-from opendml.runtime.plans import Plans
+from opendml.runtime.calls import immediate
+from opendml.runtime.calls.plans import Plans
+from opendml.runtime.memory.host_array import Array
 from tests.running import same_bits
 
 ONES = np.ones(4, np.float32)

@@ -16,7 +16,7 @@ import pytest
 
 import opendml as dml
 from opendml import FLOAT32, Device, Graph, Model, TensorDesc, TensorFlags, descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.executable import CpuExecutable
 from tests.running import same_bits
 from tests.runtime.object_model import compiled, initialized
@@ -85,7 +85,7 @@ def test_preparing_changes_no_bit(name: str, any_device: Device) -> None:
 
 def launches(model: Model) -> tuple[int, int]:
     """Of a dispatch, and of the initialization."""
-    executable = model._executable
+    executable = model._work._executable
     assert isinstance(executable, CpuExecutable)
     return int(executable._job.words[0]), int(executable._initializer.words[0])
 

@@ -170,7 +170,7 @@ class Dispatched:
             "bound operator": bound.dispatch,
             "graph": staged.bind([self.x], [self.y]).dispatch,
             "recorder": lambda: device.execute(recorder),
-            "recording": device.record([bound]).dispatch if device.cuda_index is None else bound.dispatch,
+            "recording": device.record([bound]).dispatch if device.index is None else bound.dispatch,
         }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import opendml as dml
 from opendml import FLOAT16, FLOAT32, Device, Graph, GraphTensor, InvalidArgument, Model
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from tests.operators.normalizing import random_values
 from tests.running import same_bits
 

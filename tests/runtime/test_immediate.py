@@ -11,7 +11,7 @@ import pytest
 
 import opendml as dml
 from opendml import Device, InvalidArgument
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from tests.running import same_bits
 
 SEVEN = 7.0

@@ -12,9 +12,8 @@ import pytest
 
 import opendml as dml
 from opendml import FLOAT32, Device, TensorDataType, TensorDesc, descs
-from opendml.runtime.host_array import Array
-from opendml.targets.cpu import launch
-from opendml.targets.cpu.machine import machine
+from opendml.runtime.memory.host_array import Array
+from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.pattern import Mode
 from tests.running import FLOATS, elements, laid_out, launches, memory_for, numpy_type, run, same_bits
 
@@ -138,7 +137,7 @@ def test_any_length_and_offset_writes_exactly_its_elements(count: int, type: Any
 @pytest.mark.parametrize("data_type", FLOATS)
 @pytest.mark.parametrize("offset", [0, 1, 5, 16, 31])
 def test_an_output_that_bypasses_the_caches_writes_exactly_its_elements(
-    offset: int, data_type: TensorDataType, monkeypatch: pytest.MonkeyPatch
+    offset: int, data_type: TensorDataType
 ) -> None:
     tensor = TensorDesc(data_type, [3, 20_011])
     desc = descs.ActivationSoftsign(tensor, tensor)
@@ -146,12 +145,11 @@ def test_an_output_that_bypasses_the_caches_writes_exactly_its_elements(
     plain = run(desc, [x]).ravel()
     assert not launches(desc)[0].pattern.stores[0].streamed
     # As if the last cache were tiny: a real one would take much memory to exceed.
-    tiny = replace(machine(), last_cache_bytes=4096)
-    monkeypatch.setattr(launch, "machine", lambda: tiny)
-    assert launches(desc)[0].pattern.stores[0].streamed
-    memory = np.full(60_100, GUARD, x.dtype)
     device = Device("cpu")
-    compiled = device.compile_operator(device.create_operator(desc))
+    with assumed(replace(machine(), last_cache_bytes=4096)):
+        assert launches(desc)[0].pattern.stores[0].streamed
+        compiled = device.compile_operator(device.create_operator(desc))
+    memory = np.full(60_100, GUARD, x.dtype)
     compiled.bind([x], [memory[offset : offset + x.size]]).dispatch()
     assert same_bits(memory[offset : offset + x.size], plain)
     assert (memory[:offset] == GUARD).all()

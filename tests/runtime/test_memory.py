@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml.runtime import immediate
-from opendml.runtime.host_array import Array
-from opendml.runtime.scratch import Scratch
+from opendml.runtime.calls import immediate
+from opendml.runtime.memory.host_array import Array
+from opendml.targets.cpu import executable
+from opendml.targets.cpu.scratch import Scratch
 from opendml.targets.memory import HostMemory
 from tests.running import same_bits
 
@@ -37,8 +38,8 @@ def test_a_thread_has_one_scratch_memory_as_large_as_its_greatest_need(
             super().__init__(size)
             made.append((size, weakref.ref(self)))
 
-    monkeypatch.setattr("opendml.runtime.scratch.HostMemory", Counted)
-    monkeypatch.setattr(immediate, "_scratch", Scratch())
+    monkeypatch.setattr("opendml.targets.cpu.scratch.HostMemory", Counted)
+    monkeypatch.setattr(executable, "_scratch", Scratch())
     results = []
 
     def work() -> None:

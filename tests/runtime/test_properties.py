@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import opendml as dml
 from opendml import Device, InvalidArgument, TensorDataType, TensorDesc, Unsupported, descs
 from opendml.operators.registry import implemented
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import tensors_of
 from opendml.spec.descs import desc_class
 from opendml.spec.enums import FeatureLevel

@@ -21,7 +21,7 @@ from opendml import (
     TensorDesc,
     descs,
 )
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from tests.running import elements
 
 SHAPES = ([24], [2, 12], [4, 6], [2, 3, 4], [1, 24], [3, 2, 2, 2])

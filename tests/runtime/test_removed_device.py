@@ -125,7 +125,7 @@ def test_other_devices_go_on() -> None:
 @pytest.fixture
 def defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     """Default devices of the test's own, which it may remove."""
-    monkeypatch.setattr("opendml.runtime.device._defaults", {})
+    monkeypatch.setattr("opendml.runtime.objects.device._defaults", {})
 
 
 @pytest.mark.usefixtures("defaults")

@@ -17,7 +17,7 @@ import pytest
 import opendml as dml
 from opendml import FLOAT32, Device, InvalidArgument
 from opendml.outputs import MaxPooling2Outputs, RnnOutputs, TopK1Outputs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from tests.runtime import several
 from tests.runtime.test_odd_arguments import ODD
 

@@ -12,7 +12,7 @@ import pytest
 import opendml as dml
 from opendml import functions
 from opendml.operators import registry
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 
 Floats = npt.NDArray[np.float32]
 

@@ -13,7 +13,7 @@ import pytest
 
 import opendml as dml
 from opendml import FLOAT16, FLOAT32, Device, TensorDataType, TensorDesc, descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.operator_desc import OperatorDesc
 from tests.running import FLOATS, numpy_type, run, same_bits
 

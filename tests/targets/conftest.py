@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from tests.targets.walks import use_small_caches
+from opendml.targets.cpu.machine import assumed
+from tests.targets.walks import SMALL_CACHES
 
 
 @pytest.fixture
-def small_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_caches() -> Iterator[None]:
     """As if this machine had hardly any caches."""
-    use_small_caches(monkeypatch)
+    with assumed(SMALL_CACHES):
+        yield

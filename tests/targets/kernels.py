@@ -11,7 +11,7 @@ import numpy as np
 from opendml.compiler.kernel import Access, Kernel
 from opendml.program.node import Node, contraction, convert, source
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.engine import kernel_codes
 from opendml.targets.cpu.launch import Launch
 from opendml.targets.cpu.pattern import Parameters

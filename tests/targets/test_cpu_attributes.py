@@ -11,7 +11,7 @@ import pytest
 import opendml as dml
 from opendml.compiler import fuse
 from opendml.program.node import Node
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.targets.cpu import engine
 from opendml.targets.cpu.executable import CpuExecutable

@@ -125,6 +125,7 @@ def test_keys_depend_on_all_code_that_shapes_code(
     for path in [
         *(package / "program" / f"{name}.py" for name in names),
         package / "compiler" / "simplify.py",
+        package / "targets" / "common" / "accumulations.py",
         package / "targets" / target / "expression.py",
     ]:
         content = path.read_bytes()

@@ -13,7 +13,7 @@ from opendml.program.functions import maximum
 from opendml.program.node import Node, apply, convert
 from opendml.program.node import Operation as Op
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.contraction import schedule as contraction_schedule
 from opendml.targets.cpu.contraction.schedule import (
     Tiles,

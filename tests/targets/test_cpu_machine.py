@@ -6,7 +6,7 @@ import llvmlite.binding as llvm
 import pytest
 
 import opendml as dml
-from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.machine import detected, machine
 
 
 @pytest.mark.parametrize(("feature", "name"), [("fma", "FMA"), ("f16c", "F16C")])
@@ -17,9 +17,9 @@ def test_a_processor_without_a_needed_feature_is_refused_by_name(
     features[feature] = False
     monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: features)
     monkeypatch.setattr(llvm, "get_process_triple", lambda: "x86_64-unknown-linux-gnu")
-    machine.cache_clear()
+    detected.cache_clear()
     try:
         with pytest.raises(dml.Unsupported, match=f'no {name},.* use the device "reference"'):
             machine()
     finally:
-        machine.cache_clear()
+        detected.cache_clear()

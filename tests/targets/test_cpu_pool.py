@@ -17,7 +17,7 @@ import pytest
 
 import opendml as dml
 from opendml import Device, Unsupported
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu import engine
 from opendml.targets.cpu import pool as pool_module
 from opendml.targets.cpu.engine import kernel_assembly

@@ -10,15 +10,13 @@ from itertools import permutations, product
 from typing import Any
 
 import numpy as np
-import pytest
 
 from opendml import FLOAT16, FLOAT32, INT32, UINT8, Device, TensorDataType, TensorDesc, descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import tensors_of
 from opendml.spec.enums import AxisDirection, ReduceFunction
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import reach
-from opendml.targets.cpu import launch, schedule_groups
 from opendml.targets.cpu.machine import machine
 from tests.running import elements, numpy_type, run
 
@@ -214,8 +212,3 @@ def places(tensor_count: int) -> list[list[int]]:
     apart."""
     alone = [[3 if each == other else 0 for each in range(tensor_count)] for other in range(tensor_count)]
     return [[0] * tensor_count, *alone, [5 * each + 1 for each in range(tensor_count)]]
-
-
-def use_small_caches(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (launch, schedule_groups):
-        monkeypatch.setattr(module, "machine", lambda: SMALL_CACHES)

@@ -27,12 +27,12 @@ _HEAD = """
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Never, TypeVar, overload
 
-from opendml.runtime.arguments import hide_unknown, unexpected
-from opendml.runtime.immediate import call, call_several
+from opendml.runtime.calls.arguments import hide_unknown, unexpected
+from opendml.runtime.calls.immediate import call, call_several
 {imports}
 if TYPE_CHECKING:
-{outputs}    from opendml.runtime.device import Device
-    from opendml.runtime.host_array import Array
+{outputs}    from opendml.runtime.objects.device import Device
+    from opendml.runtime.memory.host_array import Array
 
 T = TypeVar("T")
 """

@@ -173,7 +173,7 @@ def run(
     """
     from opendml.cli.run_command import run_model
     from opendml.frontends.dxdispatch import Repetition
-    from opendml.runtime.device import Device
+    from opendml.runtime.objects.device import Device
 
     if (model is None) == (model_option is None):
         raise click.UsageError("one MODEL is needed, as an argument or after --model")

@@ -14,7 +14,7 @@ from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends import dxdispatch
 from opendml.frontends.dxdispatch.model import Dispatchable
 from opendml.frontends.dxdispatch.node import Node
-from opendml.runtime.form import form_of
+from opendml.runtime.graphs.compilable import compilable_of
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.feature_level import as_feature_level, full_name
 from opendml.spec.operator_desc import OperatorDesc
@@ -109,7 +109,7 @@ def _first_valid(desc: OperatorDesc, level: FeatureLevel) -> FeatureLevel | None
 
 def _obstacle(desc: OperatorDesc) -> str | None:
     try:
-        form_of(desc)
+        compilable_of(desc)
     except Unsupported as error:
         return str(error)
     return None

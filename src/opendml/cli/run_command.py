@@ -10,7 +10,7 @@ import click
 from opendml.frontends import dxdispatch
 from opendml.frontends.dxdispatch import Dispatched, Printed, Repetition, Written
 from opendml.frontends.dxdispatch.timing import Statistics, cold_and_hot
-from opendml.runtime.device import Device
+from opendml.runtime.objects.device import Device
 
 
 def run_model(

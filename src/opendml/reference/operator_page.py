@@ -13,7 +13,6 @@ from opendml.reference.content import Block, Code, Items, Page, Section, Table
 from opendml.reference.definitions import definition_text
 from opendml.reference.examples import example_of, worked_examples
 from opendml.reference.signatures import signature
-from opendml.runtime.program import DEVICE_KINDS
 from opendml.spec.attribute_rules import range_words
 from opendml.spec.descs import desc_class
 from opendml.spec.enums import FeatureLevel
@@ -23,6 +22,7 @@ from opendml.spec.fused_activation import fusable_since, fused_activations
 from opendml.spec.rules import rule_texts
 from opendml.spec.schema import Field, Operator, Support, TensorSupport
 from opendml.spec.wording import join, meaning, ranks, same_words, sentence
+from opendml.targets.registry import KINDS
 
 _KINDS = {"INPUT_TENSOR": "input", "OUTPUT_TENSOR": "output"}
 _FORMULA_WIDTH = 92
@@ -62,7 +62,7 @@ def operator_page(operator: Operator, feature_level: str | None = None) -> Page:
 
 def runs_on(operator: Operator) -> tuple[str, ...]:
     """The kinds of devices that run it. All targets print the same program, so it is all of them or none."""
-    return DEVICE_KINDS if operator.name in implemented() else ()
+    return KINDS if operator.name in implemented() else ()
 
 
 def _formula(operator: Operator) -> tuple[Block, ...]:

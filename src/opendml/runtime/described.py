@@ -9,7 +9,7 @@ from opendml.program.program import Layout
 from opendml.spec.wording import shown
 
 if TYPE_CHECKING:
-    from opendml.runtime.slots import Slot
+    from opendml.runtime.objects.slots import Slot
 
 
 def tensor_text(name: str, layout: Layout) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -12,19 +12,28 @@ from opendml.compiler.memory import ALIGNMENT
 from opendml.program.program import Layout
 
 
+class Place(NamedTuple):
+    """Memory that is not the host's: that of a device, by its kind and its number among those of the kind."""
+
+    kind: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.number}"
+
+
 @dataclass(frozen=True, slots=True)
 class TensorMemory:
     """An array's elements: the address of the first, their layout, and whether they may be written.
 
-    `device` is the number of the CUDA device that they are on, None for host memory. `owner` keeps them
-    alive.
+    `place` is where they are, None for host memory. `owner` keeps them alive.
     """
 
     address: int
     layout: Layout
     writable: bool
     owner: Any
-    device: int | None = None
+    place: Place | None = None
 
 
 class OwnMemory(Protocol):

@@ -11,13 +11,13 @@ from functools import cache
 from pathlib import Path
 
 _DIGEST_BYTES = 32
-_SHARED_SOURCES = ("program", "compiler")
+_SHARED_SOURCES = ("program", "compiler", "targets/common")
 
 
 @cache
 def compiler_digest(target: str) -> str:
-    """A digest of all sources of opendml that code of a target depends on: programs, the compiler, and the
-    target's own."""
+    """A digest of all sources of opendml that code of a target depends on: programs, the compiler, what
+    targets share, and the target's own."""
     package = Path(__file__).parents[1]
     folders = [*(package / name for name in _SHARED_SOURCES), package / "targets" / target]
     sources = sorted(

@@ -6,10 +6,10 @@ lie in memory between two programs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
-from typing import Any
 
 from opendml.compiler.memory import aligned, place
 from opendml.targets.executable import Executable, Instance
@@ -25,10 +25,17 @@ class Stage:
 
 
 class StagedExecutable:
-    """Stages over a common table of buffers: the inputs, the outputs, then tensors of `between` bytes."""
+    """Stages over a common table of buffers: the inputs, the outputs, then tensors of `between` bytes.
+    `allocate` makes memory where they run."""
 
-    def __init__(self, stages: Sequence[Stage], tensor_count: int, between: Sequence[int]) -> None:
-        self.stages, self.tensor_count = stages, tensor_count
+    def __init__(
+        self,
+        stages: Sequence[Stage],
+        tensor_count: int,
+        between: Sequence[int],
+        allocate: Callable[[int], OwnMemory],
+    ) -> None:
+        self.stages, self.tensor_count, self._allocate = stages, tensor_count, allocate
         users = [
             [step for step, stage in enumerate(stages) if tensor_count + number in stage.buffers]
             for number in range(len(between))
@@ -47,10 +54,6 @@ class StagedExecutable:
         """What the stages need of the constants, one behind the other."""
         return self._persistent_bytes
 
-    def allocate(self, size: int) -> OwnMemory:
-        """Memory where the stages run."""
-        return self.stages[0].executable.allocate(size)
-
     def initialize(self, constants: Mapping[int, int], persistent: int) -> None:
         """Prepares the constants of each stage."""
         for stage, offset in zip(self.stages, self._persistent, strict=True):
@@ -63,21 +66,20 @@ class StagedExecutable:
 
     def instantiate(self, arena: int | None = None, persistent: int = 0) -> StagedInstance:
         """A new instance, with nothing bound but its constants."""
-        own = self.allocate(self.temporary_bytes) if arena is None else None
+        own = self._allocate(self.temporary_bytes) if arena is None else None
         address = own.address if own else arena or 0
         instances = [
             stage.executable.instantiate(address + self.stage_arena, persistent + offset)
             for stage, offset in zip(self.stages, self._persistent, strict=True)
         ]
-        kind = StreamedStages if hasattr(instances[0], "enqueue") else StagedInstance
-        return kind(self, instances, address, own)
+        return StagedInstance(self, instances, address, own)
 
 
 class StagedInstance:
     """Stages with their buffers."""
 
     def __init__(
-        self, executable: StagedExecutable, instances: Sequence[Any], arena: int, own: OwnMemory | None
+        self, executable: StagedExecutable, instances: Sequence[Instance], arena: int, own: OwnMemory | None
     ) -> None:
         self.instances, self._own = instances, own
         self._users: dict[int, list[tuple[Instance, int]]] = {}
@@ -102,11 +104,13 @@ class StagedInstance:
         for instance in self.instances:
             instance.dispatch()
 
+    @property
+    def enqueue(self) -> Callable[[int], object] | None:
+        """Adds all stages to a stream; None where they run over host memory."""
+        stages = [stage for instance in self.instances if (stage := instance.enqueue) is not None]
+        return partial(_enqueue, stages) if len(stages) == len(self.instances) else None
 
-class StreamedStages(StagedInstance):
-    """Stages on a CUDA device, which may be added to streams."""
 
-    def enqueue(self, stream: int) -> None:
-        """Adds all stages to a stream."""
-        for instance in self.instances:
-            instance.enqueue(stream)
+def _enqueue(stages: Sequence[Callable[[int], object]], stream: int) -> None:
+    for stage in stages:
+        stage(stream)

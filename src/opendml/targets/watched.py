@@ -4,12 +4,13 @@ own. A value is computed anew for that, so the results are the bits that they ar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from opendml.program.program import Layout
-from opendml.targets.executable import Executable
+from opendml.targets.executable import Executable, Instance
 from opendml.targets.memory import OwnMemory
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -18,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class WatchedExecutable:
     """A program of which the outputs from `first` on are not the caller's: packed tensors that are given to
     `shows` after every dispatch, as arrays. `require_idle` is called before each, and raises if the thread is
-    within one of `shows`."""
+    within one of `shows`. `allocate` makes memory where the program runs."""
 
     def __init__(
         self,
@@ -27,9 +28,10 @@ class WatchedExecutable:
         layouts: Sequence[Layout],
         shows: Sequence[Callable[[Array], object]],
         require_idle: Callable[[], object],
+        allocate: Callable[[int], OwnMemory],
     ) -> None:
         self._executable, self.first, self.layouts, self.shows = executable, first, layouts, shows
-        self.require_idle = require_idle
+        self.require_idle, self.allocate = require_idle, allocate
 
     @property
     def temporary_bytes(self) -> int:
@@ -41,25 +43,19 @@ class WatchedExecutable:
         """What dispatches need of the constants."""
         return self._executable.persistent_bytes
 
-    def allocate(self, size: int) -> OwnMemory:
-        """Memory where the program runs."""
-        return self._executable.allocate(size)
-
     def initialize(self, constants: Mapping[int, int], persistent: int) -> None:
         """Prepares the constants."""
         self._executable.initialize(constants, persistent)
 
     def instantiate(self, arena: int | None = None, persistent: int = 0) -> WatchedInstance:
         """A new instance, with nothing bound but its constants and what it shows."""
-        instance: Any = self._executable.instantiate(arena, persistent)
-        kind = StreamedWatch if hasattr(instance, "enqueue") else WatchedInstance
-        return kind(self, instance)
+        return WatchedInstance(self, self._executable.instantiate(arena, persistent))
 
 
 class WatchedInstance:
     """A program with its buffers."""
 
-    def __init__(self, executable: WatchedExecutable, instance: Any) -> None:
+    def __init__(self, executable: WatchedExecutable, instance: Instance) -> None:
         self._instance, self._executable = instance, executable
         self._shown = [executable.allocate(_bytes(layout)) for layout in executable.layouts]
         for number, memory in enumerate(self._shown):
@@ -79,22 +75,24 @@ class WatchedInstance:
         self._instance.dispatch()
         self._show()
 
+    @property
+    def enqueue(self) -> Callable[[int], object] | None:
+        """Adds the program to a stream, waits for it, and shows the values; None where it runs over host
+        memory."""
+        add = self._instance.enqueue
+        return None if add is None else partial(self._enqueue, add)
+
+    def _enqueue(self, add: Callable[[int], object], stream: int) -> None:
+        self._executable.require_idle()
+        add(stream)
+        self._show()
+
     def _show(self) -> None:
         executable = self._executable
         for memory, layout, show in zip(self._shown, executable.layouts, executable.shows, strict=True):
             values = np.empty(layout.sizes, layout.type.numpy)
             memory.read(values.ctypes.data, values.nbytes)
             show(values)
-
-
-class StreamedWatch(WatchedInstance):
-    """A program on a CUDA device."""
-
-    def enqueue(self, stream: int) -> None:
-        """Adds the program to a stream, waits for it, and shows the values."""
-        self._executable.require_idle()
-        self._instance.enqueue(stream)
-        self._show()
 
 
 def _bytes(layout: Layout) -> int:

@@ -20,6 +20,7 @@ from opendml.targets.cpu.native import FIRST, HEADER, LAUNCH, PARAMETERS, PATIEN
 from opendml.targets.cpu.pattern import Parameters
 from opendml.targets.cpu.pool import pool
 from opendml.targets.cpu.schedule import schedule
+from opendml.targets.cpu.scratch import Scratch
 from opendml.targets.cpu.threads import available_threads
 from opendml.targets.kept import KeptConstants
 from opendml.targets.memory import HostMemory, aligned_bytes
@@ -63,10 +64,6 @@ class CpuExecutable:
         """Prepared constants, then those that are read as they are."""
         return self._kept.end
 
-    def allocate(self, size: int) -> HostMemory:
-        """Host memory."""
-        return HostMemory(size)
-
     def initialize(self, constants: Mapping[int, int], persistent: int) -> None:
         """Prepares the constants."""
         self._kept.copy(constants, persistent, ctypes.memmove)
@@ -81,6 +78,11 @@ class CpuExecutable:
         self._kept.bind(instance, persistent)
         return instance
 
+    def instantiate_without_arena(self) -> CpuInstance:
+        """A new instance with nothing bound, which holds no memory for temporaries."""
+        kind = ScratchInstance if self._job.arena_bytes else CpuInstance
+        return kind(self._job, self._buffers, self._arena, None)
+
     def _instance(self, job: _Job, arena: int | None, persistent: int) -> CpuInstance:
         own = HostMemory(job.arena_bytes) if arena is None and job.arena_bytes else None
         instance = CpuInstance(job, self._buffers, self._arena, own)
@@ -91,6 +93,8 @@ class CpuExecutable:
 
 class CpuInstance:
     """A job with its buffers. `dispatch` is one native call, or some for long work; it allocates nothing."""
+
+    enqueue = None
 
     def __init__(self, job: _Job, buffers: int, arena: int, own: object) -> None:
         words = aligned_bytes(np.empty, job.words.nbytes).view(np.int64)
@@ -121,6 +125,25 @@ class CpuInstance:
     def keep(self, memory: object) -> None:
         """Keeps an object alive as long as `dispatch` itself."""
         self._buffers.memory = memory
+
+
+class ScratchInstance(CpuInstance):
+    """A program without an arena: every dispatch takes the scratch memory of the calling thread."""
+
+    def __init__(self, job: _Job, buffers: int, arena: int, own: object) -> None:
+        super().__init__(job, buffers, arena, own)
+        table, size, run = self._buffers, job.arena_bytes, self.dispatch
+
+        def dispatch() -> None:
+            memory = _scratch.take(size)
+            table[arena] = memory.address
+            run()
+            _scratch.give(memory)
+
+        self.dispatch = dispatch
+
+
+_scratch = Scratch()
 
 
 @dataclass(frozen=True, slots=True)

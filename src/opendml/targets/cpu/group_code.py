@@ -8,7 +8,7 @@ from itertools import chain
 from llvmlite import ir
 
 from opendml.program.node import REDUCTIONS, Node, Operation
-from opendml.targets.cpu.accumulation import Accumulation, State, passes_of
+from opendml.targets.cpu.accumulation import Accumulation, State, accumulations_of
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.kernel_code import KernelCode, KnownAt, Pointers, Values
 from opendml.targets.cpu.pattern import Level, Pattern
@@ -26,7 +26,7 @@ class GroupCode(KernelCode):
 
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
-        self.passes = passes_of(pattern.values)
+        self.passes = accumulations_of(pattern.values)
         self.last_pass = len(self.passes) - 1
         self.depths = self._depths()
         self.operands = [

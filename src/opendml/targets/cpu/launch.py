@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from opendml.compiler.kernel import Access, Kernel
-from opendml.compiler.loops import LoopNest
-from opendml.targets.cpu.accumulation import pass_count
-from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import TILE, AccessPattern, Level, Mode, Parameters, Pattern, Step
+from opendml.compiler.loops import LoopNest, loop_nest
+from opendml.targets.common.candidates import Candidate
+from opendml.targets.common.passes import pass_count
+from opendml.targets.cpu.machine import Machine, machine
+from opendml.targets.cpu.pattern import TILE, AccessPattern, Header, Level, Mode, Pattern, Step
 from opendml.targets.cpu.stash import STASHED
 
 BLOCK_BYTES = 32 * 1024
@@ -57,7 +59,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The numbers that a mode is chosen by."""
+    """The numbers that a schedule is chosen by."""
 
     groups: int
     rows: int
@@ -75,6 +77,36 @@ class Shape:
     def reads_once(self) -> bool:
         """Whether a group need not stay in a cache: nothing is read twice."""
         return self.passes == 1 and not self.maps
+
+    @property
+    def reads(self) -> int:
+        """How many times the elements of a group are read."""
+        return self.passes + self.maps
+
+    @property
+    def group_bytes(self) -> int:
+        """Bytes of the widest operand of a group; where groups lie side by side, of all of them."""
+        return self.rows * self.inner * self.element_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A kernel that is to be scheduled, and for which machine."""
+
+    kernel: Kernel
+    nest: LoopNest
+    shape: Shape
+    host: Machine
+
+
+Table = tuple[Candidate[Query, Any, list[Launch]], ...]
+"""The ways to run the kernels of one kind."""
+
+
+def query_of(kernel: Kernel) -> Query:
+    """The query for a kernel on this machine."""
+    nest = loop_nest(kernel)
+    return Query(kernel, nest, shape_of(kernel, nest), machine())
 
 
 def shape_of(kernel: Kernel, nest: LoopNest) -> Shape:
@@ -99,7 +131,7 @@ def shape_of(kernel: Kernel, nest: LoopNest) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The parameters of the same names (`Parameters`), but for INNER."""
+    """What a schedule chooses of a launch's `Header`, in the order of its fields."""
 
     block: int
     blocks: int
@@ -212,18 +244,18 @@ def _access_pattern(
 
 def parameters_of(kernel: Kernel, nest: LoopNest, numbers: Numbers) -> tuple[int, ...]:
     """The parameters of a kernel, as `Parameters` has them."""
-    head = [
-        nest.inner.count,
-        numbers.block,
-        numbers.blocks,
-        numbers.units,
-        numbers.chunk,
-        numbers.chunks,
-        numbers.elements,
-        numbers.groups,
-    ]
-    head += [0] * (Parameters.STASHED_BYTES - len(head))
-    head.append(numbers.stashed * STASHED.bytes)
+    header = Header(
+        inner=nest.inner.count,
+        block=numbers.block,
+        blocks=numbers.blocks,
+        units=numbers.units,
+        chunk=numbers.chunk,
+        chunks=numbers.chunks,
+        elements=numbers.elements,
+        groups=numbers.groups,
+        stashed_bytes=numbers.stashed * STASHED.bytes,
+    )
+    head: list[int] = [*header]
     head += [loop.count for loop in (*nest.groups, *nest.rows)]
     for position, access in enumerate((*kernel.loads, *kernel.stores)):
         head += [access.buffer or 0, access.offset, nest.inner.strides[position]]

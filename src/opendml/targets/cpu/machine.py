@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,13 +31,31 @@ _NEEDED = {"fma": "FMA", "f16c": "F16C"}
 """Features without which LLVM calls library functions for single instructions, which no library need have."""
 
 
-@cache
+_assumed: ContextVar[Machine | None] = ContextVar("assumed", default=None)
+
+
 def machine() -> Machine:
-    """This machine.
+    """The machine that code is made for: this one, but within `assumed`.
 
     Raises:
         Unsupported: an x86 processor without FMA or F16C.
     """
+    return _assumed.get() or detected()
+
+
+@contextmanager
+def assumed(other: Machine) -> Iterator[None]:
+    """As if this machine were another: what is scheduled within is what that one would run."""
+    token = _assumed.set(other)
+    try:
+        yield
+    finally:
+        _assumed.reset(token)
+
+
+@cache
+def detected() -> Machine:
+    """This machine; the errors are those of `machine`."""
     features = llvm.get_host_cpu_features()
     if llvm.get_process_triple().startswith("x86_64"):
         missing = [name for feature, name in _NEEDED.items() if not features.get(feature)]

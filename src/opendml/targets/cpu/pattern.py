@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, IntEnum
+from typing import NamedTuple
 
 from opendml.compiler.kernel import fingerprint
 from opendml.program.node import Node, Operation, ordered
@@ -260,33 +261,42 @@ class Tiling:
         return "\n".join([head, self.a.text(), self.b.text()])
 
 
+class Header(NamedTuple):
+    """The first of a kernel's parameters, in their order."""
+
+    inner: int
+    """Steps of the innermost loop."""
+    block: int
+    """Steps of the innermost loop in one block (a tile, for columns)."""
+    blocks: int
+    """Blocks in a row."""
+    units: int
+    """Units of a group: blocks of its rows, or rows of its tiles."""
+    chunk: int
+    """Units in a chunk, or groups in a batch."""
+    chunks: int
+    """Chunks of a group or tile."""
+    elements: int
+    """Elements of a group."""
+    groups: int
+    """Groups of the domain."""
+    partial_buffer: int = 0
+    """The buffer of the states of chunks and groups; the executable sets it."""
+    partial_offset: int = 0
+    """Where in it they lie, in bytes."""
+    stashed_bytes: int = 0
+    """Bytes of a group's elements, where these are kept."""
+
+
 class Parameters:
-    """Positions in a kernel's parameters: 64-bit integers, first those below, then the counts of the group
+    """Positions in a kernel's parameters: 64-bit integers, first the `Header`, then the counts of the group
     and row loops, then for each access (loads, then stores) its buffer, offset, inner stride, group strides
     and row strides, all in bytes, and at last the bits of the numbers."""
 
-    INNER = 0
-    """Steps of the innermost loop."""
-    BLOCK = 1
-    """Steps of the innermost loop in one block (a tile, for columns)."""
-    BLOCKS = 2
-    """Blocks in a row."""
-    UNITS = 3
-    """Units of a group: blocks of its rows, or rows of its tiles."""
-    CHUNK = 4
-    """Units in a chunk, or groups in a batch."""
-    CHUNKS = 5
-    """Chunks of a group or tile."""
-    ELEMENTS = 6
-    """Elements of a group."""
-    GROUPS = 7
-    """Groups of the domain."""
-    PARTIAL_BUFFER = 8
-    """The buffer and offset of the states of chunks and groups."""
-    PARTIAL_OFFSET = 9
-    STASHED_BYTES = 10
-    """Bytes of a group's elements, where these are kept."""
-    COUNTS = 11
+    PARTIAL_BUFFER = Header._fields.index("partial_buffer")
+    PARTIAL_OFFSET = Header._fields.index("partial_offset")
+    STASHED_BYTES = Header._fields.index("stashed_bytes")
+    COUNTS = len(Header._fields)
 
     def __init__(self, pattern: Pattern) -> None:
         self.groups, self.rows = pattern.groups, pattern.rows

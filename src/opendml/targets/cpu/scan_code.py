@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from opendml.program.node import SCANS, Node
-from opendml.targets.cpu.accumulation import Total
 from opendml.targets.cpu.code import I1, I32, I64
 from opendml.targets.cpu.column_code import SplitColumnCode
+from opendml.targets.cpu.conversion import conversion
 from opendml.targets.cpu.group_code import GroupCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
 from opendml.targets.cpu.pattern import Level, Mode, Pattern
@@ -29,9 +29,7 @@ class _Scan(GroupCode):
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         (self.scan,) = (node for node in self.nodes if node.operation in SCANS)
-        ((total,),) = self.passes
-        assert isinstance(total, Total)
-        self.total = total
+        ((self.total,),) = self.passes
         _, self.exclusive, self.reverse = _flags(self.scan)
 
     def identity(self, lanes: int) -> ir.Value:
@@ -42,6 +40,11 @@ class _Scan(GroupCode):
         """A vector of what is scanned."""
         (value,) = self.operand_values(self.total, self.lanes, values)
         return splat(self.builder, value, self.lanes)
+
+    def wide(self, value: ir.Value) -> ir.Value:
+        """A vector of elements in the type of the results."""
+        type, wide = self.scan.operands[0].type, self.scan.type
+        return value if type is wide else conversion(self.builder, value, type, wide, self.lanes)
 
     def taken_in(self, before: ir.Value, value: ir.Value) -> ir.Value:
         """The running result with one more vector of elements."""
@@ -109,7 +112,7 @@ class ScanRowCode(_Scan, SplitRowCode):
             needed = self.operands[0]
             known = self.evaluate(Level.ELEMENT, self.lanes, pointers, values, index, mask, needed)
             nothing = self.identity(self.lanes)
-            elements = self.total.wide(self.builder, self.lanes, self.operand(known))
+            elements = self.wide(self.operand(known))
             if mask is not None:
                 elements = self.builder.select(mask, elements, nothing)
             # One addition is all that the next vector waits for.

@@ -1,142 +1,193 @@
-"""Decides how kernels that reduce or scan are walked: whole groups, or large ones in chunks; tiles of groups
-side by side."""
+"""The ways to walk kernels that reduce: groups, or tiles of groups that lie side by side, each by one thread,
+or in chunks that threads share."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from opendml.compiler.kernel import Kernel
-from opendml.compiler.loops import LoopNest
-from opendml.program.node import SCANS, ordered
+from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cpu.accumulation import part_count
+from opendml.targets.cpu.costs import chunked, whole
 from opendml.targets.cpu.group_code import PART_BYTES
-from opendml.targets.cpu.launch import BLOCK_BYTES, CLAIM_BYTES, Launch, Numbers, Shape, launch_of, shape_of
-from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.launch import BLOCK_BYTES, CLAIM_BYTES, Launch, Numbers, Query, Table, launch_of
 from opendml.targets.cpu.pattern import TILE, WIDE_TILE, Mode
 from opendml.targets.cpu.row_code import BATCH
 from opendml.targets.cpu.stash import MOST_STASHED, repeats_functions, row_pitch, with_counter
 
 _LEAST_TILE = 64
 """Groups in a tile of columns, at least: some cache lines of each row."""
-_FEW_GROUPS = 16
-"""Below this many groups, large ones are split between threads."""
-_MANY_GROUPS = 128
-"""Below this many groups, large ones are split where that costs little: nothing is read twice."""
 _STASHED_BATCH = 8 * 1024
 """Elements of a batch of groups or a tile that are kept, if one group or tile has no more."""
-_MOST_CHUNKS = 1024
+MOST_CHUNKS = 1024
 """Chunks of one group, at most: one thread puts their states together."""
 
 
-def schedule_groups(kernel: Kernel, nest: LoopNest) -> list[Launch]:
-    """The launches of a kernel that reduces or scans, in order."""
-    if any(node.operation in SCANS for node in ordered(kernel.values)):
-        return _scan_rows(kernel, nest) if nest.inner_reduced else _scan_columns(kernel, nest)
-    return _rows(kernel, nest) if nest.inner_reduced else _columns(kernel, nest)
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """So many whole groups at a time. `kept`: elements of a group that are kept from the last pass for the
+    results."""
+
+    batch: int
+    kept: int = 0
 
 
-def _rows(kernel: Kernel, nest: LoopNest) -> list[Launch]:
-    shape = shape_of(kernel, nest)
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """Tiles of so many groups side by side. `kept`: their elements are kept from the last pass for the
+    results."""
+
+    tile: int
+    kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """Groups, or tiles of groups, in chunks of so many units: blocks of so many steps of a row, or rows of a
+    tile that is so wide."""
+
+    block: int
+    chunk: int
+
+
+# Groups along the innermost loop
+
+
+def _whole_groups(query: Query) -> Estimate[Batches]:
+    shape = query.shape
+    batch = max(1, min(BATCH, CLAIM_BYTES // (shape.rows * shape.inner * shape.step_bytes)))
+    kept = shape.rows * row_pitch(shape.inner)
+    if shape.maps and kept <= MOST_STASHED and repeats_functions(query.kernel.values):
+        batch = max(1, min(batch, _STASHED_BATCH // kept))
+    else:
+        kept = 0
+    # Other data of the thread is in its cache as well.
+    fits = shape.group_bytes <= query.host.l2_bytes * 5 // 8
+    return Estimate(Batches(batch, kept), whole(query, shape.groups, fits, shape.reads))
+
+
+def _run_whole_groups(query: Query, way: Batches) -> list[Launch]:
+    shape, kernel, nest = query.shape, query.kernel, query.nest
+    if way.kept:
+        kernel, nest = with_counter(kernel, nest, row_pitch(shape.inner))
     elements = shape.rows * shape.inner
-    group_bytes = elements * shape.element_bytes
-    fits = shape.groups >= (_MANY_GROUPS if shape.reads_once else _FEW_GROUPS) and (
-        shape.reads_once or group_bytes <= machine().l2_bytes * 5 // 8
+    numbers = Numbers(
+        block=shape.inner,
+        blocks=1,
+        units=shape.rows,
+        chunk=way.batch,
+        elements=elements,
+        groups=shape.groups,
+        stashed=way.kept,
     )
-    if group_bytes <= BLOCK_BYTES or fits:
-        batch = max(1, min(BATCH, CLAIM_BYTES // (elements * shape.step_bytes)))
-        stashed = shape.rows * row_pitch(shape.inner)
-        stashes = shape.maps and stashed <= MOST_STASHED and repeats_functions(kernel.values)
-        if stashes:
-            kernel, nest = with_counter(kernel, nest, row_pitch(shape.inner))
-            batch = max(1, min(batch, _STASHED_BATCH // stashed))
-        numbers = Numbers(shape.inner, 1, shape.rows, batch, 1, elements, shape.groups, stashed * stashes)
-        items = -(-shape.groups // batch)
-        return [launch_of(kernel, nest, Mode.ROWS, numbers, items, batch * elements * shape.step_bytes)]
+    items, item_bytes = -(-shape.groups // way.batch), way.batch * elements * shape.step_bytes
+    return [launch_of(kernel, nest, Mode.ROWS, numbers, items, item_bytes)]
+
+
+def _chunks_of_groups(query: Query) -> Estimate[Chunks] | Refusal:
+    if refusal := fits_a_block(query):
+        return refusal
+    shape = query.shape
     block = min(shape.inner, BLOCK_BYTES // shape.element_bytes)
-    blocks = -(-shape.inner // block)
+    units = shape.rows * -(-shape.inner // block)
+    chunk = max(1, BLOCK_BYTES // (block * shape.element_bytes), -(-units // MOST_CHUNKS))
+    return Estimate(Chunks(block, chunk), chunked(query, shape.reads))
+
+
+def _run_chunks_of_groups(query: Query, way: Chunks) -> list[Launch]:
+    shape = query.shape
+    blocks = -(-shape.inner // way.block)
     units = shape.rows * blocks
-    chunk = max(1, BLOCK_BYTES // (block * shape.element_bytes), -(-units // _MOST_CHUNKS))
-    numbers = Numbers(block, blocks, units, chunk, -(-units // chunk), elements)
+    chunks = -(-units // way.chunk)
+    numbers = Numbers(way.block, blocks, units, way.chunk, chunks, shape.rows * shape.inner)
     modes = (Mode.ROWS_PARTIAL, Mode.ROWS_COMBINE, Mode.ROWS_MAP)
-    return _split(kernel, nest, modes, numbers, shape, group_bytes, PART_BYTES)
+    return in_chunks(query, modes, numbers)
 
 
-def _columns(kernel: Kernel, nest: LoopNest) -> list[Launch]:
-    shape = shape_of(kernel, nest)
-    group_bytes = shape.rows * shape.inner * shape.element_bytes
-    fitting = machine().l2_bytes // 2 // (shape.rows * shape.element_bytes) // _LEAST_TILE * _LEAST_TILE
-    # Rows that follow each other in memory are read as one stream.
-    whole_rows = shape.reads_once and shape.inner <= WIDE_TILE
-    widest = shape.inner if whole_rows else TILE
-    if shape.reads_once:
-        fitting = widest
-    stashes = shape.maps and shape.rows * _LEAST_TILE <= MOST_STASHED and repeats_functions(kernel.values)
-    if stashes:
+# Groups side by side
+
+
+def _whole_tiles(query: Query) -> Estimate[Tiles]:
+    shape = query.shape
+    widest = _widest_tile(query)
+    fitting = widest
+    if not shape.reads_once:
+        fitting = query.host.l2_bytes // 2 // (shape.rows * shape.element_bytes) // _LEAST_TILE * _LEAST_TILE
+    kept = shape.maps and shape.rows * _LEAST_TILE <= MOST_STASHED and repeats_functions(query.kernel.values)
+    if kept:
         fitting = min(fitting, _STASHED_BATCH // shape.rows // _LEAST_TILE * _LEAST_TILE)
     tile = min(shape.inner, max(_LEAST_TILE, min(fitting, widest)))
-    tiles = -(-shape.inner // tile)
-    items = shape.groups * tiles
-    many = _MANY_GROUPS if shape.reads_once else _FEW_GROUPS
-    if group_bytes <= BLOCK_BYTES or (fitting and items >= many):
-        if stashes:
-            kernel, nest = with_counter(kernel, nest, row_pitch(tile))
-        numbers = Numbers(
-            tile, tiles, shape.rows, shape.rows, 1, shape.rows, stashed=int(stashes), whole_rows=whole_rows
-        )
-        return [launch_of(kernel, nest, Mode.COLUMNS, numbers, items, shape.rows * tile * shape.step_bytes)]
-    tile = min(shape.inner, widest)
-    tiles = -(-shape.inner // tile)
-    chunk = max(1, BLOCK_BYTES * 4 // (tile * shape.element_bytes), -(-shape.rows // _MOST_CHUNKS))
+    items = shape.groups * -(-shape.inner // tile)
+    return Estimate(Tiles(tile, kept), whole(query, items, fitting > 0, shape.reads))
+
+
+def _run_whole_tiles(query: Query, way: Tiles) -> list[Launch]:
+    shape, kernel, nest = query.shape, query.kernel, query.nest
+    if way.kept:
+        kernel, nest = with_counter(kernel, nest, row_pitch(way.tile))
+    tiles = -(-shape.inner // way.tile)
     numbers = Numbers(
-        tile, tiles, shape.rows, chunk, -(-shape.rows // chunk), shape.rows, whole_rows=whole_rows
+        block=way.tile,
+        blocks=tiles,
+        units=shape.rows,
+        chunk=shape.rows,
+        elements=shape.rows,
+        stashed=int(way.kept),
+        whole_rows=_has_whole_rows(query),
     )
+    items, item_bytes = shape.groups * tiles, shape.rows * way.tile * shape.step_bytes
+    return [launch_of(kernel, nest, Mode.COLUMNS, numbers, items, item_bytes)]
+
+
+def _chunks_of_tiles(query: Query) -> Estimate[Chunks] | Refusal:
+    way = chunks_of_tiles(query, _widest_tile(query))
+    return fits_a_block(query) or Estimate(way, chunked(query, query.shape.reads))
+
+
+def _run_chunks_of_tiles(query: Query, way: Chunks) -> list[Launch]:
+    numbers = replace(numbers_of_tiles(query, way), whole_rows=_has_whole_rows(query))
     modes = (Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE, Mode.COLUMNS_MAP)
-    return _split(kernel, nest, modes, numbers, shape, group_bytes, PART_BYTES * shape.inner)
+    return in_chunks(query, modes, numbers)
 
 
-def _scan_rows(kernel: Kernel, nest: LoopNest) -> list[Launch]:
-    shape = shape_of(kernel, nest)
-    line_bytes = shape.inner * shape.element_bytes
-    if line_bytes <= BLOCK_BYTES or shape.groups >= _FEW_GROUPS:
-        batch = max(1, CLAIM_BYTES // (shape.inner * shape.step_bytes))
-        numbers = Numbers(shape.inner, 1, 1, batch, 1, shape.inner, shape.groups)
-        items = -(-shape.groups // batch)
-        return [launch_of(kernel, nest, Mode.SCAN_ROWS, numbers, items, batch * line_bytes)]
-    block = BLOCK_BYTES // shape.element_bytes
-    blocks = -(-shape.inner // block)
-    chunk = -(-blocks // _MOST_CHUNKS)
-    numbers = Numbers(block, blocks, blocks, chunk, -(-blocks // chunk), shape.inner)
-    modes = (Mode.ROWS_PARTIAL, Mode.SCAN_ROWS_COMBINE, Mode.SCAN_ROWS_MAP)
-    return _split(kernel, nest, modes, numbers, shape, line_bytes, PART_BYTES)
+def _has_whole_rows(query: Query) -> bool:
+    """Whether tiles are as wide as rows, which follow each other in memory: all is read as one stream."""
+    return query.shape.reads_once and query.shape.inner <= WIDE_TILE
 
 
-def _scan_columns(kernel: Kernel, nest: LoopNest) -> list[Launch]:
-    shape = shape_of(kernel, nest)
-    tile = min(shape.inner, WIDE_TILE)
-    tiles = -(-shape.inner // tile)
-    line_bytes = shape.rows * shape.inner * shape.element_bytes
-    if line_bytes <= BLOCK_BYTES or shape.groups * tiles >= _FEW_GROUPS:
-        numbers = Numbers(tile, tiles, shape.rows, shape.rows, 1, shape.rows)
-        items, item_bytes = shape.groups * tiles, shape.rows * tile * shape.step_bytes
-        return [launch_of(kernel, nest, Mode.SCAN_COLUMNS, numbers, items, item_bytes)]
-    chunk = max(1, BLOCK_BYTES * 4 // (tile * shape.element_bytes), -(-shape.rows // _MOST_CHUNKS))
-    numbers = Numbers(tile, tiles, shape.rows, chunk, -(-shape.rows // chunk), shape.rows)
-    modes = (Mode.COLUMNS_PARTIAL, Mode.SCAN_COLUMNS_COMBINE, Mode.SCAN_COLUMNS_MAP)
-    return _split(kernel, nest, modes, numbers, shape, line_bytes, PART_BYTES * shape.inner)
+def _widest_tile(query: Query) -> int:
+    return query.shape.inner if _has_whole_rows(query) else TILE
 
 
-def _split(
-    kernel: Kernel,
-    nest: LoopNest,
-    modes: tuple[Mode, Mode, Mode],
-    numbers: Numbers,
-    shape: Shape,
-    group_bytes: int,
-    part_bytes: int,
-) -> list[Launch]:
+# What scans share
+
+
+def fits_a_block(query: Query) -> Refusal | None:
+    """The refusal of groups that are too small for chunks."""
+    size = query.shape.group_bytes
+    return Refusal(f"{size} bytes of a group; more than {BLOCK_BYTES}") if size <= BLOCK_BYTES else None
+
+
+def chunks_of_tiles(query: Query, widest: int) -> Chunks:
+    """Chunks of tiles, these at most so wide."""
+    shape = query.shape
+    tile = min(shape.inner, widest)
+    chunk = max(1, BLOCK_BYTES * 4 // (tile * shape.element_bytes), -(-shape.rows // MOST_CHUNKS))
+    return Chunks(tile, chunk)
+
+
+def numbers_of_tiles(query: Query, way: Chunks) -> Numbers:
+    """The numbers of launches over chunks of tiles."""
+    rows, inner = query.shape.rows, query.shape.inner
+    return Numbers(way.block, -(-inner // way.block), rows, way.chunk, -(-rows // way.chunk), rows)
+
+
+def in_chunks(query: Query, modes: tuple[Mode, Mode, Mode], numbers: Numbers) -> list[Launch]:
     """For each pass the states of all chunks, then of the groups; last the elements. All of it for some
     groups at a time, so that what is read again is found in a cache."""
-    tiles = numbers.blocks if modes[0].columns else 1
+    kernel, nest, shape = query.kernel, query.nest, query.shape
+    tiles, part_bytes = 1, PART_BYTES
+    if modes[0].columns:
+        tiles, part_bytes = numbers.blocks, PART_BYTES * shape.inner
     per_group = tiles * numbers.chunks
     partial_mode, combine_mode, map_mode = modes
     launches = []
@@ -146,8 +197,8 @@ def _split(
     if shape.maps:
         launches.append((per_group, launch_of(kernel, nest, map_mode, numbers, 1, 1)))
     room = shape.groups * (numbers.chunks + 1) * part_count(kernel.values) * part_bytes
-    grain = max(1, CLAIM_BYTES * per_group // group_bytes)
-    together = shape.groups if shape.reads_once else max(1, 4 * machine().l2_bytes // group_bytes)
+    grain = max(1, CLAIM_BYTES * per_group // shape.group_bytes)
+    together = shape.groups if shape.reads_once else max(1, 4 * query.host.l2_bytes // shape.group_bytes)
     result = []
     for first in range(0, shape.groups, together):
         count = min(together, shape.groups - first)
@@ -157,3 +208,15 @@ def _split(
                 replace(launch, first=first * items, items=count * items, grain=step, partial_bytes=room)
             )
     return result
+
+
+ROWS: Table = (
+    Candidate("whole groups", _whole_groups, _run_whole_groups),
+    Candidate("groups in chunks", _chunks_of_groups, _run_chunks_of_groups),
+)
+"""The ways to reduce along the innermost loop."""
+COLUMNS: Table = (
+    Candidate("tiles of whole groups", _whole_tiles, _run_whole_tiles),
+    Candidate("tiles of groups in chunks", _chunks_of_tiles, _run_chunks_of_tiles),
+)
+"""The ways to reduce groups that lie side by side."""

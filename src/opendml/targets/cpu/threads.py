@@ -8,10 +8,9 @@ from pathlib import Path
 
 from opendml.errors import InvalidArgument
 from opendml.spec.wording import shown
+from opendml.targets.backend import MOST_THREADS
 
 VARIABLE = "OPENDML_THREADS"
-MOST_THREADS = 1024
-"""Threads that may be asked for; each needs its room in the arenas."""
 
 
 def available_threads() -> int:

@@ -21,6 +21,7 @@ from opendml.spec.enums import TensorDataType
 from opendml.targets.cuda import dlpack
 from opendml.targets.cuda.device_array import DeviceArray
 from opendml.targets.cuda.driver import device, device_at
+from opendml.targets.cuda.place import place
 from opendml.targets.memory import TensorMemory
 
 _NUMBERS = {type.name.lower(): type for type in ScalarType if type.name in TensorDataType.__members__}
@@ -39,7 +40,7 @@ class Library(Protocol):
     def stream(self, device: int) -> int:
         """The stream for work on such arrays, by its handle."""
 
-    def seen(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
+    def identify(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
         """All that decides what code an array needs, its address, and what keeps it alive (None: the library
         does). From now on it is ready on `stream`.
 
@@ -83,7 +84,7 @@ class TorchArrays:
         """See Library."""
         return int(self._current(device))
 
-    def seen(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
+    def identify(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
         """See Library."""
         is_neg, differentiated = array.is_neg(), self._is_differentiated(array)
         form = array.dtype, array.shape, array.stride(), array.get_device(), is_neg, differentiated
@@ -105,7 +106,7 @@ class TorchArrays:
         type = _element(name, self._types.get(array.dtype), array.dtype)
         strides = tuple(step * type.bytes for step in array.stride())
         layout = Layout(type, tuple(array.shape), strides)
-        return TensorMemory(array.data_ptr(), layout, True, array, array.get_device())
+        return TensorMemory(array.data_ptr(), layout, True, array, place(array.get_device()))
 
     def empty(self, sizes: Sequence[int], type: ScalarType, device: int) -> tuple[Any, int]:
         """See Library."""
@@ -133,7 +134,7 @@ class CupyArrays:
         """See Library."""
         return int(self._cupy.cuda.get_current_stream(device).ptr)
 
-    def seen(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
+    def identify(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
         """See Library."""
         data = array.data
         return (array.dtype, array.shape, array.strides, data.device_id), data.ptr, None
@@ -142,7 +143,7 @@ class CupyArrays:
         """See Library."""
         type = _element(name, _TYPES.get(array.dtype.name), array.dtype)
         layout = Layout(type, array.shape, array.strides)
-        return TensorMemory(array.data.ptr, layout, True, array, array.data.device_id)
+        return TensorMemory(array.data.ptr, layout, True, array, place(array.data.device_id))
 
     def empty(self, sizes: Sequence[int], type: ScalarType, device: int) -> tuple[Any, int]:
         """See Library."""
@@ -176,10 +177,10 @@ class ExchangedArrays:
         """See Library."""
         return int(device(device_index).stream)
 
-    def seen(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
+    def identify(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
         """See Library."""
         memory = self._found(array, stream)
-        return (memory.layout, memory.writable, memory.device), memory.address, memory.owner
+        return (memory.layout, memory.writable, memory.place), memory.address, memory.owner
 
     def memory(self, array: Any, name: str, stream: int) -> TensorMemory:
         """See Library."""
@@ -195,7 +196,7 @@ class ExchangedArrays:
             raise BufferError(f"{type(array).__name__} that cannot be used in place ({error})") from error
         # JAX's arrays never change, which the form of DLPack that it speaks cannot say.
         writable = found.writable and _package(type(array)) != "jax"
-        return TensorMemory(found.address, found.layout, writable, found.owner, found.device)
+        return TensorMemory(found.address, found.layout, writable, found.owner, found.place)
 
     def empty(self, sizes: Sequence[int], type: ScalarType, device_index: int) -> tuple[Any, int]:
         """See Library."""
@@ -255,10 +256,10 @@ def ready_memory(array: Any, name: str) -> TensorMemory:
         InvalidArgument: it cannot be used in place, or has a type that DirectML does not have.
     """
     library = library_of(array)
-    own = device(library.device(array)).stream
-    memory = library.memory(array, name, int(own))
+    owner = device(library.device(array))
+    memory = library.memory(array, name, int(owner.stream))
     if not library.is_ordered:
-        device(memory.device or 0).synchronize(own)
+        owner.synchronize(owner.stream)
     return memory
 
 
@@ -288,7 +289,7 @@ def _interfaced(array: Any, stream: int) -> TensorMemory:
     ready = facts.get("stream")
     if ready is not None and ready != stream:
         device(index).order(ready, stream)
-    return TensorMemory(address, layout, not read_only, array, index)
+    return TensorMemory(address, layout, not read_only, array, place(index))
 
 
 def _element(name: str, type: ScalarType | None, given: Any) -> ScalarType:

@@ -6,8 +6,8 @@ import hashlib
 from functools import cache
 
 from opendml.errors import Unsupported
+from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.pattern import Pattern
-from opendml.targets.cuda.source import kernel_source
 from opendml.targets.object_cache import compiler_digest, read_object, write_object
 
 

@@ -12,6 +12,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.spec.enums import TensorDataType
 from opendml.targets.cuda import dlpack
 from opendml.targets.cuda.driver import CudaDevice
+from opendml.targets.cuda.place import DLPACK_DEVICES, place
 from opendml.targets.memory import TensorMemory
 
 
@@ -58,7 +59,7 @@ class DeviceArray:
     @property
     def memory(self) -> TensorMemory:
         """The memory of the elements."""
-        return TensorMemory(self._memory.address, self._layout, True, self, self._device.index)
+        return TensorMemory(self._memory.address, self._layout, True, self, place(self._device.index))
 
     def copy_from(self, array: np.ndarray[Any, np.dtype[Any]]) -> None:
         """Copies a host array of the same type and sizes here, and waits."""
@@ -84,7 +85,7 @@ class DeviceArray:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """The kind and the number of the device."""
-        return dlpack.CUDA_DEVICES[0], self._device.index
+        return DLPACK_DEVICES[0], self._device.index
 
     def __dlpack__(
         self,

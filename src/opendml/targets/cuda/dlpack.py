@@ -7,10 +7,9 @@ from typing import Any
 
 from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cuda.place import DLPACK_DEVICES, place
 from opendml.targets.memory import TensorMemory
 
-CUDA_DEVICES = (2, 13)
-"""DLPack's numbers of CUDA memory: plain and managed."""
 MAJOR_VERSION = 1
 _READ_ONLY = 1
 
@@ -79,8 +78,8 @@ def read(capsule: Any) -> TensorMemory:
     if isinstance(managed, _Versioned) and managed.major != MAJOR_VERSION:
         raise BufferError(f"DLPack {managed.major}.{managed.minor}; {MAJOR_VERSION} is understood")
     tensor = managed.tensor
-    if tensor.device_type not in CUDA_DEVICES:
-        raise BufferError(f"memory of DLPack's device type {tensor.device_type}; CUDA's are {CUDA_DEVICES}")
+    if tensor.device_type not in DLPACK_DEVICES:
+        raise BufferError(f"memory of DLPack's device type {tensor.device_type}; CUDA's are {DLPACK_DEVICES}")
     type = _TYPES.get((tensor.type_code, tensor.type_bits)) if tensor.type_lanes == 1 else None
     if type is None:
         raise BufferError(f"elements of DLPack's type {tensor.type_code}, {tensor.type_bits} bits")
@@ -90,7 +89,7 @@ def read(capsule: Any) -> TensorMemory:
     layout = Layout(type, sizes, tuple(step * type.bytes for step in steps))
     writable = not (isinstance(managed, _Versioned) and managed.flags & _READ_ONLY)
     first = (tensor.data or 0) + tensor.byte_offset
-    return TensorMemory(first, layout, writable, capsule, tensor.device_id)
+    return TensorMemory(first, layout, writable, capsule, place(tensor.device_id))
 
 
 def capsule(memory: TensorMemory, versioned: bool) -> Any:
@@ -102,8 +101,8 @@ def capsule(memory: TensorMemory, versioned: bool) -> Any:
     code, bits = _CODES[layout.type]
     tensor = _Tensor(
         data=memory.address,
-        device_type=CUDA_DEVICES[0],
-        device_id=memory.device or 0,
+        device_type=DLPACK_DEVICES[0],
+        device_id=memory.place.number if memory.place else 0,
         rank=rank,
         type_code=code,
         type_bits=bits,

@@ -1,10 +1,4 @@
-"""The CUDA driver: devices, contexts, kernels, launches; its errors as opendml's.
-
-All of it goes through cuda-bindings, the driver's own functions: a launch is prepared once and then costs 3
-microseconds, nearly all of them the driver's own, while cuda-core's `launch` converts its configuration and
-its arguments at every call. cuda-core compiles (`compile.py`), which is rare; its protocol for streams,
-`__cuda_stream__`, is understood.
-"""
+"""CUDA devices: their contexts, kernels, streams and memory."""
 
 from __future__ import annotations
 
@@ -12,69 +6,17 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from opendml.errors import DeviceRemoved, InvalidArgument, Unsupported
+from opendml.errors import InvalidArgument, Unsupported
+from opendml.targets.cuda.api import check, driver_module
 from opendml.targets.cuda.machine import Machine
-
-if TYPE_CHECKING:
-    from opendml.targets.cuda.memory import Memory
+from opendml.targets.cuda.memory import Memory
 
 LEAST_CAPABILITY = 80
 """Asynchronous copies, and minima that keep NaN."""
 _MOST_RETIRED_BYTES, _MOST_RETIRED = 64 * 1024 * 1024, 1024
 """Freeing waits for the device, so it is done for many small pieces of memory at once."""
-
-
-@cache
-def driver_module() -> ModuleType:
-    """The driver's functions, initialized.
-
-    Raises:
-        Unsupported: the Python package, the driver or the device is missing.
-    """
-    try:
-        from cuda.bindings import driver
-    except ImportError as error:
-        raise Unsupported(f"cuda: {error}; the extra `cuda` of opendml installs what is needed") from error
-    try:
-        result = driver.cuInit(0)[0]
-    except RuntimeError as error:
-        raise Unsupported(f"cuda: no NVIDIA driver was found ({error})") from error
-    codes = driver.CUresult
-    if result in (codes.CUDA_ERROR_NO_DEVICE, codes.CUDA_ERROR_STUB_LIBRARY):
-        raise Unsupported(
-            f"cuda: the driver finds no device ({result.name}); CUDA_VISIBLE_DEVICES may hide them"
-        )
-    if result != codes.CUDA_SUCCESS:
-        raise Unsupported(f"cuda: the driver does not start ({result.name})")
-    _check_driver_version(driver)
-    return driver  # type: ignore[no-any-return]
-
-
-def check(results: tuple[Any, ...], task: str) -> Any:
-    """The value that a function of the driver returned beside its success.
-
-    Raises:
-        Unsupported: no memory, or code that the driver is too old for.
-        DeviceRemoved: any other error; the driver does not recover from those of kernels.
-    """
-    result = results[0]
-    if result.value == 0:
-        return results[1] if len(results) == 2 else results[1:]
-    codes = driver_module().CUresult
-    if result == codes.CUDA_ERROR_OUT_OF_MEMORY:
-        raise Unsupported(f"cuda: out of memory: {task}{_free_memory()}")
-    if result in (codes.CUDA_ERROR_UNSUPPORTED_PTX_VERSION, codes.CUDA_ERROR_NO_BINARY_FOR_GPU):
-        raise Unsupported(f"cuda: the driver is too old: {task} ({result.name})")
-    raise DeviceRemoved(f"cuda: {task}: {result.name}")
-
-
-def _free_memory() -> str:
-    result, free, total = driver_module().cuMemGetInfo()
-    return f"; {free:,} of {total:,} bytes are free" if result.value == 0 else ""
 
 
 _devices: dict[int, CudaDevice] = {}
@@ -216,8 +158,6 @@ class CudaDevice:
         Raises:
             Unsupported: out of memory.
         """
-        from opendml.targets.cuda.memory import Memory
-
         return Memory(self, size, cleared)
 
     def copy(self, target: int, source: int, size: int) -> None:
@@ -266,32 +206,3 @@ class CudaDevice:
         self._retired_bytes += size
         if self._retired_bytes > _MOST_RETIRED_BYTES or len(self._retired) > _MOST_RETIRED:
             self.synchronize_all()
-
-
-def launch_config(grid: int, block: int, shared_bytes: int, cooperative: bool) -> Any:
-    """The driver's description of a launch, without its stream."""
-    driver = driver_module()
-    config = driver.CUlaunchConfig()
-    config.gridDimX, config.gridDimY, config.gridDimZ = grid, 1, 1
-    config.blockDimX, config.blockDimY, config.blockDimZ = block, 1, 1
-    config.sharedMemBytes = shared_bytes
-    attributes = []
-    if cooperative:
-        attribute = driver.CUlaunchAttribute()
-        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-        attribute.value.cooperative = 1
-        attributes.append(attribute)
-    config.attrs, config.numAttrs = attributes, len(attributes)
-    return config
-
-
-def _check_driver_version(driver: ModuleType) -> None:
-    from cuda.bindings import nvrtc
-
-    version = int(driver.cuDriverGetVersion()[1])
-    major, minor = nvrtc.nvrtcVersion()[1:]
-    if version // 1000 < major:
-        given = f"{version // 1000}.{version % 1000 // 10}"
-        raise Unsupported(
-            f"cuda: the driver is too old: it has CUDA {given}; NVRTC {major}.{minor} needs CUDA {major}.0"
-        )

@@ -68,14 +68,6 @@ class CudaExecutable:
         """Prepared constants, then those that kernels read as they are."""
         return self._kept.end
 
-    def allocate(self, size: int) -> Memory:
-        """Memory on the device.
-
-        Raises:
-            Unsupported: out of memory.
-        """
-        return self.device.allocate(size)
-
     def initialize(self, constants: Mapping[int, int], persistent: int) -> None:
         """Prepares the constants, at addresses on the device, after all earlier work there, and waits.
 
@@ -209,30 +201,6 @@ class ScratchInstance(CudaInstance):
         with scratch(self.device, self._executable.arena_bytes, stream) as address:
             self.bind(self._executable.arena, address)
             super()._launch(stream)
-
-
-class StreamInstances:
-    """Instances of a program for the streams that it runs on: work on different streams may overlap, so each
-    has an instance, with temporaries, of its own. One call at a time.
-    """
-
-    def __init__(self, instantiate: Callable[[], CudaInstance]) -> None:
-        self._instantiate = instantiate
-        self._instances: dict[int, CudaInstance] = {}
-
-    def enqueue(self, addresses: Sequence[int | None], stream: int) -> None:
-        """Adds the program over tensors at `addresses` to a stream; None: a constant.
-
-        Raises:
-            Unsupported, DeviceRemoved: as for CudaInstance.enqueue.
-        """
-        instance = self._instances.get(stream)
-        if instance is None:
-            instance = self._instances[stream] = self._instantiate()
-        for buffer, address in enumerate(addresses):
-            if address is not None:
-                instance.bind(buffer, address)
-        instance.enqueue(stream)
 
 
 class _Binding:

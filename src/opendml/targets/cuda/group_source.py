@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from opendml.program.node import REDUCTIONS, SCANS, SEARCHES, Node, Operation, ordered
+from opendml.compiler.kernel import number_of
+from opendml.program.node import REDUCTIONS, SCANS, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.accumulations import Accumulation, accumulations_of
+from opendml.targets.common.guards import guards_of
+from opendml.targets.common.passes import MOMENTS, pass_count
 from opendml.targets.cuda.cxx import function
-from opendml.targets.cuda.expression import TYPES, literal
-from opendml.targets.cuda.guards import guards_of
+from opendml.targets.cuda.expression import TYPES, expression, literal
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import Mode, Pattern
 from opendml.targets.cuda.position_source import positions
 from opendml.targets.cuda.source import Printer
 
 _ARGUMENTS = "const Parameters& p, const Offsets& at"
-_SIMPLE = {
-    Operation.SUM: "Sum",
-    Operation.PRODUCT: "Product",
-    Operation.LEAST: "Least",
-    Operation.GREATEST: "Greatest",
-    Operation.CONTRACTION: "SumOfProducts",
-}
 
 
 class GroupPrinter(Printer):
@@ -29,7 +25,7 @@ class GroupPrinter(Printer):
 
     def __init__(self, pattern: Pattern) -> None:
         super().__init__(pattern)
-        self.stages = _stages(self.values)
+        self.stages = accumulations_of(self.values)
 
     def text(self) -> str:
         """All of it."""
@@ -55,7 +51,7 @@ class GroupPrinter(Printer):
     # Reductions
 
     def _reductions(self) -> list[str]:
-        nodes = [node for stage in self.stages for members in stage for node in members]
+        nodes = [node for stage in self.stages for each in stage for node in each.nodes]
         found = "".join(f" {TYPES[node.type]} {self.names[id(node)]};" for node in nodes)
         parts = [f"struct Found {{{found} }};"]
         for number, stage in enumerate(self.stages):
@@ -63,33 +59,37 @@ class GroupPrinter(Printer):
         parts.append(self._stores("groups", [(n, root) for n, _, root in self.group_stores()]))
         return [*parts, self._stores("elements", [(n, root) for n, _, root in self.element_stores()])]
 
-    def _stage(self, number: int, stage: Sequence[Sequence[Node]]) -> list[str]:
+    def _stage(self, number: int, stage: Sequence[Accumulation]) -> list[str]:
         """The states of one pass, and what is done with them."""
         states, tag = f"States{number}", f"Number<{number}>"
-        members = "".join(f" {_kind(nodes)} a{index};" for index, nodes in enumerate(stage))
-        calls = []
-        operands = [operand for nodes in stage for operand in nodes[0].operands]
-        lines, name = self._compute(operands, self._found(), self._group_load)
-        for index, nodes in enumerate(stage):
-            arguments = ", ".join(name(operand) for operand in nodes[0].operands)
-            calls.append((f"a{index}", arguments))
-        reading = f"({tag}, {states}& to, {_ARGUMENTS}, const Found& found)"
-        conclusions = [
-            f"found.{self.names[id(node)]} = from.a{index}.{_result(node)};"
-            for index, nodes in enumerate(stage)
-            for node in nodes
+        members = [
+            f"{TYPES[type]} {_part(index, part)};"
+            for index, each in enumerate(stage)
+            for part, type in enumerate(each.parts)
         ]
+        operands = [operand for each in stage for operand in each.operands]
+        lines, name = self._compute(operands, self._found(), self._group_load)
+        starting, adding, merging, concluding = list(lines), list(lines), [], []
+        for index, each in enumerate(stage):
+            to, left, right = (
+                [f"{which}.{_part(index, part)}" for part in range(len(each.parts))]
+                for which in ("to", "to", "from")
+            )
+            element = [name(operand) for operand in each.operands]
+            starting += _assigned(to, each.start, element, f"s{index}_")
+            adding += _assigned(to, each.add, [*left, *element], f"s{index}_")
+            merging += _assigned(to, each.merge, [*left, *right], f"s{index}_")
+            results = [f"found.{self.names[id(node)]}" for node in each.nodes]
+            concluding += _assigned(results, each.results, [*right, "p.share"], f"s{index}_")
+        reading = f"({tag}, {states}& to, {_ARGUMENTS}, const Found& found)"
         return [
-            f"struct alignas(8) {states} {{{members} }};",
+            f"struct alignas(8) {states} {{ {' '.join(members)} }};",
             function(f"{states} nothing({tag})", [f"return {states}();"]),
-            function(f"void start{reading}", [*lines, *(f"to.{a}.start({b});" for a, b in calls)]),
-            function(f"void take_in{reading}", [*lines, *(f"to.{a}.add({b});" for a, b in calls)]),
+            function(f"void start{reading}", starting),
+            function(f"void take_in{reading}", adding),
+            function(f"void merge({tag}, {states}& to, const {states}& from)", merging),
             function(
-                f"void merge({tag}, {states}& to, const {states}& from)",
-                [f"to.{member}.merge(from.{member});" for member, _ in calls],
-            ),
-            function(
-                f"void conclude({tag}, Found& found, const {states}& from, const Parameters& p)", conclusions
+                f"void conclude({tag}, Found& found, const {states}& from, const Parameters& p)", concluding
             ),
         ]
 
@@ -97,8 +97,8 @@ class GroupPrinter(Printer):
         return {
             id(node): f"found.{self.names[id(node)]}"
             for stage in self.stages
-            for members in stage
-            for node in members
+            for each in stage
+            for node in each.nodes
         }
 
     def _stores(self, what: str, stores: Iterable[tuple[int, Node]]) -> str:
@@ -115,74 +115,60 @@ class GroupPrinter(Printer):
             raise TypeError(f"{scan} has no axis")
         _, exclusive, reverse = scan.attribute
         type = TYPES[scan.type]
-        sums = scan.operation is Operation.RUNNING_SUM
+        ((total,),) = self.stages
         operand, name = self._compute(scan.operands, {}, self._group_load)
         stores = [(number, root) for number, _, root in self.element_stores()]
         result, result_name = self._compute(
             [root for _, root in stores], {id(scan): "running"}, self._group_load
         )
         result += [f"store({self._address(number)}, {result_name(root)});" for number, root in stores]
-        identity = literal(0 if sums else 1, scan.type)
-        merged = f"return {'sum' if sums else 'product'}_of<Scanned>(a, b);"
+        identity = literal(total.start[0].attribute, scan.type)  # type: ignore[arg-type]
+        (merged,) = total.merge
         return [
             f"typedef {type} Scanned;",
             f"constexpr bool EXCLUSIVE = {exclusive}, REVERSE = {reverse};",
             f"#define IDENTITY ({type})({identity})",
             function(f"Scanned scanned({_ARGUMENTS})", [*operand, f"return {name(scan.operands[0])};"]),
-            function("Scanned put_together(Scanned a, Scanned b)", [merged]),
+            function(
+                "Scanned put_together(Scanned a, Scanned b)", [f"return {expression(merged, ['a', 'b'])};"]
+            ),
             function(f"void store_elements({_ARGUMENTS}, Scanned running)", result),
         ]
 
 
-def _kind(nodes: Sequence[Node]) -> str:
-    """The C++ type of the state of reductions of one value."""
-    operation = nodes[0].operation
-    if operation in SEARCHES:
-        greatest = operation in (Operation.FIRST_GREATEST, Operation.LAST_GREATEST)
-        last = operation in (Operation.LAST_LEAST, Operation.LAST_GREATEST)
-        value, position = nodes[0].operands
-        return f"Search<{TYPES[value.type]}, {TYPES[position.type]}, {int(greatest)}, {int(last)}>"
-    return f"{_SIMPLE[operation]}<{TYPES[nodes[0].type]}>" if operation in _SIMPLE else "Moments"
+def _part(index: int, part: int) -> str:
+    """The name of a part of the state of an accumulation."""
+    return f"a{index}_{part}"
 
 
-def _result(node: Node) -> str:
-    if node.operation in (Operation.MEAN, Operation.VARIANCE):
-        return f"{node.operation.name.lower()}(p.share)"
-    return "value"
+def _assigned(targets: Sequence[str], roots: Sequence[Node], given: Sequence[str], prefix: str) -> list[str]:
+    """Statements that set variables to the values of a graph, whose SOURCEs stand for what is given."""
+    names: dict[int, str] = {}
+    lines = []
+    for node in ordered(roots):
+        if node.operation is Operation.SOURCE:
+            names[id(node)] = given[number_of(node)]
+        elif node.operation is Operation.CONSTANT:
+            names[id(node)] = expression(node, [])
+        else:
+            name = names[id(node)] = f"{prefix}{len(names)}"
+            value = expression(node, [names[id(operand)] for operand in node.operands])
+            lines.append(f"const {TYPES[node.type]} {name} = {value};")
+    # All is computed before any of it is replaced.
+    changed = [(target, names[id(root)]) for target, root in zip(targets, roots, strict=True)]
+    lines = [f"    {line}" for line in lines]
+    lines += [f"    {target} = {value};" for target, value in changed if target != value]
+    return ["{", *lines, "}"]
 
 
-def _stages(values: Iterable[Node]) -> list[list[list[Node]]]:
-    """The reductions by the pass in which each can be made, those of one state together."""
-    depths: dict[int, int] = {}
-    stages: list[dict[tuple[object, ...], list[Node]]] = []
-    for node in ordered(values):
-        depth = max((depths[id(operand)] for operand in node.operands), default=0)
-        if node.operation in REDUCTIONS:
-            is_moment = node.operation in (Operation.MEAN, Operation.VARIANCE)
-            key = ("moments" if is_moment else node.operation, *map(id, node.operands))
-            if depth == len(stages):
-                stages.append({})
-            stages[depth].setdefault(key, []).append(node)
-            depth += 1
-        depths[id(node)] = depth
-    return [list(stage.values()) for stage in stages]
-
-
-def stage_count(values: Iterable[Node]) -> int:
-    """The number of passes over a group."""
-    return len(_stages(values))
-
-
-def is_normalization(values: Sequence[Node]) -> bool:
+def is_normalization(values: tuple[Node, ...]) -> bool:
     """Whether all reductions are means and variances that need one pass, in floats, and none says what is
     read.
     """
     nodes = [node for node in ordered(values) if node.operation in REDUCTIONS | SCANS]
-    moments = (Operation.MEAN, Operation.VARIANCE)
     floats = (ScalarType.FLOAT32, ScalarType.FLOAT64)
     guards = [operand for each in guards_of(values).values() for operand in each]
     if any(node.operation in REDUCTIONS for node in ordered(guards)):
         return False
-    return all(n.operation in moments and n.operands[0].type in floats for n in nodes) and (
-        stage_count(values) == 1
-    )
+    are_moments = all(n.operation in MOMENTS and n.operands[0].type in floats for n in nodes)
+    return are_moments and pass_count(values) == 1

@@ -8,9 +8,12 @@ adds up columns that are not groups of their own but folded to groups.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
 
-from opendml.targets.cuda.launch import Nest
+from opendml.targets.common.candidates import Candidate, Estimate, Refusal, cheapest
+from opendml.targets.cuda.costs import UNIT_INSTRUCTIONS, instructions, reading
+from opendml.targets.cuda.launch import Nest, Query
 from opendml.targets.cuda.pattern import AccessPattern, Form, Step, reduced
 
 HELD_REGISTERS = 32
@@ -21,8 +24,9 @@ _LEAST_COLUMN_BYTES, _MOST_COLUMN_BYTES = 64, 256
 """Least and greatest bytes that the groups side by side in one tile have in each row."""
 _COLUMN_TILE_BYTES = 8 * 1024
 """Bytes that a tile of groups side by side has, about."""
-_FOLD_GAIN = 4
-"""Least factor by which folding columns must widen the units to be worth it."""
+_RUN_GAIN, _FOLD_GAIN = 2, 4
+"""Times as many instructions a unit takes that runs over the ends of rows, and of columns that are folded:
+such units must be so many times as wide to be worth it."""
 _FOLD_LANES = 4
 """Greatest number of folded columns that a thread has: each takes registers."""
 _LEAST_FOLD, _MOST_FOLD = 24, 256
@@ -33,16 +37,32 @@ _ROWS_SHARE = 8
 """Values of rows go to shared memory if their bytes, times this, are at most those of the elements."""
 
 
-def widest_units(nest: Nest, alignments: Sequence[int]) -> Nest:
-    """The nest in the form in which a thread moves most at a time."""
-    best = Groups(nest, alignments)
-    for form in (nest.flat(), nest.abreast()):
-        if form:
-            groups = Groups(form, alignments)
-            gain = _FOLD_GAIN if groups.folded else 2
-            if groups.vector >= gain * best.vector and groups.across:
-                best = groups
-    return best.nest
+def in_widest_units(query: Query) -> Groups:
+    """The groups of a nest in the form in which elements take the fewest instructions to load."""
+    return cheapest(FORMS, query)
+
+
+def _in_form(query: Query, nest: Nest | None) -> Estimate[Groups] | Refusal:
+    """The cost of loading all elements in the form of a nest, if there is one."""
+    if nest is None:
+        return Refusal("elements do not follow each other there, or other operands do not allow it")
+    groups = Groups(replace(query, nest=nest))
+    if not groups.across:
+        return Refusal(f"whole units take more than {_MOST_FOLD} columns")
+    gain = 1 if nest.form is Form.PLAIN else _FOLD_GAIN if groups.folded else _RUN_GAIN
+    return Estimate(groups, {"units": gain * groups.loading()})
+
+
+def _chosen(query: Query, groups: Groups) -> Groups:
+    return groups
+
+
+FORMS: tuple[Candidate[Query, Groups, Groups], ...] = (
+    Candidate("units over rows", lambda query: _in_form(query, query.nest.flat()), _chosen),
+    Candidate("units over groups", lambda query: _in_form(query, query.nest.abreast()), _chosen),
+    Candidate("units within rows", lambda query: _in_form(query, query.nest), _chosen),
+)
+"""The loops over which the units of a normalization may run."""
 
 
 class Groups:
@@ -53,8 +73,9 @@ class Groups:
     side, `across` those of a tile; `width` counts the groups of a tile.
     """
 
-    def __init__(self, nest: Nest, alignments: Sequence[int]) -> None:
-        self.nest = nest
+    def __init__(self, query: Query) -> None:
+        nest, alignments = query.nest, query.alignments
+        self.nest, self.machine, self.alignments = nest, query.machine, alignments
         self.columns = not nest.inner_reduced or nest.form is Form.ABREAST
         self.folded = self.columns and nest.form is not Form.PLAIN
         vector = nest.vector(alignments, whole_rows=True)
@@ -73,6 +94,30 @@ class Groups:
             self.units = self.row_units * (1 if nest.form is Form.FLAT else nest.row_count)
         self.across = self._across()
         self.width = self.across * self.vector if self.columns else 1
+
+    @property
+    def loads(self) -> float:
+        """Units of all groups."""
+        return self.nest.group_count * self.nest.row_count * self.nest.inner.count / self.vector
+
+    @property
+    def bytes(self) -> float:
+        """Bytes of all elements that are reduced."""
+        return self.loads * self.unit_bytes
+
+    def reading(self) -> float:
+        """Cycles to read all elements from memory."""
+        return reading(self.machine, self.bytes)
+
+    def loading(self, more: int = 0) -> float:
+        """Cycles to load all units, with so many instructions more for each."""
+        return instructions(self.machine, self.loads * (UNIT_INSTRUCTIONS + more))
+
+    def in_elements(self) -> Groups:
+        """The same groups where each element is a unit."""
+        result = copy(self)
+        result.vector, result.units = 1, self.elements
+        return result
 
     def held_accesses(self) -> list[AccessPattern]:
         """The loads of elements that are reduced."""

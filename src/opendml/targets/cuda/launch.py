@@ -6,10 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
-from opendml.targets.cuda.guards import Guards, apart, guards_of, loads_of
+from opendml.targets.common.candidates import Candidate
+from opendml.targets.common.guards import Guards, apart, guards_of, loads_of
+from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import AccessPattern, Form, Pattern, Step, moves_in_group, reduced
 
 VECTOR_BYTES = 16
@@ -34,6 +37,22 @@ class Launch:
     cooperative: bool = False
     counters_bytes: int = 0
     scratch_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A kernel that is to be scheduled: for which device, and for accesses whose first elements have
+    addresses of these alignments (loads, then stores) in bytes, of which only whether they are multiples of
+    2, 4, 8, 16 counts.
+    """
+
+    nest: Nest
+    machine: Machine
+    alignments: Sequence[int]
+
+
+Table = tuple[Candidate[Any, Any, Launch], ...]
+"""The ways to run the kernels of one kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,23 +162,11 @@ class Nest:
 
     def wide(self, units: int) -> bool:
         """Whether an index or an offset may need more than 31 bits; `units` is the greatest index."""
-        reaches = [
-            sum(
-                (loop.count - 1) * abs(loop.strides[number])
-                for loop in (*self.groups, *self.rows, self.inner)
-            )
-            for number in range(len(self.accesses))
-        ]
-        # A grid may reach a little past the last unit.
-        return max(*reaches, units) >= 2**31 - 2**22
+        return needs_64_bits((*self.groups, *self.rows, self.inner), units)
 
     def given(self) -> dict[str, int]:
         """The parameters of loops: counts, and the bytes that each moves each access; and the numbers."""
-        values = {f"number{index}": word for index, word in enumerate(self.kernel.numbers)}
-        for kind, loops in (("group", self.groups), ("row", self.rows)):
-            for position, loop in enumerate(loops):
-                values[f"{kind}_count{position}"] = loop.count
-                values |= {f"{kind}{number}_{position}": stride for number, stride in enumerate(loop.strides)}
+        values = loop_values(self.kernel, self.groups, self.rows)
         values |= {f"step{number}": stride for number, stride in enumerate(self.inner.strides)}
         return values
 
@@ -195,6 +202,24 @@ class Nest:
         needed = min(VECTOR_BYTES, vector * self.accesses[number].type.bytes)
         strides = [loop.strides[number] for loop in (*self.groups, *self.rows) if loop not in self.run]
         return alignment % needed == 0 and all(stride % needed == 0 for stride in strides)
+
+
+def needs_64_bits(loops: Sequence[Loop], units: int) -> bool:
+    """Whether an index or an offset may need more than 31 bits; `units` is the greatest index."""
+    distances = [[(loop.count - 1) * abs(stride) for stride in loop.strides] for loop in loops]
+    reaches = map(sum, zip(*distances, strict=True))
+    # A grid may reach a little past the last unit.
+    return max(*reaches, units, 0) >= 2**31 - 2**22
+
+
+def loop_values(kernel: Kernel, groups: Sequence[Loop], rows: Sequence[Loop]) -> dict[str, int]:
+    """The parameters of outer loops: counts, and the bytes that each moves each access; and the numbers."""
+    values = {f"number{index}": word for index, word in enumerate(kernel.numbers)}
+    for kind, loops in (("group", groups), ("row", rows)):
+        for position, loop in enumerate(loops):
+            values[f"{kind}_count{position}"] = loop.count
+            values |= {f"{kind}{number}_{position}": stride for number, stride in enumerate(loop.strides)}
+    return values
 
 
 def nest_of(kernel: Kernel, loops: LoopNest) -> Nest:

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from opendml.targets.cuda.driver import check, driver_module, launch_config
+from opendml.targets.cuda.api import check, driver_module, launch_config
 from opendml.targets.cuda.launch import Launch
 
 if TYPE_CHECKING:

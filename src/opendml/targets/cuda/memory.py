@@ -5,10 +5,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opendml.errors import Unsupported
-from opendml.targets.cuda.driver import CudaDevice, check, driver_module
+from opendml.targets.cuda.api import check, driver_module
+
+if TYPE_CHECKING:
+    from opendml.targets.cuda.driver import CudaDevice
 
 
 class Memory:

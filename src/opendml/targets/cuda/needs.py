@@ -9,8 +9,8 @@ from opendml.program import vector_math
 from opendml.program.narrow import NARROW, is_narrow
 from opendml.program.node import FUNCTIONS, REDUCTIONS, SCANS, Node, Operation, ordered, rebuild
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.guards import Guards, apart
 from opendml.targets.cuda import narrow_math
-from opendml.targets.cuda.guards import Guards, apart
 from opendml.targets.cuda.near_division import NEAR, TAME, with_quotients
 from opendml.targets.cuda.pattern import COLLECTIVE, AccessPattern, Level, Mode, Pattern, reduced
 

@@ -4,32 +4,51 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 from opendml.targets.cuda.pattern import Pattern, Step
 
-WORDS = (
-    "items",
-    "units",
-    "columns",
-    "full",
-    "rest",
-    "rows",
-    "slice",
-    "team",
-    "counters",
-    "scratch",
-)
-"""items: groups, or tiles of groups. units: units of a group along its reduced loops; of the whole
-domain, if element-wise. columns: units along the innermost loop, where it is not reduced. full, rest:
-full units in a row of an element-wise kernel, and the elements after them. rows: rows of a group, or places
-of a line. slice: units of one block of a team, or words of a line that is sorted. team: blocks in a team.
-counters, scratch: addresses of a team's memory."""
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The parameters that a schedule chooses, and two addresses; all positions in the code follow from it."""
+
+    items: int = 0
+    """Groups, or tiles of groups."""
+    units: int = 0
+    """Units of a group along its reduced loops; of the whole domain, if element-wise; products of a sum."""
+    columns: int = 0
+    """Units along the innermost loop, where it is not reduced."""
+    full: int = 0
+    """Full units in a row of an element-wise kernel; tiles side by side of a contraction."""
+    rest: int = 0
+    """The elements after the full units of a row."""
+    rows: int = 0
+    """Rows of a group, or of a contraction's results; places of a line."""
+    slice: int = 0
+    """Units of one block of a team; words of a line that is sorted."""
+    team: int = 0
+    """Blocks in a team."""
+    counters: int = 0
+    """The address of a team's counters; the executable sets it."""
+    scratch: int = 0
+    """The address of a team's further memory; the executable sets it."""
+    inner: int = 1
+    """A divisor: units in a row (elements, if units run over its end; rows of tiles, if transposed; tiles of
+    a matrix, of a contraction)."""
+    tiles: int = 1
+    """A divisor: tiles side by side (below each other, of a contraction)."""
+
+    def named(self) -> dict[str, int]:
+        """The values by their names."""
+        return {name: getattr(self, name) for name in (*WORDS, *DIVISORS)}
+
 
 DIVISORS = ("inner", "tiles")
-"""inner: units in a row (elements, if units run over its end; rows of tiles, if transposed). tiles: tiles
-side by side."""
+"""The words by which the code divides."""
+WORDS = tuple(each.name for each in fields(Words) if each.name not in DIVISORS)
+"""The other ones, in their order."""
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.compiler.loops import Loop, merged_neighbours
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.guards import guards_of, loads_of
 from opendml.targets.cuda.contraction_source import contraction_of, stored_half
-from opendml.targets.cuda.guards import guards_of, loads_of
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch
+from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step
 
 _TYPES = (ScalarType.FLOAT32, ScalarType.INT32, ScalarType.UINT32)
@@ -206,29 +207,28 @@ class Shape:
             tile.mode,
             1,
             False,
-            self._wide(tiles * splits),
+            needs_64_bits((*self.loops["batch"], *self.rows), tiles * splits),
             patterns[:loads],
             patterns[loads:],
             self.kernel.values,
             tuple(constants.items()),
         )
-        values = {
-            **self._given(),
-            "rows": self.m,
-            "columns": self.n,
-            "units": self.k,
-            "slice": slice_steps * tile.depth,
-            "team": splits,
-            "full": across,
-            "tiles": down,
-            "inner": down * across,
-        }
+        words = Words(
+            rows=self.m,
+            columns=self.n,
+            units=self.k,
+            slice=slice_steps * tile.depth,
+            team=splits,
+            full=across,
+            tiles=down,
+            inner=down * across,
+        )
         area = tile.rows * tile.columns
         return Launch(
             pattern,
             tiles * splits,
             tile.threads,
-            values,
+            loop_values(self.kernel, self.loops["batch"], self.rows) | words.named(),
             shared_bytes=max(_STAGES * (a.bytes(tile, tile.rows) + b.bytes(tile, tile.columns)), _sums(tile)),
             counters_bytes=4 * tiles if splits > 1 else 0,
             scratch_bytes=tiles * splits * area * 4 if splits > 1 else 0,
@@ -251,28 +251,10 @@ class Shape:
         counter, guarded = access.buffer is None, number in self.guards
         return AccessPattern(access.type, Step.NONE, groups, rows, counter=counter, guarded=guarded)
 
-    def _given(self) -> dict[str, int]:
-        """The parameters of loops: counts, and the bytes that each moves each access; and the numbers."""
-        values = {f"number{index}": word for index, word in enumerate(self.kernel.numbers)}
-        for kind, loops in (("group", self.loops["batch"]), ("row", self.rows)):
-            for position, loop in enumerate(loops):
-                values[f"{kind}_count{position}"] = loop.count
-                values |= {f"{kind}{number}_{position}": stride for number, stride in enumerate(loop.strides)}
-        return values
-
     def _stored_along(self, role: str) -> bool:
         """Whether the first result is contiguous along the last of the loops of a role."""
         number = len(self.kernel.loads)
         return self.loops[role][-1].strides[number] == self.accesses[number].type.bytes
-
-    def _wide(self, blocks: int) -> bool:
-        """Whether an index or an offset may need more than 31 bits."""
-        loops = (*self.loops["batch"], *self.rows)
-        reaches = [
-            sum((loop.count - 1) * abs(loop.strides[number]) for loop in loops)
-            for number in range(len(self.accesses))
-        ]
-        return max(*reaches, blocks) >= 2**31 - 2**22
 
 
 _PARTS = {Mode.FMA: ("TM", "TN"), Mode.MMA: ("WARP_ROWS", "WARP_COLUMNS")}

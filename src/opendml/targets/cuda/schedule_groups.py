@@ -1,4 +1,4 @@
-"""Decides how kernels that reduce are launched: which threads hold a group, and how much of it each.
+"""The ways to launch normalizations: which threads hold a group, and how much of it each.
 
 What fits the registers or the shared memory of a block, or of the whole device, is read once; larger groups
 are read twice, backwards the second time, as the L2 cache holds what was read last.
@@ -10,12 +10,19 @@ to 0.87), since a cluster starts only when there is room for all of its blocks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opendml.targets.cuda.groups import HELD_REGISTERS, Groups, widest_units
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Nest
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.cuda.costs import (
+    BLOCK_MEETING,
+    DEVICE_MEETING,
+    SHARED_INSTRUCTIONS,
+    UNIT_INSTRUCTIONS,
+    instructions,
+)
+from opendml.targets.cuda.groups import HELD_REGISTERS, Groups
+from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Table
+from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Form, Mode, Pattern, Step
 
 _THREADS = 256
@@ -55,288 +62,427 @@ _LANE_REGISTERS = 4
 """Registers that a thread needs for each of its columns."""
 
 
-def schedule_groups(nest: Nest, machine: Machine, alignments: Sequence[int]) -> Launch:
-    """The launch of a kernel that reduces; the arguments are those of `schedule`."""
-    groups = _Modes(widest_units(nest, alignments), machine, alignments)
-    if not groups.columns and (small := groups.warps() or groups.staged()):
-        return small
-    return groups.tile() or groups.held() or groups.team()
+_STAGED_INSTRUCTIONS = 0.25
+"""Instructions for an element that is read from shared memory where it is staged; warps read it there for all
+their threads."""
+_READ_AGAIN = 0.5
+"""Part of a second reading that the L2 cache does not save."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class Warps:
+    """Each group by `span` threads of a warp, `keep` units each."""
+
+    span: int
+    keep: int
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Each group by `span` threads, `keep` elements each, from shared memory, in which a block has `batch`
+    groups at a time."""
+
+    span: int
+    keep: int
+    batch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
     """The share of a tile: by `size` blocks of `threads` threads, `across` of them side by side, `keep`
-    units each.
+    units each. A multiprocessor runs `resident` blocks.
     """
 
     size: int
     threads: int
     across: int
     keep: int
+    resident: int
 
-    def constants(self, blocks: int) -> dict[str, int]:
-        """The constants that the code of all blocks needs, where a multiprocessor runs so many blocks."""
-        return {"THREADS": self.threads, "BLOCKS": blocks, "TX": self.across, "KEEP": self.keep}
+    def constants(self) -> dict[str, int]:
+        """The constants that the code of all blocks needs."""
+        return {"THREADS": self.threads, "BLOCKS": self.resident, "TX": self.across, "KEEP": self.keep}
 
 
-class _Modes(Groups):
-    """The ways in which one device may run the groups of a nest."""
+@dataclass(frozen=True, slots=True)
+class Teams:
+    """So many teams of blocks, each for one tile at a time."""
 
-    def __init__(self, nest: Nest, machine: Machine, alignments: Sequence[int]) -> None:
-        super().__init__(nest, alignments)
-        self.machine, self.alignments = machine, alignments
+    teams: int
+    block: Block
 
-    def warps(self) -> Launch | None:
-        """Groups within warps, if they are small and aligned."""
-        if self.units > _WARP_UNITS or self.registers * -(-self.units // 32) > HELD_REGISTERS:
-            return None
-        if self._stageable():
-            return None
-        span = 1
-        while span < 32 and span * 2 < self.units:
-            span *= 2
-        keep = -(-self.units // span)
-        groups = self.nest.group_count
-        constants = {"THREADS": _THREADS, "SPAN": span, "KEEP": keep}
-        grid = -(-groups * span // _THREADS)
-        return self._launch(Mode.WARPS, constants, grid, _THREADS, {"items": groups})
 
-    def staged(self) -> Launch | None:
-        """Groups through shared memory, if they are small, follow each other, and are not aligned."""
-        if not self._stageable():
-            return None
-        self.vector, self.units = 1, self.elements
-        span = 1
-        while span < 32 and span * _STAGED_UNITS < self.units:
-            span *= 2
-        element = self.held_accesses()[0].type.bytes
-        step = _THREADS // span
-        batch = step * max(1, _STAGE_BYTES // (step * self.units * element))
-        groups = self.nest.group_count
-        constants = {
-            "THREADS": _THREADS,
-            "SPAN": span,
-            "KEEP": -(-self.units // span),
-            "UNITS": self.units,
-            "BATCH": batch,
-            "ELEMENT": element,
-        }
-        shared = batch * self.units * element
-        return self._launch(
-            Mode.STAGED, constants, -(-groups // batch), _THREADS, {"items": groups}, shared_bytes=shared
-        )
+# Groups by few threads
 
-    def _stageable(self) -> bool:
-        nest = self.nest
-        held = nest.held
-        if len(held) != 1 or len(nest.stores) != 1 or self.unit_bytes >= VECTOR_BYTES or nest.rows:
-            return False
-        if nest.accesses[held[0]].guarded:
-            return False
-        numbers = (held[0], len(nest.loads))
-        for number in numbers:
-            access = nest.accesses[number]
-            group_bytes = self.elements * access.type.bytes
-            steps = [loop.strides[number] for loop in nest.groups]
-            follows = [loop.count * loop.strides[number] for loop in nest.groups[1:]]
-            if access.step is not Step.CONTIGUOUS or steps != [*follows, group_bytes][: len(steps)]:
-                return False
-            if self.alignments[number] % VECTOR_BYTES or group_bytes > _STAGED_BYTES:
-                return False
-        return nest.accesses[numbers[0]].type.bytes == nest.accesses[numbers[1]].type.bytes
 
-    def tile(self) -> Launch | None:
-        """Groups in the registers of a block, if they fit."""
-        across = self.across
-        if self.units * self.unit_bytes * across > _TILE_BYTES:
-            return None
-        most = self.most_units()
-        # Columns of FLOAT16 cost each thread much beside its elements.
-        least = most if self.columns and self.vector * self.registers >= 32 else max(1, most // 2)
-        for keep in dict.fromkeys((least, most)):
-            threads = self._threads(across, -(-self.units // keep))
-            if threads <= _MOST_THREADS:
-                break
-        else:
-            return None
-        values = self._tile_values()
-        constants = _Block(1, threads, across, keep).constants(self._resident(threads, keep))
-        return self._launch(Mode.TILE, constants, values["items"], threads, values)
+def _in_warps(groups: Groups) -> Estimate[Warps] | Refusal:
+    if groups.columns:
+        return Refusal("groups lie side by side")
+    if groups.units > _WARP_UNITS:
+        return Refusal(f"groups of {groups.units} units; at most {_WARP_UNITS}")
+    registers = groups.registers * -(-groups.units // 32)
+    if registers > HELD_REGISTERS:
+        return Refusal(f"{registers} registers of each thread; at most {HELD_REGISTERS}")
+    span = 1
+    while span < 32 and span * 2 < groups.units:
+        span *= 2
+    way = Warps(span, -(-groups.units // span))
+    return Estimate(way, {"memory": groups.reading(), "units": groups.loading()})
 
-    def _tile_values(self) -> dict[str, int]:
-        tiles, items = self.tiles()
-        return {"items": items, "tiles": tiles, "columns": self.row_units}
 
-    def _meeting(self, teams: int, size: int) -> dict[str, int]:
-        """Bytes that teams of `size` blocks meet in: two counters each, and two pages of sums."""
-        return {
-            "counters_bytes": 8 * teams,
-            "scratch_bytes": 32 * teams * size * self.reduced * self.width,
-        }
+def _run_warps(groups: Groups, way: Warps) -> Launch:
+    items = groups.nest.group_count
+    constants = {"THREADS": _THREADS, "SPAN": way.span, "KEEP": way.keep}
+    return _launch(
+        groups, Mode.WARPS, constants, -(-items * way.span // _THREADS), _THREADS, {"items": items}
+    )
 
-    def held(self) -> Launch | None:
-        """Groups in the shared memory of one block, or of several, if they fit."""
-        if not self._copyable():
-            return None
-        count, threads = self._residency(_WHOLE)
-        block = self._held_block(count, threads)
-        if block and block.size == 1:
-            values = self._tile_values()
-            constants = {**block.constants(count), "UNIT_BYTES": self.unit_bytes, **self._rows(block)}
-            shared_bytes = block.threads * block.keep * self.unit_bytes
-            return self._launch(
-                Mode.HELD, constants, values["items"], block.threads, values, shared_bytes=shared_bytes
-            )
-        parts = self._residency(_PARTS_ABREAST if self.nest.form is Form.ABREAST else _PARTS)
-        return self._spread(*parts, _FEW_TEAMS) or self._spread(*self._residency(_FEW_PARTS), 1)
 
-    def _residency(self, usual: tuple[int, int]) -> tuple[int, int]:
-        return _FLAT_COLUMNS if self.folded and self.nest.form is Form.FLAT else usual
+def _staged(groups: Groups) -> Estimate[Staged] | Refusal:
+    if groups.columns:
+        return Refusal("groups lie side by side")
+    if refusal := _not_stageable(groups):
+        return refusal
+    elements = groups.elements
+    span = 1
+    while span < 32 and span * _STAGED_UNITS < elements:
+        span *= 2
+    step = _THREADS // span
+    group_bytes = elements * groups.held_accesses()[0].type.bytes
+    batch = step * max(1, _STAGE_BYTES // (step * group_bytes))
+    # Memory is read in whole units, shared memory element by element.
+    instructions_of_all = UNIT_INSTRUCTIONS * groups.bytes / VECTOR_BYTES
+    instructions_of_all += _STAGED_INSTRUCTIONS * groups.loads * groups.vector
+    terms = {"memory": groups.reading(), "units": instructions(groups.machine, instructions_of_all)}
+    return Estimate(Staged(span, -(-elements // span), batch), terms)
 
-    def _held_block(self, blocks: int, threads: int) -> _Block | None:
-        """The smallest number of blocks that hold a tile, where a multiprocessor runs so many of them."""
-        across = self.across
-        # What all threads share: sums of the parts of the block, and what results need of each group.
-        flat = self.folded and self.nest.form is Form.FLAT
-        sums = across * self.vector if flat else self.width * (threads // 32 + 1)
-        shared = self.reduced * (16 * sums + 8 * self.width) + 64 * self.width
-        room = self.machine.shared_bytes // blocks - _RESERVED_BYTES - shared
-        room -= 4 * self.row_bytes()
-        bytes = self.unit_bytes - -self.row_bytes() * self.vector // self.nest.inner.count
-        most = min(_MOST_HELD_UNITS, room // (threads * bytes))
-        if most < 1:
-            return None
-        deep = threads // across
-        return self._shared_by(-(-self.units // (most * deep)), threads, across)
 
-    def _rows(self, block: _Block) -> dict[str, int]:
-        """The number of rows that a block may meet, and one more, if it keeps what they need."""
-        elements = block.threads * block.keep * self.vector
-        return {"ROWS": elements // self.nest.inner.count + 3} if self.row_bytes() else {}
+def _run_staged(groups: Groups, way: Staged) -> Launch:
+    items, element = groups.nest.group_count, groups.held_accesses()[0].type.bytes
+    groups = groups.in_elements()
+    constants = {
+        "THREADS": _THREADS,
+        "SPAN": way.span,
+        "KEEP": way.keep,
+        "UNITS": groups.units,
+        "BATCH": way.batch,
+        "ELEMENT": element,
+    }
+    shared = way.batch * groups.units * element
+    grid = -(-items // way.batch)
+    return _launch(groups, Mode.STAGED, constants, grid, _THREADS, {"items": items}, shared_bytes=shared)
 
-    def _shared_by(self, size: int, threads: int, across: int) -> _Block:
-        """A tile in even parts."""
-        keep = max(
-            -(-self.units // (size * (threads // across))), min(_LEAST_HELD_UNITS, -(-self.units // size))
-        )
-        return _Block(size, self._threads(across, -(-self.units // (keep * size))), across, keep)
 
-    def _spread(self, resident: int, threads: int, least: int) -> Launch | None:
-        """Groups in the shared memory of several blocks each, `resident` of them on a multiprocessor; None if
-        less than `least` groups, and not all of them, were held at a time.
-        """
-        blocks = resident * self.machine.multiprocessors
-        block = self._held_block(resident, threads)
-        if block is None:
-            return None
-        values = self._tile_values()
-        teams = min(blocks // block.size, values["items"])
-        if teams < min(least, values["items"]):
-            return None
-        block = self._shared_by(blocks // teams, block.threads, block.across)
-        constants = {**block.constants(resident), "UNIT_BYTES": self.unit_bytes, **self._rows(block)}
-        values["team"] = block.size
-        return self._launch(
-            Mode.SPREAD,
-            constants,
-            teams * block.size,
-            block.threads,
-            values,
-            shared_bytes=block.threads * block.keep * self.unit_bytes,
-            cooperative=True,
-            **self._meeting(teams, block.size),
-        )
+def _not_stageable(groups: Groups) -> Refusal | None:
+    nest, held = groups.nest, groups.nest.held
+    if len(held) != 1 or len(nest.stores) != 1 or nest.rows or nest.accesses[held[0]].guarded:
+        return Refusal("more than one operand and one result of whole groups")
+    if groups.unit_bytes >= VECTOR_BYTES:
+        return Refusal("whole units are aligned")
+    numbers = (held[0], len(nest.loads))
+    for number in numbers:
+        access = nest.accesses[number]
+        group_bytes = groups.elements * access.type.bytes
+        steps = [loop.strides[number] for loop in nest.groups]
+        follows = [loop.count * loop.strides[number] for loop in nest.groups[1:]]
+        if access.step is not Step.CONTIGUOUS or steps != [*follows, group_bytes][: len(steps)]:
+            return Refusal("groups do not follow each other")
+        if groups.alignments[number] % VECTOR_BYTES:
+            return Refusal(f"the first group is not aligned to {VECTOR_BYTES} bytes")
+        if group_bytes > _STAGED_BYTES:
+            return Refusal(f"groups of {group_bytes} bytes; at most {_STAGED_BYTES}")
+    if nest.accesses[numbers[0]].type.bytes != nest.accesses[numbers[1]].type.bytes:
+        return Refusal("results are of another size than operands")
+    return None
 
-    def _copyable(self) -> bool:
-        """Whether what is reduced can be copied to shared memory: aligned, unguarded, in at least 4 bytes."""
-        held = self.held_accesses()
-        sizes = {a.type.bytes * self.vector for a in held}
-        contiguous = (Step.CONTIGUOUS, Step.FLAT)
-        plain = all(a.step in contiguous and not a.guarded for a in held)
-        return len(sizes) == 1 and min(sizes) >= 4 and plain
 
-    def _threads(self, across: int, deep: int) -> int:
-        """Threads of a block, `across` of them side by side and at least `deep` in depth, in whole warps."""
-        if across == 1:
-            return -(-deep // 32) * 32
-        if self.folded:
-            summing = self.width * (32 if self.nest.form is Form.ABREAST else 1)
-            return -(-max(across * deep, summing) // 32) * 32
-        # Each column of a tile needs a thread that finishes it.
-        deep = max(deep, self.vector)
-        step = max(1, 32 // across)
-        return -(-deep // step) * step * across
+# Groups by a block
 
-    def _resident(self, threads: int, keep: int) -> int:
-        """Blocks that a multiprocessor should run at a time."""
-        lanes = self.vector if self.columns else 0
-        scalars = keep if self.vector == 1 else 0
-        registers = -(-min(248, self.registers * keep + 32 + lanes * _LANE_REGISTERS + scalars) // 8) * 8
-        # A multiprocessor has four parts with registers of their own.
-        warps = 4 * (_REGISTERS // 4 // (32 * registers))
-        # For columns, the next block is worth some registers in local memory.
-        spare = threads // 2 if self.columns else 0
-        return max(1, min((32 * min(warps, 64) + spare) // threads, 32))
 
-    def team(self) -> Launch:
-        """Groups that teams of blocks read twice."""
-        across = self.across
-        keep = min(_TEAM_UNITS, self.most_units())
-        values = self._tile_values()
-        items = values["items"]
-        blocks = _TEAM_BLOCKS * self.machine.multiprocessors
-        # Two teams at least, if there is work for them: while one meets, the other reads or writes.
-        size = min(blocks // min(2, items), -(-self.units // (keep * (_MOST_THREADS // across))))
-        teams = min(blocks // size, items)
-        constants = _Block(size, _MOST_THREADS, across, keep).constants(_TEAM_BLOCKS)
-        values |= {"slice": -(-self.units // size), "team": size}
-        return self._launch(
-            Mode.TEAM,
-            constants,
-            teams * size,
-            _MOST_THREADS,
-            values,
-            cooperative=True,
-            **self._meeting(teams, size),
-        )
+def _in_registers(groups: Groups) -> Estimate[Block] | Refusal:
+    across = groups.across
+    tile_bytes = groups.units * groups.unit_bytes * across
+    if tile_bytes > _TILE_BYTES:
+        return Refusal(f"tiles of {tile_bytes} bytes; at most {_TILE_BYTES}")
+    most = groups.most_units()
+    # Columns of FLOAT16 cost each thread much beside its elements.
+    least = most if groups.columns and groups.vector * groups.registers >= 32 else max(1, most // 2)
+    for keep in dict.fromkeys((least, most)):
+        threads = _threads(groups, across, -(-groups.units // keep))
+        if threads <= _MOST_THREADS:
+            break
+    else:
+        return Refusal(f"{threads} threads; at most {_MOST_THREADS}")
+    return Estimate(
+        Block(1, threads, across, keep, _resident(groups, threads, keep)),
+        {"memory": groups.reading(), "units": groups.loading(), "meeting": _block_meetings(groups)},
+    )
 
-    def _launch(
-        self,
-        mode: Mode,
-        constants: dict[str, int],
-        grid: int,
-        block: int,
-        values: dict[str, int],
-        *,
-        shared_bytes: int = 0,
-        cooperative: bool = False,
-        counters_bytes: int = 0,
-        scratch_bytes: int = 0,
-    ) -> Launch:
-        nest = self.nest
-        if self.folded:
-            constants = {**constants, "FORM": int(nest.form), "RUN": nest.inner.count}
-        greatest = max(values["items"], self.units, grid)
-        pattern = Pattern(
-            mode,
-            self.vector,
-            self.columns,
-            nest.wide(greatest),
-            nest.loads,
-            nest.stores,
-            nest.kernel.values,
-            tuple(constants.items()),
-        )
-        inner = nest.inner.count // (1 if nest.form is Form.FLAT else self.vector)
-        values = {**nest.given(), "units": self.units, "inner": inner, "rows": nest.row_count, **values}
-        return Launch(
-            pattern,
-            grid,
-            block,
-            values,
-            1.0 / self.elements,
-            shared_bytes=shared_bytes,
-            cooperative=cooperative,
-            counters_bytes=counters_bytes,
-            scratch_bytes=scratch_bytes,
-        )
+
+def _run_registers(groups: Groups, way: Block) -> Launch:
+    words = _tile_words(groups)
+    return _launch(groups, Mode.TILE, way.constants(), words["items"], way.threads, words)
+
+
+def _in_shared_memory(groups: Groups) -> Estimate[Block] | Refusal:
+    block = _held_block(groups, *_residency(groups, _WHOLE))
+    if isinstance(block, Refusal):
+        return block
+    if block.size > 1:
+        return Refusal(f"a tile takes the shared memory of {block.size} blocks")
+    return Estimate(
+        block,
+        {
+            "memory": groups.reading(),
+            "units": groups.loading(SHARED_INSTRUCTIONS),
+            "meeting": _block_meetings(groups),
+        },
+    )
+
+
+def _run_shared_memory(groups: Groups, way: Block) -> Launch:
+    words = _tile_words(groups)
+    constants = {**way.constants(), "UNIT_BYTES": groups.unit_bytes, **_rows(groups, way)}
+    shared_bytes = way.threads * way.keep * groups.unit_bytes
+    grid = words["items"]
+    return _launch(groups, Mode.HELD, constants, grid, way.threads, words, shared_bytes=shared_bytes)
+
+
+# Groups by several blocks
+
+
+def _spread(groups: Groups) -> Estimate[Teams] | Refusal:
+    usual = _PARTS_ABREAST if groups.nest.form is Form.ABREAST else _PARTS
+    return _spread_by(groups, usual, _FEW_TEAMS)
+
+
+def _spread_by_few(groups: Groups) -> Estimate[Teams] | Refusal:
+    return _spread_by(groups, _FEW_PARTS, 1)
+
+
+def _spread_by(groups: Groups, usual: tuple[int, int], least: int) -> Estimate[Teams] | Refusal:
+    """In the shared memory of several blocks each, with so many on a multiprocessor; refused if less than
+    `least` groups, and not all of them, are held at a time.
+    """
+    resident, threads = _residency(groups, usual)
+    block = _held_block(groups, resident, threads)
+    if isinstance(block, Refusal):
+        return block
+    _, items = groups.tiles()
+    blocks = resident * groups.machine.multiprocessors
+    teams = min(blocks // block.size, items)
+    if teams < min(least, items):
+        return Refusal(f"{teams} of {items} tiles at a time; at least {min(least, items)}")
+    block = _shared_by(groups, blocks // teams, block.threads, block.across, resident)
+    return Estimate(
+        Teams(teams, block),
+        {
+            "memory": groups.reading(),
+            "units": groups.loading(SHARED_INSTRUCTIONS),
+            "meeting": _device_meetings(items / teams, threads),
+        },
+    )
+
+
+def _run_spread(groups: Groups, way: Teams) -> Launch:
+    block = way.block
+    return _launch(
+        groups,
+        Mode.SPREAD,
+        {**block.constants(), "UNIT_BYTES": groups.unit_bytes, **_rows(groups, block)},
+        way.teams * block.size,
+        block.threads,
+        {**_tile_words(groups), "team": block.size},
+        shared_bytes=block.threads * block.keep * groups.unit_bytes,
+        cooperative=True,
+        **_meeting_room(groups, way),
+    )
+
+
+def _read_twice(groups: Groups) -> Estimate[Teams]:
+    across = groups.across
+    keep = min(_TEAM_UNITS, groups.most_units())
+    _, items = groups.tiles()
+    blocks = _TEAM_BLOCKS * groups.machine.multiprocessors
+    # Two teams at least, if there is work for them: while one meets, the other reads or writes.
+    size = min(blocks // min(2, items), -(-groups.units // (keep * (_MOST_THREADS // across))))
+    teams = min(blocks // size, items)
+    return Estimate(
+        Teams(teams, Block(size, _MOST_THREADS, across, keep, _TEAM_BLOCKS)),
+        {
+            "memory": groups.reading() * (1 + _READ_AGAIN),
+            "units": 2 * groups.loading(),
+            "meeting": _device_meetings(items / teams, _MOST_THREADS),
+        },
+    )
+
+
+def _run_twice(groups: Groups, way: Teams) -> Launch:
+    block = way.block
+    words = {**_tile_words(groups), "slice": -(-groups.units // block.size), "team": block.size}
+    return _launch(
+        groups,
+        Mode.TEAM,
+        block.constants(),
+        way.teams * block.size,
+        block.threads,
+        words,
+        cooperative=True,
+        **_meeting_room(groups, way),
+    )
+
+
+GROUPS: Table = (
+    Candidate("warps", _in_warps, _run_warps),
+    Candidate("staged in shared memory", _staged, _run_staged),
+    Candidate("registers of a block", _in_registers, _run_registers),
+    Candidate("shared memory of a block", _in_shared_memory, _run_shared_memory),
+    Candidate("shared memory of several blocks", _spread, _run_spread),
+    Candidate("shared memory of few large blocks", _spread_by_few, _run_spread),
+    Candidate("read twice by several blocks", _read_twice, _run_twice),
+)
+"""The ways to run a normalization."""
+
+
+# Room for groups
+
+
+def _residency(groups: Groups, usual: tuple[int, int]) -> tuple[int, int]:
+    return _FLAT_COLUMNS if groups.folded and groups.nest.form is Form.FLAT else usual
+
+
+def _held_block(groups: Groups, blocks: int, threads: int) -> Block | Refusal:
+    """The smallest number of blocks whose shared memory holds a tile, where a multiprocessor runs so many."""
+    if not _copyable(groups):
+        return Refusal("what is reduced is guarded, strided, of several sizes or less than 4 bytes in a unit")
+    across = groups.across
+    # What all threads share: sums of the parts of the block, and what results need of each group.
+    flat = groups.folded and groups.nest.form is Form.FLAT
+    sums = across * groups.vector if flat else groups.width * (threads // 32 + 1)
+    shared = groups.reduced * (16 * sums + 8 * groups.width) + 64 * groups.width
+    room = groups.machine.shared_bytes // blocks - _RESERVED_BYTES - shared
+    room -= 4 * groups.row_bytes()
+    bytes = groups.unit_bytes - -groups.row_bytes() * groups.vector // groups.nest.inner.count
+    most = min(_MOST_HELD_UNITS, room // (threads * bytes))
+    if most < 1:
+        return Refusal(f"{room} bytes of shared memory; a unit of each thread takes {threads * bytes}")
+    deep = threads // across
+    return _shared_by(groups, -(-groups.units // (most * deep)), threads, across, blocks)
+
+
+def _shared_by(groups: Groups, size: int, threads: int, across: int, resident: int) -> Block:
+    """A tile in even parts."""
+    keep = max(
+        -(-groups.units // (size * (threads // across))), min(_LEAST_HELD_UNITS, -(-groups.units // size))
+    )
+    return Block(size, _threads(groups, across, -(-groups.units // (keep * size))), across, keep, resident)
+
+
+def _copyable(groups: Groups) -> bool:
+    """Whether what is reduced can be copied to shared memory: aligned, unguarded, in at least 4 bytes."""
+    held = groups.held_accesses()
+    sizes = {a.type.bytes * groups.vector for a in held}
+    contiguous = (Step.CONTIGUOUS, Step.FLAT)
+    plain = all(a.step in contiguous and not a.guarded for a in held)
+    return len(sizes) == 1 and min(sizes) >= 4 and plain
+
+
+def _threads(groups: Groups, across: int, deep: int) -> int:
+    """Threads of a block, `across` of them side by side and at least `deep` in depth, in whole warps."""
+    if across == 1:
+        return -(-deep // 32) * 32
+    if groups.folded:
+        summing = groups.width * (32 if groups.nest.form is Form.ABREAST else 1)
+        return -(-max(across * deep, summing) // 32) * 32
+    # Each column of a tile needs a thread that finishes it.
+    deep = max(deep, groups.vector)
+    step = max(1, 32 // across)
+    return -(-deep // step) * step * across
+
+
+def _resident(groups: Groups, threads: int, keep: int) -> int:
+    """Blocks that a multiprocessor should run at a time."""
+    lanes = groups.vector if groups.columns else 0
+    scalars = keep if groups.vector == 1 else 0
+    registers = -(-min(248, groups.registers * keep + 32 + lanes * _LANE_REGISTERS + scalars) // 8) * 8
+    # A multiprocessor has four parts with registers of their own.
+    warps = 4 * (_REGISTERS // 4 // (32 * registers))
+    # For columns, the next block is worth some registers in local memory.
+    spare = threads // 2 if groups.columns else 0
+    return max(1, min((32 * min(warps, 64) + spare) // threads, 32))
+
+
+# Costs and launches
+
+
+def _block_meetings(groups: Groups) -> float:
+    """Cycles for which tiles wait until the threads of a block have met."""
+    _, items = groups.tiles()
+    return items * BLOCK_MEETING / groups.machine.multiprocessors
+
+
+def _device_meetings(times: float, threads: int) -> float:
+    """Cycles for which blocks of so many threads meet so many times: the larger they are, the fewer others go
+    on meanwhile."""
+    return times * DEVICE_MEETING * (1 + threads / _MOST_THREADS)
+
+
+def _tile_words(groups: Groups) -> dict[str, int]:
+    tiles, items = groups.tiles()
+    return {"items": items, "tiles": tiles, "columns": groups.row_units}
+
+
+def _rows(groups: Groups, block: Block) -> dict[str, int]:
+    """The number of rows that a block may meet, and one more, if it keeps what they need."""
+    elements = block.threads * block.keep * groups.vector
+    return {"ROWS": elements // groups.nest.inner.count + 3} if groups.row_bytes() else {}
+
+
+def _meeting_room(groups: Groups, way: Teams) -> dict[str, int]:
+    """Bytes that teams meet in: two counters each, and two pages of sums."""
+    return {
+        "counters_bytes": 8 * way.teams,
+        "scratch_bytes": 32 * way.teams * way.block.size * groups.reduced * groups.width,
+    }
+
+
+def _launch(
+    groups: Groups,
+    mode: Mode,
+    constants: dict[str, int],
+    grid: int,
+    block: int,
+    chosen: dict[str, int],
+    *,
+    shared_bytes: int = 0,
+    cooperative: bool = False,
+    counters_bytes: int = 0,
+    scratch_bytes: int = 0,
+) -> Launch:
+    nest = groups.nest
+    if groups.folded:
+        constants = {**constants, "FORM": int(nest.form), "RUN": nest.inner.count}
+    greatest = max(chosen["items"], groups.units, grid)
+    pattern = Pattern(
+        mode,
+        groups.vector,
+        groups.columns,
+        nest.wide(greatest),
+        nest.loads,
+        nest.stores,
+        nest.kernel.values,
+        tuple(constants.items()),
+    )
+    inner = nest.inner.count // (1 if nest.form is Form.FLAT else groups.vector)
+    words = Words(**{"units": groups.units, "inner": inner, "rows": nest.row_count, **chosen})
+    return Launch(
+        pattern,
+        grid,
+        block,
+        nest.given() | words.named(),
+        1.0 / groups.elements,
+        shared_bytes=shared_bytes,
+        cooperative=cooperative,
+        counters_bytes=counters_bytes,
+        scratch_bytes=scratch_bytes,
+    )

@@ -1,112 +1,169 @@
-"""Decides how kernels are launched that reduce in other ways than normalizations do, or that scan.
+"""The ways to launch kernels that reduce otherwise than normalizations do, or that scan: how many threads
+share a group.
 
 Elements are read from global memory in each pass, one at a time by a thread, neighbours by neighbouring
-threads.
+threads. The cost of a way is the time of one group, of which a device runs many at once. Where there are so
+few that multiprocessors would be idle, blocks share groups, whichever way that is.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
+
 from opendml.program.node import REDUCTIONS, SCANS, ordered
-from opendml.targets.cuda.group_source import stage_count
-from opendml.targets.cuda.launch import Launch, Nest
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.common.passes import pass_count
+from opendml.targets.cuda.launch import Launch, Nest, Query, Table
+from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
 
 _THREADS = 256
 _MOST_THREADS = 1024
-"""Threads of a block that has one large group."""
-_LARGE_GROUP = 16 * 1024
-"""Least number of elements of a group that is large."""
-_WARP_GROUP = 512
-"""Greatest number of elements of a group that a warp, or a part of it, has."""
-_COLUMNS = 32
-"""Least number of groups side by side that a block has."""
+"""Greatest number of threads of a block."""
+_ABREAST = 8
+"""Threads that share a group which lies beside others: a block has 32 neighbouring groups, whose elements
+fill cache lines."""
+_STEP = 20.0
+"""Cycles of an element that a thread reads and takes in, while others wait for theirs."""
+_MEETINGS = {32: 100.0, _THREADS: 380.0, _MOST_THREADS: 1340.0}
+"""Cycles until so many threads, of a warp or a block, have put their states together. With `_STEP` they put
+the limits at 512 and 16384 elements, where measurements on an H200 found them."""
+_WINDOW = 64
+"""Greatest number of elements of a group that a thread takes alone, where groups lie side by side."""
+_MANY_GROUPS = 1024
+"""Least number of groups for each multiprocessor where each has one thread."""
+_NEAR = 4
+"""Greatest distance, in elements, of what neighbouring groups read, where those are windows."""
 _TEAM_BLOCKS = 2
 """Blocks on a multiprocessor where they share groups."""
 _LEAST_UNITS = 16
 """Least number of units of a thread whose block shares a group."""
-_WINDOW = 64
-"""Greatest number of elements of a group that a thread takes alone, where groups lie side by side."""
-_NEAR = 4
-"""Greatest distance, in elements, of what neighbouring groups read, where those are windows."""
-_MANY_GROUPS = 1024
-"""Least number of groups for each multiprocessor where each has one thread."""
 _STATE_BYTES = 24
 """Bytes that the state of one reduction takes, at most."""
 _KEEP = 4
 """Neighbouring elements that a thread scans."""
 
 
-def schedule_passes(nest: Nest, machine: Machine) -> Launch:
-    """The launch of such a kernel."""
-    is_scan = any(node.operation in SCANS for node in ordered(nest.kernel.values))
-    nest = nest if is_scan else _windows_abreast(nest)
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Blocks of so many threads, each `span` of which share a group; each group by `team` blocks."""
+
+    threads: int
+    span: int
+    team: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """The groups of a nest: how many, and of how many elements each."""
+
+    columns: bool
+    count: int
+    units: int
+
+
+def _groups(nest: Nest) -> _Groups:
     columns = not nest.inner_reduced
-    units = nest.row_count * (1 if columns else nest.inner.count)
-    items = nest.group_count * (nest.inner.count if columns else 1)
-    if columns:
-        many = items >= machine.multiprocessors * _MANY_GROUPS
-        alone = is_scan or (units <= _WINDOW and many)
-        span = 1 if alone else min(_THREADS // _COLUMNS, _power_of_two(units))
-        threads = _THREADS
-    else:
-        span = min(32, _power_of_two(units)) if units <= _WARP_GROUP else _THREADS
-        threads = max(span, _THREADS)
-        if units >= _LARGE_GROUP:
-            span = threads = _MOST_THREADS
-    has_elements = any(store.strides[axis] for store in nest.kernel.stores for axis in nest.kernel.axes)
-    stages = stage_count(nest.kernel.values)
-    together = threads // span
-    blocks = -(-items // together)
-    team = 1
-    if stages == 1 and not (has_elements or is_scan):
-        team = max(1, min(machine.multiprocessors * _TEAM_BLOCKS // blocks, units // (span * _LEAST_UNITS)))
-    slice_units = -(-units // team)
-    team = -(-units // slice_units)
+    inner = nest.inner.count
+    units = nest.row_count * (1 if columns else inner)
+    return _Groups(columns, nest.group_count * (inner if columns else 1), units)
+
+
+def _is_scan(nest: Nest) -> bool:
+    return any(node.operation in SCANS for node in ordered(nest.kernel.values))
+
+
+def _has_elements(nest: Nest) -> bool:
+    return any(store.strides[axis] for store in nest.kernel.stores for axis in nest.kernel.axes)
+
+
+def _shared_by(query: Query, threads: int, span: int) -> Threads:
+    """The way with as many blocks to a group as keep the device busy, if one pass of each is all."""
+    nest, team = query.nest, 1
+    groups = _groups(nest)
+    if pass_count(nest.kernel.values) == 1 and not (_has_elements(nest) or _is_scan(nest)):
+        blocks = -(-groups.count // (threads // span))
+        wanted = query.machine.multiprocessors * _TEAM_BLOCKS // blocks
+        team = max(1, min(wanted, groups.units // (span * _LEAST_UNITS)))
+    return Threads(threads, span, team)
+
+
+def _alone(query: Query) -> Estimate[Threads] | Refusal:
+    """Each group, which lies beside others, by one thread."""
+    groups = _groups(query.nest)
+    if not _is_scan(query.nest):
+        if groups.units > _WINDOW:
+            return Refusal(f"groups of {groups.units} elements; at most {_WINDOW}")
+        least = query.machine.multiprocessors * _MANY_GROUPS
+        if groups.count < least:
+            return Refusal(f"{groups.count} groups; at least {least}")
+    way = _shared_by(query, _THREADS, 1)
+    # While it waits for its elements, many others read theirs.
+    return Estimate(way, {"elements": groups.units * _STEP / _ABREAST})
+
+
+def _abreast(query: Query) -> Estimate[Threads]:
+    """Each group, which lies beside others, by a few threads of a block."""
+    units = _groups(query.nest).units
+    way = _shared_by(query, _THREADS, min(_ABREAST, _power_of_two(units)))
+    return Estimate(way, {"elements": units * _STEP / way.span, "meeting": _MEETINGS[32]})
+
+
+def _along(query: Query, span: int) -> Estimate[Threads]:
+    """Each group by so many threads, or the part of a warp that it fills."""
+    units = _groups(query.nest).units
+    part = min(span, _power_of_two(units)) if span == 32 else span
+    way = _shared_by(query, max(span, _THREADS), part)
+    return Estimate(way, {"elements": units * _STEP / span, "meeting": _MEETINGS[span]})
+
+
+def _run(query: Query, way: Threads) -> Launch:
+    nest = query.nest
+    groups, is_scan = _groups(nest), _is_scan(nest)
+    together = way.threads // way.span
+    blocks = -(-groups.count // together)
+    slice_units = -(-groups.units // way.team)
+    team = -(-groups.units // slice_units)
     constants = {
-        "THREADS": threads,
-        "SPAN": span,
+        "THREADS": way.threads,
+        "SPAN": way.span,
         "KEEP": _KEEP,
-        "STAGES": stages,
-        "HAS_ELEMENTS": int(has_elements),
+        "STAGES": 0 if is_scan else pass_count(nest.kernel.values),
+        "HAS_ELEMENTS": int(_has_elements(nest)),
         "TEAM": int(team > 1),
     }
     pattern = Pattern(
         Mode.SCAN if is_scan else Mode.REDUCE,
         1,
-        columns,
-        nest.wide(max(items, units)),
+        groups.columns,
+        nest.wide(max(groups.count, groups.units)),
         nest.loads,
         nest.stores,
         nest.kernel.values,
         tuple(constants.items()),
     )
-    values = {
-        **nest.given(),
-        "items": items,
-        "units": units,
-        "inner": nest.inner.count,
-        "tiles": nest.inner.count,
-        "team": team,
-        "slice": slice_units,
-    }
+    inner = nest.inner.count
+    words = Words(
+        items=groups.count, units=groups.units, inner=inner, tiles=inner, team=team, slice=slice_units
+    )
     reductions = sum(node.operation in REDUCTIONS for node in ordered(nest.kernel.values))
     return Launch(
         pattern,
         blocks * team,
-        threads,
-        values,
-        share=1 / units,
+        way.threads,
+        nest.given() | words.named(),
+        share=1 / groups.units,
         counters_bytes=4 * blocks if team > 1 else 0,
         scratch_bytes=blocks * team * together * reductions * _STATE_BYTES if team > 1 else 0,
     )
 
 
-def _windows_abreast(nest: Nest) -> Nest:
+def windows_abreast(nest: Nest) -> Nest:
     """The nest with a loop over groups innermost along which results are neighbours, if groups are small and
     what neighbours read lies close together.
     """
-    if not nest.inner_reduced or nest.row_count * nest.inner.count > _WINDOW:
+    if not nest.inner_reduced or nest.row_count * nest.inner.count > _WINDOW or _is_scan(nest):
         return nest
     first = len(nest.loads)
     for loop in nest.groups:
@@ -122,3 +179,16 @@ def _windows_abreast(nest: Nest) -> Nest:
 def _power_of_two(count: int) -> int:
     """The least power of two that is not below `count`."""
     return 1 << (count - 1).bit_length()
+
+
+ABREAST: Table = (
+    Candidate("a thread for each group", _alone, _run),
+    Candidate("few threads for each group", _abreast, _run),
+)
+"""The ways to reduce or scan groups that lie side by side."""
+ALONG: Table = (
+    Candidate("a warp for each group", partial(_along, span=32), _run),
+    Candidate("a large block for each group", partial(_along, span=_MOST_THREADS), _run),
+    Candidate("a block for each group", partial(_along, span=_THREADS), _run),
+)
+"""The ways to reduce or scan along the innermost loop."""

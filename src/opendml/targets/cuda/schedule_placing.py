@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import line_nest
 from opendml.program.node import PLACINGS, Operation
 from opendml.targets.cuda.launch import Launch, Nest
 from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
 
 _THREADS = 256
@@ -38,7 +40,9 @@ def _scatter(nest: Nest, count: int) -> Launch:
     elements = nest.group_count * nest.row_count * nest.inner.count
     constants = {"THREADS": _THREADS, "ACROSS": int(_lies_across(nest))}
     pattern = _pattern(Mode.SCATTER, nest, elements, constants)
-    return Launch(pattern, -(-elements // _THREADS), _THREADS, _values(nest, count))
+    units = nest.row_count * nest.inner.count
+    words = Words(items=nest.group_count, units=units, inner=nest.inner.count, rows=count)
+    return Launch(pattern, -(-elements // _THREADS), _THREADS, nest.given() | words.named())
 
 
 def _lies_across(nest: Nest) -> bool:
@@ -60,35 +64,19 @@ def _top(nest: Nest, count: int, machine: Machine) -> Launch:
     tiles = -(-length // tile)
     constants = {"THREADS": threads, "BLOCKS": _BLOCKS, "TILE": tile, "NARROW_TOP": int(is_narrow)}
     pattern = _pattern(Mode.TOP, nest, lines * max(tiles, 2 * whole), constants)
-    values = _values(nest, count)
-    if tiles == 1:
-        return Launch(pattern, lines, threads, values | {"slice": tile})
-    grid = min(machine.multiprocessors * _BLOCKS, lines * tiles)
+    grid = lines if tiles == 1 else min(machine.multiprocessors * _BLOCKS, lines * tiles)
     line_words = tiles * count if is_narrow else whole
+    words = Words(items=lines, units=length, rows=count, slice=line_words, team=grid, inner=length)
+    launch = Launch(pattern, grid, threads, nest.given() | words.named())
+    if tiles == 1:
+        return launch
     word_bytes = 2 * nest.kernel.values[0].operands[0].type.bytes
-    return Launch(
-        pattern,
-        grid,
-        threads,
-        values | {"slice": line_words, "team": grid},
-        cooperative=True,
-        counters_bytes=8,
-        # In rounds, from one half to the other.
-        scratch_bytes=lines * line_words * word_bytes * (2 if is_narrow else 1),
-    )
+    # In rounds, from one half to the other.
+    scratch_bytes = lines * line_words * word_bytes * (2 if is_narrow else 1)
+    return replace(launch, cooperative=True, counters_bytes=8, scratch_bytes=scratch_bytes)
 
 
 def _pattern(mode: Mode, nest: Nest, elements: int, constants: dict[str, int]) -> Pattern:
     wide = nest.wide(max(elements, math.prod(nest.kernel.domain)))
     values = nest.kernel.values
     return Pattern(mode, 1, False, wide, nest.loads, nest.stores, values, tuple(constants.items()))
-
-
-def _values(nest: Nest, count: int) -> dict[str, int]:
-    return {
-        **nest.given(),
-        "items": nest.group_count,
-        "units": nest.row_count * nest.inner.count,
-        "inner": nest.inner.count,
-        "rows": count,
-    }

@@ -1,10 +1,9 @@
-"""Prints a pattern as CUDA C++: what depends on the pattern, around the mode's code in `kernels`."""
+"""Prints what depends on a pattern as CUDA C++: structures and functions that the code of all modes needs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
-from pathlib import Path
+from functools import partial
 
 from opendml.compiler.kernel import number_of
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered
@@ -14,51 +13,11 @@ from opendml.targets.cuda.cxx import function, template
 from opendml.targets.cuda.expression import TYPES, expression, literal, parameter
 from opendml.targets.cuda.needs import Needs
 from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import AccessPattern, Form, Level, Mode, Pattern, Step
+from opendml.targets.cuda.pattern import AccessPattern, Form, Level, Mode, Step
 from opendml.targets.cuda.position_source import broken_accesses, positions, step_of
-
-_FILES = {
-    Mode.POINTWISE: ("pointwise",),
-    Mode.TRANSPOSED: ("transposed",),
-    Mode.WARPS: ("moments", "warps"),
-    Mode.STAGED: ("moments", "staged"),
-    Mode.TILE: ("moments", "block", "alone", "tile"),
-    Mode.HELD: ("moments", "block", "alone", "held"),
-    Mode.SPREAD: ("moments", "block", "meeting", "held"),
-    Mode.TEAM: ("moments", "block", "meeting", "team"),
-    Mode.REDUCE: ("reduce",),
-    Mode.SCAN: ("scan",),
-    Mode.SCATTER: ("scatter",),
-    Mode.TOP: ("top",),
-    Mode.FMA: ("operands", "fma", "contraction"),
-    Mode.MMA: ("operands", "mma", "contraction"),
-}
-"""The files of each mode, after those that all have and what is printed."""
 
 _LEAVES = (Operation.CONSTANT, Operation.PARAMETER)
 """What is written where it is used."""
-
-
-def kernel_source(pattern: Pattern) -> str:
-    """The whole source; its function is `kernel`."""
-    from opendml.targets.cuda.contraction_source import ContractionPrinter
-    from opendml.targets.cuda.group_source import GroupPrinter
-    from opendml.targets.cuda.placing_source import PlacingPrinter
-
-    printers: dict[Mode, type[Printer]] = {
-        **dict.fromkeys((Mode.REDUCE, Mode.SCAN), GroupPrinter),
-        **dict.fromkeys((Mode.SCATTER, Mode.TOP), PlacingPrinter),
-        **dict.fromkeys((Mode.FMA, Mode.MMA), ContractionPrinter),
-    }
-    printer = printers.get(pattern.mode, Printer)(pattern)
-    states = ("accumulate",) if pattern.mode in (Mode.REDUCE, Mode.SCAN) else ()
-    names = ("common", "quotients", *states, None, *_FILES[pattern.mode])
-    return "\n".join(printer.text() if name is None else _file(name) for name in names)
-
-
-@cache
-def _file(name: str) -> str:
-    return (Path(__file__).parent / "kernels" / f"{name}.cuh").read_text()
 
 
 class Printer(Needs):

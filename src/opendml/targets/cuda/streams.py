@@ -6,7 +6,8 @@ from collections import deque
 from typing import Any
 
 from opendml.errors import InvalidArgument
-from opendml.targets.cuda.driver import CudaDevice, check, driver_module
+from opendml.targets.cuda.api import check, driver_module
+from opendml.targets.cuda.driver import CudaDevice
 
 
 def stream_handle(stream: Any) -> int:

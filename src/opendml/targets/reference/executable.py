@@ -11,7 +11,6 @@ import numpy as np
 from opendml.floating_point import default_mode
 from opendml.program.program import Layout, Program
 from opendml.targets.kept import KeptConstants
-from opendml.targets.memory import HostMemory
 from opendml.targets.reference.evaluate import Array, evaluate
 
 
@@ -32,10 +31,6 @@ class ReferenceExecutable:
         """Copies of the constants."""
         return self._kept.end
 
-    def allocate(self, size: int) -> HostMemory:
-        """Host memory."""
-        return HostMemory(size)
-
     def initialize(self, constants: Mapping[int, int], persistent: int) -> None:
         """Copies the constants: every dispatch evaluates all of the program."""
         self._kept.copy(constants, persistent, ctypes.memmove)
@@ -49,6 +44,8 @@ class ReferenceExecutable:
 
 class ReferenceInstance:
     """A program with its buffers."""
+
+    enqueue = None
 
     def __init__(self, program: Program) -> None:
         self._program = program

@@ -6,6 +6,42 @@
 
 constexpr int BAND = 8;  // tiles side by side that are computed at a time, so that operands stay in the L2 cache
 constexpr int PITCH = COLUMNS_OF_TILE + 4;
+constexpr int STEPS_OF_PART = PART == 0 ? 1 : PART / DEPTH;
+
+// The sums of the parts of k that are done. They are seldom touched, so they lie in local memory and leave the registers to the
+// part at hand: where they are is more than the compiler can see.
+struct Totals {
+    Sum room[PART == 0 ? 1 : SUMS];
+
+    DEVICE_MEMBER Sum* place() {
+        Sum* place = room;
+        asm volatile("" : "+l"(place) : : "memory");
+        return place;
+    }
+
+    // Adds the sums of a part, which begin anew.
+    DEVICE_MEMBER void take(Sum (&part)[SUMS], bool is_first) {
+        Sum* const totals = place();
+        constexpr int GROUP = 8;  // loads at a time
+#pragma unroll
+        for (int i = 0; i < SUMS; i += GROUP) {
+            Sum before[GROUP];
+#pragma unroll
+            for (int j = 0; j < GROUP; j++) before[j] = is_first ? (Sum)0 : totals[i + j];
+#pragma unroll
+            for (int j = 0; j < GROUP; j++) {
+                totals[i + j] = before[j] + part[i + j];
+                part[i + j] = 0;
+            }
+        }
+    }
+
+    DEVICE_MEMBER void add_to(Sum (&last)[SUMS]) {
+        const Sum* const totals = place();
+#pragma unroll
+        for (int i = 0; i < SUMS; i++) last[i] += totals[i];
+    }
+};
 
 DEVICE unsigned load_uncached(const unsigned* from) {
     unsigned value;
@@ -28,11 +64,17 @@ DEVICE bool gather(Sum (&sums)[SUMS], const Parameters& p, Index tile, int rank)
     __threadfence();
 #pragma unroll
     for (int i = 0; i < SUMS; i++) sums[i] = 0;
+    // Pairs are added up first, which halves how often a sum is rounded.
 #pragma unroll 1
-    for (int other = 0; other < blocks; other++) {
-        const Sum* const from = page + (long long)other * (SUMS * THREADS);
+    for (int pair = 0; pair < blocks; pair += 2) {
+        const Sum* const from = page + (long long)pair * (SUMS * THREADS);
+        const bool is_whole = pair + 1 < blocks;
 #pragma unroll
-        for (int i = 0; i < SUMS; i++) sums[i] += bits_as<Sum>(load_uncached((const unsigned*)from + i * THREADS));
+        for (int i = 0; i < SUMS; i++) {
+            const unsigned* const place = (const unsigned*)from + i * THREADS;
+            const Sum first = bits_as<Sum>(load_uncached(place));
+            sums[i] += is_whole ? first + bits_as<Sum>(load_uncached(place + SUMS * THREADS)) : first;
+        }
     }
     return true;
 }
@@ -89,18 +131,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     }
     count(STAGES - 1);
     int slot = 0, next = STAGES - 1;
+    Totals totals;
 #pragma unroll 1
-    for (int step = 0; step < steps; step++) {
-        wait_for_copies<STAGES - 2>();
-        __syncthreads();
-        begin(step + STAGES - 1, next);
-        count(step + STAGES);
-        multiply(sums, a_tiles + slot * A::SIZE, b_tiles + slot * B::SIZE);
-        finish(step + STAGES - 1, next);
-        slot = slot + 1 == STAGES ? 0 : slot + 1;
-        next = next + 1 == STAGES ? 0 : next + 1;
+    for (int step = 0; step < steps;) {
+        const int end_of_part = PART != 0 && step + STEPS_OF_PART < steps ? step + STEPS_OF_PART : steps;
+#pragma unroll 1
+        for (; step < end_of_part; step++) {
+            wait_for_copies<STAGES - 2>();
+            __syncthreads();
+            begin(step + STAGES - 1, next);
+            count(step + STAGES);
+            multiply(sums, a_tiles + slot * A::SIZE, b_tiles + slot * B::SIZE);
+            finish(step + STAGES - 1, next);
+            slot = slot + 1 == STAGES ? 0 : slot + 1;
+            next = next + 1 == STAGES ? 0 : next + 1;
+        }
+        if (step < steps) totals.take(sums, step == STEPS_OF_PART);
     }
     wait_for_copies<0>();
+    if (PART != 0 && steps > STEPS_OF_PART) totals.add_to(sums);
     if constexpr (SPLIT) {
         if (!gather(sums, p, tile, rank)) return;
     }

@@ -5,6 +5,9 @@ DEVICE int add_product(int a, int b, int sum) { return (int)((unsigned)a * (unsi
 DEVICE unsigned add_product(unsigned a, unsigned b, unsigned sum) { return a * b + sum; }
 
 constexpr int SUMS = TM * TN;
+// Products that are added to one another before they are added to the others, so that the error of a sum of k products grows with
+// k / PART. Sums of integers are exact.
+constexpr int PART = (Sum)0.5f != 0 ? 128 : 0;
 
 DEVICE int row_of(int sum) {
     const int i = sum / TN;

@@ -1,0 +1,279 @@
+"""The meaning of calls: the desc and the program of an operator's name, its tensors and attributes, and the
+outputs that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from opendml.errors import InvalidArgument, Unsupported
+from opendml.operators.registry import define, implemented
+from opendml.program.node import source
+from opendml.program.program import Layout, Program, packed
+from opendml.program.scalar_type import ScalarType, number_in
+from opendml.runtime.calls.arguments import NUMPY_CAST, validate_call
+from opendml.runtime.calls.call import Call
+from opendml.runtime.memory.host_array import check_no_overlap_within
+from opendml.runtime.program import tensors_of
+from opendml.spec import descs
+from opendml.spec.enums import FeatureLevel, TensorDataType
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.outputs import NOTHING, Told, with_outputs
+from opendml.spec.plain import as_member, as_plain, as_tuple
+from opendml.spec.rank_defaults import with_rank_defaults
+from opendml.spec.schema import Field, Operator, operator
+from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.wording import dimensions, member_words, shown
+
+
+def require_running(name: str) -> None:
+    """Checks that an operator can be run.
+
+    Raises:
+        Unsupported: not yet.
+    """
+    if name not in implemented():
+        raise Unsupported(f"{name} cannot be run yet; `opendml ops` lists the operators that can")
+
+
+def told_of_call(name: str, output_type: Any, sizes: Any, wanted: Sequence[Any] = ()) -> Told:
+    """The arguments of a call about its outputs, as DirectML's values.
+
+    Args:
+        name: DirectML's name of the operator.
+        output_type: the type of the output whose type a call may choose.
+        sizes: the sizes of the first output.
+        wanted: for each of the optional outputs whether the call asks for it.
+
+    Raises:
+        InvalidArgument: no type, or no truth value.
+    """
+    type = as_member(TensorDataType, output_type)
+    if type is not None and not isinstance(type, TensorDataType):
+        allowed = member_words(TensorDataType, TensorDataType.__members__)
+        raise InvalidArgument(f"{name.lower()}.output_type: {shown(output_type)}; {allowed}")
+    optional = [output for output in operator(name).outputs if output.optional]
+    asked = set[str]()
+    for output, value in zip(optional, wanted, strict=True):
+        if not isinstance(value, bool | np.bool_):
+            argument = f"{name.lower()}.{output.argument_name}"
+            raise InvalidArgument(f"{argument}: {shown(value)}; True asks for this output, False does not")
+        if value:
+            asked.add(output.python_name)
+    return Told(type, as_tuple(sizes), wanted=frozenset(asked))
+
+
+def desc_of_call(
+    name: str,
+    inputs: Sequence[TensorDesc | tuple[TensorDesc | None, ...] | None],
+    attributes: Sequence[Any],
+    feature_level: FeatureLevel,
+    told: Told = NOTHING,
+    cast: str = NUMPY_CAST,
+) -> OperatorDesc:
+    """The valid desc of the operator over `inputs`, one for each field, with the outputs that follow from
+    them and from what is told.
+
+    Raises:
+        InvalidArgument: what `validate` finds, or a type or sizes of an output that remain open.
+    """
+    facts = operator(name)
+    if inputs and inputs[0] is None and not facts.tensors[0].optional:
+        first = facts.tensors[0].argument_name
+        raise InvalidArgument(f"{facts.function_name}.{first}: None; a tensor is needed")
+    values: dict[str, Any] = {
+        field.python_name: each for field, each in zip(facts.inputs, inputs, strict=True)
+    }
+    for field, value in zip(facts.attributes, attributes, strict=True):
+        values[field.python_name] = _axes(facts, field, value, values) if field.axis_of else value
+    desc = with_rank_defaults(descs.desc_class(name)(**values))
+    validate_call(desc, feature_level, None, cast)
+    desc = with_outputs(desc, told)
+    validate_call(desc, feature_level, told, cast)
+    return desc
+
+
+def _axes(facts: Operator, field: Field, value: Any, inputs: Mapping[str, Any]) -> Any:
+    """An axis, or several, of a tensor, with the negative ones counted from the end. An output, as of
+    JOIN, has as many dimensions as the first input.
+
+    Raises:
+        InvalidArgument: a negative one before the first dimension.
+    """
+    of = facts.field(field.axis_of or "")
+    of = of if of.python_name in inputs else facts.inputs[0]
+    tensor = inputs[of.python_name]
+    tensor = tensor[0] if isinstance(tensor, tuple) else tensor
+    if tensor is None:
+        return value
+    value, rank = as_tuple(as_plain(value)), len(tensor.sizes)
+    axes = value if isinstance(value, tuple) else (value,)
+    for axis in axes:
+        if type(axis) is int and axis < -rank:
+            raise InvalidArgument(
+                f"{facts.function_name}.{field.python_name}: {shown(axis)}; "
+                f"{of.argument_name} has {dimensions(rank)}: {-rank} to {rank - 1}"
+            )
+    counted = tuple([axis + rank if type(axis) is int and axis < 0 else axis for axis in axes])
+    return counted if axes is value else counted[0]
+
+
+def repeated_sizes(call: Call, inputs: Sequence[tuple[int, ...] | None]) -> list[tuple[int, ...] | None]:
+    """The sizes of the tensors of a call where those that must have equal sizes are repeated, as NumPy
+    repeats them, and those of one element have as many dimensions as the first input.
+
+    DirectML repeats by strides of zero, which calls need not spell out. Sizes that do not fit together stay
+    as they are, and so do the tensors of lists.
+    """
+    result, facts = list(inputs), operator(call.name)
+    names = [None if field.is_array else field.name for field in call.fields]
+    rank = 0 if not inputs or inputs[0] is None else len(inputs[0])
+    for position, name in enumerate(names):
+        if name in facts.one_element and result[position] in ((), (1,)):
+            result[position] = (1,) * rank
+    for same in facts.same:
+        together = [position for position, name in enumerate(names) if name in same.tensors]
+        given = {sizes for position in together if (sizes := result[position]) is not None}
+        if "Sizes" not in same.what or len(given) < 2:
+            continue
+        try:
+            common = np.broadcast_shapes(*given)
+        except ValueError:
+            continue
+        for position in together:
+            if result[position] is not None:
+                result[position] = common
+    return result
+
+
+def type_of_number(call: Call, told: Told, position: int, types: Mapping[int, TensorDataType]) -> ScalarType:
+    """The type of a tensor that is given as a number: what the call says of an output that must have the same
+    type; or that of an input that must, of the first input, or what the tensor may be at all.
+
+    Args:
+        call: the call.
+        told: what it says of its outputs.
+        position: which of its tensors it is.
+        types: those of the other tensors, by their positions.
+    """
+    facts, fields = operator(call.name), call.fields
+    name = fields[position].name
+    tied = {
+        each
+        for same in facts.same
+        if "DataType" in same.what and name in same.tensors
+        for each in same.tensors
+    }
+    outputs = [output for output in facts.outputs if output.name in tied]
+    if outputs and told.type is not None:
+        return ScalarType.of(told.type)
+    for other, type in types.items():
+        if fields[other].name in tied:
+            return ScalarType.of(type)
+    for output in outputs:
+        if (written := told.written_type(output)) is not None:
+            return ScalarType.of(written)
+    allowed = [TensorDataType[type] for type in facts.support[0].tensors[name].types]
+    first = next(iter(types.values()))
+    return ScalarType.of(first if first in allowed else allowed[0])
+
+
+def exact_number(value: float, type: ScalarType, name: str) -> float:
+    """A number as one of a type; a float type rounds it.
+
+    Raises:
+        InvalidArgument: the type does not have it.
+    """
+    try:
+        result = number_in(value, type)
+    except OverflowError as error:  # a whole number beyond all floats
+        raise InvalidArgument(f"{name}: {shown(value)}; a number that {type.name} holds is needed") from error
+    if not type.is_float and result != value:
+        raise InvalidArgument(f"{name}: {shown(value)}; a whole number that {type.name} holds is needed")
+    return result
+
+
+def written(call: Call, layouts: Sequence[Layout]) -> Told:
+    """What a call says of its outputs, with what the arrays say that it is to write."""
+    descs = [TensorDesc(layout.type.data_type, layout.sizes) for layout in layouts]
+    return call.told._replace(written=call.by_output(descs))
+
+
+def program_of_call(
+    call: Call, inputs: Sequence[Layout | None], outs: Sequence[Layout] | None, feature_level: FeatureLevel
+) -> Program:
+    """The program of a call, whose outputs are packed unless `outs` says otherwise. The tensors may have any
+    strides, at every level; where sizes must be equal, smaller ones are repeated by strides of 0.
+
+    Args:
+        call: the call.
+        inputs: its tensors.
+        outs: the arrays that it is to write.
+        feature_level: what it is checked against.
+
+    Raises:
+        InvalidArgument: what `validate` finds, or an output of another type or other sizes.
+        Unsupported: the operator cannot be run yet.
+    """
+    inputs = _repeated(call, inputs)
+    tensors = [None if each is None else TensorDesc(each.type.data_type, each.sizes) for each in inputs]
+    told = call.told if outs is None else written(call, outs)
+    desc = desc_of_call(call.name, call.grouped(tensors), call.attributes, feature_level, told, call.cast)
+    present = [layout for layout in inputs if layout is not None]
+    outputs = [packed(ScalarType.of(each.data_type), each.sizes) for each in outputs_in(desc)]
+    if outs is not None:
+        _require_arrays(call, outs, outputs)
+        outputs = list(outs)
+    for label, output in zip(call.out_labels(len(outputs)), outputs, strict=True):
+        check_no_overlap_within(label, output)
+    sources = iter([source(index, layout.type, layout.sizes) for index, layout in enumerate(present)])
+    nodes = [None if layout is None else next(sources) for layout in inputs]
+    results = define(desc, nodes, [output.type for output in outputs])
+    return Program(tuple(present), tuple(outputs), results)
+
+
+def outputs_in(desc: OperatorDesc) -> list[TensorDesc]:
+    """The output tensors that a desc has, in its order."""
+    return [tensor for tensor in tensors_of(desc, "OUTPUT_TENSOR") if tensor is not None]
+
+
+def _require_arrays(call: Call, given: Sequence[Layout], wanted: Sequence[Layout]) -> None:
+    if len(given) != len(wanted):
+        raise InvalidArgument(f"{call.function}.out: {len(given)} arrays; {len(wanted)} are needed")
+    for label, each, other in zip(call.out_labels(len(given)), given, wanted, strict=True):
+        require_array(label, each, other)
+
+
+def _repeated(call: Call, inputs: Sequence[Layout | None]) -> list[Layout | None]:
+    sizes = repeated_sizes(call, [None if layout is None else layout.sizes for layout in inputs])
+    return [
+        None
+        if layout is None or wanted is None
+        else replace(layout, sizes=wanted, strides=_repeating_strides(layout, wanted))
+        for layout, wanted in zip(inputs, sizes, strict=True)
+    ]
+
+
+def _repeating_strides(layout: Layout, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    if sizes == layout.sizes:
+        return layout.strides
+    strides = [stride if size > 1 else 0 for size, stride in zip(layout.sizes, layout.strides, strict=True)]
+    return (0,) * (len(sizes) - len(strides)) + tuple(strides)
+
+
+def require_array(name: str, given: Layout, wanted: Layout, cast: str = "") -> None:
+    """Checks an array's type and sizes. `cast` is how its caller makes it have another type.
+
+    Raises:
+        InvalidArgument: one of them differs.
+    """
+    if given.type is not wanted.type:
+        fix = cast.format(argument=name, numpy=wanted.type.numpy.name, type=wanted.type.name)
+        raise InvalidArgument(
+            f"{name}: {given.type.name}; {wanted.type.name} is needed" + (f"; use {fix}" if fix else "")
+        )
+    if given.sizes != wanted.sizes:
+        raise InvalidArgument(f"{name}: sizes {list(given.sizes)}; {list(wanted.sizes)} are needed")

@@ -1,0 +1,144 @@
+"""Work as code for a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from opendml.floating_point import default_mode
+from opendml.program.program import Program, packed
+from opendml.runtime.graphs.work import Work, WorkStage
+from opendml.runtime.memory.buffers import copy_bytes
+from opendml.runtime.memory.ranges import Range
+from opendml.targets.backend import Backend
+from opendml.targets.executable import Executable, Instance
+from opendml.targets.memory import Place, TensorMemory
+from opendml.targets.registry import backend_of
+from opendml.targets.staged import Stage, StagedExecutable
+from opendml.targets.watched import WatchedExecutable
+
+if TYPE_CHECKING:
+    from opendml.runtime.objects.device import Device
+    from opendml.runtime.objects.intermediates import DebugCallback
+
+
+class CompiledWork:
+    """All that models and compiled operators have in common: the executable of some work on a device, whose
+    debug function sees what is watched; what it keeps of the constants; and its instances.
+
+    Raises:
+        Unsupported: the device lacks something that the work needs.
+    """
+
+    def __init__(self, work: Work, device: Device) -> None:
+        self._backend = device._backend
+        self._layouts, self._input_count = (*work.inputs, *work.outputs), len(work.inputs)
+        self._executable = _compiled(work, device._backend, device.threads, device._debug)
+
+    @property
+    def temporary_bytes(self) -> int:
+        """Memory for intermediate tensors that each instance needs."""
+        return self._executable.temporary_bytes
+
+    @property
+    def persistent_bytes(self) -> int:
+        """Memory for what dispatches need of the constants."""
+        return self._executable.persistent_bytes
+
+    def prepare(self, constants: Mapping[int, TensorMemory], persistent: Range | None = None) -> Range:
+        """Prepares constants, if there are any, wherever they are, and waits; they are free again then.
+
+        Args:
+            constants: their memories, by the numbers of their buffers.
+            persistent: `persistent_bytes` bytes where the work runs; None: new memory.
+
+        Returns:
+            The persistent memory.
+
+        Raises:
+            Unsupported: out of memory.
+        """
+        persistent = persistent or self._allocate(self.persistent_bytes)
+        addresses, copies = {}, []
+        for number, memory in constants.items():
+            addresses[number] = memory.address
+            if memory.place != persistent.place:
+                first, last = memory.layout.span
+                source = Range(memory.address + first, last - first, memory.owner, memory.place)
+                copy = self._allocate(source.size)
+                copy_bytes(source, copy)
+                addresses[number] = copy.address - first
+                copies.append(copy)
+        if constants:
+            self._executable.initialize(addresses, persistent.address)
+        return persistent
+
+    def instantiate(
+        self, place: Place | None, persistent: Range | None, temporary: Range | None = None
+    ) -> Instance:
+        """A new instance, with nothing bound but its constants.
+
+        Args:
+            place: where the tensors will be: host memory, or that of the device.
+            persistent: what `prepare` returns, which must live as long as the instance; None if
+                `persistent_bytes` is 0.
+            temporary: `temporary_bytes` bytes where the work runs; None: the instance has its own.
+        """
+        instance = self._executable.instantiate(
+            temporary.address if temporary else None, persistent.address if persistent else 0
+        )
+        if place is None:
+            return self._backend.over_host_memory(instance, self._layouts, self._input_count)
+        return instance
+
+    def _allocate(self, size: int) -> Range:
+        memory = self._backend.allocate(size)
+        return Range(memory.address, size, memory, self._backend.place)
+
+
+def compile_program(program: Program, kind: str, threads: int | None = None) -> Executable:
+    """The program ready to run on a kind of device, over memory there.
+
+    Raises:
+        InvalidArgument: no such kind or device.
+        Unsupported: the device is not available.
+    """
+    with default_mode():
+        return backend_of(kind).compile(program, threads)
+
+
+def call_maker(program: Program, device: Device) -> Callable[[], Instance]:
+    """A maker of instances for immediate calls, over memory of the device."""
+    with default_mode():
+        return device._backend.compile_for_calls(program, device.threads)
+
+
+@default_mode()
+def _compiled(work: Work, backend: Backend, threads: int | None, debug: DebugCallback | None) -> Executable:
+    """Work ready to run where the backend's programs do. `debug` is called with the values of all that is
+    watched, at every dispatch."""
+    tensor_count = len(work.inputs) + len(work.outputs)
+    stages = [Stage(_compiled_stage(stage, backend, threads, debug), stage.buffers) for stage in work.stages]
+    if len(stages) == 1 and stages[0].buffers == tuple(range(tensor_count)):
+        return stages[0].executable
+    return StagedExecutable(stages, tensor_count, work.between, backend.allocate)
+
+
+def _compiled_stage(
+    stage: WorkStage, backend: Backend, threads: int | None, debug: DebugCallback | None
+) -> Executable:
+    if debug is None or not stage.watched:
+        return backend.compile(stage.program, threads)
+    outputs = [packed(each.node.type, each.sizes) for each in stage.watched]
+    program = replace(
+        stage.program,
+        outputs=(*stage.program.outputs, *outputs),
+        results=(*stage.program.results, *(each.node for each in stage.watched)),
+    )
+    shows = [partial(debug, each) for each in stage.watched]
+    executable = backend.compile(program, threads)
+    return WatchedExecutable(
+        executable, len(stage.buffers), outputs, shows, debug.require_idle, backend.allocate
+    )

@@ -1,0 +1,97 @@
+"""Graphs in DirectML's form: nodes by number, and edges between their inputs and outputs (DML_GRAPH_DESC)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from opendml.runtime.described import buffer_text
+from opendml.runtime.objects.compiled import Operator
+from opendml.spec.plain import text_of
+from opendml.spec.wording import shown
+
+
+class _Described:
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        values = [f"{each.name}={text_of(getattr(self, each.name))}" for each in fields(self)]  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(values)})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OperatorNode(_Described):
+    """A node that computes (DML_OPERATOR_GRAPH_NODE_DESC). The name is for debugging."""
+
+    operator: Operator
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class ConstantNode:
+    """A node whose one output is known (DML_CONSTANT_DATA_GRAPH_NODE_DESC): an array that is contiguous in
+    row-major order, of the tensor's type or of uint8, or any object with the buffer protocol, in host memory,
+    which is copied when the graph is compiled."""
+
+    data: Any
+    name: str = ""
+
+    def __repr__(self) -> str:
+        name = "" if isinstance(self.name, str) and not self.name else f", name={shown(self.name)}"
+        return f"ConstantNode({buffer_text(self.data)}{name})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class InputEdge(_Described):
+    """From an input of the graph to an input of a node (DML_INPUT_GRAPH_EDGE_DESC). The inputs of a node are
+    numbered in the desc's order, absent ones included."""
+
+    graph_input_index: int
+    to_node_index: int
+    to_node_input_index: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OutputEdge(_Described):
+    """From an output of a node to an output of the graph (DML_OUTPUT_GRAPH_EDGE_DESC)."""
+
+    from_node_index: int
+    from_node_output_index: int
+    graph_output_index: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class IntermediateEdge(_Described):
+    """From an output of a node to an input of another (DML_INTERMEDIATE_GRAPH_EDGE_DESC). Both are the same
+    bytes: they may have other types and sizes, if they have the same size in bytes."""
+
+    from_node_index: int
+    from_node_output_index: int
+    to_node_index: int
+    to_node_input_index: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GraphDesc(_Described):
+    """A graph for Device.compile_graph.
+
+    Args:
+        input_count: inputs of the graph. One without an edge is absent: nothing is bound to it.
+        output_count: outputs of the graph, each with one edge.
+        nodes: in any order.
+        input_edges: from the inputs of the graph; one input may lead to several nodes. Inputs of nodes with
+            OWNED_BY_DML are connected to inputs of the graph, which are then bound at initialization.
+        output_edges: to the outputs of the graph.
+        intermediate_edges: between nodes, without a cycle.
+    """
+
+    input_count: int
+    output_count: int
+    nodes: Sequence[OperatorNode | ConstantNode]
+    input_edges: Sequence[InputEdge] = ()
+    output_edges: Sequence[OutputEdge] = ()
+    intermediate_edges: Sequence[IntermediateEdge] = ()

@@ -1,0 +1,313 @@
+"""Compiled graphs: called on arrays, run into arrays, bound to arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from opendml.errors import InvalidArgument
+from opendml.program.program import Layout, Program
+from opendml.runtime.calls.arguments import CAST, NUMPY_CAST
+from opendml.runtime.calls.operator_call import require_array
+from opendml.runtime.described import signature, tensor_text
+from opendml.runtime.graphs.compiled_work import CompiledWork
+from opendml.runtime.graphs.work import Watched, work_of
+from opendml.runtime.locked import Locked
+from opendml.runtime.memory.foreign import as_numpy, like
+from opendml.runtime.memory.host_array import (
+    Array,
+    address_of,
+    array_maker,
+    check_outputs,
+    memory_of,
+    reject_truth_values,
+)
+from opendml.runtime.memory.places import common_place, require_device
+from opendml.runtime.objects.bound import BoundModel
+from opendml.runtime.objects.device import Device
+from opendml.spec.wording import shown
+from opendml.targets.backend import StreamCall
+from opendml.targets.executable import Instance
+from opendml.targets.memory import Place, TensorMemory
+from opendml.targets.registry import backend_at, place_of
+from opendml.targets.streams import StreamInstances
+
+A = TypeVar("A")
+"""Arrays of any library."""
+
+
+class Model(Locked):
+    """A compiled graph. Calls from several threads take turns.
+
+    Arrays on the CUDA device of the model are used in place, on the current stream of the library that the
+    first of them is from, and are in its order when a call returns. On "cuda", arrays in host memory are
+    copied there and back. Constants are read once, when the graph is compiled: what depends on nothing else
+    is computed then.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        names: tuple[str | None, ...],
+        constants: dict[int, Array],
+        output_names: tuple[str, ...],
+        device: Device,
+        watched: Sequence[Watched] = (),
+    ) -> None:
+        super().__init__()
+        device._require_present()
+        self.device = device
+        self.input_names = tuple(name for name in names if name is not None)
+        self.output_names = output_names
+        self._names, self._program = names, program
+        self._work = CompiledWork(work_of(program, watched), device)
+        memories = {number: memory_of(array, "constant") for number, array in constants.items()}
+        self._persistent = self._work.prepare(memories)
+        self._expected = [
+            (number, name, layout.type.numpy, layout.sizes, layout.strides, layout.type.bytes - 1)
+            for number, (name, layout) in enumerate(zip(names, program.inputs, strict=True))
+            if name is not None
+        ]
+        self._makers = [
+            (number, name, array_maker(layout))
+            for number, (name, layout) in enumerate(
+                zip(output_names, program.outputs, strict=True), len(program.inputs)
+            )
+        ]
+
+    def __repr__(self) -> str:
+        return f"<Model {self.device.kind}: {self._signature}>"
+
+    @property
+    def _signature(self) -> str:
+        names, layouts = self._names, self._program.inputs
+        given = [
+            tensor_text(name, layout) for name, layout in zip(names, layouts, strict=True) if name is not None
+        ]
+        return signature(given, map(tensor_text, self.output_names, self._program.outputs))
+
+    @property
+    def temporary_bytes(self) -> int:
+        """Memory that the model holds for intermediate tensors."""
+        return self._work.temporary_bytes
+
+    @property
+    def persistent_bytes(self) -> int:
+        """Memory that the model holds for its constants, prepared when it was compiled."""
+        return self._work.persistent_bytes
+
+    @overload
+    def __call__(self) -> dict[str, Array]: ...
+    @overload
+    def __call__(self, **inputs: Array) -> dict[str, Array]: ...
+    @overload
+    def __call__(self, **inputs: A) -> dict[str, A]: ...
+    def __call__(self, **inputs: Any) -> dict[str, Any]:
+        """The outputs, in new arrays of the kind of the first input, by name; NumPy arrays if there is none.
+
+        Raises:
+            InvalidArgument: a missing or unknown input, or one of another type, size or layout, or elsewhere.
+        """
+        addresses = self._host_addresses(inputs)
+        if addresses is not None:
+            return self._run_on_host(addresses)
+        _require_names("inputs", inputs, self.input_names)
+        self.device._require_ready()
+        call = self._call_on_device(inputs, {})
+        if call is None:
+            outputs = {name: make() for _, name, make in self._makers}
+            self.run(inputs, outputs)
+            kind = next(iter(inputs.values()), None)
+            return outputs if kind is None else {name: like(kind, array) for name, array in outputs.items()}
+        made = {
+            name: call.empty(layout.sizes, layout.type)[0]
+            for name, layout in zip(self.output_names, self._program.outputs, strict=True)
+        }
+        self._run_on_device(call, inputs, made)
+        call.end([])
+        return {name: call.finished(array) for name, array in made.items()}
+
+    def _host_addresses(self, inputs: dict[str, Any]) -> list[tuple[int, int]] | None:
+        """The inputs' numbers and addresses, if all are NumPy arrays exactly as the model was compiled for;
+        None: a closer look is needed."""
+        if len(inputs) != len(self._expected):
+            return None
+        found = []
+        for number, name, dtype, sizes, strides, misaligned in self._expected:
+            array = inputs.get(name)
+            if (
+                type(array) is not np.ndarray
+                or array.dtype != dtype
+                or array.shape != sizes
+                or array.strides != strides
+            ):
+                return None
+            address = address_of(array)
+            if address & misaligned:
+                return None
+            found.append((number, address))
+        return found
+
+    def _run_on_host(self, addresses: list[tuple[int, int]]) -> dict[str, Array]:
+        """The outputs, in new arrays, which nothing else shares memory with."""
+        self.device._require_ready()
+        outputs = {}
+        for number, name, make in self._makers:
+            array = outputs[name] = make()
+            addresses.append((number, address_of(array)))
+        with self._lock:
+            instance = self._instance
+            for number, address in addresses:
+                instance.bind(number, address)
+            instance.dispatch()
+        return outputs
+
+    def run(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+        """Computes the outputs into given arrays.
+
+        Raises:
+            InvalidArgument: as for a call; or an output that cannot be written, or shares memory with another
+            array.
+        """
+        _require_names("inputs", inputs, self.input_names)
+        _require_names("outputs", outputs, self.output_names)
+        self.device._require_ready()
+        call = self._call_on_device(inputs, outputs)
+        if call is not None:
+            self._run_on_device(call, inputs, outputs)
+            call.end(list(outputs.values()))
+            return
+        memories = self._memories(inputs, outputs, self._host_memory)
+        with self._lock:
+            for number, memory in enumerate(memories):
+                if memory is not None:
+                    self._instance.bind(number, memory.address)
+            self._instance.dispatch()
+
+    def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:
+        """The model on given arrays, for repeated dispatch. Arrays on the model's CUDA device are used in
+        place.
+
+        Raises:
+            InvalidArgument: as for `run`.
+        """
+        _require_names("inputs", inputs, self.input_names)
+        _require_names("outputs", outputs, self.output_names)
+        place = self._place(inputs, outputs)
+        read = self._host_memory if place is None else backend_at(place).memory
+        memories = self._memories(inputs, outputs, read)
+        instance = self._work.instantiate(place, self._persistent)
+        for number, memory in enumerate(memories):
+            if memory is not None:
+                instance.bind(number, memory.address)
+        instance.keep((memories, self._persistent))
+        return BoundModel(self.device, instance, self._signature)
+
+    def _place(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Place | None:
+        """Where all arrays are, None for host memory."""
+        if self.device._backend.place is None:
+            return None
+        places = [(name, place_of(array)) for name, array in (*inputs.items(), *outputs.items())]
+        place = common_place("graph", places)
+        if places:
+            require_device("graph", places[0][0], place, self.device)
+        return place
+
+    def _call_on_device(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> StreamCall | None:
+        """A call on the arrays if they are in the memory of the model's device."""
+        place = self._place(inputs, outputs)
+        if place is None:
+            return None
+        return backend_at(place).call(next(iter((*inputs.values(), *outputs.values()))))
+
+    def _run_on_device(self, call: StreamCall, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+        """Adds the work to the stream of the call."""
+        memories = self._memories(inputs, outputs, call.memory)
+        addresses = [None if memory is None else memory.address for memory in memories]
+        with self._lock:
+            self._stream_instances.enqueue(addresses, call.stream)
+
+    def _host_memory(self, array: Any, name: str) -> TensorMemory:
+        require_device("graph", name, place_of(array), self.device)
+        return memory_of(as_numpy(array, name), name)
+
+    def _memories(
+        self,
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Any],
+        memory: Callable[[Any, str], TensorMemory],
+    ) -> list[TensorMemory | None]:
+        """The memories of all arrays in the program's order, checked; None for constants. `memory` reads an
+        array."""
+        self.device._require_present()
+        given = [
+            None
+            if name is None
+            else _checked(memory(inputs[name], name), name, self._program.inputs[number], _cast(inputs[name]))
+            for number, name in enumerate(self._names)
+        ]
+        results = [
+            _checked(memory(outputs[name], name), name, layout)
+            for name, layout in zip(self.output_names, self._program.outputs, strict=True)
+        ]
+        for name, array in outputs.items():
+            reject_truth_values(array, name)
+        named = [
+            (name, memory)
+            for name, memory in zip(self._names, given, strict=True)
+            if name is not None and memory is not None
+        ]
+        check_outputs(
+            "graph",
+            named,
+            list(zip(self.output_names, results, strict=True)),
+            frozenset(),
+        )
+        return [*given, *results]
+
+    @cached_property
+    def _instance(self) -> Instance:
+        return self._work.instantiate(None, self._persistent)
+
+    @cached_property
+    def _stream_instances(self) -> StreamInstances:
+        return StreamInstances(partial(self._work.instantiate, self.device._backend.place, self._persistent))
+
+
+def _require_names(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Checks that `what`, the inputs or the outputs, are those of the graph.
+
+    Raises:
+        InvalidArgument: a missing or unknown one.
+    """
+    if type(given) is dict and given.keys() == set(known):
+        return
+    needed = f"the graph has {', '.join(known) or 'none'}"
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise InvalidArgument(f"{what}: {shown(given)}; must be a dict of arrays by their names; {needed}")
+    missing = [f"{name} is missing" for name in known if name not in given]
+    unknown = [f"{name} is unknown" for name in given if name not in known]
+    if missing or unknown:
+        raise InvalidArgument(f"{what}: {', '.join(missing + unknown)}; {needed}")
+
+
+def _cast(array: Any) -> str:
+    """How a caller makes an array have another type."""
+    return NUMPY_CAST if isinstance(array, np.ndarray) else CAST
+
+
+def _checked(memory: TensorMemory, name: str, layout: Layout, cast: str = "") -> TensorMemory:
+    """`memory`, if it has the type, sizes and strides of the tensor. `cast` is how it gets another type."""
+    given = memory.layout
+    require_array(name, given, layout, cast)
+    moving = [
+        (a, b) for size, a, b in zip(given.sizes, given.strides, layout.strides, strict=True) if size > 1
+    ]
+    if any(a != b for a, b in moving):
+        raise InvalidArgument(
+            f"{name}: strides {list(given.strides)} bytes; the graph was compiled for {list(layout.strides)}"
+        )
+    return memory

@@ -1,0 +1,50 @@
+"""Arrays of other libraries: seen through DLPack, without copies, and made again from results."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from opendml.errors import InvalidArgument
+from opendml.runtime.memory.host_array import Array
+
+
+def as_numpy(value: Any, name: str, *, writable: bool = False) -> Array:
+    """An array of any library as a NumPy array over the same memory.
+
+    Raises:
+        InvalidArgument: no array, not in host memory, or read-only where it must be written.
+    """
+    if isinstance(value, np.ndarray):
+        return value.view(np.ndarray)
+    if isinstance(value, np.generic) and not writable:
+        return np.asarray(value)
+    if not hasattr(value, "__dlpack__"):
+        raise InvalidArgument(
+            f"{name}: {type(value).__name__}; an array is needed (NumPy's, or one with DLPack)"
+        )
+    try:
+        array: Array = np.from_dlpack(value)
+    except Exception as error:  # whatever a library raises
+        raise InvalidArgument(
+            f"{name}: {type(value).__name__} that cannot be read in place ({error})"
+        ) from error
+    if writable and not array.flags.writeable:
+        raise InvalidArgument(f"{name}: a read-only {type(value).__name__}; an output must be writable")
+    return array
+
+
+def like(kind: Any, result: Array) -> Any:
+    """`result` as an array of the library that the class of `kind`, or one that it is derived from, is of,
+    over the same memory; as it is where no library makes arrays."""
+    if isinstance(kind, np.ndarray):
+        return result
+    for base in type(kind).__mro__:
+        name = base.__module__.partition(".")[0]
+        library: Any = sys.modules.get("jax" if name == "jaxlib" else name)
+        module = getattr(library, "numpy", library)
+        if hasattr(module, "from_dlpack"):
+            return module.from_dlpack(result)
+    return result

@@ -1,0 +1,289 @@
+"""Operators and compiled operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from opendml.errors import InvalidArgument
+from opendml.program.program import Layout, packed
+from opendml.program.scalar_type import ScalarType
+from opendml.runtime.described import signature, slots_text
+from opendml.runtime.graphs.compilable import Compilable
+from opendml.runtime.graphs.compiled_work import CompiledWork
+from opendml.runtime.locked import Locked
+from opendml.runtime.memory.places import common_place, require_device
+from opendml.runtime.memory.ranges import Range, check_overlap
+from opendml.runtime.objects.bound import BoundOperator
+from opendml.runtime.objects.dispatchable import BindingProperties, Bindings, Command, Dispatchable
+from opendml.runtime.objects.slots import Slot, slot_ranges, slots_of
+from opendml.spec.enums import ExecutionFlags
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.tensor_desc import TensorDesc
+from opendml.targets.executable import Instance
+from opendml.targets.memory import HostMemory, Place, TensorMemory
+
+if TYPE_CHECKING:
+    from opendml.runtime.objects.device import Device
+
+
+class Operator:
+    """A valid operator of a device, not compiled yet. Safe to use from several threads."""
+
+    def __init__(self, device: Device, desc: OperatorDesc) -> None:
+        self.device = device
+        self.desc = desc
+
+    def __repr__(self) -> str:
+        inputs, outputs = (slots_text(slots_of(self.desc, f"{kind}_TENSOR")) for kind in ("INPUT", "OUTPUT"))
+        return f"<Operator {self.device.kind}: {self.desc.operator}: {signature(inputs, outputs)}>"
+
+
+class CompiledOperator(Dispatchable, Locked):
+    """An operator or a graph as code for its device.
+
+    Safe to use from several threads. What `bind` returns is not: one dispatch of it at a time.
+
+    DirectML demands that every compiled operator is initialized once before a command recorder executes it,
+    also one without OWNED_BY_DML tensors. `bind` needs no initializer: it hands the OWNED_BY_DML tensors
+    over by itself.
+    """
+
+    def __init__(self, device: Device, compilable: Compilable, flags: ExecutionFlags) -> None:
+        Locked.__init__(self)
+        self.device, self.name, self.flags = device, compilable.name, flags
+        self._is_volatile = bool(flags & ExecutionFlags.DESCRIPTORS_VOLATILE)
+        self._initialization: Command | None = None
+        """The initialization that has run."""
+        self._persistent: Range | None = None
+        """The persistent resource that the initializer has written, if there was something to write."""
+        self._inputs, self._outputs = compilable.inputs, compilable.outputs
+        self._in_place = compilable.in_place
+        self._work = CompiledWork(compilable.work, device)
+        present = [number for number, slot in enumerate(compilable.inputs) if slot.tensor is not None]
+        self._buffers = {number: buffer for buffer, number in enumerate(present)}
+        """Positions of inputs that are present to buffers of the program."""
+        self._owned = [number for number in present if compilable.inputs[number].is_owned]
+        self._constants = {
+            buffer: _content(content) for buffer, content in enumerate(compilable.constants, len(present))
+        }
+        self._first_output = len(present) + len(compilable.constants)
+        if not self._owned:
+            self._own_persistent = self._work.prepare(self._constants)
+            self._constants = {}
+
+    def __repr__(self) -> str:
+        what = signature(slots_text(self._inputs), slots_text(self._outputs))
+        return f"<CompiledOperator {self.device.kind}: {self.name}: {what}>"
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether an initializer has run."""
+        return self._initialization is not None
+
+    @property
+    def input_tensors(self) -> list[TensorDesc | None]:
+        """The TensorDescs of the inputs, None for absent ones."""
+        return [slot.tensor for slot in self._inputs]
+
+    @property
+    def output_tensors(self) -> list[TensorDesc | None]:
+        """The TensorDescs of the outputs, None for absent ones."""
+        return [slot.tensor for slot in self._outputs]
+
+    @cached_property
+    def binding_properties(self) -> BindingProperties:
+        """The needs of an execution: descriptors, and bytes of temporary and persistent resources."""
+        temporary = self._work.temporary_bytes
+        persistent = self._work.persistent_bytes if self._owned else 0
+        tensors = len(self._inputs) + len(self._outputs)
+        return BindingProperties(tensors + bool(temporary) + bool(persistent), temporary, persistent)
+
+    def bind(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> BoundOperator:
+        """The operator on given memory.
+
+        Args:
+            inputs: memory for each input tensor in the desc's order, None for an absent one: NumPy arrays,
+                any objects with the buffer protocol, arrays of any library on the CUDA device of this
+                operator, which are used in place, or a BufferBinding. An array must have the tensor's type,
+                or be raw bytes (uint8), and be laid out as the TensorDesc or contiguous in row-major order:
+                then only the memory counts, whatever its shape. On "cuda", buffers in host memory are copied
+                there and back by every dispatch. Tensors with OWNED_BY_DML are copied now, and their buffers
+                are free again.
+            outputs: likewise for the output tensors.
+
+        Raises:
+            InvalidArgument: a missing, extra, small, misaligned, read-only or overlapping buffer, one of
+                another type or layout, or buffers that are not in the same memory.
+            DeviceRemoved: the device was removed.
+        """
+        self.device._require_present()
+        given = slot_ranges(self.name, "inputs", self._inputs, inputs)
+        written = slot_ranges(self.name, "outputs", self._outputs, outputs)
+        self._check_overlap(given, Bindings(outputs=written))
+        rest = [None if slot.is_owned else memory for slot, memory in zip(self._inputs, given, strict=True)]
+        place = self._place(rest, written)
+        persistent = self._prepare(given) if self._owned else None
+        bindings = Bindings(rest, written, persistent=persistent)
+        return BoundOperator(self.device, self._instance(place, bindings), self.name)
+
+    def _input_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
+        """The memory of the inputs at execution, where OWNED_BY_DML tensors are bound no more."""
+        return slot_ranges(self.name, "inputs", self._inputs, bindings, owned=False)
+
+    def _output_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
+        """The memory of the outputs."""
+        return slot_ranges(self.name, "outputs", self._outputs, bindings)
+
+    def _owned_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
+        """The memory of the inputs at initialization, where only OWNED_BY_DML tensors are bound.
+
+        Raises:
+            InvalidArgument: bindings that do not fit.
+        """
+        return slot_ranges(self.name, "inputs", self._inputs, bindings, owned=True)
+
+    def _command(self, bindings: Bindings) -> Command:
+        """An execution over what is bound."""
+        if bindings.inputs is None and all(slot.tensor is None or slot.is_owned for slot in self._inputs):
+            bindings = replace(bindings, inputs=[None] * len(self._inputs))
+        if bindings.inputs is None or bindings.outputs is None:
+            missing = "inputs" if bindings.inputs is None else "outputs"
+            raise InvalidArgument(f"{self.name}: no {missing} are bound")
+        needed = self.binding_properties
+        for resource, memory, size in (
+            ("temporary", bindings.temporary, needed.temporary_resource_size),
+            ("persistent", bindings.persistent, needed.persistent_resource_size),
+        ):
+            if size and memory is None:
+                raise InvalidArgument(
+                    f"{self.name}: no {resource} resource is bound; {size} bytes are needed"
+                )
+        self._check_overlap(bindings.inputs, bindings)
+        place = self._place(bindings.inputs, bindings.outputs)
+        bound = BoundOperator(self.device, self._instance(place, bindings), self.name)
+        return _Execution(self, bindings, bound)
+
+    def _initialize(
+        self, initialization: Command, owned: Sequence[Range | None], persistent: Range | None
+    ) -> None:
+        """Prepares the constants into the persistent resource, which must not change from then on but by the
+        same initialization.
+
+        Raises:
+            InvalidArgument: another one has run before.
+        """
+        with self._lock:
+            self._require_initializable(initialization)
+            if persistent is not None:
+                self._prepare(owned, persistent)
+            self._persistent = persistent
+            self._initialization = initialization
+
+    def _require_initializable(self, initialization: Command) -> None:
+        """Checks that no other initialization than this one has run.
+
+        DirectML calls it an error to initialize an operator more than once. Executing what was recorded once
+        more is the same initialization: a command list may be executed as often as wanted.
+
+        Raises:
+            InvalidArgument: one has.
+        """
+        if self._initialization not in (None, initialization):
+            raise InvalidArgument(
+                f"{self.name}: is initialized already; only the recorder that did it may do it again"
+            )
+
+    def _prepare(self, inputs: Sequence[Range | None], persistent: Range | None = None) -> Range:
+        """Prepares the OWNED_BY_DML tensors among the inputs and all other constants, in new memory unless
+        some is given."""
+        constants = dict(self._constants)
+        for number in self._owned:
+            memory, layout = inputs[number], self._inputs[number].layout
+            assert memory is not None
+            assert layout is not None
+            constants[self._buffers[number]] = TensorMemory(
+                memory.address, layout, False, memory.owner, memory.place
+            )
+        return self._work.prepare(constants, persistent)
+
+    def _check_overlap(self, inputs: Sequence[Range | None], bindings: Bindings) -> None:
+        reads = [_named(slot, memory) for slot, memory in zip(self._inputs, inputs, strict=True)]
+        outputs = bindings.outputs or []
+        writes = [_named(slot, memory) for slot, memory in zip(self._outputs, outputs, strict=True)]
+        reads.append(_resource("the persistent resource", bindings.persistent))
+        writes.append(_resource("the temporary resource", bindings.temporary))
+        check_overlap(self.name, reads, [item for item in writes if item], self._in_place)
+
+    def _place(self, inputs: Sequence[Range | None], outputs: Sequence[Range | None]) -> Place | None:
+        """Where all tensors are, None for host memory."""
+        slots = (*self._inputs, *self._outputs)
+        places = [
+            (slot.name, memory.place)
+            for slot, memory in zip(slots, (*inputs, *outputs), strict=True)
+            if memory is not None
+        ]
+        place = common_place(self.name, places)
+        require_device(self.name, places[0][0], place, self.device)
+        return place
+
+    def _instance(self, place: Place | None, bindings: Bindings) -> Instance:
+        persistent = bindings.persistent if self._owned else self._own_persistent
+        instance = self._work.instantiate(place, persistent, bindings.temporary)
+        for number, memory in enumerate(bindings.inputs or []):
+            if memory is not None:
+                instance.bind(self._buffers[number], memory.address)
+        written = [memory for memory in bindings.outputs or [] if memory is not None]
+        for buffer, memory in enumerate(written, self._first_output):
+            instance.bind(buffer, memory.address)
+        # The instance may outlive this object.
+        instance.keep((bindings, persistent))
+        return instance
+
+
+class _Execution(Command):
+    """An execution of a compiled operator."""
+
+    def __init__(self, compiled: CompiledOperator, bindings: Bindings, bound: BoundOperator) -> None:
+        self._compiled, self._bindings, self._bound = compiled, bindings, bound
+
+    def check(self, initialized: dict[CompiledOperator, Range | None], stream: int | None) -> None:
+        compiled = self._compiled
+        if stream is not None and not self._bound.takes_streams:
+            raise InvalidArgument(
+                f"{compiled.name}: the tensors are in host memory; "
+                "streams are for arrays in the memory of a device"
+            )
+        if not compiled.is_initialized and compiled not in initialized:
+            raise InvalidArgument(
+                f"{compiled.name}: is not initialized; execute an operator initializer for it first"
+            )
+        written, bound = initialized.get(compiled, compiled._persistent), self._bindings.persistent
+        if written and (not bound or (bound.address, bound.place) != (written.address, written.place)):
+            raise InvalidArgument(
+                f"{compiled.name}: another persistent resource is bound than the initializer has written"
+            )
+
+    def run(self, stream: int | None) -> None:
+        if stream is None:
+            self._bound.dispatch()
+        else:
+            self._bound.enqueue(stream)
+
+
+def _content(content: bytes) -> TensorMemory:
+    """Bytes as a tensor."""
+    memory = HostMemory(len(content))
+    memory.bytes[:] = memoryview(content)
+    return TensorMemory(memory.address, packed(ScalarType.UINT8, [len(content)]), False, memory)
+
+
+def _named(slot: Slot, memory: Range | None) -> tuple[str, Range, Layout] | None:
+    return None if memory is None or slot.layout is None else (slot.name, memory, slot.layout)
+
+
+def _resource(name: str, memory: Range | None) -> tuple[str, Range, Layout] | None:
+    """A resource as a tensor of bytes."""
+    return None if memory is None else (name, memory, packed(ScalarType.UINT8, [memory.size]))

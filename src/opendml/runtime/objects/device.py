@@ -1,0 +1,323 @@
+"""Devices: DirectML's object model begins here."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from opendml.errors import InvalidArgument
+from opendml.program.scalar_type import ScalarType
+from opendml.runtime.calls.arguments import validate_tensor
+from opendml.runtime.graphs.compilable import compilable_of
+from opendml.runtime.graphs.compile import compilable_of_graph
+from opendml.runtime.graphs.desc import GraphDesc
+from opendml.runtime.memory.host_array import Array, layout_of_array
+from opendml.runtime.objects.binding_table import BindingTable
+from opendml.runtime.objects.bound import Bound, Recording, record
+from opendml.runtime.objects.compiled import CompiledOperator, Operator
+from opendml.runtime.objects.dispatchable import Dispatchable
+from opendml.runtime.objects.initializer import OperatorInitializer
+from opendml.runtime.objects.intermediates import Intermediate, debug_callback
+from opendml.runtime.objects.recorder import CommandRecorder
+from opendml.runtime.objects.removable import Removable
+from opendml.runtime.program import layout_of
+from opendml.spec.enums import ExecutionFlags, FeatureLevel, TensorDataType
+from opendml.spec.feature_level import as_feature_level, full_name, short_name
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.plain import DataTypeLike, as_member, as_plain
+from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.validator import validate
+from opendml.spec.wording import shown
+from opendml.targets.backend import MOST_THREADS
+from opendml.targets.registry import backend_of
+
+
+class Device(Removable):
+    """Where operators are checked, compiled and run (IDMLDevice). Safe to use from several threads.
+
+    There is no `evict` and no `make_resident`: compiled operators are small, and their memory is the
+    caller's or freed with them.
+
+    Args:
+        kind: "cpu" (machine code for this processor), "cuda" or "cuda:1" (a CUDA device: arrays that are
+            there are used in place, host memory is copied there and back), or "reference" (NumPy in float64).
+        feature_level: what operators are checked against: "2_0", a `FeatureLevel`, or None for the newest.
+        threads: how many threads may share a dispatch on the CPU; None: OPENDML_THREADS, or all that
+            the process may use. Results do not depend on it.
+        debug: shows what every operator of a graph computes, at every dispatch: a function that is called
+            with an Intermediate for each, or a folder where each is written as a .npy file. It costs time,
+            and changes no result. It concerns what `compile_operator`, `compile_graph` and `Graph.compile`
+            make. The function is called in the thread that dispatches, and must not run such work of the
+            device itself: that raises InvalidArgument. What it raises ends the dispatch, whose outputs then
+            hold anything.
+
+    Raises:
+        InvalidArgument: no such kind, device or level, a number of threads below 1, or no function or folder.
+        Unsupported: CUDA is not available; the message says what is missing.
+    """
+
+    def __init__(
+        self,
+        kind: str = "cpu",
+        *,
+        feature_level: FeatureLevel | str | None = None,
+        threads: int | None = None,
+        debug: Callable[[Intermediate], object] | str | PathLike[str] | None = None,
+    ) -> None:
+        self._backend = backend_of(kind)
+        if threads is not None and (not isinstance(threads, int) or not 1 <= threads <= MOST_THREADS):
+            raise InvalidArgument(f"threads: {shown(threads)}; 1 to {MOST_THREADS}, or None for all")
+        self._backend.open()
+        super().__init__(kind)
+        self.kind = kind
+        self.index = self._backend.index
+        """The number of the device among those of its kind, as of "cuda:1"; None where there is only one."""
+        self.feature_level = as_feature_level(feature_level)
+        self.threads = threads
+        self._debug = debug_callback(debug)
+
+    def __repr__(self) -> str:
+        threads = "" if self.threads is None else f", threads={self.threads}"
+        text = f"Device({self.kind!r}, feature_level={short_name(self.feature_level)!r}{threads})"
+        return text if self._removed is None else f"<{text}, removed: {self._removed}>"
+
+    def check_feature_support(self, feature: DataTypeLike | Sequence[FeatureLevel | str]) -> Any:
+        """Whether the device supports a data type, or which level of several
+        (IDMLDevice::CheckFeatureSupport).
+
+        Args:
+            feature: a data type: is it supported (True or False)? Or feature levels: which of them is the
+                newest supported one (a FeatureLevel)?
+
+        Raises:
+            InvalidArgument: neither, or no level that is supported: the device has those up to its own.
+            DeviceRemoved: the device was removed.
+        """
+        self._require_present()
+        data_type = as_member(TensorDataType, feature)
+        if isinstance(data_type, TensorDataType):
+            return data_type.name in ScalarType.__members__
+        if isinstance(feature, str) or not isinstance(feature, Sequence):
+            raise InvalidArgument(
+                f"check_feature_support: {shown(feature)}; "
+                "a TensorDataType or a list of feature levels is needed"
+            )
+        supported = [level for each in feature if (level := as_feature_level(each)) <= self.feature_level]
+        if not supported:
+            raise InvalidArgument(
+                f"check_feature_support: none of {shown(list(feature))} is supported; "
+                f"the device has feature levels up to {full_name(self.feature_level)}"
+            )
+        return max(supported)
+
+    def create_operator(self, desc: OperatorDesc) -> Operator:
+        """The operator of a desc that is valid at this device's feature level.
+
+        Raises:
+            InvalidArgument: every rule that the desc breaks, one line each.
+            DeviceRemoved: the device was removed.
+        """
+        self._require_present()
+        validate(desc, feature_level=self.feature_level)
+        return Operator(self, desc)
+
+    def compile_operator(self, op: Operator, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
+        """The operator as machine code.
+
+        Args:
+            op: an operator of this device.
+            flags: ALLOW_HALF_PRECISION_COMPUTATION permits FLOAT16 arithmetic, which is not made use of:
+                FLOAT16 is computed in FLOAT32 and rounded once. DISABLE_META_COMMANDS changes nothing: there
+                are no vendors' kernels behind. DESCRIPTORS_VOLATILE: bindings may change between recording
+                and execution.
+
+        Raises:
+            InvalidArgument: an operator of another device, or unknown flags.
+            Unsupported: this operator cannot be run yet.
+            DeviceRemoved: the device was removed.
+        """
+        self._require_present()
+        if not isinstance(op, Operator):
+            raise InvalidArgument(f"compile_operator: {type(op).__name__}; create_operator makes operators")
+        if op.device is not self:
+            raise InvalidArgument(f"{op.desc.operator}: created by another device")
+        return CompiledOperator(self, compilable_of(op.desc), _checked(flags))
+
+    def compile_graph(self, desc: GraphDesc, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
+        """A graph of operators as one compiled operator (IDMLDevice1::CompileGraph), fused as `Graph` is.
+        Its inputs and outputs are the graph's.
+
+        Args:
+            desc: the nodes and the edges between them, of operators of this device.
+            flags: as for `compile_operator`.
+
+        Raises:
+            InvalidArgument: everything that is wrong with the graph, one line each, or unknown flags.
+            Unsupported: one of the operators cannot be run yet.
+            DeviceRemoved: the device was removed.
+        """
+        self._require_present()
+        return CompiledOperator(self, compilable_of_graph(desc, self), _checked(flags))
+
+    def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
+        """An initializer of these compiled operators; with none of them, it may be reset later.
+
+        Raises:
+            InvalidArgument, DeviceRemoved: as OperatorInitializer.reset.
+        """
+        return OperatorInitializer(self, operators)
+
+    def create_binding_table(self, dispatchable: Dispatchable | None = None) -> BindingTable:
+        """A table for what a compiled operator or an operator initializer reads and writes; without one it is
+        empty and must be reset.
+
+        Raises:
+            InvalidArgument, DeviceRemoved: as BindingTable.reset.
+        """
+        return BindingTable(self, dispatchable)
+
+    def create_command_recorder(self) -> CommandRecorder:
+        """A recorder with nothing recorded.
+
+        Raises:
+            DeviceRemoved: the device was removed.
+        """
+        self._require_present()
+        return CommandRecorder(self)
+
+    def execute(self, recorder: CommandRecorder, stream: Any = None) -> None:
+        """Executes what was recorded, in its order, as often as wanted. A recorded initialization reads the
+        OWNED_BY_DML tensors anew each time.
+
+        All is checked first: if it raises InvalidArgument, nothing has been executed.
+
+        Args:
+            recorder: a recorder of this device.
+            stream: None: returns when the results are there. On a CUDA device, a stream as for
+                `Bound.enqueue`: returns when the work is on it; initializers are done at once, after all
+                earlier work on the device.
+
+        Raises:
+            InvalidArgument: another device's recorder, an operator that is not initialized or that something
+                else has initialized before, another persistent resource than the initialized one, or what
+                `record_dispatch` raises for bindings of operators with DESCRIPTORS_VOLATILE; a stream for
+                host memory.
+            DeviceRemoved: the device was removed.
+        """
+        self._require_ready()
+        if not isinstance(recorder, CommandRecorder) or recorder.device is not self:
+            raise InvalidArgument(f"execute: {type(recorder).__name__}; a recorder of this device is needed")
+        recorder._execute(stream)
+
+    def create_buffer(self, size: int) -> Any:
+        """Zeroed bytes in the device's memory, at an address that suits every binding: a DeviceArray of UINT8
+        on a CUDA device, a NumPy array elsewhere.
+
+        Raises:
+            InvalidArgument: a size below 1.
+            Unsupported: out of memory.
+            DeviceRemoved: the device was removed.
+        """
+        self._require_present()
+        size = as_plain(size)
+        if type(size) is not int or size < 1:
+            raise InvalidArgument(f"create_buffer: {shown(size)} bytes; 1 or more are needed")
+        return self._backend.create_buffer(size)
+
+    def empty(self, sizes: Sequence[int], data_type: DataTypeLike = TensorDataType.FLOAT32) -> Any:
+        """A packed array in the device's memory, with any values: a DeviceArray on a CUDA device (which
+        PyTorch, CuPy and JAX take over with `from_dlpack`), a NumPy array elsewhere.
+
+        Raises:
+            InvalidArgument: sizes or a type that no such tensor has.
+            Unsupported: out of memory.
+        """
+        self._require_present()
+        tensor = TensorDesc(data_type, sizes)
+        validate_tensor("empty", tensor, self.feature_level)
+        return self._backend.empty(layout_of(tensor))
+
+    def upload(self, array: Array) -> Any:
+        """A packed copy of a host array in the device's memory, as `empty` makes it.
+
+        Raises:
+            InvalidArgument: no NumPy array, or of a type that DirectML does not have.
+            Unsupported: out of memory.
+        """
+        self._require_present()
+        if not isinstance(array, np.ndarray):
+            raise InvalidArgument(f"upload: {type(array).__name__}; a NumPy array is needed")
+        layout = layout_of_array(array, "upload")
+        validate_tensor("upload", TensorDesc(layout.type.data_type, array.shape), self.feature_level)
+        return self._backend.upload(array, layout)
+
+    def download(self, array: Any) -> Array:
+        """A copy in host memory of what `empty` or `upload` made, after all work on the device.
+
+        Raises:
+            InvalidArgument: an array of another device or of another library.
+        """
+        self._require_present()
+        if not self._backend.is_own(array):
+            made = f"an array that empty or upload made on {self.kind!r}"
+            raise InvalidArgument(f"download: {type(array).__name__}; {made} is needed")
+        return self._backend.download(array)
+
+    def record(self, bound: Sequence[Bound]) -> Recording:
+        """Several dispatches as one, in their order: what is bound must stay bound. On a CUDA device a
+        recording is a CUDA graph, which costs the host one call.
+
+        Raises:
+            InvalidArgument: nothing, something of another device, or, on a CUDA device, host memory.
+        """
+        self._require_present()
+        return record(self, bound)
+
+    def _require_ready(self) -> None:
+        """Checks that the device may run work that it shows.
+
+        Raises:
+            DeviceRemoved: it was removed.
+            InvalidArgument: it is its own debug function that asks.
+        """
+        self._require_present()
+        if self._debug is not None:
+            self._debug.require_idle()
+
+    def synchronize(self) -> None:
+        """Waits until all work on the device is done; on other devices than CUDA's a dispatch always is."""
+        self._require_present()
+        self._backend.synchronize()
+
+
+def as_device(device: Device | str | None) -> Device:
+    """A device, the device of a kind, or the CPU.
+
+    Raises:
+        InvalidArgument: no such kind.
+    """
+    if isinstance(device, Device):
+        return device
+    kind = "cpu" if device is None else device
+    backend_of(kind)
+    with _making:
+        known = _defaults.get(kind)
+        if known is None or known.removed_reason is not None:
+            known = _defaults[kind] = Device(kind)
+        return known
+
+
+_defaults: dict[str, Device] = {}
+"""The devices of calls that name a kind or nothing: a removed one is replaced."""
+_making = threading.Lock()
+
+
+def _checked(flags: ExecutionFlags) -> ExecutionFlags:
+    if not isinstance(flags, int) or flags & ~sum(ExecutionFlags):
+        names = [flag.name for flag in ExecutionFlags]
+        raise InvalidArgument(f"flags: {shown(flags)}; allowed are combinations of {names}")
+    return ExecutionFlags(flags)

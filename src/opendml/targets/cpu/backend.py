@@ -1,0 +1,34 @@
+"""The processor as the runtime sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
+
+from opendml.program.program import Program
+from opendml.targets.cpu.threads import chosen_threads
+from opendml.targets.executable import Instance
+from opendml.targets.host import HostBackend
+
+if TYPE_CHECKING:
+    from opendml.targets.cpu.executable import CpuExecutable
+
+
+class CpuBackend(HostBackend):
+    """Machine code for this processor. LLVM is loaded when the first program is compiled."""
+
+    kind: ClassVar[str] = "cpu"
+
+    def open(self) -> None:
+        """Checks the setting of the number of threads."""
+        chosen_threads()
+
+    def compile(self, program: Program, threads: int | None) -> CpuExecutable:
+        """The program as machine code."""
+        from opendml.targets.cpu.executable import CpuExecutable
+
+        return CpuExecutable(program, threads)
+
+    def compile_for_calls(self, program: Program, threads: int | None) -> Callable[[], Instance]:
+        """Instances whose temporaries are in memory that all calls of a thread share."""
+        return self.compile(program, threads).instantiate_without_arena

@@ -1,0 +1,132 @@
+"""The ways to walk element-wise kernels: block by block of a row, or in blocks of both loops where operands
+lie across."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from opendml.compiler.kernel import Kernel
+from opendml.compiler.loops import Loop, LoopNest
+from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.common.guards import guards_of
+from opendml.targets.cpu.costs import FAR
+from opendml.targets.cpu.launch import BLOCK_BYTES, Launch, Numbers, Query, Table, launch_of, shape_of
+from opendml.targets.cpu.pattern import LINE, Mode
+
+_CROSSED_BLOCK = 256
+"""Steps of each loop in a block of a kernel whose operands lie across: the block of all operands stays in a
+level 1 cache."""
+_SHORTEST_CROSSED = 8
+"""Steps that both loops of such a kernel have at least: one vector of FLOAT32 with AVX2."""
+_TURNING = 1 / 16
+"""Cycles, for each byte, to turn a block of an operand that lies across in registers, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """A row in blocks of so many steps."""
+
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class CrossedBlocks:
+    """Blocks of so many steps of both loops of `nest`."""
+
+    nest: LoopNest
+    block: int
+    chunk: int
+
+
+def _in_blocks(query: Query) -> Estimate[Blocks]:
+    shape = query.shape
+    block = min(shape.inner, BLOCK_BYTES // shape.element_bytes)
+    return Estimate(Blocks(block), {"memory": FAR * _moved_bytes(query.kernel, query.nest)})
+
+
+def _run_blocks(query: Query, way: Blocks) -> list[Launch]:
+    shape = query.shape
+    blocks = -(-shape.inner // way.block)
+    numbers = Numbers(block=way.block, blocks=blocks, units=blocks)
+    item_bytes = way.block * shape.step_bytes
+    return [launch_of(query.kernel, query.nest, Mode.POINTWISE, numbers, shape.groups * blocks, item_bytes)]
+
+
+def _in_crossed_blocks(query: Query) -> Estimate[CrossedBlocks] | Refusal:
+    nest = _crossed(query.kernel, query.nest)
+    if isinstance(nest, Refusal):
+        return nest
+    (across,) = nest.rows
+    way = CrossedBlocks(nest, min(nest.inner.count, _CROSSED_BLOCK), min(across.count, _CROSSED_BLOCK))
+    elements = math.prod(query.kernel.domain)
+    turned = sum(
+        access.type.bytes
+        for access, stride, step in zip(query.kernel.loads, across.strides, nest.inner.strides, strict=False)
+        if stride == access.type.bytes and step and access.buffer is not None
+    )
+    return Estimate(
+        way,
+        {"memory": FAR * _moved_bytes(query.kernel, nest, across), "turning": _TURNING * turned * elements},
+    )
+
+
+def _run_crossed_blocks(query: Query, way: CrossedBlocks) -> list[Launch]:
+    shape = shape_of(query.kernel, way.nest)
+    blocks, chunks = -(-shape.inner // way.block), -(-shape.rows // way.chunk)
+    numbers = Numbers(block=way.block, blocks=blocks, units=shape.rows, chunk=way.chunk, chunks=chunks)
+    items = shape.groups * chunks * blocks
+    item_bytes = way.block * way.chunk * shape.step_bytes
+    return [launch_of(query.kernel, way.nest, Mode.TRANSPOSED, numbers, items, item_bytes)]
+
+
+def _moved_bytes(kernel: Kernel, nest: LoopNest, across: Loop | None = None) -> int:
+    """Bytes of the cache lines that move: of an access that is contiguous neither along the innermost loop
+    nor `across`, up to a line for each element."""
+    moved = 0
+    for number, access in enumerate((*kernel.loads, *kernel.stores)):
+        size, step = access.type.bytes, abs(nest.inner.strides[number])
+        if access.buffer is None:
+            continue
+        if step > size and not (across and across.strides[number] == size):
+            size = min(LINE, step)
+        moved += size
+    return moved * math.prod(kernel.domain)
+
+
+def _crossed(kernel: Kernel, nest: LoopNest) -> LoopNest | Refusal:
+    """The nest with the loop innermost along which the results are contiguous, and as its one row loop the
+    one along which operands are that move along both."""
+    loops = (*nest.groups, nest.inner)
+    accesses = (*kernel.loads, *kernel.stores)
+    # What is guarded or gathered is not loaded as a whole tile.
+    guarded = guards_of(kernel.values)
+    contiguous = [
+        next((loop for loop in loops if loop.strides[position] == access.type.bytes), None)
+        if access.buffer is not None and position not in guarded
+        else None
+        for position, access in enumerate(accesses)
+    ]
+    inner = contiguous[len(kernel.loads)]
+    if inner is None:
+        return Refusal("the results are contiguous along no loop")
+    # One that does not move along the results' loop is read once a row, wherever its elements lie.
+    others = {
+        id(loop): loop
+        for position, loop in enumerate(contiguous[: len(kernel.loads)])
+        if loop is not None and loop is not inner and inner.strides[position]
+    }
+    if len(others) != 1:
+        return Refusal(f"operands are contiguous along {len(others)} loops other than the results'")
+    (across,) = others.values()
+    if min(inner.count, across.count) < _SHORTEST_CROSSED:
+        return Refusal(f"loops of {across.count} and {inner.count} steps; at least {_SHORTEST_CROSSED}")
+    groups = tuple(loop for loop in loops if loop is not inner and loop is not across)
+    return LoopNest(groups, (across,), inner, False)
+
+
+ELEMENTS: Table = (
+    Candidate("blocks of both loops", _in_crossed_blocks, _run_crossed_blocks),
+    Candidate("blocks of rows", _in_blocks, _run_blocks),
+)
+"""The ways to walk a kernel without axes."""

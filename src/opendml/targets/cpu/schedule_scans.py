@@ -1,0 +1,93 @@
+"""The ways to walk kernels that scan: lines, or tiles of lines that lie side by side, each by one thread, or
+in chunks that threads share."""
+
+from __future__ import annotations
+
+from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.cpu.costs import chunked, whole
+from opendml.targets.cpu.launch import BLOCK_BYTES, CLAIM_BYTES, Launch, Numbers, Query, Table, launch_of
+from opendml.targets.cpu.pattern import WIDE_TILE, Mode
+from opendml.targets.cpu.schedule_groups import (
+    MOST_CHUNKS,
+    Batches,
+    Chunks,
+    Tiles,
+    chunks_of_tiles,
+    fits_a_block,
+    in_chunks,
+    numbers_of_tiles,
+)
+
+
+def _whole_lines(query: Query) -> Estimate[Batches]:
+    shape = query.shape
+    batch = max(1, CLAIM_BYTES // (shape.inner * shape.step_bytes))
+    return Estimate(Batches(batch), whole(query, shape.groups, fits=True, reads=1))
+
+
+def _run_whole_lines(query: Query, way: Batches) -> list[Launch]:
+    shape = query.shape
+    numbers = Numbers(
+        block=shape.inner,
+        blocks=1,
+        units=1,
+        chunk=way.batch,
+        elements=shape.inner,
+        groups=shape.groups,
+    )
+    items, item_bytes = -(-shape.groups // way.batch), way.batch * shape.group_bytes
+    return [launch_of(query.kernel, query.nest, Mode.SCAN_ROWS, numbers, items, item_bytes)]
+
+
+def _chunks_of_lines(query: Query) -> Estimate[Chunks] | Refusal:
+    if refusal := fits_a_block(query):
+        return refusal
+    block = BLOCK_BYTES // query.shape.element_bytes
+    blocks = -(-query.shape.inner // block)
+    chunk = -(-blocks // MOST_CHUNKS)
+    return Estimate(Chunks(block, chunk), chunked(query, reads=2, is_scan=True))
+
+
+def _run_chunks_of_lines(query: Query, way: Chunks) -> list[Launch]:
+    blocks = -(-query.shape.inner // way.block)
+    chunks = -(-blocks // way.chunk)
+    numbers = Numbers(way.block, blocks, blocks, way.chunk, chunks, query.shape.inner)
+    modes = (Mode.ROWS_PARTIAL, Mode.SCAN_ROWS_COMBINE, Mode.SCAN_ROWS_MAP)
+    return in_chunks(query, modes, numbers)
+
+
+def _whole_tiles(query: Query) -> Estimate[Tiles]:
+    shape = query.shape
+    tile = min(shape.inner, WIDE_TILE)
+    items = shape.groups * -(-shape.inner // tile)
+    return Estimate(Tiles(tile), whole(query, items, fits=True, reads=1))
+
+
+def _run_whole_tiles(query: Query, way: Tiles) -> list[Launch]:
+    shape = query.shape
+    tiles = -(-shape.inner // way.tile)
+    numbers = Numbers(way.tile, tiles, shape.rows, shape.rows, elements=shape.rows)
+    items, item_bytes = shape.groups * tiles, shape.rows * way.tile * shape.step_bytes
+    return [launch_of(query.kernel, query.nest, Mode.SCAN_COLUMNS, numbers, items, item_bytes)]
+
+
+def _chunks_of_tiles(query: Query) -> Estimate[Chunks] | Refusal:
+    way = chunks_of_tiles(query, WIDE_TILE)
+    return fits_a_block(query) or Estimate(way, chunked(query, reads=2, is_scan=True))
+
+
+def _run_chunks_of_tiles(query: Query, way: Chunks) -> list[Launch]:
+    modes = (Mode.COLUMNS_PARTIAL, Mode.SCAN_COLUMNS_COMBINE, Mode.SCAN_COLUMNS_MAP)
+    return in_chunks(query, modes, numbers_of_tiles(query, way))
+
+
+SCANNED_ROWS: Table = (
+    Candidate("whole lines", _whole_lines, _run_whole_lines),
+    Candidate("lines in chunks", _chunks_of_lines, _run_chunks_of_lines),
+)
+"""The ways to scan along the innermost loop."""
+SCANNED_COLUMNS: Table = (
+    Candidate("tiles of whole lines", _whole_tiles, _run_whole_tiles),
+    Candidate("tiles of lines in chunks", _chunks_of_tiles, _run_chunks_of_tiles),
+)
+"""The ways to scan lines that lie side by side."""

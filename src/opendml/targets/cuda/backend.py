@@ -1,0 +1,112 @@
+"""A CUDA device as the runtime sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from opendml.errors import InvalidArgument
+from opendml.program.program import Layout, Program
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.backend import Array, StreamBackend
+from opendml.targets.cuda.arrays import ready_memory
+from opendml.targets.cuda.call import CudaCall
+from opendml.targets.cuda.device_array import DeviceArray
+from opendml.targets.cuda.driver import CudaDevice, device
+from opendml.targets.cuda.executable import CudaExecutable, CudaInstance
+from opendml.targets.cuda.launcher import Recording
+from opendml.targets.cuda.streams import stream_handle
+from opendml.targets.executable import Instance, Runnable
+from opendml.targets.memory import OwnMemory, Place, TensorMemory
+from opendml.targets.staged import StagedInstance
+
+
+class CudaBackend(StreamBackend):
+    """The CUDA device of a number. The driver is asked for it when it is opened."""
+
+    kind: ClassVar[str] = "cuda"
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.index: int = place.number
+
+    @property
+    def _device(self) -> CudaDevice:
+        return device(self.index)
+
+    def open(self) -> None:
+        """Opens the device, or finds it open."""
+        device(self.index)
+
+    def compile(self, program: Program, threads: int | None) -> CudaExecutable:
+        """The program as kernels."""
+        return CudaExecutable(program, self.index)
+
+    def compile_for_calls(self, program: Program, threads: int | None) -> Callable[[], Instance]:
+        """Instances whose temporaries are in memory that each dispatch takes in the order of its stream."""
+        return self.compile(program, threads).instantiate_without_arena
+
+    def allocate(self, size: int) -> OwnMemory:
+        """Device memory."""
+        return self._device.allocate(size)
+
+    def create_buffer(self, size: int) -> DeviceArray:
+        """Device memory, ready for all streams."""
+        return DeviceArray(self._device, [size], ScalarType.UINT8, cleared=True)
+
+    def empty(self, layout: Layout) -> DeviceArray:
+        """An array that any stream may use."""
+        owner = self._device
+        array = DeviceArray(owner, layout.sizes, layout.type)
+        owner.synchronize(owner.stream)
+        return array
+
+    def is_own(self, array: Any) -> bool:
+        """Whether it is opendml's own, on this device."""
+        return isinstance(array, DeviceArray) and array.device_index == self.index
+
+    def upload(self, array: Array, layout: Layout) -> DeviceArray:
+        """A copy on the device."""
+        copy = self.empty(layout)
+        copy.copy_from(array)
+        return copy
+
+    def download(self, array: DeviceArray) -> Array:
+        """A copy in host memory."""
+        return array.to_host()
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        """Copies and waits; the driver knows which address is where."""
+        self._device.copy(target, source, size)
+
+    def memory(self, array: Any, name: str) -> TensorMemory:
+        """The memory of an array in the order of its library's stream."""
+        return ready_memory(array, name)
+
+    def call(self, first: Any) -> CudaCall:
+        """A call on the current stream of the array's library."""
+        return CudaCall(first)
+
+    def stream(self, stream: Any, name: str) -> int:
+        """The driver's handle of a stream."""
+        return stream_handle(stream)
+
+    def record(self, several: Sequence[Runnable]) -> Recording:
+        """The dispatches as one CUDA graph."""
+        return Recording([each for number, work in enumerate(several) for each in _launching(number, work)])
+
+    def synchronize(self) -> None:
+        """Waits for all streams."""
+        self._device.synchronize_all()
+
+
+def _launching(number: int, work: Runnable) -> list[CudaInstance]:
+    """The instances of bound work that launch kernels and nothing else."""
+    stages = work.instances if isinstance(work, StagedInstance) else [work]
+    launching = [stage for stage in stages if isinstance(stage, CudaInstance)]
+    if len(launching) < len(stages):
+        raise InvalidArgument(
+            f"record: [{number}] is over host memory, a recording itself, or of a debug device; "
+            "bind device arrays"
+        )
+    return launching

@@ -1,0 +1,33 @@
+"""What the work of a kernel takes on a CUDA device, in cycles of it: the terms that candidates are compared
+by.
+
+The figures are rough rates of an H200. They are chosen so that candidates change places where measurements on
+it put the limits between them.
+"""
+
+from __future__ import annotations
+
+from opendml.targets.cuda.machine import Machine
+
+_MEMORY_BYTES = 20
+"""Bytes that each multiprocessor reads from memory in a cycle, when all of them do."""
+_LANES = 128
+"""Instructions of single threads that a multiprocessor begins in a cycle."""
+UNIT_INSTRUCTIONS = 8
+"""Instructions to load a unit, of 16 bytes at most, and to add it up."""
+SHARED_INSTRUCTIONS = 2
+"""Instructions that a unit takes more which goes through shared memory."""
+BLOCK_MEETING = 100
+"""Cycles until the threads of a block have put their sums together."""
+DEVICE_MEETING = 1000
+"""Cycles until small blocks have met in global memory."""
+
+
+def reading(machine: Machine, bytes: float) -> float:
+    """Cycles to read so many bytes from memory."""
+    return bytes / (_MEMORY_BYTES * machine.multiprocessors)
+
+
+def instructions(machine: Machine, count: float) -> float:
+    """Cycles of so many instructions of single threads."""
+    return count / (_LANES * machine.multiprocessors)

@@ -1,0 +1,52 @@
+"""The CUDA C++ of a pattern: what depends on the pattern, around the mode's code in `kernels`."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from opendml.targets.cuda.contraction_source import ContractionPrinter
+from opendml.targets.cuda.group_source import GroupPrinter
+from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.placing_source import PlacingPrinter
+from opendml.targets.cuda.source import Printer
+
+_FILES = {
+    Mode.POINTWISE: ("pointwise",),
+    Mode.TRANSPOSED: ("transposed",),
+    Mode.WARPS: ("moments", "warps"),
+    Mode.STAGED: ("moments", "staged"),
+    Mode.TILE: ("moments", "block", "alone", "tile"),
+    Mode.HELD: ("moments", "block", "alone", "held"),
+    Mode.SPREAD: ("moments", "block", "meeting", "held"),
+    Mode.TEAM: ("moments", "block", "meeting", "team"),
+    Mode.REDUCE: ("reduce",),
+    Mode.SCAN: ("scan",),
+    Mode.SCATTER: ("scatter",),
+    Mode.TOP: ("top",),
+    Mode.FMA: ("operands", "fma", "contraction"),
+    Mode.MMA: ("operands", "mma", "contraction"),
+}
+"""The files of each mode, after those that all have and what is printed."""
+
+_PRINTERS: dict[Mode, type[Printer]] = {
+    Mode.REDUCE: GroupPrinter,
+    Mode.SCAN: GroupPrinter,
+    Mode.SCATTER: PlacingPrinter,
+    Mode.TOP: PlacingPrinter,
+    Mode.FMA: ContractionPrinter,
+    Mode.MMA: ContractionPrinter,
+}
+"""What prints the modes that need more than others."""
+
+
+def kernel_source(pattern: Pattern) -> str:
+    """The whole source; its function is `kernel`."""
+    printer = _PRINTERS.get(pattern.mode, Printer)(pattern)
+    names = ("common", "quotients", None, *_FILES[pattern.mode])
+    return "\n".join(printer.text() if name is None else _file(name) for name in names)
+
+
+@cache
+def _file(name: str) -> str:
+    return (Path(__file__).parent / "kernels" / f"{name}.cuh").read_text()

@@ -1,0 +1,154 @@
+"""The ways to launch element-wise kernels: in units along rows, or in squares where operands lie across."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from opendml.compiler.loops import Loop
+from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.cuda.costs import SHARED_INSTRUCTIONS, instructions, reading
+from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Nest, Query, Table
+from opendml.targets.cuda.parameters import Words
+from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step
+
+_THREADS = 128
+_UNITS = 2
+"""Vectors that one thread loads before it computes."""
+_SCALAR_UNITS = 8
+"""Units of less than 8 bytes that one thread loads before it computes."""
+_SQUARE_THREADS = 256
+"""Threads of a block that transposes."""
+_LEAST_SIDE = 16
+"""Least steps of both loops for which a transposition goes through shared memory."""
+_SECTOR_BYTES = 32
+"""Bytes that memory moves at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Units of so many elements, so many of them by each thread."""
+
+    vector: int
+    per_thread: int
+
+
+@dataclass(frozen=True, slots=True)
+class Squares:
+    """Squares of so many steps of the one row loop and the innermost loop of `nest`; `loads`: which are
+    turned."""
+
+    nest: Nest
+    loads: tuple[AccessPattern, ...]
+    side: int
+
+
+def _in_units(query: Query) -> Estimate[Units]:
+    nest, machine = query.nest, query.machine
+    vector = nest.vector(query.alignments, whole_rows=False)
+    units = nest.group_count * -(-nest.inner.count // vector)
+    widest = max((a.type.bytes for a in nest.accesses if a.step is not Step.NONE), default=1) * vector
+    per_thread = _UNITS if widest >= VECTOR_BYTES // 2 else _SCALAR_UNITS
+    # Small work is spread over the whole device.
+    while per_thread > 1 and units < machine.multiprocessors * _THREADS * per_thread:
+        per_thread //= 2
+    return Estimate(Units(vector, per_thread), {"memory": reading(machine, _moved_bytes(nest))})
+
+
+def _run_units(query: Query, way: Units) -> Launch:
+    nest = query.nest
+    row_units = -(-nest.inner.count // way.vector)
+    units = nest.group_count * row_units
+    constants = (("THREADS", _THREADS), ("UNITS", way.per_thread))
+    pattern = Pattern(
+        Mode.POINTWISE,
+        way.vector,
+        False,
+        nest.wide(units),
+        nest.loads,
+        nest.stores,
+        nest.kernel.values,
+        constants,
+    )
+    full, rest = divmod(nest.inner.count, way.vector)
+    words = Words(units=units, inner=row_units, full=full, rest=rest)
+    grid = -(-units // (_THREADS * way.per_thread))
+    return Launch(pattern, grid, _THREADS, nest.given() | words.named())
+
+
+def _in_squares(query: Query) -> Estimate[Squares] | Refusal:
+    nest = _along_stores(query.nest)
+    if any(access.step is not Step.CONTIGUOUS for access in nest.stores):
+        return Refusal("results are contiguous along no loop")
+    if nest.inner.count < _LEAST_SIDE:
+        return Refusal(f"results have {nest.inner.count} steps in a row; at least {_LEAST_SIDE}")
+    loop = next(
+        (loop for loop in nest.groups if loop.count >= _LEAST_SIDE and any(_turned(nest, loop))), None
+    )
+    if loop is None:
+        return Refusal(f"no operand is contiguous along another loop of at least {_LEAST_SIDE} steps")
+    others = tuple(other for other in nest.groups if other is not loop)
+    square = Nest(nest.kernel, others, (loop,), nest.inner, False)
+    turned = _turned(nest, loop)
+    loads = tuple(replace(access, turned=turn) for access, turn in zip(square.loads, turned, strict=True))
+    held = sum(access.type.bytes for access in loads if access.turned)
+    way = Squares(square, loads, 32 if held > 8 else 64)
+    elements = nest.group_count * nest.inner.count
+    return Estimate(
+        way,
+        {
+            "memory": reading(query.machine, _moved_bytes(square, turned)),
+            "shared": instructions(query.machine, SHARED_INSTRUCTIONS * elements * sum(turned)),
+        },
+    )
+
+
+def _run_squares(query: Query, way: Squares) -> Launch:
+    nest, side = way.nest, way.side
+    (loop,) = nest.rows
+    across, down = -(-nest.inner.count // side), -(-loop.count // side)
+    tiles = nest.group_count * across * down
+    constants = (("THREADS", _SQUARE_THREADS), ("SIDE", side))
+    pattern = Pattern(
+        Mode.TRANSPOSED, 1, False, nest.wide(tiles), way.loads, nest.stores, nest.kernel.values, constants
+    )
+    words = Words(columns=nest.inner.count, units=loop.count, tiles=across, inner=down)
+    return Launch(pattern, tiles, _SQUARE_THREADS, nest.given() | words.named())
+
+
+def _along_stores(nest: Nest) -> Nest:
+    """The nest with the loop innermost along which all results are contiguous, if there is one."""
+    first = len(nest.loads)
+    for loop in nest.groups:
+        steps = zip(loop.strides[first:], nest.stores, strict=True)
+        if all(stride == access.type.bytes for stride, access in steps):
+            others = (*(other for other in nest.groups if other is not loop), nest.inner)
+            return Nest(nest.kernel, others, (), loop, False)
+    return nest
+
+
+def _turned(nest: Nest, loop: Loop) -> list[bool]:
+    """For each load whether it is contiguous along a loop, but not along the innermost one."""
+    return [
+        access.step is Step.STRIDED and stride == access.type.bytes
+        for access, stride in zip(nest.loads, loop.strides, strict=False)
+    ]
+
+
+def _moved_bytes(nest: Nest, turned: list[bool] | None = None) -> int:
+    """Bytes that move: of an access that is neither contiguous nor turned up to a sector for each element."""
+    moved = 0
+    for number, access in enumerate(nest.accesses):
+        size = access.type.bytes
+        if access.counter:
+            continue
+        if access.step is Step.STRIDED and not (turned and number < len(turned) and turned[number]):
+            size = min(_SECTOR_BYTES, max(2 * size, abs(nest.inner.strides[number])))
+        moved += size
+    return moved * nest.group_count * nest.row_count * nest.inner.count
+
+
+ELEMENTS: Table = (
+    Candidate("squares", _in_squares, _run_squares),
+    Candidate("units", _in_units, _run_units),
+)
+"""The ways to run a kernel without axes."""

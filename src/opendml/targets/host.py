@@ -1,0 +1,85 @@
+"""Devices that work in host memory: their arrays are NumPy's, and a dispatch is over when it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from opendml.errors import InvalidArgument, Unsupported
+from opendml.program.program import Layout
+from opendml.targets.backend import Array, Backend
+from opendml.targets.executable import Instance, Runnable
+from opendml.targets.memory import HostMemory, aligned_bytes
+
+
+class HostBackend(Backend):
+    """A device without memory of its own."""
+
+    def open(self) -> None:
+        """The processor is always there."""
+
+    def over_host_memory(self, instance: Instance, layouts: Sequence[Layout], input_count: int) -> Instance:
+        """The instance itself."""
+        return instance
+
+    def allocate(self, size: int) -> HostMemory:
+        """Host memory."""
+        return HostMemory(size)
+
+    def create_buffer(self, size: int) -> Array:
+        """A NumPy array of zeros."""
+        try:
+            return aligned_bytes(np.zeros, size)
+        except (MemoryError, ValueError) as error:
+            raise Unsupported(f"create_buffer: no memory for {size:,} bytes") from error
+
+    def empty(self, layout: Layout) -> Array:
+        """A NumPy array."""
+        return np.empty(layout.sizes, layout.type.numpy)
+
+    def is_own(self, array: Any) -> bool:
+        """Whether it is a NumPy array."""
+        return isinstance(array, np.ndarray)
+
+    def upload(self, array: Array, layout: Layout) -> Array:
+        """A packed copy."""
+        copy = self.empty(layout)
+        copy[...] = array
+        return copy
+
+    def download(self, array: Any) -> Array:
+        """A copy."""
+        return array.copy()  # type: ignore[no-any-return]
+
+    def stream(self, stream: Any, name: str) -> int:
+        """There is none.
+
+        Raises:
+            InvalidArgument: always.
+        """
+        raise InvalidArgument(
+            f"{name}: a stream for the device {self.kind!r}; only CUDA devices have streams"
+        )
+
+    def record(self, several: Sequence[Runnable]) -> Runnable:
+        """The dispatches one after the other."""
+        return _Sequence(several)
+
+    def synchronize(self) -> None:
+        """All work is done: a dispatch returns when it is."""
+
+
+class _Sequence:
+    """Dispatches one after the other."""
+
+    enqueue = None
+
+    def __init__(self, several: Sequence[Runnable]) -> None:
+        self._dispatches = [each.dispatch for each in several]
+
+    def dispatch(self) -> None:
+        """Runs all, to the end."""
+        for dispatch in self._dispatches:
+            dispatch()

@@ -1,0 +1,141 @@
+"""What imports what: no circles, and a runtime that knows no target."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import opendml
+
+PACKAGE = Path(opendml.__file__).parent
+RUNTIME = "opendml.runtime"
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """The modules of the package by name."""
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        *folders, last = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        name = ".".join(folders if last == "__init__" else [*folders, last])
+        found[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+def statements(node: ast.AST, within_functions: bool) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The imports that are executed; those for type checkers alone are not."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) and not within_functions:
+            continue
+        elif not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
+            yield from statements(child, within_functions)
+
+
+def imported(module: str, within_functions: bool) -> set[str]:
+    """The modules of the package that a module imports."""
+    found = set()
+    for statement in statements(trees()[module], within_functions):
+        assert isinstance(statement, ast.Import) or statement.level == 0
+        for alias in statement.names:
+            source = statement.module if isinstance(statement, ast.ImportFrom) else alias.name
+            inner = f"{source}.{alias.name}"
+            found.add(inner if inner in trees() else str(source))
+    return found & trees().keys()
+
+
+def circle(graph: Mapping[str, set[str]]) -> list[str]:
+    """The modules that a circle leads through, or that lead to and from one; empty if there is none."""
+    left = dict(graph)
+    while True:
+        ends = {name for name, targets in left.items() if not targets & left.keys()}
+        starts = left.keys() - set().union(*left.values())
+        if not ends | starts:
+            return sorted(left)
+        left = {name: targets for name, targets in left.items() if name not in ends | starts}
+        if not left:
+            return []
+
+
+@pytest.mark.parametrize("within_functions", [False, True])
+def test_imports_have_no_circle(within_functions: bool) -> None:
+    assert circle({name: imported(name, within_functions) for name in trees()}) == []
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": {"b"}, "b": {"c", "d"}, "c": {"b"}, "d": set[str](), "e": {"a"}}
+    assert circle(graph) == ["b", "c"]
+
+
+def modules_of(package: str) -> list[str]:
+    """A package and all modules in it."""
+    return [name for name in trees() if name == package or name.startswith(f"{package}.")]
+
+
+TARGETS = ("cpu", "cuda", "reference")
+
+
+@pytest.mark.parametrize("package", [RUNTIME, "opendml.compiler", "opendml.program", "opendml.operators"])
+def test_what_serves_all_targets_imports_none(package: str) -> None:
+    forbidden = {name for target in TARGETS for name in modules_of(f"opendml.targets.{target}")}
+    assert {name: found for name in modules_of(package) if (found := imported(name, True) & forbidden)} == {}
+
+
+def words(tree: ast.Module) -> Iterator[str]:
+    """The identifiers of a module, and its strings but for docstrings."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.arg | ast.keyword):
+            yield node.arg or ""
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.alias):
+            yield node.name
+    docstrings = {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and _is_text(node.value)
+    }
+    yield from (
+        str(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and _is_text(node) and id(node) not in docstrings
+    )
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def test_the_runtime_names_no_target_but_the_default_kind() -> None:
+    named = {
+        (name, word)
+        for name in modules_of(RUNTIME)
+        for word in words(trees()[name])
+        if any(target in word.lower() for target in ("cuda", "llvm")) or word in TARGETS
+    }
+    assert named == {("opendml.runtime.objects.device", "cpu")}
+
+
+FOREIGN = ("__dlpack__", "dtype", "shape", "from_dlpack", "numpy", "register_at_fork")
+"""Attributes of arrays of other libraries, of these libraries and of the system, which may lack them."""
+
+
+def test_what_serves_all_targets_asks_none_whether_it_has_an_attribute() -> None:
+    """Only what is not opendml's is asked, and names that are fields' or types'."""
+    asked = {
+        (name, node.args[1].value)
+        for name in [*modules_of(RUNTIME), *(each for each in trees() if each.count(".") == 2)]
+        if name.startswith((RUNTIME, "opendml.targets"))
+        for node in ast.walk(trees()[name])
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if node.func.id in ("hasattr", "getattr") and isinstance(node.args[1], ast.Constant)
+    }
+    assert {(name, word) for name, word in asked if word not in FOREIGN} == {
+        ("opendml.runtime.calls.arguments", "function"),
+        ("opendml.runtime.objects.intermediates", "is_showing"),
+    }
