@@ -223,7 +223,9 @@ def draw(tested: Digits, read: NDArray[np.integer], path: Path) -> None:
     first."""
     across, edge, line = 30, 4 * SIDE, 14
     order = np.argsort(read == tested.numbers, kind="stable")
-    sheet = Image.new("L", (across * (edge + 4), -(-len(order) // across) * (edge + line + 4)), 255).convert("RGB")
+    sheet = Image.new("L", (across * (edge + 4), -(-len(order) // across) * (edge + line + 4)), 255).convert(
+        "RGB"
+    )
     pen = ImageDraw.Draw(sheet)
     for place, number in enumerate(order):
         left, top = place % across * (edge + 4) + 2, place // across * (edge + line + 4) + 2
@@ -252,7 +254,8 @@ def main() -> None:
     right = int((read == tested.numbers).sum())
     seconds = time.perf_counter() - begun
     draw(tested, read, arguments.output)
-    print(f"{right} of {TESTED} test digits read ({right / TESTED:.1%}), after {seconds:.1f} s: {arguments.output}")
+    share = f"{right} of {TESTED} test digits read ({right / TESTED:.1%})"
+    print(f"{share}, after {seconds:.1f} s: {arguments.output}")
 
 
 if __name__ == "__main__":

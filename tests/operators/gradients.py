@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 
 
 def by_differences(function: Callable[[Array], Array], x: Array, incoming: Array) -> Array:

@@ -9,7 +9,7 @@ import pytest
 
 from opendml import descs
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from tests.operators.test_resampling import (
     DOWN,
     FORMS,
@@ -47,7 +47,10 @@ def _filtered(x: Array, form: Any) -> Array:
             weights = np.maximum(0, 1 - distances * np.float64(scales[axis]))
             weights /= weights.sum(axis=1, keepdims=True)
             x = np.moveaxis(np.tensordot(weights, x, axes=(1, axis)), 0, axis)
-            numbers = [[*each[:axis], own, *each[axis + 1 :]] for each, own in zip(numbers, (1.0, 0.0, 0.0), strict=True)]
+            numbers = [
+                [*each[:axis], own, *each[axis + 1 :]]
+                for each, own in zip(numbers, (1.0, 0.0, 0.0), strict=True)
+            ]
     return _linear(x, (None, sizes, *numbers))
 
 

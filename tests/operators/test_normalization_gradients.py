@@ -10,7 +10,7 @@ import pytest
 
 import opendml as dml
 from opendml import Device, descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from tests.operators.gradients import by_differences
 
 EPSILON = 0.1
@@ -93,9 +93,7 @@ def test_gradients_with_given_statistics(
     x, incoming = values(0, sizes, type), values(1, sizes, type)
     mean, variance, scale = (values(2 + number, kept, type) for number in range(3))
     variance = np.abs(variance)
-    results = dml.batch_normalization_grad(
-        x, incoming, mean, variance, scale, epsilon=EPSILON, device=device
-    )
+    results = dml.batch_normalization_grad(x, incoming, mean, variance, scale, epsilon=EPSILON, device=device)
     wide, gradient, center, spread, gain = _wide(x, incoming, mean, variance, scale)
     root = np.sqrt(spread + np.float32(EPSILON))
     axes = _axes(kept)

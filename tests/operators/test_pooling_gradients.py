@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opendml import TensorDataType, TensorDesc, descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from tests.operators.test_pooling import FORMS, UNDILATED, Form, _attributes
 from tests.peers.peer import examples
 from tests.running import device_kinds, launches, on_arrays
@@ -142,5 +142,7 @@ def test_windows_are_searched_once() -> None:
     """The indices of the greatest elements lie in memory: they are not found anew at each place."""
     x = TensorDesc(TensorDataType.FLOAT32, [2, 3, 12, 12])
     incoming = TensorDesc(TensorDataType.FLOAT32, [2, 3, 6, 6])
-    desc = descs.MaxPoolingGrad(x, incoming, x, **_attributes(Form((12, 12), (3, 3), (2, 2), (1, 1), (1, 1), (0, 0))))
+    desc = descs.MaxPoolingGrad(
+        x, incoming, x, **_attributes(Form((12, 12), (3, 3), (2, 2), (1, 1), (1, 1), (0, 0)))
+    )
     assert len(launches(desc)) > 1

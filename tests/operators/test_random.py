@@ -9,7 +9,7 @@ import pytest
 
 import opendml as dml
 from opendml import Device
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 
 # Counter, key and numbers of Random123's known answers.
 KNOWN = [

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opendml import descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import InterpolationMode, ReduceFunction
 from opendml.spec.operator_desc import Size2D
 from tests.peers.onnx_peer import PEERS, onnx_result
@@ -57,9 +57,7 @@ def _pooled(x: Array, regions: Array, size: tuple[int, int], scale: float) -> Ar
         for low, high, extent, bins in ((y1, y2, x.shape[2], size[0]), (x1, x2, x.shape[3], size[1])):
             low, high = (min(max(at, 0), extent - 1) for at in (low, high))
             span = max(high - low, 0) + 1
-            ranges.append(
-                [(low + k * span // bins, low + -(-(k + 1) * span // bins)) for k in range(bins)]
-            )
+            ranges.append([(low + k * span // bins, low + -(-(k + 1) * span // bins)) for k in range(bins)])
         for row, column in np.ndindex(*size):
             own = tuple(slice(*each) for each in (ranges[0][row], ranges[1][column]))
             at = min(max(int(batch), 0), x.shape[0] - 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opendml import TensorDataType, TensorDesc, descs
-from opendml.operators.resampling_gradients import _Taps
 from opendml.operators.resampling import Placing
-from opendml.runtime.host_array import Array
-from opendml.spec.enums import AxisDirection, InterpolationMode
+from opendml.operators.resampling_gradients import _Taps
+from opendml.runtime.memory.host_array import Array
+from opendml.spec.enums import AxisDirection
 from tests.operators.test_resampling import DOWN, FORMS, LINEAR, NEAREST, UP, _attributes, _linear, _nearest
 from tests.peers.peer import examples
 from tests.running import device_kinds, launches, on_arrays
@@ -59,7 +60,9 @@ def _close(result: Array, expected: Array) -> None:
 @every_form
 def test_nearest(form: Any, direction: AxisDirection, type: Any, device: str) -> None:
     incoming = _incoming(form, type)
-    expected = _transposed(form, incoming, lambda x: _nearest(x, form, np.ceil if direction is UP else np.floor))
+    expected = _transposed(
+        form, incoming, lambda x: _nearest(x, form, np.ceil if direction is UP else np.floor)
+    )
     attributes = _attributes(form, NEAREST) | {"rounding_direction": direction}
     (result,) = on_arrays(descs.ResampleGrad1, [incoming], [expected.astype(type)], device, **attributes)
     _close(result, expected)
@@ -98,10 +101,9 @@ def test_any_form(device: str, data: st.DataObject) -> None:
     offsets = [data.draw(st.floats(-9.0, 9.0, width=32)) for _ in range(2)]
     form = ((size,), (count,), (scale,), (offsets[0],), (offsets[1],))
     incoming = _incoming(form, np.float32)
-    for mode in InterpolationMode:
-        expected = _transposed(
-            form, incoming, lambda x: _linear(x, form) if mode is LINEAR else _nearest(x, form, np.floor)
-        )
+    forwards = {LINEAR: partial(_linear, form=form), NEAREST: partial(_nearest, form=form, rounding=np.floor)}
+    for mode, forward in forwards.items():
+        expected = _transposed(form, incoming, forward)
         attributes = _attributes(form, mode) | {"rounding_direction": DOWN}
         made = [expected.astype(np.float32)]
         (result,) = on_arrays(descs.ResampleGrad1, [incoming], made, device, **attributes)
@@ -134,7 +136,8 @@ def test_what_is_not_finite_stays_where_it_is_read(device: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scale", "size", "most"), [(2.0, 1000, 5), (0.5, 1000, 2), (1 / 3, 999, 2), (7.5, 100, 16), (1e-9, 50, 2)]
+    ("scale", "size", "most"),
+    [(2.0, 1000, 5), (0.5, 1000, 2), (1 / 3, 999, 2), (7.5, 100, 16), (1e-9, 50, 2)],
 )
 def test_an_element_looks_at_hardly_more_outputs_than_are_made_of_it(
     scale: float, size: int, most: int

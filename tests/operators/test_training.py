@@ -9,7 +9,7 @@ import pytest
 
 import opendml as dml
 from opendml import Device, TensorDataType, TensorDesc, descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from tests.running import FLOATS, launches
 
 SIZES = [2, 3, 4, 5]

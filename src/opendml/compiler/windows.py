@@ -49,7 +49,10 @@ def _unrolled(node: Node) -> Node:
         return node
     seen = [part.attribute for part in parts if _is_window(part, node.attribute)]
     # What is read at computed places is read by all of the code that computes them.
-    if not seen or elements * sum(isinstance(each, View) and bool(each.indexed) for each in seen) > MOST_ELEMENTS:
+    if (
+        not seen
+        or elements * sum(isinstance(each, View) and bool(each.indexed) for each in seen) > MOST_ELEMENTS
+    ):
         return node
     if node.operation is Operation.CONTRACTION and _is_product_of_matrices(node):
         return node

@@ -35,8 +35,8 @@ def resample3(
 
     As in PyTorch and Pillow the weights are divided by their sum, and elements that the input does not have
     do not count; InputX is moved to the nearest element of the input before. PyTorch and Pillow filter from
-    1 / Scale > 1 on, DirectML's page from 2 on. Dimensions are filtered one after the other; means of integers
-    are truncated at the end.
+    1 / Scale > 1 on, DirectML's page from 2 on. Dimensions are filtered one after the other; means of
+    integers are truncated at the end.
     """
     is_linear = interpolation_mode is InterpolationMode.LINEAR
     direction = None if is_linear else rounding_direction

@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
+from itertools import product
 from operator import add
+from typing import NamedTuple
 
 from opendml.operators.registry import defines
 from opendml.program.functions import (
@@ -47,7 +49,7 @@ def roi_pooling(x: Node, regions: Node, *, spatial_scale: float, pooled_size: Si
         )
         for axis, first, bins in ((2, 2, pooled_size.height), (3, 1, pooled_size.width))
     )
-    return _sampled(x, batch, rows, columns, reduce_maximum, -math.inf)
+    return _sampled(x, batch, rows, columns, _Together(reduce_maximum, -math.inf))
 
 
 @defines("ROI_ALIGN", output=True)
@@ -65,7 +67,7 @@ def roi_align(
     maximum_samples_per_output: int,
     output: TensorDesc,
 ) -> Node:
-    """ROI_ALIGN1 of pixel centers: InputPixelOffset 0.5, OutputPixelOffset -0.5, AlignRegionsToCorners FALSE"""
+    """ROI_ALIGN1 of pixel centers: InputPixelOffset 0.5, OutputPixelOffset -0.5, and not to corners"""
     return roi_align1(
         x,
         regions,
@@ -102,18 +104,18 @@ def roi_align1(
     align_regions_to_corners: bool,
     output: TensorDesc,
 ) -> Node:
-    """the average or the greatest of nY * nX samples of x, at x1 - InputPixelOffset + (sx - OutputPixelOffset)
-    * regionX / (outX * nX) for sx from ox * nX to below ox * nX + nX, and likewise along y
+    """the average or the greatest of nY * nX samples of x, which are at x1 - InputPixelOffset +
+    (sx - OutputPixelOffset) * regionX / (outX * nX) for sx from ox * nX to below ox * nX + nX, and along y so
 
     nX is |regionX| / outX rounded up, but at least MinimumSamplesPerOutput and 1, and at most
     MaximumSamplesPerOutput; a region larger than the input has no more samples than one as large. As in ONNX
     and PyTorch, a sample is out of bounds, and is OutOfBoundsInputValue, if it is more than one element
-    before the first or after the last; nearer ones are those at the edge. The nearest neighbor is at
-    floor(InputX + 0.5). The greatest is that of the interpolated samples.
+    before the first or after the last; nearer ones are those at the edge. A region with NaN is out of bounds.
+    The nearest neighbor is at floor(InputX + 0.5). The greatest is that of the interpolated samples. A batch
+    index out of range is moved to the last batch.
 
-    A region with NaN is out of bounds. With AlignRegionsToCorners the divisor is outX * nX - 1, so that samples reach from corner to corner; a
-    single sample is in the middle, as in TensorFlow's crop_and_resize. A batch index out of range is moved to
-    the last batch.
+    With AlignRegionsToCorners the divisor is outX * nX - 1, so that samples reach from corner to corner; a
+    single sample is in the middle, as in TensorFlow's crop_and_resize.
 
     Whatever a region is, an output looks at as many samples as there may be, averages along one dimension
     after the other.
@@ -130,11 +132,8 @@ def roi_align1(
         to_corners=align_regions_to_corners,
     )
     is_average = reduction_function is ReduceFunction.AVERAGE
-    found = (
-        _sampled(x, batch, rows, columns, reduce_sum, 0.0)
-        if is_average
-        else _sampled(x, batch, rows, columns, reduce_maximum, -math.inf)
-    )
+    together = _Together(reduce_sum, 0.0) if is_average else _Together(reduce_maximum, -math.inf)
+    found = _sampled(x, batch, rows, columns, together)
     total, inside = (
         _in_output(first, 2) * _in_output(second, 3)
         for first, second in ((rows.count, columns.count), (rows.inside, columns.inside))
@@ -238,9 +237,7 @@ def _places(
     return rounded(rounded(moved) + low)
 
 
-def _interpolated(
-    place: Node, size: int, used: Node, count: Node, mode: InterpolationMode
-) -> Samples:
+def _interpolated(place: Node, size: int, used: Node, count: Node, mode: InterpolationMode) -> Samples:
     """Samples at places, of which those that are not used do not count."""
     counted = reduce(partial(apply, Operation.AND), (place >= -1.0, place <= float(size), used))
     inner = minimum(maximum(place, 0.0), float(size - 1))
@@ -251,60 +248,68 @@ def _interpolated(
     return Samples([(first, 1.0 - weight), (minimum(first + 1, size - 1), weight)], counted, count, place)
 
 
+class _Together(NamedTuple):
+    """How samples become one number, and what changes nothing about it."""
+
+    function: Callable[[Node, Sequence[int]], Node]
+    nothing: Number
+
+    def of(self, terms: Sequence[Node], counted: Node, axes: Sequence[int]) -> Node:
+        """The sums of terms, where they are counted, over the axes."""
+        return self.function(select(counted, reduce(add, terms), self.nothing), axes)
+
+
 _GATHERED = 8
 """What an element that is read by itself costs, beside one of many that lie beside each other."""
 
 
-def _sampled(
-    x: Node,
-    batch: Node,
-    rows: Samples,
-    columns: Samples,
-    together: Callable[[Node, Sequence[int]], Node],
-    nothing: Number,
-) -> Node:
+def _sampled(x: Node, batch: Node, rows: Samples, columns: Samples, together: _Together) -> Node:
     """The samples of each region's outputs, reduced: (regions, channels, rows, columns).
 
-    Along the rows first, if that is less work: then the elements of a row lie beside each other. What is
-    between elements has its extremes elsewhere than along the rows.
+    Along the rows first, if that is less work: then the elements of a row lie beside each other. Extremes of
+    what is between elements are not found so.
     """
-    (count, height, row_taps), (_, width, column_taps) = rows.counted.sizes, columns.counted.sizes
-    channels, across = x.sizes[1], x.sizes[3]
-    whole = height * width * row_taps * column_taps * _GATHERED
-    in_turn = height * row_taps * across + height * width * column_taps * _GATHERED
-    is_separable = together is reduce_sum or len(rows.ends) == 1
-    if whole <= in_turn or not is_separable:
-        sizes = (count, channels, height, width, row_taps, column_taps)
-        terms = []
-        for row, upper in rows.ends:
-            for column, left in columns.ends:
-                places = {0: _put(batch, 6, {}), 2: _put(row, 6, {2: 1, 4: 2}), 3: _put(column, 6, {3: 1, 5: 2})}
-                seen = gathered(x, sizes, places, steps=_steps(4, 6, {1: 1}))
-                if upper is not None and left is not None:
-                    seen = seen * (_put(upper, 6, {2: 1, 4: 2}) * _put(left, 6, {3: 1, 5: 2}))
-                terms.append(seen)
-        counted = apply(
-            Operation.AND, _put(rows.counted, 6, {2: 1, 4: 2}), _put(columns.counted, 6, {3: 1, 5: 2})
-        )
-        return reshaped(together(select(counted, reduce(add, terms), nothing), (4, 5)), sizes[:4])
-    sizes = (count, channels, height, row_taps, across)
-    own = {2: 1, 3: 2}
+    (_, height, row_taps), (_, width, column_taps) = rows.counted.sizes, columns.counted.sizes
+    at_once = height * width * row_taps * column_taps * _GATHERED
+    in_turn = height * row_taps * x.sizes[3] + height * width * column_taps * _GATHERED
+    is_separable = together.function is reduce_sum or len(rows.ends) == 1
+    if is_separable and in_turn < at_once:
+        return _along_columns(_along_rows(x, batch, rows, together), columns, together)
+    own = {2: 1, 4: 2}, {3: 1, 5: 2}
+    sizes = (rows.counted.sizes[0], x.sizes[1], height, width, row_taps, column_taps)
+    terms = []
+    for (row, upper), (column, left) in product(rows.ends, columns.ends):
+        places = {0: _put(batch, 6, {}), 2: _put(row, 6, own[0]), 3: _put(column, 6, own[1])}
+        seen = gathered(x, sizes, places, steps=_steps(6, {1: 1}))
+        if upper is not None and left is not None:
+            seen = seen * (_put(upper, 6, own[0]) * _put(left, 6, own[1]))
+        terms.append(seen)
+    counted = apply(Operation.AND, _put(rows.counted, 6, own[0]), _put(columns.counted, 6, own[1]))
+    return reshaped(together.of(terms, counted, (4, 5)), sizes[:4])
+
+
+def _along_rows(x: Node, batch: Node, rows: Samples, together: _Together) -> Node:
+    """The samples reduced along y: (regions, channels, rows, width of x)."""
+    count, height, taps = rows.counted.sizes
+    sizes, own = (count, x.sizes[1], height, taps, x.sizes[3]), {2: 1, 3: 2}
     terms = []
     for row, weight in rows.ends:
         places = {0: _put(batch, 5, {}), 2: _put(row, 5, own)}
-        seen = gathered(x, sizes, places, steps=_steps(4, 5, {1: 1, 3: 4}))
+        seen = gathered(x, sizes, places, steps=_steps(5, {1: 1, 3: 4}))
         terms.append(seen if weight is None else seen * _put(weight, 5, own))
-    counted = _put(rows.counted, 5, own)
-    lines = convert(together(select(counted, reduce(add, terms), nothing), [3]), x.type)
-    lines = reshaped(lines, (count, channels, height, across))
-    sizes = (count, channels, height, width, column_taps)
-    own = {3: 1, 4: 2}
+    lines = together.of(terms, _put(rows.counted, 5, own), [3])
+    return reshaped(convert(lines, x.type), (*sizes[:3], sizes[4]))
+
+
+def _along_columns(lines: Node, columns: Samples, together: _Together) -> Node:
+    """What is left of the samples along y, reduced along x."""
+    _, width, taps = columns.counted.sizes
+    sizes, own = (*lines.sizes[:3], width, taps), {3: 1, 4: 2}
     terms = []
     for column, weight in columns.ends:
-        seen = gathered(lines, sizes, {3: _put(column, 5, own)}, steps=_steps(4, 5, {0: 0, 1: 1, 2: 2}))
+        seen = gathered(lines, sizes, {3: _put(column, 5, own)}, steps=_steps(5, {0: 0, 1: 1, 2: 2}))
         terms.append(seen if weight is None else seen * _put(weight, 5, own))
-    counted = _put(columns.counted, 5, own)
-    return reshaped(together(select(counted, reduce(add, terms), nothing), [4]), sizes[:4])
+    return reshaped(together.of(terms, _put(columns.counted, 5, own), [4]), sizes[:4])
 
 
 def _put(value: Node, rank: int, dimensions: dict[int, int]) -> Node:
@@ -321,9 +326,9 @@ def _in_output(value: Node, axis: int) -> Node:
     return _put(value, 4, {axis: 1})
 
 
-def _steps(rows: int, rank: int, moving: dict[int, int]) -> list[list[int]]:
-    """The steps of a view whose dimension d moves along moving[d]."""
-    return [[int(moving.get(row) == column) for column in range(rank)] for row in range(rows)]
+def _steps(rank: int, moving: dict[int, int]) -> list[list[int]]:
+    """The steps of a view of 4 dimensions, of which d moves along moving[d]."""
+    return [[int(moving.get(row) == column) for column in range(rank)] for row in range(4)]
 
 
 def _column(corners: Node, number: int) -> Node:

@@ -43,7 +43,8 @@ def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Lau
 
 
 def ways(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> tuple[Table, Any]:
-    """The candidates for a kernel, but for contractions in tiles and what is placed, and what they are asked."""
+    """The candidates for a kernel, but for contractions in tiles and what is placed, and what they are
+    asked."""
     query = Query(nest_of(kernel, loop_nest(kernel)), machine, alignments)
     if not kernel.axes:
         return ELEMENTS, query
