@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from opendml import descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from tests.running import device_kinds, on_arrays
 
 every_device = pytest.mark.parametrize("device", device_kinds())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from opendml import descs
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from tests.operators.gradients import by_differences
 from tests.operators.test_regions import MAX, NEAREST, _aligned, _Form
 from tests.running import device_kinds, on_arrays

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import opendml as dml
 from opendml import descs
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.schema import operator
 from tests.peers.peer import examples
 from tests.running import device_kinds, on_arrays, same_bits

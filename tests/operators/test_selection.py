@@ -9,7 +9,7 @@ import pytest
 
 from opendml import descs
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.host_array import Array
+from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import AxisDirection
 from opendml.spec.schema import operator
 from tests.running import device_kinds, on_arrays, same_bits
