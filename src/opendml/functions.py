@@ -49,8 +49,8 @@ if TYPE_CHECKING:
         TopK1Outputs,
         TopKOutputs,
     )
-    from opendml.runtime.objects.device import Device
     from opendml.runtime.memory.host_array import Array
+    from opendml.runtime.objects.device import Device
 
 T = TypeVar("T")
 
