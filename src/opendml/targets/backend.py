@@ -94,7 +94,7 @@ class Backend(ABC):
         """The handle of a stream of the caller: an integer, or a stream of any library.
 
         Raises:
-            InvalidArgument: no stream, or the device has none; the message begins with `name`.
+            InvalidArgument: no stream, or the device has none, of which `name`, the caller's method, is told.
         """
 
     @abstractmethod
