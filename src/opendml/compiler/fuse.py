@@ -23,7 +23,7 @@ from opendml.compiler.regions import merged
 from opendml.compiler.views import moved, split_groups
 from opendml.compiler.windows import unrolled
 from opendml.compiler.write import Place, Writer, parts_of
-from opendml.program.node import COLLECTIVE, Node, Operation, ordered
+from opendml.program.node import COLLECTIVE, PLACINGS, Node, Operation, ordered
 from opendml.program.program import Program, packed
 
 MAXIMUM_PASSES = 3
@@ -153,14 +153,16 @@ def _cuts(roots: Sequence[Node], program: Program) -> list[Node]:
 
 
 def _in_memory(roots: Sequence[Node], program: Program) -> Iterator[Node]:
-    """The nodes that must lie in memory: joined tensors that are computed with, and what is seen through
-    views or in other sizes, unless it is an input that can be."""
+    """The nodes that must lie in memory: what is placed, joined tensors that are computed with, and what is
+    seen through views or in other sizes, unless it is an input that can be."""
     written = {id(root): layout for root, layout in zip(roots, program.outputs, strict=True)}
     users: dict[int, list[Node]] = {}
     for node in ordered(roots):
         for operand in node.operands:
             users.setdefault(id(operand), []).append(node)
     for node in ordered(roots):
+        if node.operation in PLACINGS:
+            yield node
         if node.operation is Operation.JOIN and any(
             user.operation not in _MOVEMENTS for user in users.get(id(node), ())
         ):

@@ -12,6 +12,7 @@ from dataclasses import replace
 from opendml.compiler.kernel import Access, Kernel, renumbered
 from opendml.program.node import (
     FUNCTIONS,
+    PLACINGS,
     REDUCTIONS,
     SCANS,
     Node,
@@ -67,7 +68,7 @@ def _fit(a: Kernel, b: Kernel) -> bool:
     if (a.domain, a.axes) != (b.domain, b.axes) or not _shared(a, b):
         return False
     operations = _operations(_together(a, b))
-    if any(each in SCANS or each is Operation.CONTRACTION for each in operations):
+    if any(each in SCANS | PLACINGS or each is Operation.CONTRACTION for each in operations):
         return False
     most = max(MOST_OPERATIONS, HARDLY_MORE * max(_work(_operations(a)), _work(_operations(b))))
     accesses = len(a.loads) + len(b.loads) - len(_shared(a, b)) + len(a.stores) + len(b.stores)

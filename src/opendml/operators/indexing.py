@@ -28,7 +28,7 @@ def gather(x: Node, indices: Node, *, axis: int, index_dimensions: int, output: 
     places = reshaped(_within(indices, x.sizes[axis]), (*(1,) * len(leading), *chosen, *(1,) * trailing))
     own = {d: d + 1 for d in range(axis)}
     own |= {d: d + len(chosen) for d in range(axis + 1, len(x.sizes))}
-    return reshaped(gathered(x, sizes, {axis: places}, steps=_steps(x, own, len(sizes))), output.sizes)
+    return reshaped(gathered(x, sizes, {axis: places}, steps=steps_along(x, own, len(sizes))), output.sizes)
 
 
 @defines("GATHER_ELEMENTS", stored=True)
@@ -38,7 +38,7 @@ def gather_elements(x: Node, indices: Node, *, axis: int) -> Node:
     Indices as in GATHER.
     """
     rank = len(x.sizes)
-    steps = _steps(x, {d: d for d in range(rank) if d != axis}, rank)
+    steps = steps_along(x, {d: d for d in range(rank) if d != axis}, rank)
     return gathered(x, indices.sizes, {axis: _within(indices, x.sizes[axis])}, steps=steps)
 
 
@@ -84,7 +84,7 @@ def gather_nd1(
         places[batch + number] = _within(column, x.sizes[batch + number])
     own = {d: d + 1 for d in range(batch)}
     own |= {d: d + 1 + outer - batch - length for d in range(batch + length, len(x.sizes))}
-    return reshaped(gathered(x, sizes, places, steps=_steps(x, own, len(sizes))), output.sizes)
+    return reshaped(gathered(x, sizes, places, steps=steps_along(x, own, len(sizes))), output.sizes)
 
 
 @defines("ONE_HOT", stored=True, output=True)
@@ -110,7 +110,7 @@ def reverse_subsequences(x: Node, lengths: Node, *, axis: int) -> Node:
     """
     own = position(x.sizes, [axis])
     length = convert(minimum(lengths, x.sizes[axis]), own.type)
-    steps = _steps(x, {d: d for d in range(len(x.sizes)) if d != axis}, len(x.sizes))
+    steps = steps_along(x, {d: d for d in range(len(x.sizes)) if d != axis}, len(x.sizes))
     return gathered(x, x.sizes, {axis: select(own < length, length - own - 1, own)}, steps=steps)
 
 
@@ -132,7 +132,7 @@ def _within(indices: Node, size: int) -> Node:
     return maximum(minimum(select(indices < 0, indices + size, indices), size - 1), 0)
 
 
-def _steps(x: Node, own: dict[int, int], rank: int) -> Sequence[Sequence[int]]:
+def steps_along(x: Node, own: dict[int, int], rank: int) -> Sequence[Sequence[int]]:
     """The steps of a view in which dimension d of x moves along own[d], and others along none."""
     return [
         [int(own.get(dimension) == column) for column in range(rank)] for dimension in range(len(x.sizes))

@@ -120,19 +120,17 @@ def roi_align1(
     Whatever a region is, an output looks at as many samples as there may be, averages along one dimension
     after the other.
     """
-    corners = reshaped(regions, (regions.sizes[-2], 4))
-    batch = minimum(reshaped(batch_indices, (corners.sizes[0], 1, 1)), x.sizes[0] - 1)
-    axes = []
-    for axis, first, scale in ((2, 1, spatial_scale_y), (3, 0, spatial_scale_x)):
-        low, high = (rounded(_column(corners, at) * scale) for at in (first, first + 2))
-        size, bins = x.sizes[axis], output.sizes[axis]
-        most = max(minimum_samples_per_output, min(maximum_samples_per_output, -(-size // bins)), 1)
-        count = _number_of_samples(rounded(high - low), bins, minimum_samples_per_output, most)
-        place = _places(low, high, bins, count, most, output_pixel_offset, align_regions_to_corners)
-        place = rounded(place - input_pixel_offset)
-        used = _taps(most, ScalarType.FLOAT32) < count
-        axes.append(_interpolated(place, size, used, count, interpolation_mode))
-    rows, columns = axes
+    batch = minimum(reshaped(batch_indices, (regions.sizes[-2], 1, 1)), x.sizes[0] - 1)
+    rows, columns = aligned_samples(
+        regions,
+        x.sizes,
+        output.sizes,
+        mode=interpolation_mode,
+        scales=(spatial_scale_y, spatial_scale_x),
+        offsets=(input_pixel_offset, output_pixel_offset),
+        samples=(minimum_samples_per_output, maximum_samples_per_output),
+        to_corners=align_regions_to_corners,
+    )
     is_average = reduction_function is ReduceFunction.AVERAGE
     together = _Together(reduce_sum, 0.0) if is_average else _Together(reduce_maximum, -math.inf)
     found = _sampled(x, batch, rows, columns, together)
@@ -147,19 +145,56 @@ def roi_align1(
     return select(missing > 0.0, maximum(found, out_of_bounds_input_value), found)
 
 
+def aligned_samples(
+    regions: Node,
+    image: Sequence[int],
+    outputs: Sequence[int],
+    *,
+    mode: InterpolationMode,
+    scales: tuple[float, float],
+    offsets: tuple[float, float],
+    samples: tuple[int, int],
+    to_corners: bool,
+) -> tuple[Samples, Samples]:
+    """The samples of ROI_ALIGN1 along rows and columns.
+
+    Args:
+        regions: their corners.
+        image, outputs: the sizes of the input and of the output.
+        mode: of the interpolation.
+        scales: along y and x.
+        offsets: of input and output pixels.
+        samples: of an output along an axis, at least and at most.
+        to_corners: whether samples reach from corner to corner.
+    """
+    corners = reshaped(regions, (regions.sizes[-2], 4))
+    axes = []
+    for axis, first, scale in zip((2, 3), (1, 0), scales, strict=True):
+        low, high = (rounded(_column(corners, at) * scale) for at in (first, first + 2))
+        size, bins = image[axis], outputs[axis]
+        most = max(samples[0], min(samples[1], -(-size // bins)), 1)
+        count = _number_of_samples(rounded(high - low), bins, samples[0], most)
+        place = rounded(_places(low, high, bins, count, most, offsets[1], to_corners) - offsets[0])
+        used = _taps(most, ScalarType.FLOAT32) < count
+        axes.append(_interpolated(place, size, used, count, mode))
+    return axes[0], axes[1]
+
+
 @dataclass(frozen=True, slots=True)
-class _Samples:
+class Samples:
     """What the outputs of each region have along an axis, in tensors (regions, outputs, taps).
 
     Attributes:
         ends: the indices between which a sample is, and its weight there; None: 1.
         counted: whether an output has the sample, and it is not out of bounds.
         count: how many samples an output has, those out of bounds among them.
+        place: where a sample is; None: it is an element.
     """
 
     ends: Sequence[tuple[Node, Node | None]]
     counted: Node
     count: Node
+    place: Node | None = None
 
     @property
     def inside(self) -> Node:
@@ -168,7 +203,7 @@ class _Samples:
         return convert(counted, ScalarType.FLOAT32)
 
 
-def _bins(low: Node, high: Node, size: int, bins: int) -> _Samples:
+def _bins(low: Node, high: Node, size: int, bins: int) -> Samples:
     """The elements of a region that is divided in so many parts, which may overlap."""
     low, high = (_clamped(_whole(corner), size) for corner in (low, high))
     extent = maximum(high - low, 0) + 1
@@ -176,7 +211,7 @@ def _bins(low: Node, high: Node, size: int, bins: int) -> _Samples:
     start = number * extent / bins
     end = ((number + 1) * extent + (bins - 1)) / bins
     place = start + _taps(-(-size // bins) + 1, ScalarType.INT32)
-    return _Samples([(low + place, None)], place < end, convert(end - start, ScalarType.FLOAT32))
+    return Samples([(low + place, None)], place < end, convert(end - start, ScalarType.FLOAT32))
 
 
 def _number_of_samples(extent: Node, bins: int, least: int, most: int) -> Node:
@@ -202,15 +237,15 @@ def _places(
     return rounded(rounded(moved) + low)
 
 
-def _interpolated(place: Node, size: int, used: Node, count: Node, mode: InterpolationMode) -> _Samples:
+def _interpolated(place: Node, size: int, used: Node, count: Node, mode: InterpolationMode) -> Samples:
     """Samples at places, of which those that are not used do not count."""
     counted = reduce(partial(apply, Operation.AND), (place >= -1.0, place <= float(size), used))
     inner = minimum(maximum(place, 0.0), float(size - 1))
     if mode is InterpolationMode.NEAREST_NEIGHBOR:
-        return _Samples([(_whole(inner), None)], counted, count)
+        return Samples([(_whole(inner), None)], counted, count, place)
     before = floor(inner)
     weight, first = inner - before, convert(before, ScalarType.INT32)
-    return _Samples([(first, 1.0 - weight), (minimum(first + 1, size - 1), weight)], counted, count)
+    return Samples([(first, 1.0 - weight), (minimum(first + 1, size - 1), weight)], counted, count, place)
 
 
 class _Together(NamedTuple):
@@ -228,7 +263,7 @@ _GATHERED = 8
 """What an element that is read by itself costs, beside one of many that lie beside each other."""
 
 
-def _sampled(x: Node, batch: Node, rows: _Samples, columns: _Samples, together: _Together) -> Node:
+def _sampled(x: Node, batch: Node, rows: Samples, columns: Samples, together: _Together) -> Node:
     """The samples of each region's outputs, reduced: (regions, channels, rows, columns).
 
     Along the rows first, if that is less work: then the elements of a row lie beside each other. Extremes of
@@ -253,7 +288,7 @@ def _sampled(x: Node, batch: Node, rows: _Samples, columns: _Samples, together: 
     return reshaped(together.of(terms, counted, (4, 5)), sizes[:4])
 
 
-def _along_rows(x: Node, batch: Node, rows: _Samples, together: _Together) -> Node:
+def _along_rows(x: Node, batch: Node, rows: Samples, together: _Together) -> Node:
     """The samples reduced along y: (regions, channels, rows, width of x)."""
     count, height, taps = rows.counted.sizes
     sizes, own = (count, x.sizes[1], height, taps, x.sizes[3]), {2: 1, 3: 2}
@@ -266,7 +301,7 @@ def _along_rows(x: Node, batch: Node, rows: _Samples, together: _Together) -> No
     return reshaped(convert(lines, x.type), (*sizes[:3], sizes[4]))
 
 
-def _along_columns(lines: Node, columns: _Samples, together: _Together) -> Node:
+def _along_columns(lines: Node, columns: Samples, together: _Together) -> Node:
     """What is left of the samples along y, reduced along x."""
     _, width, taps = columns.counted.sizes
     sizes, own = (*lines.sizes[:3], width, taps), {3: 1, 4: 2}

@@ -37,9 +37,12 @@ FAMILIES = (
     "quantization",
     "random",
     "reduction",
+    "region_gradients",
     "regions",
     "resampling",
     "resampling_gradients",
+    "scattering",
+    "selection",
     "softmax",
     "training",
 )

@@ -24,9 +24,18 @@ _STREAMED_SHARE = 2
 find them there anyway."""
 _STREAMED_ROW = 512
 """Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
-_NEVER_STREAMED = {Mode.TRANSPOSED, Mode.SCAN_ROWS, Mode.SCAN_ROWS_MAP, Mode.CONTRACTION}
+_NEVER_STREAMED = {
+    Mode.TRANSPOSED,
+    Mode.SCAN_ROWS,
+    Mode.SCAN_ROWS_MAP,
+    Mode.CONTRACTION,
+    Mode.SCATTER,
+    Mode.TOP,
+    Mode.TOP_MERGE,
+}
 """Streamed vectors begin where memory has boundaries. The vectors of a line that is scanned begin where it
-does, since its sums depend on that; and its arithmetic takes as long as writing through the caches."""
+does, since its sums depend on that; and its arithmetic takes as long as writing through the caches. What is
+placed is written element by element."""
 _LONG_ROW = 256
 """Steps of the innermost loop from which on several vectors of states pay."""
 
