@@ -68,9 +68,7 @@ def convolved(
     activation: dml.descs.ActivationRelu | None = None,
 ) -> dml.GraphTensor:
     """A convolution with one element of padding, so that one of 3 x 3 elements keeps the size."""
-    return dml.convolution(
-        x, filter, bias, start_padding=ONE, end_padding=ONE, fused_activation=activation
-    )
+    return dml.convolution(x, filter, bias, start_padding=ONE, end_padding=ONE, fused_activation=activation)
 
 
 def forward(pictures: dml.GraphTensor, own: dict[str, dml.GraphTensor]) -> Layers:
@@ -122,7 +120,7 @@ def exchanged(x: dml.GraphTensor) -> dml.GraphTensor:
     return x.reinterpret([b, a, height, width], strides=[image, b * image, width, 1])
 
 
-def training(device: str) -> dml.Model:
+def training(device: str | dml.Device) -> dml.Model:
     """The compiled gradients: "pictures", "digits" (of each a row with a 1 at its number) and "parameters"
     become "loss" and "gradient"."""
     graph = dml.Graph()

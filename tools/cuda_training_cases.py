@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from opendml import descs
 from opendml.runtime.program import program_of
@@ -37,16 +38,18 @@ def training_cases() -> Iterator[Case]:
 def _normalizations(type: TensorDataType) -> Iterator[tuple[str, OperatorDesc]]:
     for sizes, kept in (([4, 8, 9, 11], [1, 8, 1, 1]), ([40, 30], [1, 30])):
         x, own = TensorDesc(type, sizes), TensorDesc(type, kept)
-        yield f"{type.name} {sizes}", descs.BatchNormalizationTraining(x, own, own, x, x, own, own, epsilon=0.1)
+        yield (
+            f"{type.name} {sizes}",
+            descs.BatchNormalizationTraining(x, own, own, x, x, own, own, epsilon=0.1),
+        )
         for desc in (descs.BatchNormalizationGrad, descs.BatchNormalizationTrainingGrad):
             yield f"{type.name} {sizes}", desc(x, x, own, own, own, x, own, own, epsilon=30.0)
     for across in (False, True):
         x = TensorDesc(type, [2, 7, 9, 11])
-        attributes = {"local_size": 5, "alpha": 0.5, "beta": 0.75, "bias": 1.0}
-        yield (
-            f"{type.name} across {across}",
-            descs.LocalResponseNormalizationGrad(x, x, x, cross_channel=across, **attributes),
+        desc = descs.LocalResponseNormalizationGrad(
+            x, x, x, cross_channel=across, local_size=5, alpha=0.5, beta=0.75, bias=1.0
         )
+        yield f"{type.name} across {across}", desc
 
 
 def _windows(type: TensorDataType) -> Iterator[tuple[str, OperatorDesc]]:
@@ -69,7 +72,7 @@ def _resamplings(type: TensorDataType) -> Iterator[tuple[str, OperatorDesc]]:
         x, incoming = (TensorDesc(type, [2, 3, each, each]) for each in (size, count))
         scales = [1.0, 1.0, count / size, count / size]
         for mode in InterpolationMode:
-            attributes = {
+            attributes: dict[str, Any] = {
                 "interpolation_mode": mode,
                 "rounding_direction": AxisDirection.DECREASING,
                 "scales": scales,
