@@ -46,10 +46,10 @@ def _normalizations(type: TensorDataType) -> Iterator[tuple[str, OperatorDesc]]:
             yield f"{type.name} {sizes}", desc(x, x, own, own, own, x, own, own, epsilon=30.0)
     for across in (False, True):
         x = TensorDesc(type, [2, 7, 9, 11])
-        desc = descs.LocalResponseNormalizationGrad(
+        response = descs.LocalResponseNormalizationGrad(
             x, x, x, cross_channel=across, local_size=5, alpha=0.5, beta=0.75, bias=1.0
         )
-        yield f"{type.name} across {across}", desc
+        yield f"{type.name} across {across}", response
 
 
 def _windows(type: TensorDataType) -> Iterator[tuple[str, OperatorDesc]]:

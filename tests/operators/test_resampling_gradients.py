@@ -46,7 +46,8 @@ def _transposed(form: Any, incoming: Array, forward: Callable[[Array], Array]) -
 
 
 def _incoming(form: Any, type: Any) -> Array:
-    return np.random.default_rng(0).uniform(-1, 1, form[1]).astype(type)
+    numbers: Array = np.random.default_rng(0).uniform(-1, 1, form[1])
+    return numbers.astype(type)
 
 
 def _close(result: Array, expected: Array) -> None:
