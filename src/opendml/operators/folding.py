@@ -69,8 +69,8 @@ def folded(
     those of all windows o and elements k with o * stride + k * dilation - before at the place."""
     batch, channels = columns.sizes[:2]
     extents = columns.sizes[2 : 2 + len(image)]
-    each = zip(image, extents, strides, dilations, before, strict=True)
-    folds = [_folding(*numbers) for numbers in each]
+    numbers = zip(image, extents, strides, dilations, before, strict=True)
+    folds = [_folding(*each) for each in numbers]
     spatial = len(folds)
     places = [size for each in folds for size in (each.blocks, each.phases)]
     sizes = (batch, channels, *places, *(each.taps for each in folds))
