@@ -36,8 +36,7 @@ SHAPES = {
     "added": (1, 1, 1, CLASSES),
 }
 ENDS = [0, *np.cumsum([math.prod(shape) for shape in SHAPES.values()]).tolist()]
-SAME = {"start_padding": [1, 1], "end_padding": [1, 1]}  # a 3 x 3 convolution keeps the size
-HALF = {"window_size": [2, 2], "strides": [2, 2]}
+ONE, TWO = [1, 1], [2, 2]  # for height and width: paddings, windows and strides
 TESTED = 360  # pictures that are kept from the training, a fifth
 BATCH = 64
 
@@ -62,12 +61,22 @@ class Layers:
     scores: dml.GraphTensor
 
 
+def convolved(
+    x: dml.GraphTensor,
+    filter: dml.GraphTensor,
+    bias: dml.GraphTensor | None = None,
+    activation: dml.descs.ActivationRelu | None = None,
+) -> dml.GraphTensor:
+    """A convolution with one element of padding, so that one of 3 x 3 elements keeps the size."""
+    return dml.convolution(x, filter, bias, start_padding=ONE, end_padding=ONE, fused_activation=activation)
+
+
 def forward(pictures: dml.GraphTensor, own: dict[str, dml.GraphTensor]) -> Layers:
     """Two convolutions, the greatest of each 2 x 2 elements, and a score for each digit."""
     relu = dml.descs.ActivationRelu()
-    first = dml.convolution(pictures, own["filter1"], own["bias1"], fused_activation=relu, **SAME)
-    second = dml.convolution(first, own["filter2"], own["bias2"], fused_activation=relu, **SAME)
-    pooled = dml.max_pooling2(second, **HALF)
+    first = convolved(pictures, own["filter1"], own["bias1"], relu)
+    second = convolved(first, own["filter2"], own["bias2"], relu)
+    pooled = dml.max_pooling2(second, window_size=TWO, strides=TWO)
     count = pictures.sizes[0]
     added = own["added"].reinterpret([1, 1, count, CLASSES], strides=[0, 0, 0, 1])
     scores = dml.gemm(pooled.reinterpret([1, 1, count, HIDDEN]), own["weights"], added)
@@ -80,9 +89,11 @@ def backward(
     """The gradient of all parameters, in their order, from that of the scores."""
     columns = layers.pooled.reinterpret([1, 1, pictures.sizes[0], HIDDEN])
     of_pooled = dml.gemm(slope, own["weights"], trans_b="TRANSPOSE").reinterpret(layers.pooled.sizes)
-    of_second = dml.max_pooling_grad(layers.second, of_pooled, **HALF)
+    of_second = dml.max_pooling_grad(layers.second, of_pooled, window_size=TWO, strides=TWO)
     of_second = dml.activation_relu_grad(layers.second, of_second)
-    of_first = dml.convolution(of_second, own["filter2"], direction="BACKWARD", **SAME)
+    of_first = dml.convolution(
+        of_second, own["filter2"], direction="BACKWARD", start_padding=ONE, end_padding=ONE
+    )
     of_first = dml.activation_relu_grad(layers.first, of_first)
     gradients = {
         "filter1": of_filter(pictures, of_first),
@@ -99,7 +110,7 @@ def backward(
 def of_filter(x: dml.GraphTensor, slope: dml.GraphTensor) -> dml.GraphTensor:
     """The gradient of a convolution's filter: x convolved with the gradient of the result, the pictures of a
     batch taken for channels and the channels for pictures."""
-    return exchanged(dml.convolution(exchanged(x), exchanged(slope), **SAME))
+    return exchanged(convolved(exchanged(x), exchanged(slope)))
 
 
 def exchanged(x: dml.GraphTensor) -> dml.GraphTensor:
@@ -109,7 +120,7 @@ def exchanged(x: dml.GraphTensor) -> dml.GraphTensor:
     return x.reinterpret([b, a, height, width], strides=[image, b * image, width, 1])
 
 
-def training(device: str) -> dml.Model:
+def training(device: str | dml.Device) -> dml.Model:
     """The compiled gradients: "pictures", "digits" (of each a row with a 1 at its number) and "parameters"
     become "loss" and "gradient"."""
     graph = dml.Graph()

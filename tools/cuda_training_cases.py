@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from opendml import descs
 from opendml.runtime.program import program_of
@@ -18,15 +19,17 @@ _SUMMED = 1e-4
 
 def training_cases() -> Iterator[Case]:
     """Each operator in one form or a few."""
+    single = TensorDataType.FLOAT32
+    descs_of = [*_windows(single), *_resamplings(single)]
     for type in FLOATS:
-        for name, desc in [*_normalizations(type), *_windows(type), *_resamplings(type)]:
-            yield Case(f"{desc.operator} {type.name} {name}", program_of(desc), absolute=_SUMMED)
-        for name, desc in _regions(type):
-            case = Case(f"{desc.operator} {type.name} {name}", program_of(desc), mean=15, deviation=6)
-            yield case
+        descs_of += _normalizations(type)
         x, step = TensorDesc(type, [2, 3, 5, 67]), TensorDesc(TensorDataType.UINT32, [1, 1, 1, 1])
         adam = descs.AdamOptimizer(x, x, x, x, step, x, x, x, learning_rate=0.1)
         yield Case(f"ADAM_OPTIMIZER {type.name}", program_of(adam), mean=20, deviation=3, ulps=16)
+    for name, desc in descs_of:
+        yield Case(f"{desc.operator} {name}", program_of(desc), absolute=_SUMMED)
+    for name, desc in _regions(single):
+        yield Case(f"{desc.operator} {name}", program_of(desc), mean=15, deviation=6, absolute=_SUMMED)
     state, numbers = (TensorDesc(TensorDataType.UINT32, sizes) for sizes in ([6], [3, 1001]))
     random = descs.RandomGenerator(state, numbers, state)
     yield Case("RANDOM_GENERATOR", program_of(random), special=True)
@@ -35,21 +38,23 @@ def training_cases() -> Iterator[Case]:
 def _normalizations(type: TensorDataType) -> Iterator[tuple[str, OperatorDesc]]:
     for sizes, kept in (([4, 8, 9, 11], [1, 8, 1, 1]), ([40, 30], [1, 30])):
         x, own = TensorDesc(type, sizes), TensorDesc(type, kept)
-        yield str(sizes), descs.BatchNormalizationTraining(x, own, own, x, x, own, own, epsilon=0.1)
+        yield (
+            f"{type.name} {sizes}",
+            descs.BatchNormalizationTraining(x, own, own, x, x, own, own, epsilon=0.1),
+        )
         for desc in (descs.BatchNormalizationGrad, descs.BatchNormalizationTrainingGrad):
-            yield str(sizes), desc(x, x, own, own, own, x, own, own, epsilon=30.0)
+            yield f"{type.name} {sizes}", desc(x, x, own, own, own, x, own, own, epsilon=30.0)
     for across in (False, True):
         x = TensorDesc(type, [2, 7, 9, 11])
-        attributes = {"local_size": 5, "alpha": 0.5, "beta": 0.75, "bias": 1.0}
-        yield (
-            f"across {across}",
-            descs.LocalResponseNormalizationGrad(x, x, x, cross_channel=across, **attributes),
+        response = descs.LocalResponseNormalizationGrad(
+            x, x, x, cross_channel=across, local_size=5, alpha=0.5, beta=0.75, bias=1.0
         )
+        yield f"{type.name} across {across}", response
 
 
 def _windows(type: TensorDataType) -> Iterator[tuple[str, OperatorDesc]]:
     x = TensorDesc(type, [2, 3, 17, 19])
-    for window, stride, counts in ((2, 2, [8, 9]), (3, 2, [9, 10]), (3, 1, [17, 19])):
+    for window, stride, counts in ((2, 2, [8, 9]), (3, 2, [9, 10])):
         incoming, margin = TensorDesc(type, [2, 3, *counts]), (window - 1) // 2
         attributes = {
             "strides": [stride] * 2,
@@ -63,11 +68,11 @@ def _windows(type: TensorDataType) -> Iterator[tuple[str, OperatorDesc]]:
 
 
 def _resamplings(type: TensorDataType) -> Iterator[tuple[str, OperatorDesc]]:
-    for size, count in ((7, 14), (14, 5), (3, 120)):
+    for size, count in ((7, 14), (14, 5)):
         x, incoming = (TensorDesc(type, [2, 3, each, each]) for each in (size, count))
         scales = [1.0, 1.0, count / size, count / size]
         for mode in InterpolationMode:
-            attributes = {
+            attributes: dict[str, Any] = {
                 "interpolation_mode": mode,
                 "rounding_direction": AxisDirection.DECREASING,
                 "scales": scales,
@@ -86,7 +91,7 @@ def _regions(type: TensorDataType) -> Iterator[tuple[str, OperatorDesc]]:
         yield str(bins), descs.RoiPooling(x, regions, output, spatial_scale=1.0, pooled_size=pooled)
         corners, batches = TensorDesc(type, [9, 4]), TensorDesc(TensorDataType.UINT32, [9])
         for function in (ReduceFunction.AVERAGE, ReduceFunction.MAX):
-            for samples in (2, 2**32 - 1):
+            for samples in (2, 2**32 - 1) if bins == [2, 3] else ():
                 desc = descs.RoiAlign(
                     x,
                     corners,

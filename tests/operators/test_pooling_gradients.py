@@ -35,13 +35,13 @@ def _by_window(x: Array, incoming: Array, form: Form, include: bool | None) -> A
             at = [first + k * form.dilations[axis] for k in range(form.extents[axis])]
             axes.append([i for i in at if 0 <= i < form.image[axis]])
             inside *= sum(i < form.image[axis] + form.end[axis] for i in at) if include else len(axes[-1])
-        found = [(*place[:2], *at) for at in product(*axes)]
+        found = [(*place[:2], *inner) for inner in product(*axes)]
         if include is None and found:
-            values = [x[at] for at in found]
+            values = [x[one] for one in found]
             result[found[int(np.argmax(values))]] += incoming[place]
         elif include is not None:
-            for at in found:
-                result[at] += np.float64(incoming[place]) / inside
+            for one in found:
+                result[one] += np.float64(incoming[place]) / inside
     return result
 
 

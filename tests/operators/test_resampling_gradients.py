@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -33,10 +34,10 @@ MORE_FORMS = [
 every_form = pytest.mark.parametrize("form", FORMS + MORE_FORMS, ids=str)
 
 
-def _transposed(form: Any, incoming: Array, forward: Any) -> Array:
+def _transposed(form: Any, incoming: Array, forward: Callable[[Array], Array]) -> Array:
     """The gradient of a linear forward operator, from what it makes of each element alone."""
     wide = incoming.astype(np.float64)
-    result = np.zeros(form[0])
+    result: Array = np.zeros(form[0])
     for place in np.ndindex(*form[0]):
         x = np.zeros(form[0])
         x[place] = 1.0
@@ -45,7 +46,8 @@ def _transposed(form: Any, incoming: Array, forward: Any) -> Array:
 
 
 def _incoming(form: Any, type: Any) -> Array:
-    return np.random.default_rng(0).uniform(-1, 1, form[1]).astype(type)
+    numbers: Array = np.random.default_rng(0).uniform(-1, 1, form[1])
+    return numbers.astype(type)
 
 
 def _close(result: Array, expected: Array) -> None:

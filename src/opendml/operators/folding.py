@@ -69,8 +69,7 @@ def folded(
     those of all windows o and elements k with o * stride + k * dilation - before at the place."""
     batch, channels = columns.sizes[:2]
     extents = columns.sizes[2 : 2 + len(image)]
-    numbers = zip(image, extents, strides, dilations, before, strict=True)
-    folds = [_folding(*each) for each in numbers]
+    folds = list(map(_folding, image, extents, strides, dilations, before))
     spatial = len(folds)
     places = [size for each in folds for size in (each.blocks, each.phases)]
     sizes = (batch, channels, *places, *(each.taps for each in folds))

@@ -43,12 +43,9 @@ def roi_pooling(x: Node, regions: Node, *, spatial_scale: float, pooled_size: Si
     """
     corners = reshaped(regions, (regions.sizes[2], 5))
     batch = _clamped(convert(_column(corners, 0), ScalarType.INT32), x.sizes[0])
-    rows, columns = (
-        _bins(
-            *(rounded(_column(corners, at) * spatial_scale) for at in (first, first + 2)), x.sizes[axis], bins
-        )
-        for axis, first, bins in ((2, 2, pooled_size.height), (3, 1, pooled_size.width))
-    )
+    x1, y1, x2, y2 = (rounded(_column(corners, number) * spatial_scale) for number in range(1, 5))
+    rows = _bins(y1, y2, x.sizes[2], pooled_size.height)
+    columns = _bins(x1, x2, x.sizes[3], pooled_size.width)
     return _sampled(x, batch, rows, columns, _Together(reduce_maximum, -math.inf))
 
 
