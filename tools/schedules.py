@@ -36,10 +36,10 @@ from tools.schedule_cases import kernels
 TABLE = Path(__file__).parents[1] / "tests" / "targets" / "schedules.json"
 _X86 = "x86_64-unknown-linux-gnu"
 PROCESSORS = {
-    "avx512": Processor("skylake-avx512", "", _X86, 64, 2 * 1024**2, 32 * 1024**2),
-    "avx2": Processor("haswell", "", _X86, 32, 256 * 1024, 8 * 1024**2),
+    "avx512": Processor("skylake-avx512", "", _X86, 64, 2 * 1024**2, 32 * 1024**2, 2),
+    "avx2": Processor("haswell", "", _X86, 32, 256 * 1024, 8 * 1024**2, 2),
 }
-"""Processors by name: one with large caches and AVX-512, one with small caches and AVX2."""
+"""Processors by name, of two threads each: with large caches and AVX-512, with small caches and AVX2."""
 DEVICES = {"sm_80": Device(80, 108, 164 * 1024), "sm_90": Device(90, 132, 228 * 1024)}
 """CUDA devices by name: an A100 and an H200."""
 MACHINES = {"cpu": tuple(PROCESSORS), "cuda": tuple(DEVICES)}

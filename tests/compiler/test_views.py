@@ -124,10 +124,37 @@ def test_inputs_that_have_no_strides_in_other_sizes_are_copied() -> None:
 def test_joined_values_are_computed_where_they_are_joined() -> None:
     sums = reduce_sum(X, (3,))
     whole = joined([tanh(X), X * 2.0], 1)
-    assert [kernel.axes for kernel in kernels_of([whole], [ARRAY])] == [(), ()]
+    (kernel,) = kernels_of([whole], [ARRAY])
+    assert (kernel.axes, len(kernel.loads), len(kernel.stores)) == ((), 1, 2)
     kernels = kernels_of([reduce_sum(joined([sums, sums * 2.0], 1), (2,))], [ARRAY])
-    assert len(kernels) == 3
+    assert [len(kernel.stores) for kernel in kernels] == [2, 1]
     assert_agrees([reduce_sum(joined([sums, sums * 2.0], 1), (2,))], [ARRAY], rtol=1e-12)
+
+
+@pytest.mark.parametrize("axis", [1, 3])
+def test_operations_on_joined_values_are_computed_where_these_are_joined(axis: int) -> None:
+    parts = [X, X * 2.0, sliced(X, (0, 0, 0, 0), (2, 3, 17, 19), (1, 1, 1, 1)) + 1.0]
+    whole = joined(parts, axis)
+    scale, bias = sliced(whole, (0,) * 4, whole.sizes) * -1.0, sliced(X, (0,) * 4, (2, 1, 1, 1))
+    result = reshaped(maximum(whole * bias, scale) + whole, (math.prod(whole.sizes),))
+    kernels = kernels_of([result], [ARRAY])
+    assert all(access.buffer in (None, 0) for kernel in kernels for access in kernel.loads)
+    assert sum(len(kernel.stores) for kernel in kernels) == len(parts)
+    assert_agrees([result, reduce_sum(result, (0,))], [ARRAY], rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 33, 70])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8])
+def test_neighbours_are_read_and_written_in_pairs(size: int, dtype: type) -> None:
+    array: Array = np.arange(6 * size).reshape(3, 2 * size).astype(dtype)
+    (x,) = sources(array)
+    pairs = permuted(reshaped(x, (3, size, 2)), (2, 0, 1))
+    twice = reshaped(repeated(reshaped(x, (3, 2 * size, 1)), (3, 2 * size, 2)), (3, 4 * size))
+    back = reshaped(permuted(reshaped(x, (3, 2, size)), (0, 2, 1)), (3, 2 * size))
+    found = run_program([pairs, twice, back], [array])
+    np.testing.assert_array_equal(found[0], np.stack([array[:, ::2], array[:, 1::2]]))
+    np.testing.assert_array_equal(found[1], array.repeat(2, 1))
+    np.testing.assert_array_equal(found[2], array.reshape(3, 2, size).transpose(0, 2, 1).reshape(3, -1))
 
 
 def test_parts_of_joined_values_are_read_where_they_lie() -> None:
@@ -158,6 +185,26 @@ def test_small_windows_are_put_together_without_axes(
     ]
     assert all(kernel.axes == () for kernel in kernels_of(results, [ARRAY]))
     assert_agrees(results, [ARRAY], rtol=1e-12)
+
+
+def test_conditions_that_always_hold_are_left_out() -> None:
+    seen = windows(X, (9, 10), (3, 3), (2, 2), (1, 1), (1, 1), -math.inf)
+    (kernel,) = kernels_of([reshaped(reduce_maximum(seen, (4, 5)), (2, 3, 9, 10))], [ARRAY])
+    guarded = [
+        node for node in ordered(kernel.values) if node.operation is Operation.SOURCE and node.operands
+    ]
+    # Of 9 elements the middle one alone is always inside; along odd sizes both ends reach beyond.
+    assert len(guarded) == 8
+    even = sliced(X, (0,) * 4, (2, 3, 16, 18))
+    seen = windows(even, (8, 9), (3, 3), (2, 2), (1, 1), (1, 1), -math.inf)
+    (kernel,) = kernels_of([reshaped(reduce_maximum(seen, (4, 5)), (2, 3, 8, 9))], [ARRAY])
+    guarded = [
+        node for node in ordered(kernel.values) if node.operation is Operation.SOURCE and node.operands
+    ]
+    assert len(guarded) == 5
+    whole = windows(X, (17, 19), (1, 1), (1, 1), (1, 1), (0, 0), 1.0)
+    (kernel,) = kernels_of([reshaped(whole, X.sizes) * 2.0], [ARRAY])
+    assert len(kernel.loads) == 1
 
 
 def test_a_window_finds_the_first_of_its_greatest_elements() -> None:

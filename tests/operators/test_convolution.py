@@ -102,13 +102,21 @@ def _sums(x: Array, filter: Array, form: Form, groups: int, direction: Convoluti
 
 
 def _check(
-    form: Form, groups: int, direction: ConvolutionDirection, mode: ConvolutionMode, dtype: Any, device: str
+    form: Form,
+    groups: int,
+    direction: ConvolutionDirection,
+    mode: ConvolutionMode,
+    dtype: Any,
+    device: str,
+    inputs: int = 2,
+    outputs: int = 3,
 ) -> None:
+    """`inputs` and `outputs`: the channels of each group."""
     generator = np.random.default_rng(len(form.image) * 10 + groups)
-    channels = (groups * 2, 3) if direction is BACKWARD else (groups * 3, 2)
-    x = generator.uniform(-1, 1, (2, groups * 2, *form.image)).astype(dtype)
+    channels = (groups * inputs, outputs) if direction is BACKWARD else (groups * outputs, inputs)
+    x = generator.uniform(-1, 1, (2, groups * inputs, *form.image)).astype(dtype)
     filter = generator.uniform(-1, 1, (*channels, *form.extents)).astype(dtype)
-    bias = generator.uniform(-1, 1, (1, groups * 3, *(1,) * len(form.image))).astype(dtype)
+    bias = generator.uniform(-1, 1, (1, groups * outputs, *(1,) * len(form.image))).astype(dtype)
     flipped = filter if mode is CROSS else np.flip(filter, range(2, filter.ndim))
     expected = _sums(x, flipped, form, groups, direction) + bias
     magnitude = _sums(np.abs(x), np.abs(flipped), form, groups, direction) + np.abs(bias)
@@ -135,6 +143,23 @@ def _check(
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_windows(form: Form, groups: int, direction: ConvolutionDirection, device: str) -> None:
     _check(form, groups, direction, CROSS, np.float32, device)
+
+
+@pytest.mark.parametrize(
+    ("form", "groups", "direction"),
+    [
+        (Form((17, 19), (3, 3), (1, 1), (1, 1), (2, 0), (1, 3), (0, 0)), 1, FORWARD),
+        (Form((16, 18), (3, 3), (2, 2), (1, 1), (1, 1), (0, 0), (0, 1)), 2, FORWARD),
+        (Form((16, 18), (5, 5), (3, 2), (1, 1), (4, 7), (5, 6), (0, 0)), 1, FORWARD),
+        (Form((15, 17), (3, 3), (1, 1), (2, 3), (2, 3), (2, 3), (0, 0)), 1, FORWARD),
+        (Form((300,), (5,), (1,), (1,), (2,), (2,), (0,)), 1, FORWARD),
+        (Form((5, 8, 9), (3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1), (0, 0, 0)), 1, FORWARD),
+        (Form((12, 11), (3, 3), (2, 2), (1, 1), (1, 1), (0, 0), (0, 0)), 1, BACKWARD),
+    ],
+    ids=str,
+)
+def test_many_channels(form: Form, groups: int, direction: ConvolutionDirection) -> None:
+    _check(form, groups, direction, CROSS, np.float32, "cpu", inputs=20, outputs=24)
 
 
 @every_device

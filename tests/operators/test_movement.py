@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import opendml as dml
 from opendml import TensorDataType, descs
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
@@ -166,6 +167,22 @@ def test_padding_may_be_more_than_the_tensor(
     mode: PaddingMode, size: int, margins: tuple[int, int], device: str
 ) -> None:
     _check_padding(np.arange(2 * size, dtype=np.float32).reshape(2, size), [(0, 0), margins], mode, device)
+
+
+@pytest.mark.parametrize("type", ["FLOAT32", "FLOAT16", "INT8", "INT64"])
+@pytest.mark.parametrize("mode", NUMPY_MODES)
+def test_rows_of_any_length_are_padded(mode: PaddingMode, type: str) -> None:
+    for size in (8, 15, 16, 29, 32, 64, 90, 131):
+        _check_padding(_values(type, 3, size), [(2, 1), (3, 5)], mode, "cpu")
+
+
+def test_padding_is_one_kernel_with_what_follows() -> None:
+    for mode in NUMPY_MODES:
+        graph = dml.Graph()
+        x = graph.input("x", dml.FLOAT32, [2, 3, 20, 30])
+        margins = {"start_padding": (0, 0, 3, 2), "end_padding": (0, 0, 1, 4)}
+        y = dml.activation_relu(dml.padding(x, padding_mode=mode, **margins))
+        assert graph.compile({"y": y}, device="cpu").temporary_bytes == 0
 
 
 def _check_padding(x: Array, margins: list[tuple[int, int]], mode: PaddingMode, device: str) -> None:

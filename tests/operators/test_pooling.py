@@ -52,6 +52,8 @@ FORMS = [
     Form((5, 8), (2, 3), (1, 1), (3, 2), (1, 2), (2, 1)),
     Form((4, 5), (4, 5), (1, 1), (1, 1), (0, 0), (0, 0)),
     Form((2, 2), (2, 2), (3, 3), (1, 1), (2, 2), (2, 2)),
+    Form((5, 70), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1)),
+    Form((4, 41), (2, 2), (2, 2), (1, 1), (1, 1), (0, 0)),
     Form((4, 3, 5), (2, 2, 3), (1, 2, 2), (1, 1, 2), (1, 0, 1), (0, 1, 2)),
 ]
 UNDILATED = [form for form in FORMS if set(form.dilations) == {1}]
@@ -145,6 +147,18 @@ def test_norms_of_great_and_not_finite_numbers(device: str) -> None:
     np.testing.assert_allclose(result.reshape(-1), [1e38 * root, 0, np.inf, np.nan, 1e-30 * root], rtol=1e-6)
 
 
+@every_device
+def test_norms_of_squares_beyond_float32(device: str) -> None:
+    x = np.array([[1e30, 1e30], [1e-30, -1e-30], [0, 0], [np.inf, 1], [3, -4]], np.float32).reshape(
+        1, 1, 5, 2
+    )
+    form = Form((5, 2), (1, 2), (1, 1), (1, 1), (0, 0), (0, 0))
+    (result,) = on_arrays(
+        descs.LpPooling, [x], [np.zeros((1, 1, 5, 1), np.float32)], device, p=2, **_attributes(form, False)
+    )
+    np.testing.assert_allclose(result.reshape(-1), [2**0.5 * 1e30, 2**0.5 * 1e-30, 0, np.inf, 5], rtol=1e-6)
+
+
 def _expected_maximum(x: Array, form: Form) -> tuple[Array, Array]:
     least = x.dtype.type(-np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min)
     values = _by_window(x, form, lambda e, n, p: e.max() if e.size else least).astype(x.dtype)
@@ -205,6 +219,19 @@ def test_nan_is_the_greatest(device: str) -> None:
     np.testing.assert_array_equal(values.reshape(-1), [np.nan, np.nan, -np.inf, -np.inf])
     # The padding, of -infinity too, is not found.
     np.testing.assert_array_equal(indices.reshape(-1), [1, 1, 4, 4])
+
+
+@every_device
+@pytest.mark.parametrize("extent", [3, 7])
+@pytest.mark.parametrize("dtype", [np.float32, np.int8])
+def test_the_padding_is_not_found_among_the_least(dtype: Any, extent: int, device: str) -> None:
+    form = Form((5, 6), (extent, extent), (1, 1), (1, 1), (extent - 1,) * 2, (extent - 1,) * 2)
+    x = np.full((2, 3, *form.image), -np.inf if dtype is np.float32 else -128, dtype)
+    values, indices = _expected_maximum(x, form)
+    found = on_arrays(
+        descs.MaxPooling2, [x], [values, indices.astype(np.uint32)], device, **_attributes(form)
+    )
+    np.testing.assert_array_equal(found[1], indices)
 
 
 @every_device

@@ -14,6 +14,7 @@ from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
+from opendml.compiler.guards import without_idle_guards
 from opendml.compiler.homes import Except, collective, home_of
 from opendml.compiler.kernel import Access, Kernel, KernelProgram
 from opendml.compiler.memory import aligned, place
@@ -77,7 +78,7 @@ def _over(
 
 def _fused(program: Program) -> KernelProgram:
     """The kernels of a program, whose constants are inputs like others."""
-    roots = unrolled(moved(program.results))
+    roots = without_idle_guards(unrolled(moved(program.results)))
     inputs = [Place(number, 0, layout) for number, layout in enumerate(program.inputs)]
     outputs = [Place(len(inputs) + number, 0, layout) for number, layout in enumerate(program.outputs)]
     cuts = _cuts(roots, program)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opendml.compiler.kernel import Access, Kernel
 
@@ -30,7 +30,7 @@ class LoopNest:
     inner_reduced: bool
 
 
-_LONG = 8
+LONG = 8
 """Steps from which on the innermost loop of an element-wise kernel fills vectors; a shorter one is chosen
 only where there is no such loop."""
 
@@ -56,7 +56,7 @@ def loop_nest(kernel: Kernel) -> LoopNest:
     footprints = [_footprint(position, access, candidates) for position, access in enumerate(accesses)]
 
     def worth(loop: Loop) -> tuple[bool, int, int]:
-        is_long = bool(kernel.axes) or loop.count >= _LONG
+        is_long = bool(kernel.axes) or loop.count >= LONG
         return is_long, _contiguous(loop, accesses, footprints), loop.count
 
     inner = max(candidates, key=worth)
@@ -108,9 +108,18 @@ def _footprint(position: int, access: Access, loops: Sequence[Loop]) -> int:
 
 def _contiguous(loop: Loop, accesses: Sequence[Access], footprints: Sequence[int]) -> int:
     """The bytes that are touched by accesses for which neighbouring steps of the loop are neighbours in
-    memory."""
+    memory, perhaps with those of another access between."""
     return sum(
         footprint
         for stride, access, footprint in zip(loop.strides, accesses, footprints, strict=True)
-        if stride == access.type.bytes and access.buffer is not None
+        if access.buffer is not None
+        and (
+            stride == access.type.bytes or (stride == 2 * access.type.bytes and _is_of_pair(access, accesses))
+        )
     )
+
+
+def _is_of_pair(access: Access, accesses: Sequence[Access]) -> bool:
+    """Whether another access has the elements beside those of one."""
+    size = access.type.bytes
+    return any(replace(access, offset=access.offset + step) in accesses for step in (-size, size))

@@ -1,12 +1,13 @@
-"""Kernels with several results: outputs over one domain that read the same tensors become one kernel.
+"""Kernels with several results: outputs over one domain that read the same tensors, or lie beside each other,
+become one kernel.
 
-Together they read what they share once. It costs nothing else, as long as the values of one element fit the
-registers: the limits below say when they surely do.
+Together they read what they share once, and go through the cache lines that they share once. It costs nothing
+else, as long as the values of one element fit the registers: the limits below say when they surely do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from opendml.compiler.kernel import Access, Kernel, renumbered
@@ -28,52 +29,66 @@ MOST_OPERATIONS = 64
 hardly more than the larger of its parts."""
 HARDLY_MORE = 1.25
 FUNCTION_OPERATIONS = 16
+LONGEST_ROW = 1024
+"""Bytes between parts of a row, at most, that share enough cache lines to be worth it."""
 MOST_REDUCTIONS = 4
 """Of such a kernel; as many states are live at once."""
 
 
 def merged(kernels: Sequence[Kernel]) -> list[Kernel]:
     """The kernels with those that go well together as one, at the place of the first."""
-    result: list[Kernel] = []
+    result: list[_Placed] = []
     for kernel in kernels:
-        position = _partner(result, kernel)
+        each = _Placed(kernel)
+        position = _partner(result, each)
         if position is None:
-            result.append(kernel)
+            result.append(each)
         else:
-            result[position] = _together(result[position], kernel)
-    return result
+            result[position] = _Placed(_together(result[position].kernel, kernel))
+    return [each.kernel for each in result]
 
 
-def _partner(kernels: Sequence[Kernel], kernel: Kernel) -> int | None:
+class _Placed:
+    """A kernel, with the buffers that it reads and writes."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel, self.walk = kernel, (kernel.domain, kernel.axes)
+        self.loads = {access for access in kernel.loads if access.buffer is not None}
+        self.read = {access.buffer for access in self.loads}
+        self.written = {access.buffer for access in kernel.stores}
+
+
+def _partner(kernels: Sequence[_Placed], kernel: _Placed) -> int | None:
     """The kernel that another may join: between them nothing is written that it reads, and nothing is read
-    or written that it writes."""
-    read, written = _buffers(kernel.loads), _buffers(kernel.stores)
+    that it writes. What both write are parts of one tensor, which do not overlap."""
     for position in range(len(kernels) - 1, -1, -1):
         other = kernels[position]
-        if _buffers(other.stores) & (read | written):
+        if not other.written.isdisjoint(kernel.read):
             return None
-        if _fit(other, kernel):
+        if other.walk == kernel.walk and _fit(other, kernel):
             return position
-        if _buffers(other.loads) & written:
+        if not other.read.isdisjoint(kernel.written):
             return None
     return None
 
 
-def _buffers(accesses: Sequence[Access]) -> set[int]:
-    return {access.buffer for access in accesses if access.buffer is not None}
-
-
-def _fit(a: Kernel, b: Kernel) -> bool:
-    """Whether two kernels that do not depend on each other share reads, and are small enough together."""
-    if (a.domain, a.axes) != (b.domain, b.axes) or not _shared(a, b):
+def _fit(a: _Placed, b: _Placed) -> bool:
+    """Whether two kernels over one domain that do not depend on each other share reads or rows, and are small
+    enough together."""
+    shared = a.loads & b.loads
+    counts = (len(each.kernel.loads) + len(each.kernel.stores) for each in (a, b))
+    if sum(counts) - len(shared) > MOST_ACCESSES:
         return False
-    operations = _operations(_together(a, b))
+    side_by_side = _share_rows(a.loads, b.loads) or _share_rows(a.kernel.stores, b.kernel.stores)
+    if not shared and not side_by_side:
+        return False
+    operations = _operations(_together(a.kernel, b.kernel))
     if any(each in SCANS | PLACINGS or each is Operation.CONTRACTION for each in operations):
         return False
-    most = max(MOST_OPERATIONS, HARDLY_MORE * max(_work(_operations(a)), _work(_operations(b))))
-    accesses = len(a.loads) + len(b.loads) - len(_shared(a, b)) + len(a.stores) + len(b.stores)
+    parts = (_work(_operations(each.kernel)) for each in (a, b))
+    most = max(MOST_OPERATIONS, HARDLY_MORE * max(parts))
     reductions = sum(each in REDUCTIONS for each in operations)
-    return _work(operations) <= most and accesses <= MOST_ACCESSES and reductions <= MOST_REDUCTIONS
+    return _work(operations) <= most and reductions <= MOST_REDUCTIONS
 
 
 def _operations(kernel: Kernel) -> list[Operation]:
@@ -84,9 +99,15 @@ def _work(operations: Sequence[Operation]) -> int:
     return sum(FUNCTION_OPERATIONS if each in FUNCTIONS else 1 for each in operations)
 
 
-def _shared(a: Kernel, b: Kernel) -> set[Access]:
-    """The tensors that both read, element by element alike."""
-    return {access for access in a.loads if access.buffer is not None} & set(b.loads)
+def _share_rows(accesses: Iterable[Access], others: Iterable[Access]) -> bool:
+    """Whether some of the accesses read or write parts of the same rows."""
+    return any(
+        (a.buffer, a.type, a.strides) == (b.buffer, b.type, b.strides)
+        and a.buffer is not None
+        and 0 < abs(a.offset - b.offset) <= LONGEST_ROW
+        for a in accesses
+        for b in others
+    )
 
 
 def _together(a: Kernel, b: Kernel) -> Kernel:

@@ -31,15 +31,19 @@ _REPEATED_OPERATIONS = 2
 """Operations that are rather done again for every element that a view repeats than written to memory."""
 
 
+_MOST_PARTS = 32
+"""Parts of joined tensors, each of which gets a copy of the operations on these."""
+
+
 def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
     """The program with views of element-wise values as values of views, views of views as one, and reshaped
-    results reshaped last."""
+    or joined results reshaped or joined last."""
     nodes = list(ordered(roots))
     seen: dict[int, int] = {}
     for node in nodes:
         if node.operation is Operation.VIEW:
             seen[id(node.operands[0])] = seen.get(id(node.operands[0]), 0) + _reads(node)
-    if not seen and not any(node.operation is Operation.RESHAPE for node in nodes):
+    if not seen and not any(node.operation in (Operation.RESHAPE, Operation.JOIN) for node in nodes):
         return tuple(roots)
     changed: dict[int, Node] = {}
     for node in nodes:
@@ -51,7 +55,7 @@ def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
         elif node.operation is Operation.RESHAPE:
             new = _reshape(new)
         elif node.operation is not Operation.SOURCE:
-            new = _reshaped_last(new)
+            new = _joined_last(_reshaped_last(new))
         changed[id(node)] = new
     return rebuild([changed[id(root)] for root in roots], lambda node: node)
 
@@ -75,9 +79,17 @@ def _view(node: Node, repeats: bool) -> Node:
     if value.operation is Operation.RESHAPE:
         below = _affine_reshape(value)
         value = below if below is not None else value
-    if value.operation is not Operation.VIEW and (value.operation in IN_MEMORY or _stays(value, repeats)):
+    if _is_in_memory(value, repeats):
         return with_operands(node, (value, *node.operands[1:]))
     return _seen_by(node).of(value, top=True)
+
+
+def _is_in_memory(value: Node, repeats: bool) -> bool:
+    """Whether a view reads a value from memory. What lies at computed indices is written there rather than
+    gathered again for all that the view repeats."""
+    if value.operation is Operation.VIEW:
+        return repeats and isinstance(value.attribute, View) and bool(value.attribute.indexed)
+    return value.operation in IN_MEMORY or _stays(value, repeats)
 
 
 def _seen_by(node: Node) -> Seen:
@@ -387,3 +399,48 @@ def _refined(
         return operand
     result = _lowered(Node(Operation.RESHAPE, operand.type, tuple(sizes), (operand,)))
     return None if result.operation is Operation.RESHAPE else result
+
+
+# Joins
+
+
+def _joined_last(node: Node) -> Node:
+    """An element-wise node over joined tensors: computed of their parts, then joined, perhaps below a
+    reshape."""
+    if node.operation is Operation.RESHAPE:
+        return with_operands(node, (_joined_last(node.operands[0]),))
+    join = next((operand for operand in node.operands if operand.operation is Operation.JOIN), None)
+    if node.operation in IN_MEMORY or join is None or len(join.operands) > _MOST_PARTS:
+        return node
+    assert isinstance(join.attribute, int)
+    axis, parts, first = join.attribute, [], 0
+    for number, part in enumerate(join.operands):
+        extent = part.sizes[axis]
+        sizes = tuple(extent if each == axis else size for each, size in enumerate(node.sizes))
+        operands = tuple(
+            operand.operands[number]
+            if _are_joined_alike(operand, join)
+            else _part(operand, axis, first, extent)
+            for operand in node.operands
+        )
+        parts.append(Node(node.operation, node.type, sizes, operands, node.attribute))
+        first += extent
+    return Node(Operation.JOIN, node.type, node.sizes, tuple(parts), axis)
+
+
+def _are_joined_alike(node: Node, join: Node) -> bool:
+    if node.operation is not Operation.JOIN or node.attribute != join.attribute:
+        return False
+    axis = join.attribute
+    assert isinstance(axis, int)
+    return [part.sizes[axis] for part in node.operands] == [part.sizes[axis] for part in join.operands]
+
+
+def _part(value: Node, axis: int, first: int, extent: int) -> Node:
+    """So many elements of a value along an axis, or all where it repeats along that."""
+    if not value.sizes or value.sizes[axis] == 1:
+        return value
+    rank = range(len(value.sizes))
+    sizes = tuple(extent if each == axis else size for each, size in enumerate(value.sizes))
+    steps = tuple(tuple(int(row == column and sizes[row] > 1) for column in rank) for row in rank)
+    return Seen(sizes, View(tuple(first if each == axis else 0 for each in rank), steps)).of(value)

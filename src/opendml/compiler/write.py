@@ -8,7 +8,7 @@ from functools import reduce
 
 from opendml.compiler.homes import Except, home_of
 from opendml.compiler.kernel import Access, Kernel
-from opendml.program.node import Node, Operation, View, constant, index, source, with_operands
+from opendml.program.node import Node, Operation, View, constant, convert, index, source, with_operands
 from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 
@@ -176,9 +176,11 @@ class _Body:
     def _guards(self, node: Node) -> Sequence[Node]:
         assert isinstance(node.attribute, View)
         if id(node) not in self._offsets:
-            strides = self._writer.place(node.operands[0], self._held).layout.strides
+            layout = self._writer.place(node.operands[0], self._held).layout
+            first, last = layout.span
+            type = ScalarType.INT32 if 2 * (last - first) < 2**31 else ScalarType.INT64
             steps = [
-                value * index(ScalarType.INT64, (), strides[dimension], ())
+                convert(value, type) * index(type, (), layout.strides[dimension], ())
                 for dimension, value in zip(node.attribute.indexed, node.operands[2:], strict=True)
             ]
             self._offsets[id(node)] = reduce(lambda a, b: a + b, steps)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from opendml.operators.registry import defines
-from opendml.program.functions import select
+from opendml.program.functions import maximum, minimum, select
 from opendml.program.node import Node, Number, Operation, apply, constant, index
 from opendml.program.scalar_type import ScalarType, number_in
 from opendml.program.view import (
@@ -211,28 +211,43 @@ def _diagonal(sizes: Sequence[int]) -> Node:
 def _padded(x: Node, mode: PaddingMode, fill: Number, before: Sequence[int], after: Sequence[int]) -> Node:
     if mode is PaddingMode.CONSTANT:
         return padded(x, before, after, fill)
+    sizes, steps = list(x.sizes), [[0] * len(x.sizes) for _ in x.sizes]
+    indices = {}
     for axis, (start, end) in enumerate(zip(before, after, strict=True)):
-        if start or end:
-            x = _extended(x, axis, start, end, mode)
-    return x
+        if max(start, end) > _most(x.sizes[axis], mode):
+            x = _periodic(x, axis, start, end, mode)
+        elif start or end:
+            indices[axis] = _extended(x.sizes, axis, start, end, mode)
+        sizes[axis] += start + end
+        steps[axis][axis] = int(axis not in indices)
+    return gathered(x, sizes, indices, steps=steps, inside=True) if indices else x
 
 
-def _extended(x: Node, axis: int, before: int, after: int, mode: PaddingMode) -> Node:
-    """x with elements of its own before and after it along an axis."""
-    size = x.sizes[axis]
+def _most(size: int, mode: PaddingMode) -> int | float:
+    """How many elements one period of a dimension has to pad it with."""
     if mode is PaddingMode.EDGE or size == 1:
-        margins = _run(x, axis, 0, before, 0), x, _run(x, axis, size - 1, after, 0)
-        return joined([part for part in margins if part is not None], axis)
+        return math.inf
+    return size - (mode is PaddingMode.REFLECTION)
+
+
+def _extended(sizes: Sequence[int], axis: int, before: int, after: int, mode: PaddingMode) -> Node:
+    """Where the elements of a padded dimension come from."""
+    size = sizes[axis]
+    along = [before + size + after if each == axis else 1 for each in range(len(sizes))]
+    type = ScalarType.INT32 if 2 * along[axis] < 2**31 else ScalarType.INT64
+
+    def counted(first: int, step: int) -> Node:
+        return index(type, along, first, [step * (each == axis) for each in range(len(sizes))])
+
+    place, last = counted(-before, 1), index(type, (), size - 1, ())
+    if mode is PaddingMode.EDGE or size == 1:
+        return minimum(maximum(place, 0), last)
+    if mode is PaddingMode.WRAP:
+        behind = select(last < place, counted(-before - size, 1), place)
+        return select(place < 0, counted(size - before, 1), behind)
     # The mirrors of a reflection leave out the edge that they touch.
     edge = int(mode is PaddingMode.REFLECTION)
-    if max(before, after) > size - edge:
-        return _periodic(x, axis, before, after, mode)
-    if mode is PaddingMode.WRAP:
-        margins = _run(x, axis, size - before, before, 1), x, _run(x, axis, 0, after, 1)
-    else:
-        last = size - 1 - edge
-        margins = _run(x, axis, before - 1 + edge, before, -1), x, _run(x, axis, last, after, -1)
-    return joined([part for part in margins if part is not None], axis)
+    return minimum(maximum(place, counted(before - 1 + edge, -1)), counted(2 * size - 1 - edge + before, -1))
 
 
 def _periodic(x: Node, axis: int, before: int, after: int, mode: PaddingMode) -> Node:

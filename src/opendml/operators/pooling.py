@@ -10,17 +10,17 @@ import numpy as np
 
 from opendml.operators.registry import defines
 from opendml.program.functions import (
-    equal,
+    first_greatest,
     maximum,
     power,
     reduce_maximum,
-    reduce_minimum,
     reduce_sum,
     select,
     square_root,
     wide,
 )
 from opendml.program.node import Node, Number, Operation, apply, convert, index
+from opendml.program.rarely import rarely
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import is_index, reshaped, windows
 from opendml.spec.tensor_desc import TensorDesc
@@ -73,10 +73,10 @@ def lp_pooling(
     if p == 1:
         return seen.pooled(reduce_sum(magnitudes, seen.axes))
     if p == 2:
-        return seen.pooled(square_root(reduce_sum(wide(magnitudes) * wide(magnitudes), seen.axes)))
+        return seen.pooled(_root(reduce_sum(wide(magnitudes) * wide(magnitudes), seen.axes)))
     greatest = reduce_maximum(magnitudes, seen.axes)
     scale = select(apply(Operation.AND, greatest > 0.0, greatest < math.inf), greatest, 1.0)
-    total = reduce_sum(power(magnitudes / scale, float(p)), seen.axes)
+    total = reduce_sum(_whole_power(magnitudes / scale, p), seen.axes)
     return seen.pooled(power(convert(total, x.type), 1.0 / p) * scale)
 
 
@@ -200,18 +200,31 @@ def number_of_elements(
 
 
 def index_of_greatest(seen: Windows, x: Node) -> Node:
-    """The number of each window's first greatest element in x; that after x's last where none is in x."""
-    elements = seen.elements(x, _least(x.type))
-    is_greatest = equal(elements, reduce_maximum(elements, seen.axes))
-    if x.type.is_float:
-        # Beside a NaN, which is the greatest then, nothing is equal to it.
-        is_greatest = apply(Operation.OR, is_greatest, apply(Operation.NOT, equal(elements, elements)))
+    """The least number of a greatest element in x; what is in the padding has the number after x's last."""
+    numbers = seen.numbers()
     for axis in range(len(seen.counts)):
         inside = seen.is_inside(axis)
         if inside is not None:
-            is_greatest = apply(Operation.AND, is_greatest, inside)
-    numbers = select(is_greatest, seen.numbers(), math.prod(seen.sizes))
-    return seen.pooled(reduce_minimum(numbers, seen.axes))
+            numbers = select(inside, numbers, math.prod(seen.sizes))
+    return seen.pooled(first_greatest(seen.elements(x, _least(x.type)), numbers, seen.axes))
+
+
+def _whole_power(x: Node, exponent: int) -> Node:
+    """x to the power of a whole number above zero, by squaring. Of its rounding errors the root of as high an
+    order leaves less than one."""
+    if exponent == 1:
+        return x
+    half = _whole_power(x, exponent // 2)
+    return half * half * x if exponent % 2 else half * half
+
+
+def _root(total: Node) -> Node:
+    """The square root of a FLOAT64, within 0.8 units in the last place of FLOAT32: made in that, which is
+    faster, where it holds the number."""
+    narrow = convert(total, ScalarType.FLOAT32)
+    held = apply(Operation.AND, narrow >= 2.0**-100, narrow <= 2.0**100)
+    exact = convert(square_root(total), ScalarType.FLOAT32)
+    return rarely(apply(Operation.NOT, held), exact, square_root(narrow))
 
 
 def _greatest(seen: Windows, x: Node) -> Node:

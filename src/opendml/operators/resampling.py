@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
+import numpy as np
+
 from opendml.operators.registry import defines
-from opendml.program.functions import ceiling, floor, maximum, minimum, rounded
-from opendml.program.node import Node, convert, index
+from opendml.program.functions import ceiling, floor, maximum, minimum, rounded, select
+from opendml.program.node import Node, Operation, apply, constant, convert, index
 from opendml.program.scalar_type import ScalarType, number_in
 from opendml.program.view import gathered, repeated, reshaped, view
 from opendml.spec.enums import AxisDirection, InterpolationMode
@@ -119,34 +122,138 @@ def resampled(
     them; `exact` where means of equal numbers must be."""
     rank = len(x.sizes)
     offsets, steps = [0] * rank, [[0] * rank for _ in range(rank)]
-    coordinates, copies = {}, [1] * rank
+    irregular, copies = {}, [1] * rank
     for axis, placing in enumerate(placings):
         size, count = x.sizes[axis], sizes[axis]
         if (found := regular(size, count, direction, placing)) is not None:
             offsets[axis], steps[axis][axis], copies[axis] = found
         else:
-            coordinates[axis] = coordinate(number_along(sizes, axis), count, placing)
+            irregular[axis] = placing
     x = _each_repeated(x, copies)
-    if not coordinates:
+    if not irregular:
         return view(x, sizes, offsets, steps)
+    if direction is None:
+        return _linear(x, sizes, irregular, offsets, steps, exact)
+    coordinates = {
+        axis: coordinate(number_along(sizes, axis), sizes[axis], each) for axis, each in irregular.items()
+    }
+    indices = {axis: rounded_in(each, direction) for axis, each in coordinates.items()}
+    return _within(x, sizes, indices, offsets, steps)
 
-    def at(indices: dict[int, Node]) -> Node:
-        within = {axis: clamped(each, x.sizes[axis]) for axis, each in indices.items()}
-        return gathered(x, sizes, within, offsets, steps)
 
-    if direction is not None:
-        return at({axis: rounded_in(each, direction) for axis, each in coordinates.items()})
-    before = {axis: rounded_in(each, AxisDirection.DECREASING) for axis, each in coordinates.items()}
-    weights = {axis: convert(each - floor(each), ScalarType.FLOAT32) for axis, each in coordinates.items()}
+def _linear(
+    x: Node,
+    counts: Sequence[int],
+    placings: Mapping[int, Placing],
+    offsets: Sequence[int],
+    steps: Sequence[Sequence[int]],
+    exact: bool,
+) -> Node:
+    """The means of the elements around each place along some axes; along others, the offsets and steps say
+    which element it is."""
+    lines = [_line(counts, axis, placings.get(axis)) for axis in range(len(counts))]
+    # A dimension of the result is two of the kernel's: places that are weighted alike, and those of a period.
+    sizes = tuple(each for line in lines for each in (line.count // line.period, line.period))
+    steps = [[each for step in row for each in (step, 0)] for row in steps]
 
     def mean(axes: Sequence[int], indices: dict[int, Node]) -> Node:
         if not axes:
-            return convert(at(indices), ScalarType.FLOAT32)
+            return convert(_within(x, sizes, indices, offsets, steps), ScalarType.FLOAT32)
         axis, *others = axes
-        first, second = (mean(others, indices | {axis: before[axis] + step}) for step in (0, 1))
-        return _between(first, second, weights[axis], exact=exact)
+        line = lines[axis]
+        first, second = (mean(others, indices | {axis: line.index(sizes, axis, step)}) for step in (0, 1))
+        return _between(first, second, line.weight(sizes, axis), exact=exact)
 
-    return mean(list(coordinates), {})
+    return reshaped(mean(list(placings), {}), counts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The places along an axis: so many, with so many in a period. In each period lie as many elements more
+    before a place, `step`, as in the one before; `first` and `weights` are those of the first period. Without
+    weights all are computed."""
+
+    count: int
+    period: int = 1
+    step: int = 0
+    first: tuple[int, ...] = ()
+    weights: tuple[float, ...] = ()
+    placing: Placing | None = None
+
+    def index(self, sizes: Sequence[int], axis: int, ahead: int) -> Node:
+        """The index of the element before each place, or so many ahead of it, where the axis is two
+        dimensions of `sizes`."""
+        if not self.weights:
+            return rounded_in(self._coordinate(sizes, axis), AxisDirection.DECREASING) + ahead
+        steps = {2 * axis: self.step, 2 * axis + 1: self.first[-1] - self.first[0]}
+        return _counted(sizes, self.first[0] + ahead, steps)
+
+    def weight(self, sizes: Sequence[int], axis: int) -> Node:
+        """The weight of the element behind each place."""
+        if not self.weights:
+            coordinate = self._coordinate(sizes, axis)
+            return convert(coordinate - floor(coordinate), ScalarType.FLOAT32)
+        weights = [constant(each, ScalarType.FLOAT32) for each in self.weights]
+        if self.period == 1:
+            return weights[0]
+        number = _counted(sizes, 0, {2 * axis + 1: 1})
+        return select(apply(Operation.EQUAL, number, 0), *weights)
+
+    def _coordinate(self, sizes: Sequence[int], axis: int) -> Node:
+        assert self.placing is not None
+        return coordinate(number_along(sizes, 2 * axis), sizes[2 * axis], self.placing)
+
+
+def _counted(sizes: Sequence[int], first: int, steps: Mapping[int, int]) -> Node:
+    """What counts along some dimensions of `sizes`."""
+    along = [size if each in steps else 1 for each, size in enumerate(sizes)]
+    return index(ScalarType.INT32, along, first, [steps.get(each, 0) for each in range(len(sizes))])
+
+
+def _line(counts: Sequence[int], axis: int, placing: Placing | None) -> _Line:
+    """The places along an axis, by their periods of one or two if they have such."""
+    count = counts[axis]
+    if placing is None:
+        return _Line(count)
+    if count <= _MOST_LISTED:
+        scale, input_offset, output_offset = (np.float32(each) for each in placing)
+        places = (np.arange(count, dtype=np.float32) - output_offset) / scale - input_offset
+        before = np.floor(places)
+        weights = places - before
+        for period in (1, 2):
+            moved = before[period:] - before[:-period]
+            alike = np.array_equal(weights[period:], weights[:-period]) and (moved == moved[:1]).all()
+            if count % period == 0 and count > period and alike:
+                first = tuple(int(each) for each in before[:period])
+                return _Line(count, period, int(moved[0]), first, tuple(map(float, weights[:period])))
+    return _Line(count, placing=placing)
+
+
+_MOST_LISTED = 2**16
+"""Places along an axis that are listed to find their period."""
+
+
+def _within(
+    x: Node,
+    sizes: Sequence[int],
+    indices: Mapping[int, Node],
+    offsets: Sequence[int],
+    steps: Sequence[Sequence[int]],
+) -> Node:
+    """x at indices, of which those beyond an end are that end."""
+    offsets, steps, inside = list(offsets), [list(row) for row in steps], {}
+    for axis, each in indices.items():
+        size = x.sizes[axis]
+        if each.operation is Operation.INDEX and isinstance(each.attribute, tuple):
+            first, *moves = each.attribute
+            reach = [move * (count - 1) for move, count in zip(moves, sizes, strict=True)]
+            if first + sum(min(each, 0) for each in reach) >= 0 and first + sum(map(abs, reach)) < size:
+                offsets[axis], steps[axis] = first, moves
+                continue
+        inside[axis] = clamped(each, size)
+    if not inside:
+        return view(x, sizes, offsets, steps)
+    return gathered(x, sizes, inside, offsets, steps, inside=True)
 
 
 def _between(first: Node, second: Node, weight: Node, *, exact: bool) -> Node:

@@ -287,6 +287,15 @@ def index_of_maximum(x: Node, axes: Iterable[int], last: bool = False) -> Node:
     return _search(Operation.LAST_GREATEST if last else Operation.FIRST_GREATEST, x, axes)
 
 
+def first_greatest(x: Node, numbers: Node, axes: Iterable[int]) -> Node:
+    """The least of the `numbers` of the greatest elements over the axes; NaN is greatest."""
+    reduced = tuple(axis for axis in axes if x.sizes[axis] > 1)
+    if not reduced:
+        return numbers
+    sizes = tuple(1 if axis in reduced else size for axis, size in enumerate(x.sizes))
+    return Node(Operation.FIRST_GREATEST, numbers.type, sizes, (x, numbers), reduced)
+
+
 def _search(operation: Operation, x: Node, axes: Iterable[int]) -> Node:
     reduced = [axis for axis in axes if x.sizes[axis] > 1]
     return reduction(operation, x, reduced) if reduced else position(x.sizes, ())

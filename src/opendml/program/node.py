@@ -22,8 +22,8 @@ class Operation(Enum):
 
     SOURCE = auto()
     """An input of the program or kernel; `attribute` is its index. In kernels it may have operands: a truth
-    value, without which nothing is read and the value is 0, then an INT64 of bytes by which each element lies
-    further on."""
+    value, without which nothing is read and the value is 0, then an INT32 or INT64 of bytes by which each
+    element lies further on."""
     CONSTANT = auto()
     """A number; `attribute` is its value."""
     PARAMETER = auto()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
@@ -23,10 +24,7 @@ class Layout:
     def span(self) -> tuple[int, int]:
         """The first byte that the tensor touches and the one after the last, relative to its first
         element."""
-        reaches = [(size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True)]
-        return sum(min(reach, 0) for reach in reaches), sum(
-            max(reach, 0) for reach in reaches
-        ) + self.type.bytes
+        return _span(self.sizes, self.strides, self.type.bytes)
 
     @property
     def element_count(self) -> int:
@@ -77,3 +75,9 @@ class Program:
     outputs: tuple[Layout, ...]
     results: tuple[Node, ...]
     constants: frozenset[int] = frozenset()
+
+
+@lru_cache(maxsize=1024)
+def _span(sizes: tuple[int, ...], strides: tuple[int, ...], bytes: int) -> tuple[int, int]:
+    reaches = [(size - 1) * stride for size, stride in zip(sizes, strides, strict=True)]
+    return sum(min(reach, 0) for reach in reaches), sum(max(reach, 0) for reach in reaches) + bytes

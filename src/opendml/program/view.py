@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial, reduce
 
-from opendml.program.node import Node, Number, Operation, View, apply, convert, index
+from opendml.program.node import Node, Number, Operation, View, apply, constant, convert, index
 from opendml.program.scalar_type import ScalarType
 
 
@@ -82,6 +82,8 @@ def gathered(
     offsets: Sequence[int] | None = None,
     steps: Sequence[Sequence[int]] | None = None,
     fill: Number | None = None,
+    *,
+    inside: bool = False,
 ) -> Node:
     """A view whose index along some dimensions of `value` is computed: that of `view`, plus integers.
 
@@ -91,13 +93,14 @@ def gathered(
         indices: for such dimensions, tensors of integers that broadcast to `sizes`.
         offsets, steps: as for `view`; None: 0.
         fill: what indices outside of `value` give; None: 0.
+        inside: whether no index is outside.
     """
     rank = len(value.sizes)
     offsets = tuple(offsets or (0,) * rank)
     steps = tuple(tuple(row) for row in steps) if steps else ((0,) * len(sizes),) * rank
     attribute = View(offsets, steps, tuple(indices))
     guards = []
-    for dimension, computed in indices.items():
+    for dimension, computed in indices.items() if not inside else ():
         narrow = computed.type.bits < 32 or computed.type is ScalarType.INT32
         place = convert(computed, ScalarType.INT32 if narrow else ScalarType.INT64)
         if offsets[dimension] or any(steps[dimension]):
@@ -109,10 +112,11 @@ def gathered(
     fixed = [number for number in range(rank) if number not in indices]
     rest = View(tuple(offsets[d] for d in fixed), tuple(steps[d] for d in fixed))
     guard = within(rest, [value.sizes[d] for d in fixed], sizes)
-    inside = reduce(partial(apply, Operation.AND), guards if guard is None else [*guards, guard])
+    every = guards if guard is None else [*guards, guard]
+    there = reduce(partial(apply, Operation.AND), every) if every else constant(1, ScalarType.BOOLEAN)
     wide = [convert(computed, ScalarType.INT64) for computed in indices.values()]
-    read = Node(Operation.VIEW, value.type, tuple(sizes), (value, inside, *wide), attribute)
-    return read if fill is None else apply(Operation.SELECT, inside, read, fill)
+    read = Node(Operation.VIEW, value.type, tuple(sizes), (value, there, *wide), attribute)
+    return read if fill is None else apply(Operation.SELECT, there, read, fill)
 
 
 def whole_quotient(number: Node, divisor: int) -> Node:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 
 from llvmlite import ir
 
@@ -119,6 +120,10 @@ class Code:
         """The lesser of two signed integers."""
         return self.builder.select(self.builder.icmp_signed("<", a, b), a, b)
 
+    def maximum(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """The greater of two signed integers."""
+        return self.builder.select(self.builder.icmp_signed(">", a, b), a, b)
+
     def load(self, pointer: ir.Value, type: ScalarType, lanes: int, mask: ir.Value | None = None) -> ir.Value:
         """Neighbouring elements, or one; lanes outside the mask are zero and are not read."""
         value_type = llvm_type(type, lanes)
@@ -161,67 +166,126 @@ class Code:
     def gather(
         self,
         pointer: ir.Value,
-        stride: ir.Value,
+        stride: ir.Value | None,
         type: ScalarType,
         mask: ir.Value | None,
         distance: ir.Value | None = None,
     ) -> ir.Value:
-        """Elements `stride` bytes apart, each so many bytes further on as `distance` says; lanes outside the
-        mask are zero and are not read."""
+        """Elements `stride` bytes apart (None: one and the same), each so many bytes further on as `distance`
+        says, integers of 32 or 64 bits; lanes outside the mask are zero and are not read."""
         if type is ScalarType.BOOLEAN:
             found = self.gather(pointer, stride, ScalarType.UINT8, mask, distance)
             return self.builder.trunc(found, llvm_type(type, self.lanes))
-        bits = ir.VectorType(ir.IntType(type.bits), self.lanes)
-        name = f"llvm.masked.gather.v{self.lanes}i{type.bits}.v{self.lanes}p0"
-        zero = Literal(bits, "zeroinitializer")
-        operands = [self._addresses(pointer, stride, distance), self._mask(mask), zero]
-        gathered = intrinsic(self.builder, name, bits, operands, alignment=(0, type.bytes))
+        if type.bytes < 4:
+            return self._gather_parts(pointer, stride, type, mask, distance)
+        addresses = self._addresses(pointer, self._distances(stride, distance))
+        gathered = self._gathered(addresses, type.bits, mask)
         return self.builder.bitcast(gathered, llvm_type(type, self.lanes))
+
+    def _gather_parts(
+        self,
+        pointer: ir.Value,
+        stride: ir.Value | None,
+        type: ScalarType,
+        mask: ir.Value | None,
+        distance: ir.Value | None,
+    ) -> ir.Value:
+        """Elements of less than 32 bits, as parts of the aligned 32 bits around them: processors gather no
+        less, and what is aligned lies in one page."""
+        odd = self.builder.and_(self.builder.ptrtoint(pointer, I64), I64(3))
+        distances = self._distances(stride, distance)
+        if distances is None:
+            distances = self.broadcast(odd)
+        else:
+            distances = self.builder.add(
+                distances, self.broadcast(self.narrowed(odd, distances.type.element))
+            )
+        three = Literal(distances.type, f"splat ({distances.type.element} 3)")
+        part = self.builder.and_(distances, three)
+        base = self.offset(pointer, self.builder.neg(odd))
+        words = self._gathered(self._addresses(base, self.builder.sub(distances, part)), 32, mask)
+        vector = ir.VectorType(I32, self.lanes)
+        part = part if part.type == vector else self.builder.trunc(part, vector)
+        shifted = self.builder.lshr(words, self.builder.shl(part, Literal(vector, "splat (i32 3)")))
+        bits = self.builder.trunc(shifted, ir.VectorType(ir.IntType(type.bits), self.lanes))
+        return self.builder.bitcast(bits, llvm_type(type, self.lanes))
+
+    def _gathered(self, addresses: ir.Value, bits: int, mask: ir.Value | None) -> ir.Value:
+        vector = ir.VectorType(ir.IntType(bits), self.lanes)
+        name = f"llvm.masked.gather.v{self.lanes}i{bits}.v{self.lanes}p0"
+        operands = [addresses, self._mask(mask), Literal(vector, "zeroinitializer")]
+        return intrinsic(self.builder, name, vector, operands, alignment=(0, bits // 8))
 
     def load_every_other(self, pointer: ir.Value, type: ScalarType, mask: ir.Value | None) -> ir.Value:
         """Every other element; those between and lanes outside the mask are not read, and the latter zero."""
         if type is ScalarType.BOOLEAN:
             found = self.load_every_other(pointer, ScalarType.UINT8, mask)
             return self.builder.trunc(found, llvm_type(type, self.lanes))
-        if mask is None:
-            return self._pairs(pointer, type)
-        # Most vectors are whole: the rest is gathered.
-        bits = self.builder.bitcast(mask, ir.IntType(self.lanes))
-        whole = self.builder.icmp_unsigned("==", bits, ir.Constant(bits.type, -1))
-        with self.builder.if_else(whole) as (all_lanes, some_lanes):
-            with all_lanes:
-                plain, after_plain = self._pairs(pointer, type), self.builder.block
-            with some_lanes:
-                rest = self.gather(pointer, I64(2 * type.bytes), type, mask)
-                after_rest = self.builder.block
-        result = self.builder.phi(plain.type)
-        result.add_incoming(plain, after_plain)
-        result.add_incoming(rest, after_rest)
-        return result
-
-    def _pairs(self, pointer: ir.Value, type: ScalarType) -> ir.Value:
-        """The first elements of neighbouring pairs."""
         even = ir.Constant(ir.VectorType(I1, self.lanes), [lane % 2 == 0 for lane in range(self.lanes)])
-        halves = [
-            self.load(self.offset(pointer, I64(half * self.lanes * type.bytes)), type, self.lanes, even)
-            for half in range(2)
-        ]
+        halves = []
+        for half in range(2):
+            place = self.offset(pointer, I64(half * self.lanes * type.bytes))
+            read = even if mask is None else self.builder.and_(even, self._spread(mask, half))
+            halves.append(self.load(place, type, self.lanes, read))
         lanes = ir.Constant(ir.VectorType(I32, self.lanes), [2 * lane for lane in range(self.lanes)])
         return self.builder.shuffle_vector(*halves, lanes)
+
+    def _spread(self, value: ir.Value, half: int) -> ir.Value:
+        """The lanes of a half of a vector, each twice."""
+        first = half * self.lanes // 2
+        lanes = [first + lane // 2 for lane in range(self.lanes)]
+        return self.builder.shuffle_vector(
+            value,
+            ir.Constant(value.type, ir.Undefined),
+            ir.Constant(ir.VectorType(I32, self.lanes), lanes),
+        )
+
+    def load_pairs(
+        self, pointer: ir.Value, type: ScalarType, mask: ir.Value | None
+    ) -> tuple[ir.Value, ir.Value]:
+        """The even and the odd ones of neighbouring elements; lanes outside the mask are zero and are not
+        read."""
+        if type is ScalarType.BOOLEAN:
+            even, odd = self.load_pairs(pointer, ScalarType.UINT8, mask)
+            narrow = llvm_type(type, self.lanes)
+            return self.builder.trunc(even, narrow), self.builder.trunc(odd, narrow)
+        halves = [
+            self.load(
+                self.offset(pointer, I64(half * self.lanes * type.bytes)),
+                type,
+                self.lanes,
+                None if mask is None else self._spread(mask, half),
+            )
+            for half in range(2)
+        ]
+        even, odd = (
+            self.builder.shuffle_vector(
+                *halves,
+                ir.Constant(ir.VectorType(I32, self.lanes), [2 * lane + n for lane in range(self.lanes)]),
+            )
+            for n in range(2)
+        )
+        return even, odd
+
+    def store_pairs(
+        self, pointer: ir.Value, even: ir.Value, odd: ir.Value, type: ScalarType, mask: ir.Value | None
+    ) -> None:
+        """Writes the lanes of two vectors in turns; those outside the mask are not written."""
+        for half in range(2):
+            first = half * self.lanes // 2
+            lanes = [first + lane // 2 + (lane % 2) * self.lanes for lane in range(self.lanes)]
+            together = self.builder.shuffle_vector(
+                even, odd, ir.Constant(ir.VectorType(I32, self.lanes), lanes)
+            )
+            place = self.offset(pointer, I64(half * self.lanes * type.bytes))
+            self.store(place, together, type, None if mask is None else self._spread(mask, half))
 
     def store_every_other(self, pointer: ir.Value, value: ir.Value, type: ScalarType) -> None:
         """Writes every other element; those between stay as they are."""
         even = ir.Constant(ir.VectorType(I1, self.lanes), [lane % 2 == 0 for lane in range(self.lanes)])
         for half in range(2):
-            first = half * self.lanes // 2
-            lanes = [first + lane // 2 for lane in range(self.lanes)]
-            spread = self.builder.shuffle_vector(
-                value,
-                ir.Constant(value.type, ir.Undefined),
-                ir.Constant(ir.VectorType(I32, self.lanes), lanes),
-            )
             place = self.offset(pointer, I64(half * self.lanes * type.bytes))
-            self.store(place, spread, type, even)
+            self.store(place, self._spread(value, half), type, even)
 
     def scatter(
         self, pointer: ir.Value, stride: ir.Value, value: ir.Value, type: ScalarType, mask: ir.Value | None
@@ -229,20 +293,45 @@ class Code:
         """Writes elements `stride` bytes apart, in the order of the lanes."""
         bits = ir.VectorType(ir.IntType(type.bits), self.lanes)
         name = f"llvm.masked.scatter.v{self.lanes}i{type.bits}.v{self.lanes}p0"
-        operands = [self.builder.bitcast(value, bits), self._addresses(pointer, stride), self._mask(mask)]
+        operands = [
+            self.builder.bitcast(value, bits),
+            self._addresses(pointer, self._distances(stride, None)),
+            self._mask(mask),
+        ]
         intrinsic(self.builder, name, ir.VoidType(), operands, alignment=(1, type.bytes))
 
     def narrowed(self, value: ir.Value, type: ir.Type) -> ir.Value:
         """A 64-bit integer as one of `type`, which holds it."""
         return value if value.type == type else self.builder.trunc(value, type)
 
-    def _addresses(self, pointer: ir.Value, stride: ir.Value, distance: ir.Value | None = None) -> ir.Value:
-        vector = ir.VectorType(I64, self.lanes)
-        steps = self.builder.mul(self.broadcast(stride), ir.Constant(vector, list(range(self.lanes))))
-        first = self.broadcast(self.builder.ptrtoint(pointer, I64))
-        if distance is not None:
-            first = self.builder.add(first, distance)
-        return self.builder.inttoptr(self.builder.add(first, steps), ir.VectorType(POINTER, self.lanes))
+    def total(self, values: Sequence[ir.Value]) -> ir.Value | None:
+        """The sum of vectors of integers, in the widest of their types; None of none."""
+        if not values:
+            return None
+        widest = max((value.type for value in values), key=lambda type: int(type.element.width))
+        return reduce(self.builder.add, [self.widened(value, widest) for value in values])
+
+    def widened(self, value: ir.Value, type: ir.Type) -> ir.Value:
+        """A signed integer, or a vector of such, in a type that is no narrower."""
+        return value if value.type == type else self.builder.sext(value, type)
+
+    def _distances(self, stride: ir.Value | None, distance: ir.Value | None) -> ir.Value | None:
+        """How far on the lanes lie. Beside distances of 32 bits strides are such too: no tensor that these
+        reach is larger."""
+        if stride is None:
+            return distance
+        vector = ir.VectorType(I64, self.lanes) if distance is None else distance.type
+        step = self.broadcast(self.narrowed(stride, vector.element))
+        along = self.builder.mul(step, ir.Constant(vector, list(range(self.lanes))))
+        return along if distance is None else self.builder.add(distance, along)
+
+    def _addresses(self, pointer: ir.Value, distances: ir.Value | None) -> ir.Value:
+        """The addresses of lanes."""
+        if distances is None:
+            return self.broadcast(pointer)
+        addresses = self.builder.gep(pointer, [distances], source_etype=I8)
+        addresses.type = ir.VectorType(POINTER, self.lanes)
+        return addresses
 
     def _mask(self, mask: ir.Value | None) -> ir.Value:
         return mask if mask is not None else Literal(ir.VectorType(I1, self.lanes), "splat (i1 true)")

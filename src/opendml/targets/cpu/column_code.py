@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
@@ -12,13 +12,16 @@ from opendml.targets.cpu.accumulation import Accumulation, State
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
-from opendml.targets.cpu.pattern import TILE, WIDE_TILE, Level, Mode, Pattern
+from opendml.targets.cpu.pattern import TILE, WIDE_TILE, Level, Mode, Pattern, Step
 from opendml.targets.cpu.stash import STASHED
 from opendml.targets.cpu.values import splat
 
 _ROWS_AT_ONCE = 4
 """Rows taken in per visit of the states of a tile. Where rows follow each other in memory it is one, so that
 they are one stream."""
+_MANY_ROWS = 8
+"""The same where a vector is multiplied by a matrix: memory is read faster the more rows there are, while the
+next are asked for."""
 
 
 class ColumnCode(GroupCode):
@@ -84,12 +87,35 @@ class ColumnCode(GroupCode):
             with self.code.loop(self.builder.add(first, I64(1)), last) as row:
                 self._take_in(number, pointers, row, 1, fresh=False)
             return
+        if self.pattern.many_rows:
+            self._take_in_many(number, pointers, first, last)
+            return
         count = self.builder.sub(last, first)
         odd = self.builder.and_(self.builder.sub(count, I64(1)), I64(_ROWS_AT_ONCE - 1))
         done = self.builder.add(self.builder.add(first, odd), I64(1))
         self._choose(odd, lambda rows: self._take_in(number, pointers, first, rows + 1, fresh=True))
         with self.code.loop(done, last, _ROWS_AT_ONCE) as row:
             self._take_in(number, pointers, row, _ROWS_AT_ONCE, fresh=False)
+
+    def _take_in_many(self, number: int, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
+        """The same for many rows at once."""
+        self._take_in(number, pointers, first, 0, fresh=True)
+        odd = self.builder.and_(self.builder.sub(last, first), I64(_MANY_ROWS - 1))
+        done = self.builder.add(first, odd)
+        with self.code.loop(first, done) as row:
+            self._take_in(number, pointers, row, 1, fresh=False)
+        with self.code.loop(done, last, _MANY_ROWS) as row:
+            self._take_in(number, pointers, row, _MANY_ROWS, fresh=False)
+
+    def _ask_for_later(self, rows: Sequence[Pointers], index: ir.Value) -> None:
+        """Asks for the elements at an index of as many rows behind these."""
+        for position, access in enumerate(self.accesses):
+            if access.step is Step.CONTIGUOUS and access.level is Level.ELEMENT and not access.counter:
+                stride = self.parameter(self.layout.row_stride(position, self.pattern.rows - 1))
+                distance = self.builder.mul(index, self.steps[position])
+                distance = self.builder.add(distance, self.builder.mul(stride, I64(len(rows))))
+                for row in rows:
+                    self.code.prefetch(self.code.offset(row[position], distance))
 
     def _choose(self, choice: ir.Value, emit: Callable[[int], None]) -> None:
         """Emits one case for each value below _ROWS_AT_ONCE."""
@@ -128,12 +154,20 @@ class ColumnCode(GroupCode):
                 ]
             else:
                 states = [self.state(accumulation, index) for accumulation in stage]
+            totals = states
+            if self.pattern.many_rows:
+                # Rounding errors grow with the number of sums: these rows have their own.
+                states = [accumulation.start(self.builder, self.lanes, []) for accumulation in stage]
             for row, known in zip(rows, outer, strict=True):
                 elements = operands(row, known, index, mask)
                 states = [
-                    accumulation.add(self.builder, self.lanes, state, element, True)
+                    accumulation.add(self.builder, self.lanes, state, element, self.pattern.in_order)
                     for accumulation, state, element in zip(stage, states, elements, strict=True)
                 ]
+            if self.pattern.many_rows:
+                pairs = zip(stage, totals, states, strict=True)
+                states = [each.merge(self.builder, self.lanes, *pair) for each, *pair in pairs]
+                self._ask_for_later(rows, index)
             for accumulation, state in zip(stage, states, strict=True):
                 self.set_state(accumulation, index, state)
 

@@ -12,16 +12,18 @@ from opendml.program.node import FUNCTIONS, Node, rebuild
 from opendml.targets.cpu.code import I64, POINTER
 from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
 from opendml.targets.cpu.contraction.code import ContractionCode
+from opendml.targets.cpu.contraction.image_code import BroadcastImageCode, ImageContractionCode
 from opendml.targets.cpu.contraction.packing import PanelCode, StripCode
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.pattern import Mode, Packing, Pattern, Tiling
 from opendml.targets.cpu.placing_code import ScatterCode, TopCode
+from opendml.targets.cpu.pointwise_code import PointwiseCode
 from opendml.targets.cpu.row_code import RowCode, SplitRowCode
 from opendml.targets.cpu.scan_code import ScanColumnCode, ScanRowCode
 from opendml.targets.cpu.transposed_code import TransposedCode
 
 _CODE: dict[Mode, type[KernelCode]] = {
-    Mode.POINTWISE: KernelCode,
+    Mode.POINTWISE: PointwiseCode,
     Mode.TRANSPOSED: TransposedCode,
     Mode.ROWS: RowCode,
     Mode.ROWS_PARTIAL: SplitRowCode,
@@ -42,6 +44,8 @@ _CODE: dict[Mode, type[KernelCode]] = {
     Mode.TOP_CHUNKS: TopCode,
     Mode.TOP_MERGE: TopCode,
     Mode.CONTRACTION: ContractionCode,
+    Mode.CONTRACTION_IMAGE: ImageContractionCode,
+    Mode.CONTRACTION_BROADCAST_IMAGE: BroadcastImageCode,
     Mode.CONTRACTION_PANELS: PanelCode,
     Mode.CONTRACTION_STRIPS: StripCode,
 }
@@ -52,6 +56,8 @@ def emit_kernel(module: ir.Module, name: str, pattern: Pattern, lanes: int) -> N
     signature = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, POINTER, POINTER])
     function = ir.Function(module, signature, name)
     function.attributes.add("nounwind")
+    # Loops that fill or copy stay loops. llvmlite knows no attribute of this kind, but writes it as it is.
+    set.add(function.attributes, '"no-builtins"')
     for argument in function.args[2:]:
         argument.add_attribute("noalias")
     _CODE[pattern.mode](function, _with_expanded(pattern), lanes).emit()

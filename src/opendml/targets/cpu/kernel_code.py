@@ -3,8 +3,8 @@ and stores.
 
 A function has the form kernel(begin, end, parameters, buffers, room) and works off the items begin..end.
 Values are computed at the level of the loops where they change: scalars above the innermost loop, vectors in
-it (and, where lanes run over groups, vectors for what belongs to a group). Element-wise kernels are here;
-`row_code` and `column_code` have those that reduce.
+it (and, where lanes run over groups, vectors for what belongs to a group). Element-wise kernels are in
+`pointwise_code`; `row_code` and `column_code` have those that reduce.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ _ROOM_ALIGNMENT = 128
 
 
 class KernelCode:
-    """Emits the function of an element-wise pattern, whose functions are expanded; an item is a block of one
-    row."""
+    """Emits the function of a pattern, whose functions are expanded."""
 
     def __init__(
         self,
@@ -87,17 +86,19 @@ class KernelCode:
 
     def emit(self) -> None:
         """The loop over the items."""
-        with self.code.loop(self.function.args[0], self.function.args[1]) as item:
-            self.item(item)
+        self.items(self.function.args[0], self.function.args[1])
         self.builder.ret_void()
         room_bytes = ir.GlobalVariable(self.function.module, I64, ROOM_SYMBOL)
         room_bytes.initializer, room_bytes.global_constant = I64(self.room_bytes), True
 
+    def items(self, first: ir.Value, last: ir.Value) -> None:
+        """Some items."""
+        with self.code.loop(first, last) as item:
+            self.item(item)
+
     def item(self, item: ir.Value) -> None:
         """One item."""
-        group, start, stop = self.block_range(item)
-        pointers = self.group_pointers(group)
-        self.map_block(pointers, self.evaluate(Level.GROUP, 1, pointers, {}), start, stop)
+        raise NotImplementedError
 
     def room(self, type: ScalarType, count: int) -> ir.Value:
         """Room for `count` values, in the arena and for the calling thread alone: what is large may not lie
@@ -239,16 +240,27 @@ class KernelCode:
         values = dict(known)
         wanted = always_needed(self.pattern.values if roots is None else roots, self.reductions | set(known))
         for node in self.nodes:
-            if self.levels[id(node)] is level and id(node) in wanted:
+            if self.levels[id(node)] is level and id(node) in wanted and id(node) not in values:
                 if is_rare(node):
                     values[id(node)] = self._rare_selection(node, lanes, values)
                 elif node.operation is Operation.SOURCE:
-                    operands = [self.value(operand, lanes, values) for operand in node.operands]
-                    values[id(node)] = self.load(number_of(node), lanes, pointers, index, mask, *operands)
+                    values |= self.loaded(node, lanes, pointers, values, index, mask)
                 else:
                     operands = [self.value(operand, lanes, values) for operand in node.operands]
                     values[id(node)] = emit(self.builder, node, lanes, operands)
         return values
+
+    def distances(self, node: Node) -> list[Node]:
+        """What adds up to how many bytes further on the elements of a load lie: parts that change at outer
+        levels apart, as they move all elements alike."""
+        parts, pending = [], list(node.operands[1:])
+        while pending:
+            part = pending.pop()
+            if part.operation is Operation.ADD and self.levels[id(part)] is Level.ELEMENT:
+                pending += part.operands
+            else:
+                parts.append(part)
+        return parts
 
     def _rare_selection(self, node: Node, lanes: int, values: Values) -> ir.Value:
         """A selection that computes its first value only where the condition holds in some lane."""
@@ -293,39 +305,87 @@ class KernelCode:
             return self.code.element(self.parameters, place, llvm_type(node.type, 1))
         return emit(self.builder, node, 1, operands)
 
-    def load(
+    def loaded(
         self,
-        access: int,
+        node: Node,
         lanes: int,
         pointers: Pointers,
+        values: Values,
         index: ir.Value | None,
         mask: ir.Value | None,
-        guard: ir.Value | None = None,
-        distance: ir.Value | None = None,
+    ) -> Values:
+        """A load, and that of the elements between if it is one of a pair."""
+        pair = self._pair_of(node)
+        if pair is None or index is None:
+            return {id(node): self.load(node, lanes, pointers, values, index, mask)}
+        address, _ = self.place(pair[0], lanes, pointers, values, index)
+        results = self.code.load_pairs(address, node.type, mask)
+        return {id(each): result for each, result in zip(pair, results, strict=True)}
+
+    def _pair_of(self, node: Node) -> tuple[Node, Node] | None:
+        """The loads of every other element and of those between of which a node is one."""
+        for even, odd in self.pattern.pairs:
+            if number_of(node) in (even, odd):
+                loads = {number_of(each): each for each in self.nodes if each.operation is Operation.SOURCE}
+                if all(number in loads and self.is_plain(loads[number]) for number in (even, odd)):
+                    return loads[even], loads[odd]
+        return None
+
+    def is_plain(self, node: Node) -> bool:
+        """Whether a load reads all elements along the innermost loop, by its step."""
+        return not node.operands
+
+    def load(
+        self,
+        node: Node,
+        lanes: int,
+        pointers: Pointers,
+        values: Values,
+        index: ir.Value | None,
+        mask: ir.Value | None,
     ) -> ir.Value:
-        """The value that an access reads at an index of the innermost loop; a scalar where it does not move
-        along it. Where a `guard` is false nothing is read, and the value is 0; `distance` is how many bytes
-        further on an element lies."""
+        """What a SOURCE reads at an index of the innermost loop; a scalar where it does not move along it.
+        Where its guard is false nothing is read, and the value is 0."""
+        access = number_of(node)
         if self.accesses[access].counter:
             return self._count(access, lanes, pointers, index)
-        address = pointers[access]
-        moves = index is not None and self.accesses[access].step is not Step.NONE
-        if moves:
-            address = self.code.offset(address, self.builder.mul(index, self.steps[access]))
-        if distance is not None and not is_vector(distance):
-            address, distance = self.code.offset(address, distance), None
+        address, distance = self.place(node, lanes, pointers, values, index)
+        lanes = lanes if self.moves(access, index) else 1
+        guard = self.value(node.operands[0], lanes, values) if node.operands else None
         if guard is None or is_vector(guard):
-            return self._read(access, lanes if moves else 1, address, mask, guard, distance)
+            return self.read(access, lanes, address, mask, guard, distance)
         before = self.builder.block
         with self.builder.if_then(guard):
-            value = self._read(access, lanes if moves else 1, address, mask, None, distance)
+            value = self.read(access, lanes, address, mask, None, distance)
             inside = self.builder.block
         result = self.builder.phi(value.type)
         result.add_incoming(ir.Constant(value.type, None), before)
         result.add_incoming(value, inside)
         return result
 
-    def _read(
+    def moves(self, access: int, index: ir.Value | None) -> bool:
+        """Whether an access moves along the innermost loop, if at an index of it."""
+        return index is not None and self.accesses[access].step is not Step.NONE
+
+    def place(
+        self, node: Node, lanes: int, pointers: Pointers, values: Values, index: ir.Value | None
+    ) -> tuple[ir.Value, ir.Value | None]:
+        """Where a load reads its first element, and by how many bytes further on elements lie if that differs
+        between lanes."""
+        access = number_of(node)
+        address = pointers[access]
+        if self.moves(access, index):
+            address = self.code.offset(address, self.builder.mul(index, self.steps[access]))
+        vectors = []
+        for each in self.distances(node):
+            distance = self.value(each, lanes, values)
+            if is_vector(distance):
+                vectors.append(distance)
+            else:
+                address = self.code.offset(address, distance)
+        return address, self.code.total(vectors)
+
+    def read(
         self,
         access: int,
         lanes: int,
@@ -335,17 +395,16 @@ class KernelCode:
         distance: ir.Value | None,
     ) -> ir.Value:
         """The elements of an access from an address on, or the one there; guard and distance are vectors."""
-        type = self.accesses[access].type
+        type, step = self.accesses[access].type, self.accesses[access].step
         if guard is None and distance is None and lanes == 1:
             return self.code.load(address, type, 1)
         if guard is not None:
             mask = guard if mask is None else self.builder.and_(mask, guard)
-        step = self.accesses[access].step
         if distance is None and lanes > 1 and step is Step.CONTIGUOUS:
             return self.code.load(address, type, lanes, mask)
         if distance is None and lanes > 1 and step is Step.DOUBLE:
             return self.code.load_every_other(address, type, mask)
-        return self.code.gather(address, self.steps[access] if lanes > 1 else I64(0), type, mask, distance)
+        return self.code.gather(address, self.steps[access] if lanes > 1 else None, type, mask, distance)
 
     def _count(self, access: int, lanes: int, pointers: Pointers, index: ir.Value | None) -> ir.Value:
         """The offsets themselves of an access that is a counter, in its type."""
@@ -399,12 +458,24 @@ class KernelCode:
         at an index."""
 
         def store(index: ir.Value, mask: ir.Value | None) -> None:
-            values = self.evaluate(Level.ELEMENT, self.lanes, pointers, known(index), index, mask)
-            for access, root in self.stores(of_groups=False):
-                value = splat(self.builder, self.value(root, self.lanes, values), self.lanes)
-                self.store(access, value, pointers, index, mask)
+            self.store_vector(pointers, known(index), index, mask)
 
         self.code.vector_loop(self.up_to_boundary(pointers, start, stop, store), stop, store)
+
+    def store_vector(self, pointers: Pointers, known: Values, index: ir.Value, mask: ir.Value | None) -> None:
+        """The element-wise stores of one vector."""
+        values = self.evaluate(Level.ELEMENT, self.lanes, pointers, known, index, mask)
+        results = {
+            access: splat(self.builder, self.value(root, self.lanes, values), self.lanes)
+            for access, root in self.stores(of_groups=False)
+        }
+        for even, odd in self.pattern.pairs:
+            if even in results:
+                address = self.code.offset(pointers[even], self.builder.mul(index, self.steps[even]))
+                type = self.accesses[even].type
+                self.code.store_pairs(address, results.pop(even), results.pop(odd), type, mask)
+        for access, value in results.items():
+            self.store(access, value, pointers, index, mask)
 
     def up_to_boundary(self, pointers: Pointers, start: ir.Value, stop: ir.Value, store: Body) -> ir.Value:
         """Stores the elements before the first full vector that can be streamed; returns the index behind

@@ -9,8 +9,10 @@ from typing import Any
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import LoopNest, loop_nest
+from opendml.program.node import SEARCHES, Operation, ordered
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.passes import pass_count
+from opendml.targets.cpu.interleave import interleaved
 from opendml.targets.cpu.machine import Machine, machine
 from opendml.targets.cpu.pattern import TILE, AccessPattern, Header, Level, Mode, Pattern, Step
 from opendml.targets.cpu.stash import STASHED
@@ -32,6 +34,8 @@ _NEVER_STREAMED = {
     Mode.SCATTER,
     Mode.TOP,
     Mode.TOP_MERGE,
+    Mode.CONTRACTION_IMAGE,
+    Mode.CONTRACTION_BROADCAST_IMAGE,
 }
 """Streamed vectors begin where memory has boundaries. The vectors of a line that is scanned begin where it
 does, since its sums depend on that; and its arithmetic takes as long as writing through the caches. What is
@@ -104,7 +108,8 @@ Table = tuple[Candidate[Query, Any, list[Launch]], ...]
 
 
 def query_of(kernel: Kernel) -> Query:
-    """The query for a kernel on this machine."""
+    """The query for a kernel on this machine, pairs of neighbours put together."""
+    kernel = interleaved(kernel)
     nest = loop_nest(kernel)
     return Query(kernel, nest, shape_of(kernel, nest), machine())
 
@@ -144,6 +149,8 @@ class Numbers:
     """Elements of a group that are kept between the last pass and the results; 0: none are."""
     whole_rows: bool = False
     """Whether tiles are as wide as the rows are."""
+    many_rows: bool = False
+    """Whether rows are taken in many at once."""
 
 
 def launch_of(
@@ -161,6 +168,7 @@ def launch_of(
         stage=stage,
         stashes=numbers.stashed > 0,
         whole_rows=numbers.whole_rows,
+        many_rows=numbers.many_rows,
         wide_tile=mode.columns and numbers.block > TILE,
     )
     grain = max(1, min(CLAIM_BYTES // max(item_bytes, 1), items))
@@ -185,8 +193,10 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
     # Loops start at the boundary of a vector in one store. Others may lie differently.
     streams = next((position for position, store in enumerate(stores) if store.streamed), None)
     stores = tuple(replace(store, streamed=position == streams) for position, store in enumerate(stores))
-    in_order = mode.columns or all(
-        _in_order(nest, number) for number, load in enumerate(kernel.loads) if load.buffer is None
+    searches = [node for node in ordered(kernel.values) if node.operation in SEARCHES]
+    in_order = all(node.operands[1].operation is Operation.SOURCE for node in searches) and (
+        mode.columns
+        or all(_in_order(nest, number) for number, load in enumerate(kernel.loads) if load.buffer is None)
     )
     return Pattern(
         mode,
@@ -197,7 +207,24 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
         kernel.values,
         in_order=in_order,
         long_rows=mode.reduces_rows and nest.inner.count >= _LONG_ROW,
+        pairs=_pairs(kernel, nest) if mode is Mode.POINTWISE else (),
     )
+
+
+def _pairs(kernel: Kernel, nest: LoopNest) -> tuple[tuple[int, int], ...]:
+    """The accesses of every other element along the innermost loop, each with the one of those between."""
+    accesses = list(enumerate((*kernel.loads, *kernel.stores)))
+    first = len(kernel.loads)
+    result: list[tuple[int, int]] = []
+    for number, access in accesses:
+        if access.buffer is None or nest.inner.strides[number] != 2 * access.type.bytes:
+            continue
+        between = replace(access, offset=access.offset + access.type.bytes)
+        for other, candidate in accesses:
+            taken = any(number in pair or other in pair for pair in result)
+            if candidate == between and not taken and (number < first) == (other < first):
+                result.append((number, other))
+    return tuple(result)
 
 
 def _in_order(nest: LoopNest, position: int) -> bool:

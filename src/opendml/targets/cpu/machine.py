@@ -17,7 +17,7 @@ from opendml.errors import Unsupported
 @dataclass(frozen=True, slots=True)
 class Machine:
     """The processor that code is made for. Sizes in bytes; `vector_bytes` is the width of its vector
-    registers."""
+    registers; `threads` share work, None: as many as this process may use."""
 
     name: str
     features: str
@@ -25,6 +25,7 @@ class Machine:
     vector_bytes: int
     l2_bytes: int
     last_cache_bytes: int
+    threads: int | None = None
 
 
 _NEEDED = {"fma": "FMA", "f16c": "F16C"}

@@ -69,6 +69,10 @@ class Mode(Enum):
 
     CONTRACTION = "contraction"
     """Sums of products in tiles; an item is a block of rows and columns of the results."""
+    CONTRACTION_IMAGE = "contraction of windows"
+    """Likewise, of windows of an image; a block's columns are whole rows of windows."""
+    CONTRACTION_BROADCAST_IMAGE = "contraction of broadcast windows"
+    """Likewise, where windows are the rows of a block."""
     CONTRACTION_PANELS = "contraction panels"
     """Packs an operand of them ahead; an item is a panel of its rows."""
     CONTRACTION_STRIPS = "contraction strips"
@@ -128,6 +132,8 @@ class Pattern:
     group. `long_rows`: several vectors of a row are worth keeping states of their own. `stashes`: the last
     load counts where elements are kept between the last pass and the results.
     `whole_rows`: a tile of columns is as wide as the rows are. `wide_tile`: it may be wider than TILE.
+    `pairs`: accesses of every other element along the innermost loop, and those of the elements between.
+    `many_rows`: rows are taken in many at once, and the next asked for.
     `tiling`: how sums of products are computed; the pattern itself is that of what follows them.
     """
 
@@ -143,6 +149,8 @@ class Pattern:
     stashes: bool = False
     whole_rows: bool = False
     wide_tile: bool = False
+    pairs: tuple[tuple[int, int], ...] = ()
+    many_rows: bool = False
     tiling: Tiling | Panels | Strips | None = None
 
     def text(self) -> str:
@@ -152,7 +160,8 @@ class Pattern:
             for a in (*self.loads, *self.stores)
         ]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)} {self.stage} {self.in_order}"
-        head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile}"
+        head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile} {self.pairs}"
+        head += f" {self.many_rows}"
         tiling = [self.tiling.text()] if self.tiling else []
         return "\n".join([head, *accesses, fingerprint(self.values), *tiling])
 
@@ -191,22 +200,21 @@ class Packing:
 @dataclass(frozen=True, slots=True)
 class Panels:
     """How the operand whose elements are broadcast lies packed: in panels of `rows` rows, each in parts of
-    `depth` products. A part's rows follow each other if it is packed along k, otherwise its columns."""
+    `depth` products. A part's columns follow each other; packing may write columns behind the last that make
+    up a vector."""
 
     packing: Packing
     rows: int
     depth: int
 
     def pitch(self, lanes: int) -> int:
-        """The bytes from one row or column of a part to the next."""
-        if self.packing.along_depth:
-            return odd_lines(self.depth + lanes)
+        """The bytes from one column of a part to the next."""
         return -(-self.rows // lanes) * lanes * 4
 
     def part_bytes(self, lanes: int) -> int:
         """The bytes of a part."""
-        count = self.rows if self.packing.along_depth else self.depth
-        return -(-count * self.pitch(lanes) // LINE) * LINE
+        columns = -(-self.depth // lanes) * lanes
+        return -(-columns * self.pitch(lanes) // LINE) * LINE
 
     def text(self) -> str:
         """A text that is equal for panels with equal code."""
@@ -239,11 +247,71 @@ def odd_lines(elements: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """How windows lie along one dimension of an image: each has `extent` elements, `dilation` apart, and the
+    next one begins `stride` elements further on. One of the two distances is 1.
+
+    The image is packed in phases: of each first element that windows see, every stride-th one from there."""
+
+    extent: int
+    stride: int
+    dilation: int
+
+    @property
+    def phases(self) -> int:
+        """How many there are."""
+        return min(self.stride, self.extent)
+
+    @property
+    def reach(self) -> int:
+        """Elements of a phase behind those at which windows begin, at most."""
+        return self.beyond(0)
+
+    def beyond(self, phase: int) -> int:
+        """Elements of one phase behind those at which windows begin."""
+        return (self.extent - 1 - phase) * self.dilation // self.stride
+
+    def place(self, tap: int) -> tuple[int, int]:
+        """The phase in which a window finds an element, and how far on from where it begins."""
+        return tap % self.phases, tap * self.dilation // self.stride
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An operand that is windows of an image: what they see is packed once.
+    A product's last two indices are the rows and columns of a window; an image's rows follow each other, so
+    that windows which begin at neighbours lie beside each other, with some between two rows of them that are
+    none.
+
+    `room` is the elements of an image, at most."""
+
+    rows: Window
+    columns: Window
+    room: int
+
+    @property
+    def taps(self) -> int:
+        """The elements of a window."""
+        return self.rows.extent * self.columns.extent
+
+    @property
+    def phases(self) -> int:
+        """How many images there are of each channel."""
+        return self.rows.phases * self.columns.phases
+
+    def text(self) -> str:
+        """A text that is equal for images with equal code."""
+        return f"{self.rows} {self.columns} {self.room}"
+
+
+@dataclass(frozen=True, slots=True)
 class Tiling:
     """How sums of products are computed: in blocks of at most `rows` x `columns` results and `a.depth`
     products, of both operands packed, `a` whose elements are broadcast and `b` whose are vectors.
 
-    `ahead`: a is packed by another launch; `b_ahead`: b is. The one load of its pattern then counts where."""
+    `ahead`: a is packed by another launch; `b_ahead`: b is. The one load of its pattern then counts where.
+    `parts_together`: the sums of so many parts are added up apart from the others'; 0: of all.
+    `image`: b is packed as an image, not window by window; or a is, in the mode that says so."""
 
     a: Panels
     b: Packing
@@ -252,13 +320,15 @@ class Tiling:
     columns: int
     ahead: bool
     b_ahead: bool = False
+    parts_together: int = 0
+    image: Image | None = None
 
     def text(self) -> str:
         """A text that is equal for tilings with equal code."""
-        head = (
-            f"{self.micro.rows} {self.micro.vectors} {self.rows} {self.columns} {self.ahead} {self.b_ahead}"
-        )
-        return "\n".join([head, self.a.text(), self.b.text()])
+        head = f"{self.micro.rows} {self.micro.vectors} {self.rows} {self.columns}"
+        head += f" {self.ahead} {self.b_ahead} {self.parts_together}"
+        image = [self.image.text()] if self.image else []
+        return "\n".join([head, self.a.text(), self.b.text(), *image])
 
 
 class Header(NamedTuple):

@@ -1,7 +1,8 @@
 """Decides how a kernel is walked: the mode, the tiles and chunks, and what one thread takes at a time.
 
 Each way is a candidate with an estimate of its cost, and the cheapest is taken. Decisions depend on shapes
-and caches only, never on the number of threads, so that results do not either.
+and caches, and on the number of threads only where all choices give the same bits, so that results do not
+depend on it.
 """
 
 from __future__ import annotations

@@ -5,11 +5,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from opendml.compiler.kernel import Kernel
+from opendml.compiler.loops import LoopNest
+from opendml.program.node import Operation, ordered
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cpu.accumulation import part_count
-from opendml.targets.cpu.costs import chunked, whole
+from opendml.targets.cpu.costs import chunked, many_rows, whole
 from opendml.targets.cpu.group_code import PART_BYTES
-from opendml.targets.cpu.launch import BLOCK_BYTES, CLAIM_BYTES, Launch, Numbers, Query, Table, launch_of
+from opendml.targets.cpu.launch import (
+    BLOCK_BYTES,
+    CLAIM_BYTES,
+    Launch,
+    Numbers,
+    Query,
+    Table,
+    launch_of,
+    shape_of,
+)
 from opendml.targets.cpu.pattern import TILE, WIDE_TILE, Mode
 from opendml.targets.cpu.row_code import BATCH
 from opendml.targets.cpu.stash import MOST_STASHED, repeats_functions, row_pitch, with_counter
@@ -20,6 +32,12 @@ _STASHED_BATCH = 8 * 1024
 """Elements of a batch of groups or a tile that are kept, if one group or tile has no more."""
 MOST_CHUNKS = 1024
 """Chunks of one group, at most: one thread puts their states together."""
+_MATRIX_TILE = 2048
+"""Columns of a matrix that a vector is multiplied by at a time: two pages of each row."""
+_MATRIX_CHUNKS = 16
+"""Chunks of such a group, at most: as many sums are added to each other, and a chunk has"""
+_MATRIX_ROWS = 256
+"""a multiple of so many rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +176,36 @@ def _widest_tile(query: Query) -> int:
     return query.shape.inner if _has_whole_rows(query) else TILE
 
 
+# Vectors times matrices
+
+
+def takes_in_many_rows(kernel: Kernel, nest: LoopNest) -> bool:
+    """Whether the kernel multiplies vectors by matrices with many rows, whose columns lie side by side."""
+    shape = shape_of(kernel, nest)
+    sums = [node for node in ordered(kernel.values) if node.operation is Operation.CONTRACTION]
+    return (
+        bool(sums)
+        and all(node.type.is_float for node in sums)
+        and not nest.inner_reduced
+        and shape.reads_once
+        and shape.rows >= _MATRIX_ROWS
+    )
+
+
+def _many_rows(query: Query) -> Estimate[Chunks] | Refusal:
+    if not takes_in_many_rows(query.kernel, query.nest):
+        return Refusal(f"no vectors times matrices of {_MATRIX_ROWS} rows or more")
+    chunk = _MATRIX_ROWS * -(-query.shape.rows // (_MATRIX_ROWS * _MATRIX_CHUNKS))
+    way = Chunks(min(query.shape.inner, _MATRIX_TILE), chunk)
+    return Estimate(way, many_rows(query))
+
+
+def _run_many_rows(query: Query, way: Chunks) -> list[Launch]:
+    numbers = replace(numbers_of_tiles(query, way), many_rows=True)
+    modes = (Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE, Mode.COLUMNS_MAP)
+    return in_chunks(query, modes, numbers)
+
+
 # What scans share
 
 
@@ -218,5 +266,6 @@ ROWS: Table = (
 COLUMNS: Table = (
     Candidate("tiles of whole groups", _whole_tiles, _run_whole_tiles),
     Candidate("tiles of groups in chunks", _chunks_of_tiles, _run_chunks_of_tiles),
+    Candidate("many rows at once in chunks", _many_rows, _run_many_rows),
 )
 """The ways to reduce groups that lie side by side."""

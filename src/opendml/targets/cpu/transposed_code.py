@@ -37,16 +37,30 @@ class TransposedCode(KernelCode):
         first_row, last_row = self.chunk_range(across, self.row_counts[0])
         start = self.builder.mul(along, self.block)
         stop = self.code.minimum(self.builder.add(start, self.block), self.inner)
-        with self.code.loop(start, self._rounded(start, stop), self.lanes) as index:
-            count = self.code.minimum(self.builder.sub(stop, index), I64(self.lanes))
+        first_tile = self._last_boundary(pointers, start, first_row)
+        last = self.builder.sub(last_row, I64(1))
+        with self.code.loop(first_tile, self._rounded(first_tile, stop), self.lanes) as tile:
+            index = self.code.maximum(tile, start)
+            following = self.builder.add(tile, I64(self.lanes))
+            count = self.builder.sub(self.code.minimum(following, stop), index)
             with self.code.loop(first_row, self._rounded(first_row, last_row), self.lanes) as row:
                 rows = self.code.minimum(self.builder.sub(last_row, row), I64(self.lanes))
                 full = self.builder.icmp_signed("==", self.builder.add(rows, count), I64(2 * self.lanes))
                 with self.builder.if_else(full) as (whole, part):
                     with whole:
-                        self._tile(pointers, values, rooms, row, I64(self.lanes), index, None)
+                        self._tile(pointers, values, rooms, row, I64(self.lanes), last, index, None)
                     with part:
-                        self._tile(pointers, values, rooms, row, rows, index, count)
+                        self._tile(pointers, values, rooms, row, rows, last, index, count)
+
+    def _last_boundary(self, pointers: Pointers, start: ir.Value, row: ir.Value) -> ir.Value:
+        """The index, `start` or up to a vector before it, whose result lies at a multiple of a vector's size:
+        tiles from there on write whole cache lines."""
+        access = len(self.pattern.loads)
+        address = self.row_pointers(pointers, row)[access]
+        address = self.code.offset(address, self.builder.mul(start, self.steps[access]))
+        ahead = self.code.elements_to_boundary(address, self.accesses[access].type)
+        behind = self.builder.and_(self.builder.neg(ahead), I64(self.lanes - 1))
+        return self.builder.sub(start, behind)
 
     def _rounded(self, start: ir.Value, stop: ir.Value) -> ir.Value:
         """`stop`, so far on that a loop in steps of lanes from `start` also does an incomplete last step."""
@@ -67,11 +81,12 @@ class TransposedCode(KernelCode):
         rooms: dict[int, ir.Value],
         row: ir.Value,
         rows: ir.Value,
+        last_row: ir.Value,
         index: ir.Value,
         count: ir.Value | None,
     ) -> None:
-        """One tile of `rows` rows from `row` on, and `count` lanes (None: all, and all rows too) from `index`
-        on."""
+        """One tile of `rows` rows from `row` on, of a block that ends with `last_row`, and `count` lanes
+        (None: all, and all rows too) from `index` on."""
         for node in self._lying_across():
             self._put_down(node, pointers, rooms[id(node)], row, rows, index, count)
         mask = None if count is None else self.code.first_lanes(count)
@@ -83,7 +98,12 @@ class TransposedCode(KernelCode):
                 address = self.code.offset(rooms[id(node)], self.builder.mul(number, I64(size)))
                 known[id(node)] = self.code.load(address, node.type, self.lanes)
             results = self.evaluate(Level.ELEMENT, self.lanes, row_pointers, known, index, mask)
+            # The rows of results are as many streams, of which the next tile's are asked for.
+            following = self.builder.add(row, self.builder.add(number, I64(self.lanes)))
+            later = self.row_pointers(pointers, self.code.minimum(following, last_row))
             for access, root in self.stores(of_groups=False):
+                place = self.code.offset(later[access], self.builder.mul(index, self.steps[access]))
+                self.code.prefetch(place, written=True)
                 value = splat(self.builder, self.value(root, self.lanes, results), self.lanes)
                 self.store(access, value, row_pointers, index, mask)
 

@@ -3,10 +3,12 @@
 An item is a block of rows and columns of the results. For each block of k it packs its part of b into the
 thread's room, then for one panel of rows after the other that of a, and adds the products to a tile in the
 room; behind the last block of k each panel's rows go through the epilogue, which is an element-wise pattern
-whose last load is the sums.
+whose last load is the sums. Where it but stores them, whole tiles are written there at once.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from llvmlite import ir
 
@@ -23,40 +25,58 @@ class ContractionCode(KernelCode):
     """The pattern itself is the epilogue's: its row loop runs over the rows, its innermost over the columns
     of the results."""
 
+    tap_distances: Sequence[ir.Value] = ()
+    """What else the micro-kernel takes: where it is that one operand lies."""
+    _lies_in_rows = True
+    """Whether neighbours in a tile are neighbours among the results."""
+
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         if not isinstance(pattern.tiling, Tiling):
             raise TypeError("a contraction has a tiling")
         tiling = self.tiling = pattern.tiling
-        micro, panels = tiling.micro, tiling.a
+        micro = tiling.micro
         first = self.layout.length
-        self.a = PackingCode(function, panels.packing, lanes, self.code, first)
-        self.b = PackingCode(function, tiling.b, lanes, self.code, first + self.a.layout.length)
         self.width = micro.vectors * lanes
         self.column_pitch = odd_lines(tiling.columns + lanes)
-        # A tile's part of b lies together, unless vectors would belong to two of them.
-        self.in_tiles = tiling.b.along_depth or self.b.is_in_vectors
-        self.tile_bytes = (
-            (panels.depth + lanes) * self.width * F32.bytes if self.in_tiles else self.width * F32.bytes
-        )
-        along_depth, pitch = panels.packing.along_depth, panels.pitch(lanes)
+        a_row, a_depth = self._lay_out_rows(first)
         strides = Strides(
-            a_row=pitch if along_depth else F32.bytes,
-            a_depth=F32.bytes if along_depth else pitch,
-            b_depth=self.width * F32.bytes if self.in_tiles else self.column_pitch,
+            a_row=a_row,
+            a_depth=a_depth,
+            b_depth=self._lay_out_vectors(first + self.a.layout.length),
             c_row=self.column_pitch,
-        )
-        # What is packed may reach a vector beyond its end.
-        self.a_room = self.room(F32, 0 if tiling.ahead else panels.part_bytes(lanes) // F32.bytes + lanes)
-        tiles = 0 if tiling.b_ahead else tiling.columns // self.width
-        self.b_room = (
-            self.room(F32, tiles * self.tile_bytes // F32.bytes)
-            if self.in_tiles
-            else self._rows(panels.depth + lanes)
+            asks=self._asks(),
         )
         self.c_room = self._rows(tiling.rows)
+        self.sums_room = self._rows(tiling.rows if tiling.parts_together else 0)
         self.micro = emit_micro_kernel(function.module, "micro", micro, lanes, strides)
+        self.only_stores = self._lies_in_rows and _only_stores(pattern) and not tiling.parts_together
         self.total = next(node for node in self.nodes if _is_total(node, pattern))
+
+    def _lay_out_rows(self, first_parameter: int) -> tuple[int, int | None]:
+        """Prepares for the operand whose elements are broadcast; returns the bytes between its rows in a
+        tile, and between its columns."""
+        tiling, lanes = self.tiling, self.lanes
+        panels = tiling.a
+        self.a = PackingCode(self.function, panels.packing, lanes, self.code, first_parameter)
+        # What is packed may reach a vector beyond its end.
+        self.a_room = self.room(F32, 0 if tiling.ahead else panels.part_bytes(lanes) // F32.bytes + lanes)
+        return F32.bytes, panels.pitch(lanes)
+
+    def _lay_out_vectors(self, first_parameter: int) -> int | None:
+        """Prepares for the operand whose elements are vectors; returns the bytes between its rows in a
+        tile."""
+        tiling, lanes = self.tiling, self.lanes
+        self.b = PackingCode(self.function, tiling.b, lanes, self.code, first_parameter)
+        # A tile's part of b lies together, unless vectors would belong to two of them.
+        self.in_tiles = tiling.b.along_depth or self.b.is_in_vectors
+        rows = tiling.a.depth + lanes
+        self.tile_bytes = rows * self.width * F32.bytes if self.in_tiles else self.width * F32.bytes
+        tiles = 0 if tiling.b_ahead else tiling.columns // self.width
+        self.b_room = (
+            self.room(F32, tiles * self.tile_bytes // F32.bytes) if self.in_tiles else self._rows(rows)
+        )
+        return self.width * F32.bytes if self.in_tiles else self.column_pitch
 
     def _rows(self, count: int) -> ir.Value:
         """Room for so many rows of a block, and for a vector behind the last."""
@@ -82,6 +102,7 @@ class ContractionCode(KernelCode):
             begin = self.builder.mul(part, depth)
             end = self.code.minimum(self.builder.add(begin, depth), self.elements)
             is_last = self.builder.icmp_signed("==", end, self.elements)
+            self._begin_part(first, last, (begin, end), part)
             b = self._block(start, stop, (begin, end), part, parts)
             count = self.a.parts(self.builder.sub(last, first), panels.rows)
             with self.code.loop(I64(0), count) as panel:
@@ -91,9 +112,24 @@ class ContractionCode(KernelCode):
                 c = self._c_row(self.builder.sub(row, first))
                 with self.builder.if_then(is_last):
                     self._ask_for_results(pointers, row, behind, start, stop)
-                self._multiply(a, b, c, begin, end, start, stop)
+                done = I64(0)
+                results = c, I64(self.column_pitch)
+                if self.only_stores:
+                    is_whole = self.builder.icmp_signed("==", self.builder.sub(behind, row), I64(panels.rows))
+                    done = self._whole_tiles(start, stop, self.builder.and_(is_last, is_whole))
+                    results = self._results(pointers, row, start)
+                self._multiply(a, b, c, (begin, end), part, (start, stop), done, results)
+                if self.tiling.parts_together:
+                    self._add_up(part, is_last, self.builder.sub(row, first), self.builder.sub(behind, row))
                 with self.builder.if_then(is_last):
-                    self._store(pointers, known, c, row, behind, start, stop)
+                    self._store(pointers, known, c, row, behind, (start, stop), done)
+
+    def _asks(self) -> bool:
+        """Whether the micro-kernel asks for what is read next."""
+        return False
+
+    def _begin_part(self, first: ir.Value, last: ir.Value, depth: Range, part: ir.Value) -> None:
+        """Prepares for a range of rows and a part of the products."""
 
     def _panel(self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value) -> ir.Value:
         """Where a part of a panel lies, packed now or ahead."""
@@ -105,6 +141,25 @@ class ContractionCode(KernelCode):
         position = self.builder.add(self.builder.mul(number, parts), part)
         distance = self.builder.mul(position, I64(panels.part_bytes(self.lanes)))
         return self.code.offset(self.a_groups, distance)
+
+    def _add_up(self, part: ir.Value, is_last: ir.Value, row: ir.Value, count: ir.Value) -> None:
+        """Behind the last of the parts whose sums belong together, adds a panel's to those before; behind the
+        last of all, to where the epilogue reads them."""
+        together = self.tiling.parts_together
+        number = self.builder.urem(part, I64(together))
+        ends = self.builder.or_(is_last, self.builder.icmp_signed("==", number, I64(together - 1)))
+        is_first = self.builder.icmp_signed("<", part, I64(together))
+        distance = self.builder.mul(row, I64(self.column_pitch))
+        sums, c = (self.code.offset(room, distance) for room in (self.sums_room, self.c_room))
+        target = self.builder.select(is_last, c, sums)
+        size = F32.bytes * self.lanes
+        with self.builder.if_then(ends):
+            bytes = self.builder.mul(count, I64(self.column_pitch))
+            with self.code.loop(I64(0), bytes, size) as at:
+                value = self.code.load(self.code.offset(c, at), F32, self.lanes)
+                before = self.code.load(self.code.offset(sums, at), F32, self.lanes)
+                total = self.builder.select(is_first, value, self.builder.fadd(before, value))
+                self.code.store(self.code.offset(target, at), total, F32)
 
     def _c_row(self, row: ir.Value) -> ir.Value:
         return self.code.offset(self.c_room, self.builder.mul(row, I64(self.column_pitch)))
@@ -149,23 +204,63 @@ class ContractionCode(KernelCode):
                     distance = self.builder.mul(index, self.steps[position])
                     self.code.prefetch(self.code.offset(row_pointers[position], distance), written=True)
 
+    def _whole_tiles(self, start: ir.Value, stop: ir.Value, is_direct: ir.Value) -> ir.Value:
+        """The columns of the tiles that are written where they belong."""
+        count = self.builder.udiv(self.builder.sub(stop, start), I64(self.width))
+        return self.builder.select(is_direct, self.builder.mul(count, I64(self.width)), I64(0))
+
+    def _results(self, pointers: Pointers, row: ir.Value, start: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Where the results of a panel belong, and the bytes from one row to the next."""
+        position = len(self.pattern.loads)
+        place = self.row_pointers(pointers, row)[position]
+        return (
+            self.code.offset(place, self.builder.mul(start, I64(F32.bytes))),
+            self.parameter(self.layout.row_stride(position, 0)),
+        )
+
     def _multiply(
         self,
         a: ir.Value,
         block: tuple[ir.Value, ir.Value],
         c: ir.Value,
-        begin: ir.Value,
-        end: ir.Value,
-        start: ir.Value,
-        stop: ir.Value,
+        depth: Range,
+        part: ir.Value,
+        columns: Range,
+        done: ir.Value,
+        results: tuple[ir.Value, ir.Value],
     ) -> None:
-        """The tiles of one panel."""
-        depth = self.builder.sub(end, begin)
-        adds = self.builder.icmp_signed("!=", begin, I64(0))
-        with self.code.loop(I64(0), self.b.parts(self.builder.sub(stop, start), self.width)) as tile:
+        """The tiles of one panel; those of the first `done` columns go to the results."""
+        count, adds = self._products(depth, part)
+        tiles = self.b.parts(self.builder.sub(columns[1], columns[0]), self.width)
+        parts = self.a.parts(self.elements, self.tiling.a.depth)
+        following = self.builder.mul(parts, I64(self.tiling.a.part_bytes(self.lanes)))
+        with self.code.loop(I64(0), tiles) as tile:
             at = self.builder.mul(tile, I64(self.width * F32.bytes))
             b = self.code.offset(block[0], self.builder.mul(tile, block[1]))
-            self.builder.call(self.micro, [a, b, self.code.offset(c, at), depth, adds])
+            if self.tiling.ahead:
+                self._ask_for_panel(self.code.offset(a, following), tile, tiles)
+            sums, direct = (self.code.offset(place, at) for place in (c, results[0]))
+            is_direct = self.builder.icmp_signed("<", self.builder.mul(tile, I64(self.width)), done)
+            target = self.builder.select(is_direct, direct, sums)
+            pitch = self.builder.select(is_direct, results[1], I64(self.column_pitch))
+            self.builder.call(self.micro, [a, b, sums, target, pitch, count, adds, *self.tap_distances])
+
+    def _products(self, depth: Range, part: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """How many products a part has, and whether their sums are added to those before."""
+        together = self.tiling.parts_together
+        number = self.builder.urem(part, I64(together)) if together else part
+        return self.builder.sub(depth[1], depth[0]), self.builder.icmp_signed("!=", number, I64(0))
+
+    def _ask_for_panel(self, panel: ir.Value, tile: ir.Value, tiles: ir.Value) -> None:
+        """Asks for the part of the next panel that falls to a tile."""
+        lines = I64(self.tiling.a.part_bytes(self.lanes) // LINE)
+        first, last = (
+            self.builder.udiv(self.builder.mul(lines, number), tiles)
+            for number in (tile, self.builder.add(tile, I64(1)))
+        )
+        with self.code.loop(first, last) as line:
+            place = self.code.offset(panel, self.builder.mul(line, I64(LINE)))
+            self.code.prefetch(place, level=2)
 
     def _store(
         self,
@@ -174,21 +269,42 @@ class ContractionCode(KernelCode):
         c: ir.Value,
         row: ir.Value,
         behind: ir.Value,
-        start: ir.Value,
-        stop: ir.Value,
+        columns: Range,
+        done: ir.Value,
     ) -> None:
-        """The epilogue of a panel's rows."""
-        with self.walk_rows(pointers, row, behind) as (position, row_pointers):
+        """The epilogue of a panel's rows, behind the first `done` columns."""
+        start, stop = columns
+        first = self.builder.add(start, done)
+        with (
+            self.builder.if_then(self.builder.icmp_signed("<", first, stop)),
+            self.walk_rows(pointers, row, behind) as (position, row_pointers),
+        ):
             row_values = self.evaluate(Level.ROW, 1, row_pointers, known)
             distance = self.builder.mul(self.builder.sub(position, row), I64(self.column_pitch))
             totals = self.code.offset(c, distance)
+            self._store_row(row_pointers, row_values, totals, (start, stop), first)
 
-            def known_at(index: ir.Value) -> Values:
-                at = self.builder.mul(self.builder.sub(index, start), I64(F32.bytes))
-                total = self.code.load(self.code.offset(totals, at), F32, self.lanes)
-                return row_values | {id(self.total): total}
+    def _store_row(
+        self, pointers: Pointers, known: Values, totals: ir.Value, columns: Range, first: ir.Value
+    ) -> None:
+        """The epilogue of a range of columns of one row, from `first` on; the sums of all lie at
+        `totals`."""
+        start, stop = columns
 
-            self.store_range(row_pointers, start, stop, known_at)
+        def known_at(index: ir.Value) -> Values:
+            at = self.builder.mul(self.builder.sub(index, start), I64(F32.bytes))
+            total = self.code.load(self.code.offset(totals, at), F32, self.lanes)
+            return known | {id(self.total): total}
+
+        self.store_range(pointers, first, stop, known_at)
+
+
+def _only_stores(pattern: Pattern) -> bool:
+    """Whether the sums are the results, and lie in memory as in tiles."""
+    if len(pattern.stores) != 1 or pattern.rows != 1:
+        return False
+    (store,), (value,) = pattern.stores, pattern.values
+    return _is_total(value, pattern) and store.type is F32 and store.step is Step.CONTIGUOUS
 
 
 def _is_total(node: Node, pattern: Pattern) -> bool:

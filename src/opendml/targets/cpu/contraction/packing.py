@@ -67,14 +67,12 @@ class PackingCode(KernelCode):
                 self._pack_run(run, (start, stop), partial(place, row), position, ahead)
 
     def pack_panel(self, place: ir.Value, panels: Panels, rows: Range, depth: Range) -> None:
-        """One part of a panel, `depth` of its rows; those that the last panel lacks are zero."""
+        """One part of a panel, `depth` of its rows; those that the last panel lacks are anything."""
         at = self.rows_at(place, panels.pitch(self.lanes))
-        if not panels.packing.along_depth:
+        if panels.packing.along_depth:
+            self.pack_transposed(at, rows, depth, panels.rows)
+        else:
             self.pack(at, depth, rows, AHEAD)
-            return
-        self.pack(at, rows, depth, panels.rows)
-        with self.code.loop(self.builder.sub(rows[1], rows[0]), I64(panels.rows)) as missing:
-            self.clear(at(missing, I64(0)), self.builder.sub(depth[1], depth[0]))
 
     def pack_tiles(self, place: Place, width: int, depth: Range, columns: Range) -> None:
         """Tiles of so many columns; those that the last one lacks are zero."""
@@ -146,9 +144,9 @@ class PackingCode(KernelCode):
                 result.append((self.code.offset(run[position], distance), self.steps[position]))
         return result
 
-    def pack_transposed(self, place: Place, majors: Range, minors: Range) -> None:
+    def pack_transposed(self, place: Place, majors: Range, minors: Range, ahead: int = 0) -> None:
         """The minor dimension along columns, the major one along rows. As many of both may be overwritten as
-        make whole vectors."""
+        make whole vectors. What will be read `ahead` majors later, if any, is asked for."""
         outer = self._outer(minors)
         first, last = majors
         rest = self.builder.and_(self.builder.sub(first, last), I64(self.lanes - 1))
@@ -157,7 +155,7 @@ class PackingCode(KernelCode):
             with self._runs(self._pointers, minors, outer) as (run, start, stop, position):
                 rows = [self._at_major(run, major, lane, last) for lane in range(self.lanes)]
                 before = self.builder.sub(position, start)
-                self._pack_columns(rows, (start, stop), place, before, column)
+                self._pack_columns(rows, (start, stop), place, before, column, ahead)
 
     def _at_major(self, run: Pointers, major: ir.Value, lane: int, last: ir.Value) -> Pointers:
         """Where the accesses stand at an index of the major dimension; behind the last, that of the last."""
@@ -168,11 +166,18 @@ class PackingCode(KernelCode):
         )
 
     def _pack_columns(
-        self, rows: list[Pointers], part: Range, place: Place, before: ir.Value, column: ir.Value
+        self,
+        rows: list[Pointers],
+        part: Range,
+        place: Place,
+        before: ir.Value,
+        column: ir.Value,
+        ahead: int,
     ) -> None:
         known = [self.evaluate(Level.ROW, 1, row, self._known) for row in rows]
 
         def put(index: ir.Value, mask: ir.Value | None) -> None:
+            self._ask_for(rows, index, ahead)
             pairs = zip(rows, known, strict=True)
             vectors = [self._vector(pointers, values, index, mask) for pointers, values in pairs]
             first = self.builder.add(before, index)
@@ -180,6 +185,18 @@ class PackingCode(KernelCode):
                 self.code.store(place(self.builder.add(first, I64(number)), column), vector, F32)
 
         self.code.vector_loop(*part, put)
+
+    def _ask_for(self, rows: list[Pointers], index: ir.Value, ahead: int) -> None:
+        """Asks for the elements at an index of so many majors later."""
+        if not (ahead and self._majors):
+            return
+        for position, access in enumerate(self.accesses):
+            if access.step is Step.CONTIGUOUS and not access.counter:
+                stride = self.parameter(self.layout.row_stride(position, self._majors - 1))
+                distance = self.builder.mul(index, self.steps[position])
+                distance = self.builder.add(distance, self.builder.mul(stride, I64(ahead)))
+                for row in rows[:ahead]:
+                    self.code.prefetch(self.code.offset(row[position], distance), level=2)
 
     @property
     def is_in_vectors(self) -> bool:

@@ -15,11 +15,14 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest, loop_nest, merged_neighbours
 from opendml.program.node import Operation, ordered
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.contraction.image import Seen, seen_by
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles, loops_over, moves, roles_of
 from opendml.targets.cpu.launch import Launch, Numbers, buffers_of, parameters_of, pattern_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import MicroKernel, Mode, Packing, Panels, Strips, Tiling
+from opendml.targets.cpu.schedule_groups import takes_in_many_rows
+from opendml.targets.cpu.threads import available_threads
 
 _MICRO_KERNELS = {
     32: (MicroKernel(14, 2), MicroKernel(9, 3), MicroKernel(6, 4)),
@@ -28,20 +31,30 @@ _MICRO_KERNELS = {
 """By the number of vector registers, the largest tiles that leave some for the operands."""
 _DEPTH = 256
 """Products that are added up before they are added to the result: a panel of a and a tile of b stay in the
-first cache, and rounding errors hardly grow with k."""
+first cache."""
+_PARTS_TOGETHER = 8
+"""Parts of so many products whose sums are added up before they are added to those of others, where there are
+more: so rounding errors grow with the eighth part of k / 256."""
 _ITEMS = 8
 """Items that a job should have, at least, so that threads finish together."""
 
+# Cycles of one core, fitted on an Intel Xeon with AVX-512 and 2 MB of second cache, November 2026.
 _COPIED, _GATHERED, _TRANSPOSED = 6.0, 24.0, 2.0
-"""Cycles to put down a vector of an operand, or of results, that lies contiguous, or scattered, and what it
-takes more where it lies across."""
-_STREAMED = 1.0
-"""Cycles to fetch a vector of what was packed ahead."""
-_FAR = 10.0
-"""Cycles more for a vector that is in no cache of a core's own."""
+"""Cycles to put down a vector of an operand that lies contiguous (or of results that do), or scattered, and
+what it takes more where it lies across."""
+_SCATTERED = 120.0
+"""Cycles to write a vector of results to as many rows of memory."""
+_STREAMED = 6.0
+"""Cycles to fetch a vector of what was packed ahead, where each panel meets a few tiles only."""
+_FETCHED_STRIP = 1.0
+"""The same for a vector of a strip, which meets many panels."""
+_FAR, _FAR_IN_ROWS = 18.0, 8.0
+"""Cycles more for a vector that is in no cache of a core's own, read in tiles, or in many rows at once."""
 _REDUCED, _READ, _ROW = 3.0, 2.0, 10.0
 """Cycles for a vector of products of a reduction like any other, to read a vector that lies contiguous, and
 to begin with a row."""
+_IN_ROWS = 2.5
+"""The first two where many rows are taken in at once."""
 _STARTED = 400.0
 """Cycles that an item takes apart from its work."""
 _FETCHED = 0.25
@@ -68,10 +81,12 @@ class Tiles:
     """Estimated, for one block."""
     ahead: bool = False
     """Whether the operand whose elements are broadcast is packed by a launch of its own, not by each item."""
-    packing_cycles: float = 0.0
-    """Estimated, for that launch."""
+    packing_work: float = 0.0
+    """Estimated cycles of all threads in that launch."""
     b_ahead: bool = False
     """Whether the other operand is, which is a constant."""
+    seen: Seen | None = None
+    """The windows of which one operand consists, if they are packed as an image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +100,16 @@ class Candidate:
     work: float = 0.0
     """Of tiles, the estimated cycles of all threads together."""
 
-    @property
-    def cycles_of_run(self) -> float:
-        """Without the packing of constants, which is done once."""
-        is_prepared = self.tiles is not None and self.tiles.ahead and _is_fixed(self.tiles.roles.a)
-        return self.cycles - (self.tiles.packing_cycles if self.tiles and is_prepared else 0.0)
+    def cycles_on(self, threads: int) -> float:
+        """Of tiles, those of the thread that works longest of so many, without the packing of constants,
+        which is done once."""
+        if self.tiles is None:
+            return self.cycles
+        items = round(self.work / self.tiles.item_cycles)
+        longest = -(-items // max(1, min(threads, self.work // _CLAIMED))) * self.tiles.item_cycles
+        if not self.tiles.ahead or _is_fixed(self.tiles.roles.a):
+            return longest
+        return longest + _LAUNCHED + self.tiles.packing_work / threads
 
 
 def tiled(kernel: Kernel) -> list[Launch]:
@@ -102,18 +122,34 @@ def tiled(kernel: Kernel) -> list[Launch]:
     if best is None:
         return []
     # That constants are packed once changes neither the bits, which all tiles share, nor the roles.
-    alike = [way for way in ways if way.tiles and way.tiles.roles is best.roles]
-    if _is_fixed(best.roles.b) and lies_in_tiles(best.roles):
-        alike += [
-            _candidate(with_strips(way.tiles), False) for way in alike if way.tiles and not way.tiles.ahead
-        ]
-    # Where no thread's part is worth dividing further, the least work of all threads decides.
-    chosen = min(alike, key=lambda way: (round(way.cycles_of_run), way.work))
+    alike = [way.tiles for way in ways if way.tiles and _sums_alike(way.tiles, best)]
+    alike += [
+        with_strips(tiles)
+        for tiles in alike
+        if _is_fixed(tiles.roles.b) and not tiles.ahead and lies_in_tiles(tiles)
+    ]
+    # Of ways with equal bits the threads at hand decide.
+    threads = machine().threads or available_threads()
+    chosen = min(
+        (_candidate(tiles, False) for tiles in alike),
+        key=lambda way: (round(way.cycles_on(threads)), way.work),
+    )
     return launches_of(chosen.tiles or best)
 
 
-def lies_in_tiles(roles: Roles) -> bool:
+def _sums_alike(tiles: Tiles, others: Tiles) -> bool:
+    """Whether two divisions into tiles add the same products in the same order, to the same bits."""
+    if tiles.seen and others.seen:
+        windows = tiles.seen.image.taps == others.seen.image.taps
+        return windows and tiles.roles.depth == others.roles.depth
+    return tiles.roles is others.roles
+
+
+def lies_in_tiles(tiles: Tiles) -> bool:
     """Whether each tile's part of b is packed apart from the others."""
+    roles = tiles.roles
+    if tiles.seen and not tiles.seen.broadcast:
+        return False
     packing, nest = _packing(roles.b, [], *_b_order(roles), _b_along_depth(roles))
     return packing.along_depth or len(nest.rows) == packing.majors
 
@@ -121,7 +157,7 @@ def lies_in_tiles(roles: Roles) -> bool:
 def with_strips(tiles: Tiles) -> Tiles:
     """The same tiles where b, a constant, is packed ahead."""
     roles, lanes = tiles.roles, machine().vector_bytes // F32.bytes
-    saved = _packing_cycles(roles, lanes)[1] - _STREAMED - _far(roles.b, roles.b.loads)
+    saved = _packing_cycles(roles, lanes)[1] - _FETCHED_STRIP - _far(roles.b, roles.b.loads)
     vectors = tiles.columns * roles.count(roles.depth) / lanes
     return replace(tiles, b_ahead=True, item_cycles=tiles.item_cycles - vectors * saved)
 
@@ -135,28 +171,35 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
         if roles is not None:
             for tiles in _tilings(roles, lanes):
                 yield _candidate(tiles, exchanged)
+            for broadcast, tilings in ((False, _image_tilings), (True, _broadcast_image_tilings)):
+                seen = seen_by(roles, broadcast)
+                if seen is not None and seen.depth(_DEPTH):
+                    for tiles in tilings(seen, lanes):
+                        yield _candidate(tiles, exchanged)
 
 
 def _reduction_cycles(kernel: Kernel, lanes: int) -> float:
     """The cycles of a reduction whose innermost loop reads every operand where it lies."""
-    inner = loop_nest(kernel).inner
-    vector = _REDUCED
+    nest = loop_nest(kernel)
+    inner, many_rows = nest.inner, takes_in_many_rows(kernel, nest)
+    vector = _IN_ROWS - _READ if many_rows else _REDUCED
     for load, stride in zip(kernel.loads, inner.strides, strict=False):
         if load.buffer is not None and stride:
-            vector += _far(kernel, (load,)) + (_READ if stride == load.type.bytes else _GATHERED)
+            vector += _READ if stride == load.type.bytes else _GATHERED
+            vector += _far(kernel, (load,), _FAR_IN_ROWS if many_rows else _FAR)
     kept = math.prod(size for number, size in enumerate(kernel.domain) if number not in kernel.axes)
     rows = math.prod(kernel.domain) // inner.count
     return _shared(rows * (_ROW + -(-inner.count // lanes) * vector), kept)
 
 
-def _far(kernel: Kernel, loads: Sequence[Access]) -> float:
+def _far(kernel: Kernel, loads: Sequence[Access], cycles: float = _FAR) -> float:
     """Cycles by which fetching a vector takes longer because an operand is larger than a core's own cache."""
     spans = (
         sum((size - 1) * abs(stride) for size, stride in zip(kernel.domain, load.strides, strict=True))
         for load in loads
         if load.buffer is not None
     )
-    return _FAR if max(spans, default=0) > machine().l2_bytes else 0.0
+    return cycles if max(spans, default=0) > machine().l2_bytes else 0.0
 
 
 def _shared(cycles: float, items: int) -> float:
@@ -167,12 +210,16 @@ def _shared(cycles: float, items: int) -> float:
 
 def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
     roles, micro = tiles.roles, tiles.micro
-    name = f"tiles of {micro.rows}x{micro.vectors}"
+    name = f"tiles of {micro.rows}x{micro.vectors}" + (" of an image" if tiles.seen else "")
     name += (" exchanged" if exchanged else "") + (" packed ahead" if tiles.ahead else "")
     items = roles.count(roles.outer)
     items *= -(-roles.count(roles.rows) // tiles.rows) * -(-roles.count(roles.columns) // tiles.columns)
     work = tiles.item_cycles * items
-    return Candidate(name, _shared(work, items) + tiles.packing_cycles, tiles, work)
+    cycles = _shared(work, items)
+    if tiles.ahead:
+        panels = _a_groups(roles) * -(-roles.count(roles.rows) // micro.rows)
+        cycles += _LAUNCHED + _shared(tiles.packing_work, panels)
+    return Candidate(name, cycles, tiles, work)
 
 
 def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
@@ -180,7 +227,8 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
     most_results = _most_results()
     a, b = _packing_cycles(roles, lanes)
-    stored = _copied(_is_contiguous(roles.epilogue.stores, roles.columns))
+    stored = _COPIED if _is_contiguous(roles.epilogue.stores, roles.columns) else _SCATTERED
+    streamed = _STREAMED + _far(roles.a, roles.a.loads)
     for largest in _MICRO_KERNELS[_registers()]:
         micro = replace(largest, rows=_even_part(m, largest.rows))
         width = micro.vectors * lanes
@@ -192,9 +240,117 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
             item = _STARTED + tiles * k * _tile_cycles(micro)
             item += (columns * k * b + rows * columns * stored) / lanes
             yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes)
-            panels = _a_groups(roles) * -(-m // micro.rows)
-            packing = _LAUNCHED + _shared(_a_groups(roles) * m * k * a / lanes, panels)
-            yield Tiles(roles, micro, rows, columns, item + rows * k * _STREAMED / lanes, True, packing)
+            packing = _a_groups(roles) * m * k * a / lanes
+            yield Tiles(roles, micro, rows, columns, item + rows * k * streamed / lanes, True, packing)
+
+
+def _image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
+    """Where windows are the lanes of vectors: each tile in registers, with each division of the results into
+    blocks of whole rows of windows."""
+    roles, reach = seen.roles, seen.image.columns.reach
+    m, k = roles.count(roles.rows), roles.count(roles.depth)
+    a, _ = _packing_cycles(roles, lanes)
+    stored = _copied(_is_contiguous(roles.epilogue.stores, roles.columns))
+    for micro in _micro_kernels(m):
+        width = micro.vectors * lanes
+        for lines in _lines(seen):
+            span = lines * seen.pitch - reach
+            if span > _MOST_COLUMNS:
+                break
+            tiles = -(-span // width)
+            most_rows = _image_rows(_image_columns(span, width)) // micro.rows * micro.rows
+            for rows in block_sizes(m, micro.rows, max(micro.rows, most_rows)):
+                item = _STARTED + -(-rows // micro.rows) * tiles * k * _image_tile_cycles(micro)
+                item += _image_cycles(seen, lines, lanes)
+                item += rows * lines * (_ROW + -(-seen.width // lanes) * stored)
+                columns = lines * seen.width
+                yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes, seen=seen)
+                packing = _a_groups(roles) * m * k * a / lanes
+                item += rows * k * _STREAMED / lanes
+                yield Tiles(roles, micro, rows, columns, item, True, packing, seen=seen)
+
+
+def _broadcast_image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
+    """Where windows are broadcast: likewise, with tiles of windows beside each other."""
+    roles = seen.roles
+    n, k = roles.count(roles.columns), roles.count(roles.depth)
+    most_rows, most_columns = _most_results()
+    _, b = _packing_cycles(roles, lanes)
+    stored = _COPIED if _is_contiguous(roles.epilogue.stores, roles.columns) else _SCATTERED
+    for largest in _MICRO_KERNELS[_registers()]:
+        divisors = (rows for rows in range(largest.rows, 0, -1) if seen.width % rows == 0)
+        micro = replace(largest, rows=next(divisors))
+        width = micro.vectors * lanes
+        for lines in _lines(seen):
+            rows = lines * seen.width
+            if rows > most_rows:
+                break
+            for columns in block_sizes(n, width, most_columns // width * width):
+                tiles = rows // micro.rows * -(-columns // width)
+                item = _STARTED + tiles * k * _tile_cycles(micro) + _image_cycles(seen, lines, lanes)
+                item += (columns * k * b + rows * columns * stored) / lanes
+                yield Tiles(roles, micro, rows, columns, item, seen=seen)
+
+
+def _lines(seen: Seen) -> Iterator[int]:
+    """How many rows of windows a block may have, from one on."""
+    products = min(seen.depth(_DEPTH), seen.roles.count(seen.roles.depth))
+    for lines in sorted({-(-seen.height // parts) for parts in range(1, seen.height + 1)}):
+        if seen.elements(lines, products) > seen.image.room:
+            return
+        yield lines
+
+
+def _image_cycles(seen: Seen, lines: int, lanes: int) -> float:
+    """Cycles to pack what so many rows of windows see, and to find out where it lies."""
+    image, loads = seen.image, seen.part.loads
+    minor = seen.columns[1]
+    contiguous = minor is not None and _is_contiguous(loads, (minor,))
+    vector = _far(seen.part, loads) + (_COPIED if contiguous else _GATHERED)
+    rows = seen.roles.count(seen.channels) * image.phases * (lines + image.rows.reach)
+    return 2 * seen.depth(_DEPTH) + rows * (_ROW + -(-seen.pitch // lanes) * vector)
+
+
+def _micro_kernels(m: int) -> list[MicroKernel]:
+    """The largest tiles of so many rows at most, those of a row less, which may leave fewer over, and where
+    there are few rows the widest."""
+    sizes = {
+        (_even_part(m, most), largest.vectors)
+        for largest in _MICRO_KERNELS[_registers()]
+        for most in (largest.rows, largest.rows - 1)
+    }
+    registers = _registers() - 1
+    if m <= _FEW_ROWS:
+        sizes.add((m, registers // (m + 1)))
+    return [MicroKernel(*size) for size in sorted(sizes)]
+
+
+def _image_tile_cycles(micro: MicroKernel) -> float:
+    """Cycles for one product of each result of a tile, where vectors lie anywhere in the first cache: most
+    take two loads each, and one says where."""
+    loads = (micro.rows + 2 * micro.vectors + 1) / 2
+    return max(micro.rows * micro.vectors / 2, loads, _LATENCY) + _FOUND
+
+
+_FEW_ROWS = 5
+"""So few that a tile has room for more vectors."""
+_FOUND = 0.5
+"""Cycles to find out where the next product's vectors lie, beyond what else goes on meanwhile."""
+_MOST_COLUMNS = 4096
+"""Of an image's block."""
+
+
+def _image_columns(span: int, width: int) -> int:
+    """Room for so many sums beside each other, in one of few sizes: each is code of its own."""
+    size = 128
+    while size < span:
+        size *= 2
+    return -(-size // width) * width
+
+
+def _image_rows(columns: int) -> int:
+    """Rows of a block of an image: its results take a quarter of a core's own cache at most."""
+    return max(1, machine().l2_bytes // 4 // (columns * F32.bytes))
 
 
 def _packing_cycles(roles: Roles, lanes: int) -> tuple[float, float]:
@@ -204,6 +360,8 @@ def _packing_cycles(roles: Roles, lanes: int) -> tuple[float, float]:
     b_minor = roles.depth if _b_along_depth(roles) else roles.columns
     a = _copied(_is_contiguous(roles.a.loads, a_minor)) + _far(roles.a, roles.a.loads)
     b = _copied(_is_contiguous(roles.b.loads, b_minor)) + _far(roles.b, roles.b.loads)
+    if _a_along_depth(roles):
+        a += _TRANSPOSED
     if _b_along_depth(roles):
         b += _TRANSPOSED
     result = []
@@ -287,14 +445,16 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     along_depth = _a_along_depth(roles)
     a_order = (roles.rows, roles.depth) if along_depth else (roles.depth, roles.rows)
     a_part, b_part = roles.a, roles.b
+    seen = tiles.seen
+    depth = seen.depth(_DEPTH) if seen else _DEPTH
     launches, room = [], 0
     if tiles.ahead:
         moving = [number for number in roles.outer if moves(roles.a, number)]
         outer = merged_neighbours(loops_over(roles.a, moving))
         packing, nest = _packing(roles.a, outer, *a_order, along_depth)
-        panels = Panels(packing, micro.rows, _DEPTH)
+        panels = Panels(packing, micro.rows, depth)
         count = -(-m // micro.rows)
-        group_bytes = count * -(-k // _DEPTH) * panels.part_bytes(lanes)
+        group_bytes = count * -(-k // depth) * panels.part_bytes(lanes)
         groups = _a_groups(roles)
         room = groups * group_bytes
         numbers = Numbers(1, 1, m, micro.rows, count, k, groups)
@@ -305,17 +465,28 @@ def launches_of(tiles: Tiles) -> list[Launch]:
         launches = [Launch(pattern, parameters, 0, groups * count, grain, room, reads, _is_fixed(roles.a))]
         a_part = _counter(roles, moving, group_bytes)
     if tiles.b_ahead:
-        strips, b_part = _strips(roles, micro.vectors * lanes, lanes)
+        strips, b_part = _strips(roles, micro.vectors * lanes, depth, lanes)
         launches, room = [strips], strips.partial_bytes
     parts = (a_part, b_part, roles.epilogue)
     outers = _common_loops(parts, roles.outer)
     a, a_nest = _packing(a_part, outers[0], *a_order, along_depth)
     b, b_nest = _packing(b_part, outers[1], *_b_order(roles), _b_along_depth(roles))
+    mode, results = Mode.CONTRACTION, _most_results()
+    if seen and seen.broadcast:
+        mode, (a, a_nest) = Mode.CONTRACTION_BROADCAST_IMAGE, seen.packing(outers[0])
+    elif seen:
+        mode, (b, b_nest) = Mode.CONTRACTION_IMAGE, seen.packing(outers[1])
+        span = tiles.columns // seen.width * seen.pitch - seen.image.columns.reach
+        columns = _image_columns(span, micro.vectors * lanes)
+        results = _image_rows(columns), columns
     groups = roles.count(roles.outer)
     nest = _epilogue_nest(roles, outers[2])
-    rows, columns = _in_tiles(_most_results(), micro, lanes)
-    tiling = Tiling(Panels(a, micro.rows, _DEPTH), b, micro, rows, columns, tiles.ahead, tiles.b_ahead)
-    pattern = replace(pattern_of(roles.epilogue, nest, Mode.CONTRACTION), tiling=tiling)
+    rows, columns = _in_tiles(results, micro, lanes)
+    together = _PARTS_TOGETHER if k > _PARTS_TOGETHER * depth else 0
+    panels = Panels(a, micro.rows, depth)
+    image = seen.image if seen else None
+    tiling = Tiling(panels, b, micro, rows, columns, tiles.ahead, tiles.b_ahead, together, image)
+    pattern = replace(pattern_of(roles.epilogue, nest, mode), tiling=tiling)
     blocks, chunks = -(-n // tiles.columns), -(-m // tiles.rows)
     numbers = Numbers(tiles.columns, blocks, m, tiles.rows, chunks, k, groups)
     parameters = parameters_of(roles.epilogue, nest, numbers)
@@ -327,15 +498,16 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     return [*launches, Launch(pattern, parameters, 0, items, grain, room, reads)]
 
 
-def _strips(roles: Roles, width: int, lanes: int) -> tuple[Launch, Kernel]:
-    """The launch that packs b, a constant, ahead, and what then counts where its strips lie."""
+def _strips(roles: Roles, width: int, depth: int, lanes: int) -> tuple[Launch, Kernel]:
+    """The launch that packs b, a constant, ahead in parts of so many products, and what then counts where its
+    strips lie."""
     n, k = roles.count(roles.columns), roles.count(roles.depth)
     moving = [number for number in roles.outer if moves(roles.b, number)]
     outer = merged_neighbours(loops_over(roles.b, moving))
     packing, nest = _packing(roles.b, outer, *_b_order(roles), _b_along_depth(roles))
-    strips = Strips(packing, width, _DEPTH)
+    strips = Strips(packing, width, depth)
     count, groups = -(-n // width), roles.count(moving)
-    group_bytes = count * -(-k // _DEPTH) * strips.part_bytes(k, lanes)
+    group_bytes = count * -(-k // depth) * strips.part_bytes(k, lanes)
     pattern = replace(packing.pattern, mode=Mode.CONTRACTION_STRIPS, tiling=strips)
     parameters = parameters_of(roles.b, nest, Numbers(1, 1, n, width, count, k, groups))
     grain, reads = max(1, int(_CLAIMED // (width * k))), buffers_of(roles.b.loads)

@@ -1,0 +1,284 @@
+"""Times what moves, pools and resamples on the CPU beside the copy of its bytes and other libraries.
+
+python -m benchmarks.movement [--words WORD ...] [--rounds N] [--threads N] [--out DIRECTORY]
+
+opendml, NumPy, ONNX Runtime and OpenVINO write into given arrays, PyTorch and JAX make new ones. All take
+turns on the same threads and values; figures are medians. The floor is the copy of as many bytes as must be
+read and written. `fused` is the time with a RELU behind it, `relu` that of the RELU alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from benchmarks.__main__ import RESULTS, pin_threads
+
+COLUMNS = ("floor", "opendml", "torch", "onnxruntime", "openvino", "jax", "numpy", "relu", "fused")
+PEERS = COLUMNS[2:7]
+
+
+def time_case(case: Any, rounds: int, threads: int) -> dict[str, Any]:
+    """Median milliseconds of the floor and of all contenders, in turns, and the largest difference of a
+    result from opendml's."""
+    import numpy as np
+
+    from benchmarks.yardstick import Copy
+
+    contenders, results = _opendml(case)
+    difference = 0.0
+    for name, make in _makers(case, results, threads):
+        try:
+            run, to_numpy = make()
+            found = [np.asarray(each, np.float32) for each in to_numpy(run())]
+        except (ImportError, NotImplementedError, RuntimeError) as failure:
+            print(f"{case.name}: {name} left out ({str(failure).strip().splitlines()[-1][:100]})", flush=True)
+            continue
+        contenders[name] = run
+        for ours, theirs in zip(results, found, strict=True):
+            difference = max(difference, float(np.abs(ours.astype(np.float32) - theirs).max()))
+    read = case.read if case.read is not None else sum(x.nbytes for x in case.inputs)
+    moved = read + sum(each.nbytes for each in results)
+    copy = Copy(moved // 2, threads)
+    times: dict[str, list[float]] = {name: [] for name in ("floor", *contenders)}
+    for _ in range(rounds):
+        times["floor"].append(copy.seconds())
+        for name, contender in contenders.items():
+            contender()
+            begun = time.perf_counter()
+            contender()
+            times[name].append(time.perf_counter() - begun)
+    milliseconds = {name: statistics.median(values) * 1e3 for name, values in times.items()}
+    fastest = min((milliseconds[name] for name in PEERS if name in milliseconds), default=None)
+    return {
+        "name": case.name,
+        "bytes": moved,
+        "of_floor": milliseconds["floor"] / milliseconds["opendml"],
+        "of_fastest": fastest / milliseconds["opendml"] if fastest else None,
+        "fused_of_floor": milliseconds["floor"] / milliseconds["fused"],
+        "milliseconds": milliseconds,
+        "difference": difference,
+    }
+
+
+def _opendml(case: Any) -> tuple[dict[str, Callable[[], Any]], list[Any]]:
+    """opendml's runs: the case, a RELU of tensors of its results' sizes, and both fused; and the results."""
+    import numpy as np
+
+    import opendml as dml
+
+    def bound(arrays: Sequence[Any], function: Callable[..., Any]) -> tuple[Callable[[], Any], list[Any]]:
+        graph = dml.Graph()
+        tensors = [
+            graph.input(f"x{number}", dml.TensorDataType[x.dtype.name.upper()], x.shape)
+            for number, x in enumerate(arrays)
+        ]
+        made = _listed(function(*tensors))
+        named = {f"y{number}": _written(each) for number, each in enumerate(made)}
+        outputs = {
+            name: np.empty(each.sizes, arrays[0].dtype) for name, each in zip(named, made, strict=True)
+        }
+        model = graph.compile(named, device="cpu")
+        work = model.bind({f"x{number}": x for number, x in enumerate(arrays)}, outputs)
+        work.dispatch()
+        return work.dispatch, list(outputs.values())
+
+    def relu(*values: Any) -> list[Any]:
+        return [dml.activation_relu(each) for each in values]
+
+    run, results = bound(case.inputs, case.opendml)
+    alone, _ = bound(results, relu)
+    fused, _ = bound(case.inputs, lambda *inputs: relu(*_listed(case.opendml(*inputs))))
+    return {"opendml": run, "relu": alone, "fused": fused}, results
+
+
+def _written(tensor: Any) -> Any:
+    """A tensor as an output: one that only sees another is copied."""
+    import opendml as dml
+
+    return dml.element_wise_identity(tensor)
+
+
+def _listed(values: Any) -> list[Any]:
+    return list(values) if isinstance(values, (list, tuple)) else [values]
+
+
+Run = tuple[Callable[[], Any], Callable[[Any], list[Any]]]
+"""A call, and what makes arrays of its results."""
+
+
+def _makers(case: Any, results: Sequence[Any], threads: int) -> Iterator[tuple[str, Callable[[], Run]]]:
+    """The peers that can say a case."""
+    if case.torch is not None:
+        yield "torch", lambda: _torch(case)
+    if case.onnx is not None:
+        yield "onnxruntime", lambda: _onnxruntime(case, results, threads)
+        yield "openvino", lambda: _openvino(case, results, threads)
+    if case.jax is not None:
+        yield "jax", lambda: _jax(case)
+    if case.numpy is not None:
+        yield "numpy", lambda: _numpy(case, results)
+
+
+def _torch(case: Any) -> Run:
+    import torch
+
+    tensors = [torch.from_numpy(x) for x in case.inputs]
+    return lambda: case.torch(*tensors), lambda made: [each.numpy() for each in _listed(made)]
+
+
+def _jax(case: Any) -> Run:
+    import jax
+
+    function = jax.jit(case.jax)
+    arrays = [jax.device_put(x) for x in case.inputs]
+    return lambda: jax.block_until_ready(function(*arrays)), _listed
+
+
+def _numpy(case: Any, results: Sequence[Any]) -> Run:
+    import numpy as np
+
+    (out,) = (np.empty_like(each) for each in results)
+    return _into([out], lambda: case.numpy(*case.inputs, out=out))
+
+
+def _into(outs: list[Any], work: Callable[[], Any]) -> Run:
+    """A call that writes into given arrays, which it keeps alive."""
+
+    def run() -> list[Any]:
+        work()
+        return outs
+
+    return run, _listed
+
+
+def _onnxruntime(case: Any, results: Sequence[Any], threads: int) -> Run:
+    import numpy as np
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(_onnx_model(case), options, ["CPUExecutionProvider"])
+    binding = session.io_binding()
+    outs = [np.empty_like(each) for each in results]
+    for number, x in enumerate(case.inputs):
+        binding.bind_ortvalue_input(f"x{number}", onnxruntime.OrtValue.ortvalue_from_numpy(x))
+    for number, out in enumerate(outs):
+        binding.bind_output(f"y{number}", "cpu", 0, out.dtype, out.shape, out.ctypes.data)
+    return _into(outs, lambda: session.run_with_iobinding(binding))
+
+
+def _openvino(case: Any, results: Sequence[Any], threads: int) -> Run:
+    import numpy as np
+    import openvino
+
+    core = openvino.Core()
+    settings = {
+        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_NUM_THREADS": str(threads),
+        "PERFORMANCE_HINT": "LATENCY",
+    }
+    request = core.compile_model(core.read_model(_onnx_model(case)), "CPU", settings).create_infer_request()
+    outs = [np.empty_like(each) for each in results]
+    for number, x in enumerate(case.inputs):
+        request.set_input_tensor(number, openvino.Tensor(x, shared_memory=True))
+    for number, out in enumerate(outs):
+        request.set_output_tensor(number, openvino.Tensor(out, shared_memory=True))
+    return _into(outs, lambda: request.infer(share_outputs=True))
+
+
+def _onnx_model(case: Any) -> bytes:
+    """The case as a serialized model with the inputs x0.. and the outputs y0.."""
+    from onnx import helper, numpy_helper
+
+    operator, inputs = case.onnx, [f"x{number}" for number in range(len(case.inputs))]
+    constants = [
+        numpy_helper.from_array(each, f"c{number}")
+        for number, each in enumerate(operator.constants)
+        if not isinstance(each, str)
+    ]
+    extra = [each if isinstance(each, str) else f"c{n}" for n, each in enumerate(operator.constants)]
+    outputs = [f"y{number}" for number in range(operator.outputs)]
+    type = helper.np_dtype_to_tensor_dtype(case.inputs[0].dtype)
+    graph = helper.make_graph(
+        [helper.make_node(operator.name, [*inputs, *extra], outputs, **operator.attributes)],
+        "case",
+        [
+            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+            for name, x in zip(inputs, case.inputs, strict=True)
+        ],
+        [helper.make_tensor_value_info(name, type, None) for name in outputs],
+        constants,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    return bytes(model.SerializeToString())
+
+
+def line(row: dict[str, Any]) -> str:
+    """A row in a few words."""
+    peers = {name: row["milliseconds"][name] for name in PEERS if name in row["milliseconds"]}
+    ahead = min(peers, key=lambda name: peers[name], default=None)
+    peer = f"{row['of_fastest']:5.2f} of {ahead}" if ahead else ""
+    figures = f"{row['milliseconds']['opendml']:8.3f} ms {row['of_floor']:5.2f} of floor"
+    return f"{row['name']:46} {figures} {row['fused_of_floor']:5.2f} fused {peer:20} {row['difference']:.1e}"
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """The rows as a Markdown table."""
+    lines = [
+        f"| case | of floor | of fastest peer | fused of floor | {' | '.join(COLUMNS)} |",
+        "|---" * (4 + len(COLUMNS)) + "|",
+    ]
+    for row in rows:
+        times = row["milliseconds"]
+        shown = " | ".join(f"{times[name]:.3g}" if name in times else "" for name in COLUMNS)
+        fastest = "" if row["of_fastest"] is None else f"{row['of_fastest']:.2f}"
+        shares = f"{row['of_floor']:.2f} | {fastest} | {row['fused_of_floor']:.2f}"
+        lines.append(f"| {row['name']} | {shares} | {shown} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Times the cases and writes the table."""
+    parser = argparse.ArgumentParser(description="Times what moves, pools and resamples on the CPU.")
+    parser.add_argument("--words", nargs="*", default=[])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    pin_threads(arguments.threads)
+    # OpenBLAS reads its variables when NumPy is imported.
+    import numpy as np
+    import torch
+
+    from benchmarks.movement_cases import cases
+    from benchmarks.report import processor_name
+
+    torch.set_num_threads(arguments.threads)
+    rows = []
+    for case in cases():
+        if all(word in case.name for word in arguments.words):
+            rows.append(time_case(case, arguments.rounds, arguments.threads))
+            print(line(rows[-1]), flush=True)
+    processor = processor_name()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    stem = arguments.out / f"{date.today().isoformat()}-{'-'.join(processor.lower().split())}-movement"
+    facts = {"processor": processor, "threads": arguments.threads, "rounds": arguments.rounds}
+    versions = {"torch": torch.__version__, "numpy": np.__version__}
+    stem.with_suffix(".json").write_text(json.dumps({**facts, **versions, "rows": rows}, indent=1))
+    head = (
+        f"# Movement, {date.today().isoformat()}\n\n{processor}, {arguments.threads} threads, PyTorch "
+        f"{torch.__version__}, NumPy {np.__version__}; medians of {arguments.rounds} rounds in turns, ms.\n\n"
+    )
+    stem.with_suffix(".md").write_text(head + table(rows) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,235 @@
+"""Sums of products with windows of an image, which is packed once for all windows that see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+
+from llvmlite import ir
+
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.code import I64, Code
+from opendml.targets.cpu.contraction.code import ContractionCode
+from opendml.targets.cpu.contraction.micro import DISTANCE_BYTES
+from opendml.targets.cpu.contraction.packing import F32, PackingCode, Range
+from opendml.targets.cpu.kernel_code import Pointers, Values
+from opendml.targets.cpu.pattern import LINE, Image, Packing, Window
+from opendml.targets.cpu.values import number as constant
+
+GAP = 2 * LINE // F32.bytes
+"""Elements between two planes of an image, at most."""
+
+
+class ImageCode(PackingCode):
+    """The image. Its row loops are those of channels, of phases where there are several, and of rows; its
+    innermost is that of columns."""
+
+    def __init__(
+        self,
+        function: ir.Function,
+        packing: Packing,
+        image: Image,
+        lanes: int,
+        code: Code,
+        first_parameter: int,
+    ) -> None:
+        super().__init__(function, packing, lanes, code, first_parameter)
+        self.image = image
+        self.pitch = self.builder.mul(self.inner, I64(F32.bytes))
+        self.width = self.builder.sub(self.inner, I64(image.columns.reach))
+        """Windows beside each other."""
+
+    def line(self, window: ir.Value) -> ir.Value:
+        """The row of windows that one belongs to."""
+        return self.builder.udiv(window, self.width)
+
+    def plane_bytes(self, rows: ir.Value) -> ir.Value:
+        """From one phase of one channel to the next, where windows begin in so many rows: an odd number of
+        lines, so that they lie in different sets of a cache."""
+        count = self.builder.add(rows, I64(self.image.rows.reach))
+        lines = self.builder.udiv(
+            self.builder.add(self.builder.mul(count, self.pitch), I64(LINE - 1)), I64(LINE)
+        )
+        return self.builder.mul(self.builder.or_(lines, I64(1)), I64(LINE))
+
+    def pack_image(self, place: ir.Value, channels: Range, rows: Range, plane: ir.Value, behind: int) -> None:
+        """What the windows that begin in some rows see of some channels; `behind` elements follow.
+
+        What no window sees is multiplied too, but not stored. It is zero where nothing else is: some numbers
+        that may be left there, which are denormal, would take long."""
+        phases = I64(self.image.phases)
+        first, last = (self.builder.mul(channel, phases) for channel in channels)
+        counts = self.row_counts[: self._majors]
+        end = self.builder.add(rows[1], I64(self.image.rows.reach))
+        with self._walk(self._pointers, counts, self.layout.row_stride, first, last) as (major, pointers):
+            number = self.builder.sub(major, first)
+            at = self.rows_from(self.code.offset(place, self.builder.mul(number, plane)), rows[0])
+            height, width = self._seen(self.builder.urem(number, phases))
+            stop = self.code.minimum(end, height)
+            with self._walk(pointers, self.row_counts[self._majors :], self._minor_stride, rows[0], stop) as (
+                row,
+                run,
+            ):
+                start = at(row)
+                if self.image.columns.phases > 1:
+                    last_column = self.builder.sub(self.inner, I64(1))
+                    self.code.store(self._element(start, last_column), constant(F32, 1, 0.0), F32)
+                self._pack_run(run, (I64(0), width), lambda column: self._element(start, column), I64(0), 1)
+            with self.code.loop(stop, end) as row:
+                self.clear(at(row), self.inner)
+            self.clear(at(end), I64(GAP))
+        count = self.builder.sub(last, first)
+        self.clear(self.code.offset(place, self.builder.mul(count, plane)), I64(behind))
+
+    def rows_from(self, place: ir.Value, first: ir.Value) -> Callable[[ir.Value], ir.Value]:
+        """The places of rows, of which the first lies at a place."""
+
+        def at(row: ir.Value) -> ir.Value:
+            return self.code.offset(place, self.builder.mul(self.builder.sub(row, first), self.pitch))
+
+        return at
+
+    def _seen(self, phase: ir.Value) -> Range:
+        """The rows and columns of a phase that windows see."""
+        rows, columns = self.image.rows, self.image.columns
+        height, width = self.row_counts[-1], self.inner
+        if rows.phases > 1:
+            own = self.builder.udiv(phase, I64(columns.phases))
+            height = self._shortened(height, rows, own)
+        if columns.phases > 1:
+            width = self._shortened(width, columns, self.builder.urem(phase, I64(columns.phases)))
+        return height, width
+
+    def _shortened(self, count: ir.Value, window: Window, phase: ir.Value) -> ir.Value:
+        last = self.builder.sub(I64(window.extent - 1), phase)
+        beyond = self.builder.udiv(last, I64(window.stride))
+        return self.builder.add(self.builder.sub(count, I64(window.reach)), beyond)
+
+
+class _SeeingCode(ContractionCode):
+    """One of the operands consists of windows of an image."""
+
+    def _see(self, packing: Packing, first_parameter: int) -> ImageCode:
+        """The code of that operand, and room for its image, which lies in `image_room`."""
+        image = self.tiling.image
+        if image is None:
+            raise TypeError("windows see an image")
+        self.seen = ImageCode(self.function, packing, image, self.lanes, self.code, first_parameter)
+        # A tile may reach beyond the last window, and what is cleared a vector beyond its end.
+        self.image_room = self.room(F32, image.room + self.width + self.lanes + GAP)
+        self.tap_distances = [self.room(ScalarType.INT64, self.tiling.a.depth)]
+        return self.seen
+
+    def _pack_seen(self, windows: Range, block: ir.Value, depth: Range, part: ir.Value) -> None:
+        """What a range of windows, whole rows of them, see of the channels of some products; a block has
+        `block` windows."""
+        taps = I64(self.seen.image.taps)
+        first, last = (self.builder.udiv(each, taps) for each in depth)
+        rows = self.seen.line(windows[0]), self.seen.line(windows[1])
+        plane = self.seen.plane_bytes(self.seen.line(block))
+        with self.builder.if_then(self.builder.icmp_signed("==", part, I64(0))):
+            self._put_distances(self.builder.sub(last, first), plane)
+        self.seen.pack_image(self.image_room, (first, last), rows, plane, self.width)
+
+    def _put_distances(self, channels: ir.Value, plane: ir.Value) -> None:
+        """How far from where a window begins its elements lie, in the order in which they are multiplied."""
+        image = self.seen.image
+        with self.code.loop(I64(0), channels) as channel:
+            base = self.builder.mul(channel, self.builder.mul(plane, I64(image.phases)))
+            first = self.builder.mul(channel, I64(image.taps * DISTANCE_BYTES))
+            place = self.code.offset(self.tap_distances[0], first)
+            for number, (phase, row, column) in enumerate(_taps(image)):
+                distance = self.builder.add(base, self.builder.mul(plane, I64(phase)))
+                distance = self.builder.add(distance, self.builder.mul(self.seen.pitch, I64(row)))
+                distance = self.builder.add(distance, I64(column * F32.bytes))
+                self.builder.store(distance, self.code.offset(place, I64(number * DISTANCE_BYTES)))
+
+
+def _taps(image: Image) -> Iterator[tuple[int, int, int]]:
+    """Of each element of a window the phase, and how many rows and columns further on it lies there."""
+    rows, columns = image.rows, image.columns
+    for row, column in product(range(rows.extent), range(columns.extent)):
+        (row_phase, down), (column_phase, along) = rows.place(row), columns.place(column)
+        yield row_phase * columns.phases + column_phase, down, along
+
+
+class BroadcastImageCode(_SeeingCode):
+    """The elements of the windows are broadcast. An item's rows are whole rows of windows, and of a panel's
+    windows each lies beside the one before."""
+
+    def _lay_out_rows(self, first_parameter: int) -> tuple[int, None]:
+        self.a = self._see(self.tiling.a.packing, first_parameter)
+        return F32.bytes, None
+
+    def _begin_part(self, first: ir.Value, last: ir.Value, depth: Range, part: ir.Value) -> None:
+        self._first = first
+        self._pack_seen((first, last), self.chunk, depth, part)
+
+    def _panel(self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value) -> ir.Value:
+        line, column = self.code.split(self.builder.sub(rows[0], self._first), [I64(0), self.seen.width])
+        place = self.seen.rows_from(self.image_room, I64(0))(line)
+        return self.code.offset(place, self.builder.mul(column, I64(F32.bytes)))
+
+
+class ImageContractionCode(_SeeingCode):
+    """Neighbouring windows are the lanes of vectors. An item's columns are whole rows of windows."""
+
+    _lies_in_rows = False
+
+    def _lay_out_vectors(self, first_parameter: int) -> None:
+        self.b = self._see(self.tiling.b, first_parameter)
+
+    def _block(
+        self, start: ir.Value, stop: ir.Value, depth: Range, part: ir.Value, parts: ir.Value
+    ) -> tuple[ir.Value, ir.Value]:
+        self._pack_seen((start, stop), self.block, depth, part)
+        return self.image_room, I64(self.width * F32.bytes)
+
+    def _multiply(
+        self,
+        a: ir.Value,
+        block: tuple[ir.Value, ir.Value],
+        c: ir.Value,
+        depth: Range,
+        part: ir.Value,
+        columns: Range,
+        done: ir.Value,
+        results: tuple[ir.Value, ir.Value],
+    ) -> None:
+        """Windows between two rows of them are multiplied too, and not stored."""
+        lines = self.seen.line(self.builder.sub(columns[1], columns[0]))
+        between = I64(self.seen.image.columns.reach)
+        span = self.builder.sub(self.builder.mul(lines, self.seen.inner), between)
+        count, adds = self._products(depth, part)
+        tiles = self.b.parts(span, self.width)
+        with self.code.loop(I64(0), tiles) as tile:
+            at = self.builder.mul(tile, block[1])
+            b, sums = self.code.offset(block[0], at), self.code.offset(c, at)
+            further = [*self.tap_distances, *self._share_of_next(a, tile, tiles)]
+            self.builder.call(self.micro, [a, b, sums, sums, results[1], count, adds, *further])
+
+    def _asks(self) -> bool:
+        """For the next panel, as one has too few tiles for its reading to be hidden by their work."""
+        return self.tiling.ahead
+
+    def _share_of_next(self, a: ir.Value, tile: ir.Value, tiles: ir.Value) -> list[ir.Value]:
+        """Where the part of the next panel lies that is asked for with a tile, and its bytes for each
+        product."""
+        if not self.tiling.ahead:
+            return []
+        panels = self.tiling.a
+        part_bytes = I64(panels.part_bytes(self.lanes))
+        next_panel = self.builder.mul(self.a.parts(self.elements, panels.depth), part_bytes)
+        step = self.builder.udiv(part_bytes, self.builder.mul(tiles, I64(panels.depth)))
+        step = self.builder.add(step, I64(1))
+        before = self.builder.mul(tile, self.builder.mul(step, I64(panels.depth)))
+        return [self.code.offset(a, self.builder.add(next_panel, before)), step]
+
+    def _store_row(
+        self, pointers: Pointers, known: Values, totals: ir.Value, columns: Range, first: ir.Value
+    ) -> None:
+        at = self.seen.rows_from(totals, I64(0))
+        with self.code.loop(I64(0), self.seen.line(self.builder.sub(columns[1], columns[0]))) as line:
+            start = self.builder.add(columns[0], self.builder.mul(line, self.seen.width))
+            stop = self.builder.add(start, self.seen.width)
+            super()._store_row(pointers, known, at(line), (start, stop), start)
