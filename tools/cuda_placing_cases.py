@@ -25,8 +25,6 @@ TOPS = (
     ((300, 2049), 1, 3),
 )
 """Sizes, the axis, and how many are wanted."""
-_PLACES = {"mean": 9.0, "deviation": 9.0}
-"""Of the places that are written, some of which lie outside."""
 
 
 def placing_cases() -> Iterator[Case]:
@@ -36,16 +34,19 @@ def placing_cases() -> Iterator[Case]:
             desc = _top(type, sizes, axis, count, direction)
             name = f"top {count} {type.name} {sizes} {direction.name}"
             yield Case(name, program_of(desc), special=True)
-    for type in (ScalarType.INT32, ScalarType.INT64):
-        x = source(0, type, (40, 50, 33))
+    for index in (ScalarType.INT32, ScalarType.INT64):
+        x = source(0, index, (40, 50, 33))
         for axis in range(3):
-            yield Case(f"scatter {type.name} axis {axis}", program(_scattered(x, axis)), **_PLACES)
-        sums = scattered_sum(
-            x, convert(source(1, ScalarType.FLOAT32, (40, 50, 33)), ScalarType.INT64), (2, 0), 20
-        )
-        yield Case(f"scattered sum {type.name}", program(sums), **_PLACES)
+            yield _of_places(f"scatter {index.name} axis {axis}", _scattered(x, axis))
+        values = convert(source(1, ScalarType.FLOAT32, x.sizes), ScalarType.INT64)
+        yield _of_places(f"scattered sum {index.name}", scattered_sum(x, values, (2, 0), 20))
     turned = permuted(convert(source(0, ScalarType.INT32, (300, 40)), ScalarType.INT64), (1, 0))
-    yield Case("scatter turned", program(_scattered(turned, 1), _scattered(turned, 0)), **_PLACES)
+    yield _of_places("scatter turned", _scattered(turned, 1), _scattered(turned, 0))
+
+
+def _of_places(name: str, *results: Node) -> Case:
+    """A case whose input is places, some of which lie outside."""
+    return Case(name, program(*results), mean=9.0, deviation=9.0)
 
 
 def _top(

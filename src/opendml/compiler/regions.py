@@ -85,7 +85,8 @@ def _fit(a: _Placed, b: _Placed) -> bool:
     operations = _operations(_together(a.kernel, b.kernel))
     if any(each in SCANS | PLACINGS or each is Operation.CONTRACTION for each in operations):
         return False
-    most = max(MOST_OPERATIONS, HARDLY_MORE * max(_work(_operations(each.kernel)) for each in (a, b)))
+    parts = (_work(_operations(each.kernel)) for each in (a, b))
+    most = max(MOST_OPERATIONS, HARDLY_MORE * max(parts))
     reductions = sum(each in REDUCTIONS for each in operations)
     return _work(operations) <= most and reductions <= MOST_REDUCTIONS
 

@@ -86,9 +86,8 @@ def gather_nd1(
         places[batch + number] = _within(column, x.sizes[batch + number])
     own = {d: d + 1 for d in range(batch)}
     own |= {d: d + 1 + outer - batch - length for d in range(batch + length, len(x.sizes))}
-    return reshaped(
-        gathered(x, sizes, places, steps=steps_along(x, own, len(sizes)), inside=True), output.sizes
-    )
+    steps = steps_along(x, own, len(sizes))
+    return reshaped(gathered(x, sizes, places, steps=steps, inside=True), output.sizes)
 
 
 @defines("ONE_HOT", stored=True, output=True)
@@ -115,7 +114,8 @@ def reverse_subsequences(x: Node, lengths: Node, *, axis: int) -> Node:
     own = position(x.sizes, [axis])
     length = convert(minimum(lengths, x.sizes[axis]), own.type)
     steps = steps_along(x, {d: d for d in range(len(x.sizes)) if d != axis}, len(x.sizes))
-    return gathered(x, x.sizes, {axis: select(own < length, length - own - 1, own)}, steps=steps)
+    place = select(own < length, length - own - 1, own)
+    return gathered(x, x.sizes, {axis: place}, steps=steps, inside=True)
 
 
 def place_within(indices: Node, size: int) -> Node:

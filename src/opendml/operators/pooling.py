@@ -200,15 +200,13 @@ def number_of_elements(
 
 
 def index_of_greatest(seen: Windows, x: Node) -> Node:
-    """The least number of a window's greatest element in x; what is in the padding has the number after the
-    last."""
+    """The least number of a greatest element in x; what is in the padding has the number after x's last."""
     numbers = seen.numbers()
     for axis in range(len(seen.counts)):
         inside = seen.is_inside(axis)
         if inside is not None:
             numbers = select(inside, numbers, math.prod(seen.sizes))
-    elements = seen.elements(x, _least(x.type))
-    return seen.pooled(first_greatest(elements, numbers, seen.axes))
+    return seen.pooled(first_greatest(seen.elements(x, _least(x.type)), numbers, seen.axes))
 
 
 def _whole_power(x: Node, exponent: int) -> Node:

@@ -115,29 +115,30 @@ def resampled(
     x: Node,
     direction: AxisDirection | None,
     placings: Sequence[Placing],
-    counts: tuple[int, ...],
+    sizes: tuple[int, ...],
     exact: bool,
 ) -> Node:
     """x in other sizes: the elements next to coordinates in a direction, without one means of those around
     them; `exact` where means of equal numbers must be."""
     rank = len(x.sizes)
     offsets, steps = [0] * rank, [[0] * rank for _ in range(rank)]
-    others, copies = {}, [1] * rank
+    irregular, copies = {}, [1] * rank
     for axis, placing in enumerate(placings):
-        if (found := regular(x.sizes[axis], counts[axis], direction, placing)) is not None:
+        size, count = x.sizes[axis], sizes[axis]
+        if (found := regular(size, count, direction, placing)) is not None:
             offsets[axis], steps[axis][axis], copies[axis] = found
         else:
-            others[axis] = placing
+            irregular[axis] = placing
     x = _each_repeated(x, copies)
-    if not others:
-        return view(x, counts, offsets, steps)
+    if not irregular:
+        return view(x, sizes, offsets, steps)
     if direction is None:
-        return _linear(x, counts, others, offsets, steps, exact)
-    places = {
-        axis: coordinate(number_along(counts, axis), counts[axis], each) for axis, each in others.items()
+        return _linear(x, sizes, irregular, offsets, steps, exact)
+    coordinates = {
+        axis: coordinate(number_along(sizes, axis), sizes[axis], each) for axis, each in irregular.items()
     }
-    indices = {axis: rounded_in(each, direction) for axis, each in places.items()}
-    return _clamped(x, counts, indices, offsets, steps)
+    indices = {axis: rounded_in(each, direction) for axis, each in coordinates.items()}
+    return _within(x, sizes, indices, offsets, steps)
 
 
 def _linear(
@@ -157,7 +158,7 @@ def _linear(
 
     def mean(axes: Sequence[int], indices: dict[int, Node]) -> Node:
         if not axes:
-            return convert(_clamped(x, sizes, indices, offsets, steps), ScalarType.FLOAT32)
+            return convert(_within(x, sizes, indices, offsets, steps), ScalarType.FLOAT32)
         axis, *others = axes
         line = lines[axis]
         first, second = (mean(others, indices | {axis: line.index(sizes, axis, step)}) for step in (0, 1))
@@ -190,8 +191,8 @@ class _Line:
     def weight(self, sizes: Sequence[int], axis: int) -> Node:
         """The weight of the element behind each place."""
         if not self.weights:
-            place = self._coordinate(sizes, axis)
-            return convert(place - floor(place), ScalarType.FLOAT32)
+            coordinate = self._coordinate(sizes, axis)
+            return convert(coordinate - floor(coordinate), ScalarType.FLOAT32)
         weights = [constant(each, ScalarType.FLOAT32) for each in self.weights]
         if self.period == 1:
             return weights[0]
@@ -200,7 +201,7 @@ class _Line:
 
     def _coordinate(self, sizes: Sequence[int], axis: int) -> Node:
         assert self.placing is not None
-        return coordinate(number_along(sizes, 2 * axis), self.count, self.placing)
+        return coordinate(number_along(sizes, 2 * axis), sizes[2 * axis], self.placing)
 
 
 def _counted(sizes: Sequence[int], first: int, steps: Mapping[int, int]) -> Node:
@@ -232,7 +233,7 @@ _MOST_LISTED = 2**16
 """Places along an axis that are listed to find their period."""
 
 
-def _clamped(
+def _within(
     x: Node,
     sizes: Sequence[int],
     indices: Mapping[int, Node],
@@ -240,7 +241,7 @@ def _clamped(
     steps: Sequence[Sequence[int]],
 ) -> Node:
     """x at indices, of which those beyond an end are that end."""
-    offsets, steps, clamped = list(offsets), [list(row) for row in steps], {}
+    offsets, steps, inside = list(offsets), [list(row) for row in steps], {}
     for axis, each in indices.items():
         size = x.sizes[axis]
         if each.operation is Operation.INDEX and isinstance(each.attribute, tuple):
@@ -249,10 +250,10 @@ def _clamped(
             if first + sum(min(each, 0) for each in reach) >= 0 and first + sum(map(abs, reach)) < size:
                 offsets[axis], steps[axis] = first, moves
                 continue
-        clamped[axis] = maximum(minimum(each, size - 1), 0)
-    if not clamped:
+        inside[axis] = clamped(each, size)
+    if not inside:
         return view(x, sizes, offsets, steps)
-    return gathered(x, sizes, clamped, offsets, steps, inside=True)
+    return gathered(x, sizes, inside, offsets, steps, inside=True)
 
 
 def _between(first: Node, second: Node, weight: Node, *, exact: bool) -> Node:
@@ -297,6 +298,11 @@ def coordinate(number: Node, count: int, placing: Placing) -> Node:
     type = ScalarType.FLOAT32 if count <= 2**24 else ScalarType.FLOAT64
     place = rounded(convert(number, type) - placing.output_offset)
     return rounded(rounded(place / placing.scale) - placing.input_offset)
+
+
+def clamped(indices: Node, size: int) -> Node:
+    """Indices into so many elements; those beyond an end are that end."""
+    return maximum(minimum(indices, size - 1), 0)
 
 
 def rounded_in(place: Node, direction: AxisDirection) -> Node:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from opendml.operators.registry import defines
-from opendml.operators.resampling import Placing, coordinate, regular, rounded_in, rounding_down
-from opendml.program.functions import equal, floor, maximum, minimum, reduce_sum, select
+from opendml.operators.resampling import Placing, clamped, coordinate, regular, rounded_in, rounding_down
+from opendml.program.functions import equal, floor, reduce_sum, select
 from opendml.program.node import Node, Operation, apply, convert, index
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, padded, reshaped, sliced
@@ -159,20 +159,15 @@ def _interpolated(
     place = coordinate(output + taps.first, gradient.sizes[axis] + taps.first, placing)
     element = numbers(ScalarType.INT32, 0, 1, 0)
     if direction is not None:
-        own = equal(_clamped(rounded_in(place, direction), size), element)
+        own = equal(clamped(rounded_in(place, direction), size), element)
         return reshaped(reduce_sum(select(own, seen, 0.0), [rank]), sizes[:-1])
     before = rounded_in(place, AxisDirection.DECREASING)
     weight = convert(place - floor(place), ScalarType.FLOAT32)
     shares = [
-        select(equal(_clamped(before + step, size), element), seen * part, 0.0)
+        select(equal(clamped(before + step, size), element), seen * part, 0.0)
         for step, part in enumerate((1.0 - weight, weight))
     ]
     return reshaped(reduce_sum(shares[0] + shares[1], [rank]), sizes[:-1])
-
-
-def _clamped(indices: Node, size: int) -> Node:
-    """Indices into so many elements; those beyond an end are that end."""
-    return maximum(minimum(indices, size - 1), 0)
 
 
 def _part(x: Node, axis: int, first: int, end: int) -> Node:

@@ -13,7 +13,7 @@ from functools import partial, reduce
 
 from opendml.operators.indexing import place_within, steps_along
 from opendml.operators.registry import defines
-from opendml.program.functions import equal, logical_not, reduce_sum, remainder, running_sum, select
+from opendml.program.functions import equal, logical_not, reduce_sum, running_sum, select
 from opendml.program.node import Node, Operation, apply, constant, convert, placing, position
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, reshaped, sliced
@@ -106,9 +106,18 @@ def _number_of_tuple(indices: Node, sizes: Sequence[int]) -> Node:
 def _coordinates(number: Node, sizes: Sequence[int]) -> Node:
     """A row of coordinates in a tensor of `sizes` for each number of an element; zeros for -1."""
     columns = position((1, len(sizes)), [1])
-    stride, size = (constant(1, number.type) for _ in range(2))
-    for column, own in enumerate(sizes):
-        is_own = equal(columns, column)
-        stride = select(is_own, math.prod(sizes[column + 1 :]), stride)
-        size = select(is_own, own, size)
-    return select(number < 0, 0, remainder(number / stride, size))
+
+    def of_column(values: Sequence[float], type: ScalarType) -> Node:
+        chosen = constant(values[0], type)
+        for column, value in enumerate(values[1:], 1):
+            chosen = select(equal(columns, column), value, chosen)
+        return chosen
+
+    def divided(value: Node, divisors: Sequence[int]) -> Node:
+        # Half a unit is more than all roundings: no quotient comes to the other side of a whole number.
+        reciprocal = of_column([1.0 / divisor for divisor in divisors], ScalarType.FLOAT64)
+        return convert((convert(value, ScalarType.FLOAT64) + 0.5) * reciprocal, value.type)
+
+    line = divided(number, [math.prod(sizes[column + 1 :]) for column in range(len(sizes))])
+    coordinate = line - divided(line, sizes) * of_column(sizes, number.type)
+    return select(number < 0, 0, coordinate)

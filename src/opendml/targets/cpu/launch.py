@@ -31,11 +31,11 @@ _NEVER_STREAMED = {
     Mode.SCAN_ROWS,
     Mode.SCAN_ROWS_MAP,
     Mode.CONTRACTION,
-    Mode.CONTRACTION_IMAGE,
-    Mode.CONTRACTION_BROADCAST_IMAGE,
     Mode.SCATTER,
     Mode.TOP,
     Mode.TOP_MERGE,
+    Mode.CONTRACTION_IMAGE,
+    Mode.CONTRACTION_BROADCAST_IMAGE,
 }
 """Streamed vectors begin where memory has boundaries. The vectors of a line that is scanned begin where it
 does, since its sums depend on that; and its arithmetic takes as long as writing through the caches. What is

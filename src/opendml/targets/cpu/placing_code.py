@@ -13,7 +13,7 @@ from opendml.targets.cpu.bitonic import BitonicNetwork, Words, word_bytes
 from opendml.targets.cpu.code import I1, I32, I64
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
 from opendml.targets.cpu.pattern import Level, Mode, Pattern
-from opendml.targets.cpu.values import any_lane, intrinsic, llvm_type, scalar_llvm_type, splat
+from opendml.targets.cpu.values import any_lane, intrinsic, scalar_llvm_type, splat
 
 
 class PlacingCode(KernelCode):
@@ -61,6 +61,17 @@ class PlacingCode(KernelCode):
             for room, operand in zip(self._lanes_rooms, self.operands, strict=True)
         ]
 
+    @contextmanager
+    def set_lanes(self, mask: ir.Value) -> Iterator[ir.Value]:
+        """A loop over the lanes that are set."""
+        bits = self.builder.bitcast(mask, ir.IntType(self.lanes))
+        rest = self.code.local(I64)
+        self.code.set(rest, self.builder.zext(bits, I64))
+        with self.code.loop(I64(0), intrinsic(self.builder, "llvm.ctpop.i64", I64, [self.code.get(rest)])):
+            left = self.code.get(rest)
+            yield intrinsic(self.builder, "llvm.cttz.i64", I64, [left, I1(0)])
+            self.code.set(rest, self.builder.and_(left, self.builder.sub(left, I64(1))))
+
     def places(self, pointers: Pointers, place: ir.Value) -> Iterator[ir.Value]:
         """The addresses of a place of a line."""
         for access in range(len(self.pattern.loads), len(self.accesses)):
@@ -82,22 +93,23 @@ class ScatterCode(PlacingCode):
         """One line, in order."""
         of_line = self.outside_loops(Level.GROUP, pointers, {})
         widen = self.builder.sext if self.operand.type.is_signed else self.builder.zext
-        nowhere = ir.Constant(llvm_type(self.operand.type, self.lanes), [-1] * self.lanes)
+        limit = self.code.broadcast(self.code.narrowed(self.elements, scalar_llvm_type(self.operand.type)))
         with self.walk_rows(pointers, I64(0), self.units) as (_, row):
             known = self.outside_loops(Level.ROW, row, of_line)
 
             def step(index: ir.Value, mask: ir.Value | None) -> None:
-                places, *values = self.elements_at(row, known, index, self.lanes, mask)
-                places = places if mask is None else self.builder.select(mask, places, nowhere)
-                self.put_down([places, *values])
-                with self.code.loop(I64(0), I64(self.lanes)) as lane:
+                vectors = self.elements_at(row, known, index, self.lanes, mask)
+                inside = self.builder.icmp_unsigned("<", vectors[0], limit)
+                if mask is not None:
+                    inside = self.builder.and_(inside, mask)
+                self.put_down(vectors)
+                with self.set_lanes(inside) as lane:
                     place, *value = self.lane(lane)
                     place = place if place.type == I64 else widen(place, I64)
-                    with self.builder.if_then(self.builder.icmp_unsigned("<", place, self.elements)):
-                        if value:
-                            self._add(pointers, place, value[0])
-                        else:
-                            self.write(pointers, place, self.builder.add(index, lane))
+                    if value:
+                        self._add(pointers, place, value[0])
+                    else:
+                        self.write(pointers, place, self.builder.add(index, lane))
 
             self.code.vector_loop(I64(0), self.inner, step)
 
@@ -184,7 +196,7 @@ class TopCode(PlacingCode):
                 better = self.builder.and_(better, mask)
             with self.builder.if_then(any_lane(self.builder, better, self.lanes), likely=False):
                 self.put_down([keys])
-                with self._set_lanes(better) as lane:
+                with self.set_lanes(better) as lane:
                     place = self.code.get(number)
                     position = self.builder.trunc(self.builder.add(index, lane), I32)
                     self.network.store_one(collected, place, (*self.lane(lane), position))
@@ -200,17 +212,6 @@ class TopCode(PlacingCode):
     def _bound(self, best: Words) -> ir.Value:
         """The key of the last element that is wanted, if the best were all."""
         return self.network.load_one(best, self.builder.sub(self.count, I64(1)))[0]
-
-    @contextmanager
-    def _set_lanes(self, mask: ir.Value) -> Iterator[ir.Value]:
-        """A loop over the lanes that are set."""
-        bits = self.builder.bitcast(mask, ir.IntType(self.lanes))
-        rest = self.code.local(I64)
-        self.code.set(rest, self.builder.zext(bits, I64))
-        with self.code.loop(I64(0), intrinsic(self.builder, "llvm.ctpop.i64", I64, [self.code.get(rest)])):
-            left = self.code.get(rest)
-            yield intrinsic(self.builder, "llvm.cttz.i64", I64, [left, I1(0)])
-            self.code.set(rest, self.builder.and_(left, self.builder.sub(left, I64(1))))
 
     def _write_first(self, pointers: Pointers, best: Words) -> None:
         """Writes the positions of as many words as are wanted."""
