@@ -9,6 +9,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 
 demo: $(VENV)/ready
 	$(BIN)/python examples/demo.py
+	$(BIN)/python examples/digits.py
 
 test: $(VENV)/ready
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile

@@ -18,7 +18,9 @@ from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
 from tools.cuda_case import Case
 from tools.cuda_contraction_cases import contraction_cases
+from tools.cuda_placing_cases import placing_cases
 from tools.cuda_sequence_cases import sequence_cases
+from tools.cuda_training_cases import training_cases
 from tools.cuda_view_cases import view_cases
 from tools.pointwise_cases import OPERATORS, desc_of, random_values, type_combinations
 
@@ -94,6 +96,8 @@ def all_cases() -> Iterator[Case]:
     yield from view_cases()
     yield from contraction_cases()
     yield from sequence_cases()
+    yield from placing_cases()
+    yield from training_cases()
 
 
 def activation_cases() -> Iterator[Case]:

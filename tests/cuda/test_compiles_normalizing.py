@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from opendml.targets.cuda.launch import Launch
-from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.pattern import COLLECTIVE, Mode
 from tests.cuda.compiled import compiled, machine_code
 
-OTHERS = (Mode.POINTWISE, Mode.REDUCE, Mode.SCAN, Mode.FMA, Mode.MMA)
+OTHERS = (Mode.POINTWISE, *COLLECTIVE)
 
 
 @pytest.mark.parametrize(

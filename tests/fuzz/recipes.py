@@ -8,6 +8,7 @@ What it says of the outputs is under "sizes".
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from opendml import PaddingMode, Size2D, descs
@@ -126,6 +127,57 @@ def _slice1(choices: Choices) -> dict[str, Any]:
     }
 
 
+def _slice_grad(choices: Choices) -> dict[str, Any]:
+    made = _slice1(choices)
+    each = zip(made["input_window_sizes"], made["input_window_strides"], strict=True)
+    return {
+        "input_gradient_tensor": [(size - 1) // abs(stride) + 1 for size, stride in each],
+        "sizes": made.pop("input_tensor"),
+        **made,
+    }
+
+
+def _unfold(choices: Choices) -> dict[str, Any]:
+    made = _windows(choices, choices.between(1, 3))
+    made["window_sizes"] = made.pop("extents")
+    return made | {"input_tensor": [choices.between(1, 2), choices.between(1, 5), *made.pop("sizes")]}
+
+
+def _fold(choices: Choices) -> dict[str, Any]:
+    made = _unfold(choices)
+    sizes = made.pop("input_tensor")
+    each = zip(
+        sizes[2:],
+        made["window_sizes"],
+        made["strides"],
+        made["dilations"],
+        made["start_padding"],
+        made["end_padding"],
+        strict=True,
+    )
+    counts = [
+        (size + start + end - (extent - 1) * dilation - 1) // stride + 1
+        for size, extent, stride, dilation, start, end in each
+    ]
+    columns = [sizes[0], sizes[1] * prod(made["window_sizes"]), prod(counts)]
+    return made | {"input_tensor": columns, "sizes": sizes}
+
+
+def _one_hot(choices: Choices) -> dict[str, Any]:
+    sizes = _sizes(choices, choices.between(1, 8))
+    axis = choices.below(len(sizes))
+    values = [*[1] * (len(sizes) - 1), 2]
+    indices = [*sizes[:axis], 1, *sizes[axis + 1 :]]
+    return {"indices_tensor": indices, "values_tensor": values, "axis": axis, "sizes": sizes}
+
+
+def _reverse(choices: Choices) -> dict[str, Any]:
+    sizes = _sizes(choices, choices.between(1, 8))
+    axis = choices.below(len(sizes))
+    lengths = [*sizes[:axis], 1, *sizes[axis + 1 :]]
+    return {"input_tensor": sizes, "sequence_lengths_tensor": lengths, "axis": axis}
+
+
 def _parts(choices: Choices) -> tuple[list[int], int, list[int]]:
     """Sizes, an axis, and its size in parts."""
     sizes = _sizes(choices, choices.between(1, 8))
@@ -233,6 +285,36 @@ def _gather_nd(*, batched: bool) -> Recipe:
         return made | ({"batch_dimension_count": batch} if batched else {})
 
     return recipe
+
+
+def _scatter(choices: Choices) -> dict[str, Any]:
+    made = _gather_elements(choices)
+    return made | {"updates_tensor": made["indices_tensor"]}
+
+
+def _scatter_nd(choices: Choices) -> dict[str, Any]:
+    made = _gather_nd(batched=False)(choices)
+    sizes, indices = (
+        made[f"{which}_tensor"][len(made[f"{which}_tensor"]) - made[f"{which}_dimension_count"] :]
+        for which in ("input", "indices")
+    )
+    updates = [*indices[:-1], *sizes[indices[-1] :]]
+    return made | {"updates_tensor": [*[1] * (len(made["input_tensor"]) - len(updates)), *updates]}
+
+
+def _unpooling(choices: Choices) -> dict[str, Any]:
+    sizes = _sizes(choices, 4, 300)
+    return {"input_tensor": sizes, "indices_tensor": sizes, "sizes": _sizes(choices, 4, 400)}
+
+
+def _top(choices: Choices) -> dict[str, Any]:
+    sizes = _sizes(choices, choices.between(1, 8))
+    axis = choices.below(len(sizes))
+    return {"input_tensor": sizes, "axis": axis, "k": choices.between(1, sizes[axis])}
+
+
+def _coordinates(choices: Choices) -> dict[str, Any]:
+    return {"input_tensor": _sizes(choices, choices.between(2, 8), 300)}
 
 
 def _diagonal(choices: Choices) -> dict[str, Any]:
@@ -423,6 +505,11 @@ RECIPES: dict[str, Recipe] = {
     "GEMM": _gemm,
     "SLICE": _slice,
     "SLICE1": _slice1,
+    "SLICE_GRAD": _slice_grad,
+    "UNFOLD": _unfold,
+    "FOLD": _fold,
+    "ONE_HOT": _one_hot,
+    "REVERSE_SUBSEQUENCES": _reverse,
     "SPLIT": _split,
     "JOIN": _join,
     "PADDING": _padding,
@@ -441,6 +528,12 @@ RECIPES: dict[str, Recipe] = {
     "GATHER_ELEMENTS": _gather_elements,
     "GATHER_ND": _gather_nd(batched=False),
     "GATHER_ND1": _gather_nd(batched=True),
+    "SCATTER": _scatter,
+    "SCATTER_ND": _scatter_nd,
+    "MAX_UNPOOLING": _unpooling,
+    "TOP_K": _top,
+    "TOP_K1": _top,
+    "NONZERO_COORDINATES": _coordinates,
     "DIAGONAL_MATRIX": _diagonal,
     "DIAGONAL_MATRIX1": _diagonal_fill,
 }

@@ -167,3 +167,54 @@ def test_any_gather(device: str, data: st.DataObject) -> None:
     indices = _indices(type, sizes[axis], *index_sizes)
     expected = np.take(x, _places(indices, sizes[axis]), axis)
     np.testing.assert_array_equal(_gathered(x, indices, axis, device), expected)
+
+
+def _position(sizes: tuple[int, ...], axis: int) -> Array:
+    return np.arange(sizes[axis]).reshape([-1 if each == axis else 1 for each in range(len(sizes))])
+
+
+DATA_TYPES = operator("SCATTER").support[0].tensors["InputTensor"].types
+TYPES_AND_INDEX_TYPES = [(type, "INT64") for type in DATA_TYPES] + [("FLOAT32", type) for type in INDEX_TYPES]
+every_type_and_index_type = pytest.mark.parametrize(("type", "index_type"), TYPES_AND_INDEX_TYPES)
+
+
+@every_device
+@every_type_and_index_type
+def test_one_hot_of_every_type(type: str, index_type: str, device: str) -> None:
+    sizes, axis = (4, 3, 5), 0 if index_type == "INT64" else 2
+    indices = _indices(index_type, sizes[axis], *(1 if d == axis else size for d, size in enumerate(sizes)))
+    off_and_on = _values(type, 2, 1, 2) + np.array(1).astype(ScalarType[type].numpy)
+    expected = np.where(
+        _position(sizes, axis) == _places(indices, sizes[axis]), off_and_on.flat[1], off_and_on.flat[0]
+    )
+    (result,) = on_arrays(descs.OneHot, [indices, off_and_on], [expected], device, axis=axis)
+    assert same_bits(np.ascontiguousarray(result), expected)
+
+
+@every_device
+@every_index_type
+def test_one_hot_of_an_index_out_of_range_is_off(index_type: str, device: str) -> None:
+    indices = _indices(index_type, 7, 20, 1, beyond=9)
+    meant = [i + 7 if i < 0 else i for i in indices.reshape(-1).tolist()]
+    expected = np.array([[float(i == place) for i in range(7)] for place in meant], np.float32)
+    values = np.array([[0, 1]], np.float32)
+    (result,) = on_arrays(descs.OneHot, [indices, values], [expected], device, axis=1)
+    np.testing.assert_array_equal(result, expected)
+
+
+@every_device
+@pytest.mark.parametrize("length_type", ["UINT32", "UINT64"])
+@pytest.mark.parametrize("type", operator("REVERSE_SUBSEQUENCES").support[0].tensors["InputTensor"].types)
+def test_reversed_subsequences(type: str, length_type: str, device: str) -> None:
+    x, axis = _values(type, 4, 3, 5), 0 if length_type == "UINT32" else 2
+    dtype = ScalarType[length_type].numpy
+    lengths = np.random.default_rng(3).integers(0, 8, [1 if d == axis else n for d, n in enumerate(x.shape)])
+    lengths.flat[0] = -1  # the greatest of the type
+    lengths = lengths.astype(dtype)
+    expected = np.array(x)
+    for place in np.ndindex(*lengths.shape):
+        line = tuple(slice(None) if d == axis else i for d, i in enumerate(place))
+        length = min(int(lengths[place]), x.shape[axis])
+        expected[line][:length] = x[line][:length][::-1]
+    (result,) = on_arrays(descs.ReverseSubsequences, [x, lengths], [expected], device, axis=axis)
+    assert same_bits(np.ascontiguousarray(result), expected)

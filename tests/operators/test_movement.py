@@ -74,6 +74,19 @@ def test_slice_from_either_end_of_a_window(type: str, device: str) -> None:
 
 
 @every_device
+@every_type("SLICE_GRAD")
+@pytest.mark.parametrize("strides", [(-1, -4, 3), (1, 1, -1), (2, 1, -2)], ids=str)
+def test_the_gradient_of_a_slice(strides: tuple[int, ...], type: str, device: str) -> None:
+    whole: Any = _values(type, 5, 7, 11)
+    window = whole[0:5, 1:7, 2:9][tuple(slice(None, None, stride) for stride in strides)]
+    x = _values(type, *window.shape, seed=1)
+    expected = np.zeros_like(whole)
+    expected[0:5, 1:7, 2:9][tuple(slice(None, None, stride) for stride in strides)] = x
+    attributes = {"input_window_offsets": (0, 1, 2), "input_window_sizes": (5, 6, 7)}
+    _check(descs.SliceGrad, [x], [expected], device, input_window_strides=strides, **attributes)
+
+
+@every_device
 def test_an_output_may_take_the_first_of_a_window(device: str) -> None:
     x = np.arange(10, dtype=np.float32)
     for stride, expected in ((-3, x[8:4:-3]), (2, x[2:6:2])):

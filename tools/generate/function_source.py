@@ -31,8 +31,8 @@ from opendml.runtime.calls.arguments import hide_unknown, unexpected
 from opendml.runtime.calls.immediate import call, call_several
 {imports}
 if TYPE_CHECKING:
-{outputs}    from opendml.runtime.objects.device import Device
-    from opendml.runtime.memory.host_array import Array
+{outputs}    from opendml.runtime.memory.host_array import Array
+    from opendml.runtime.objects.device import Device
 
 T = TypeVar("T")
 """

@@ -26,7 +26,7 @@ from opendml.compiler.regions import merged
 from opendml.compiler.views import moved, split_groups
 from opendml.compiler.windows import unrolled
 from opendml.compiler.write import Place, Writer, parts_of
-from opendml.program.node import COLLECTIVE, Node, Operation, Recurrence, ordered
+from opendml.program.node import COLLECTIVE, PLACINGS, Node, Operation, Recurrence, ordered
 from opendml.program.program import Program, packed
 
 MAXIMUM_PASSES = 3
@@ -194,8 +194,8 @@ def _cuts(roots: Sequence[Node], program: Program) -> list[Node]:
 
 
 def _in_memory(roots: Sequence[Node], program: Program) -> Iterator[Node]:
-    """The nodes that must lie in memory: joined tensors that are computed with, and what is seen through
-    views or in other sizes, unless it is an input that can be."""
+    """The nodes that must lie in memory: what is placed, joined tensors that are computed with, and what is
+    seen through views or in other sizes, unless it is an input that can be."""
     written = {id(root): layout for root, layout in zip(roots, program.outputs, strict=True)}
     users: dict[int, list[Node]] = {}
     for node in ordered(roots):
@@ -206,6 +206,8 @@ def _in_memory(roots: Sequence[Node], program: Program) -> Iterator[Node]:
             yield node
             _, *read = node.operands
             yield from (each for each in read if each.operation not in _SOURCES)
+        if node.operation in PLACINGS:
+            yield node
         if node.operation is Operation.JOIN and any(
             user.operation not in _MOVEMENTS for user in users.get(id(node), ())
         ):

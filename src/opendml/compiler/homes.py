@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
-from opendml.program.node import COLLECTIVE, REDUCTIONS, SCANS, Node, Operation, broadcast, ordered
+from opendml.program.node import (
+    COLLECTIVE,
+    PLACINGS,
+    REDUCTIONS,
+    SCANS,
+    Node,
+    Operation,
+    broadcast,
+    ordered,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +54,7 @@ def home_of(root: Node, held: Container[int]) -> Home:
     return Home(domain, _axes(last), tuple(node for node in own if node.operation in REDUCTIONS - _ALONE))
 
 
-_ALONE = SCANS | {Operation.CONTRACTION}
+_ALONE = SCANS | PLACINGS | {Operation.CONTRACTION}
 """Of these a kernel has one, and nothing else that it reduces or scans."""
 
 
@@ -55,9 +64,11 @@ def domain_of(node: Node) -> tuple[int, ...]:
 
 
 def _axes(node: Node) -> tuple[int, ...]:
-    """The axes that a node reduces or scans."""
+    """The axes that a node reduces or scans, or along which it places."""
     if not isinstance(node.attribute, tuple):
         raise TypeError(f"{node} has no axes")
+    if node.operation in PLACINGS:
+        return node.attribute[:-1]
     return node.attribute[:1] if node.operation in SCANS else node.attribute
 
 

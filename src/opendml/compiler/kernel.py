@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from opendml.program.node import REDUCTIONS, SCANS, Node, Operation, ordered, rebuild
+from opendml.program.node import PLACINGS, REDUCTIONS, SCANS, Node, Operation, ordered, rebuild
 from opendml.program.scalar_type import ScalarType
 
 
@@ -31,7 +31,8 @@ class Kernel:
 
     In the values, SOURCE i stands for `loads[i]`, and PARAMETER i for `numbers[i]`, the bits of a float as a
     64-bit word. Reductions, or one scan, run over `axes` of the domain; a kernel without axes is
-    element-wise. A store that does not vary along the axes is written once per group.
+    element-wise. A store that does not vary along the axes is written once per group. One of PLACINGS runs
+    along the axes of its kernel, and its store has another size along the first.
     """
 
     domain: tuple[int, ...]
@@ -91,7 +92,7 @@ def fingerprint(roots: tuple[Node, ...]) -> str:
         names[id(node)] = len(names)
         operands = ",".join(str(names[id(operand)]) for operand in node.operands)
         # Of a scan all but the axis; the axes of reductions are the kernel's.
-        attribute = "" if node.operation in REDUCTIONS else repr(node.attribute)
+        attribute = "" if node.operation in REDUCTIONS | PLACINGS else repr(node.attribute)
         if node.operation in SCANS and isinstance(node.attribute, tuple):
             attribute = repr(node.attribute[1:])
         lines.append(f"{node.operation.name} {node.type.name} {attribute} {operands}")

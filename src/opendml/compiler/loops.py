@@ -66,6 +66,19 @@ def loop_nest(kernel: Kernel) -> LoopNest:
     return LoopNest(groups, rows, inner, inner_reduced)
 
 
+def line_nest(kernel: Kernel) -> LoopNest:
+    """The loops of a kernel with its first axis innermost, whatever lies contiguous; the others are rows."""
+    accesses = (*kernel.loads, *kernel.stores)
+    first, *others = kernel.axes
+    loops = [
+        Loop(count, tuple(access.strides[dimension] for access in accesses))
+        for dimension, count in enumerate(kernel.domain)
+    ]
+    lines = [loop for axis, loop in enumerate(loops) if loop.count > 1 and axis not in kernel.axes]
+    rows = [loops[axis] for axis in others if loops[axis].count > 1]
+    return LoopNest(tuple(_merged(lines, ())), tuple(_merged(rows, ())), loops[first], True)
+
+
 def _merged(loops: Sequence[Loop], counters: Sequence[int]) -> list[Loop]:
     """The loops ordered by how far they move, some counters and then stores first, and neighbours that every
     access walks as one made one."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from opendml.compiler.kernel import Access, Kernel, renumbered
 from opendml.program.node import (
     FUNCTIONS,
+    PLACINGS,
     REDUCTIONS,
     SCANS,
     Node,
@@ -24,7 +25,9 @@ from opendml.program.node import (
 MOST_ACCESSES = 12
 """Loads and stores of a kernel of several results: each keeps an address and a stride in registers."""
 MOST_OPERATIONS = 64
-"""Operations of such a kernel, a transcendental function counted as `FUNCTION_OPERATIONS`."""
+"""Operations of such a kernel, a transcendental function counted as `FUNCTION_OPERATIONS`; more where it has
+hardly more than the larger of its parts."""
+HARDLY_MORE = 1.25
 FUNCTION_OPERATIONS = 16
 LONGEST_ROW = 1024
 """Bytes between parts of a row, at most, that share enough cache lines to be worth it."""
@@ -79,13 +82,21 @@ def _fit(a: _Placed, b: _Placed) -> bool:
     side_by_side = _share_rows(a.loads, b.loads) or _share_rows(a.kernel.stores, b.kernel.stores)
     if not shared and not side_by_side:
         return False
-    nodes = list(ordered(_together(a.kernel, b.kernel).values))
-    operations = [node.operation for node in nodes]
-    if any(each in SCANS or each is Operation.CONTRACTION for each in operations):
+    operations = _operations(_together(a.kernel, b.kernel))
+    if any(each in SCANS | PLACINGS or each is Operation.CONTRACTION for each in operations):
         return False
-    work = sum(FUNCTION_OPERATIONS if each in FUNCTIONS else 1 for each in operations)
+    parts = (_work(_operations(each.kernel)) for each in (a, b))
+    most = max(MOST_OPERATIONS, HARDLY_MORE * max(parts))
     reductions = sum(each in REDUCTIONS for each in operations)
-    return work <= MOST_OPERATIONS and reductions <= MOST_REDUCTIONS
+    return _work(operations) <= most and reductions <= MOST_REDUCTIONS
+
+
+def _operations(kernel: Kernel) -> list[Operation]:
+    return [node.operation for node in ordered(kernel.values)]
+
+
+def _work(operations: Sequence[Operation]) -> int:
+    return sum(FUNCTION_OPERATIONS if each in FUNCTIONS else 1 for each in operations)
 
 
 def _share_rows(accesses: Iterable[Access], others: Iterable[Access]) -> bool:

@@ -41,12 +41,18 @@ def _unrolled(node: Node) -> Node:
     if node.operation not in _TOGETHER or not isinstance(node.attribute, tuple):
         return node
     domain = domain_of(node)
-    if math.prod(domain[axis] for axis in node.attribute) > MOST_ELEMENTS:
+    elements = math.prod(domain[axis] for axis in node.attribute)
+    if elements > MOST_ELEMENTS:
         return node
     parts = [part for operand in node.operands for part in above_memory(operand)]
     if any(part.operation in COLLECTIVE for part in parts):
         return node
-    if not any(_is_window(part, node.attribute) for part in parts):
+    seen = [part.attribute for part in parts if _is_window(part, node.attribute)]
+    # What is read at computed places is read by all of the code that computes them.
+    if (
+        not seen
+        or elements * sum(isinstance(each, View) and bool(each.indexed) for each in seen) > MOST_ELEMENTS
+    ):
         return node
     if node.operation is Operation.CONTRACTION and _is_product_of_matrices(node):
         return node
@@ -57,11 +63,14 @@ def _is_window(node: Node, axes: Sequence[int]) -> bool:
     """Whether a view moves along one dimension both with an axis and with what is kept."""
     if not isinstance(node.attribute, View):
         return False
-    return any(
-        any(step for axis, step in enumerate(row) if axis in axes)
-        and any(step for axis, step in enumerate(row) if axis not in axes)
-        for row in node.attribute.steps
-    )
+    computed = dict(zip(node.attribute.indexed, node.operands[2:], strict=True))
+    for dimension, row in enumerate(node.attribute.steps):
+        moving = {axis for axis, step in enumerate(row) if step}
+        if dimension in computed:
+            moving |= {axis for axis, size in enumerate(computed[dimension].sizes) if size > 1}
+        if not moving.isdisjoint(axes) and not moving <= set(axes):
+            return True
+    return False
 
 
 def _is_product_of_matrices(node: Node) -> bool:

@@ -8,7 +8,7 @@ from functools import reduce
 
 from opendml.compiler.homes import Except, home_of
 from opendml.compiler.kernel import Access, Kernel
-from opendml.program.node import Node, Operation, View, convert, index, source, with_operands
+from opendml.program.node import Node, Operation, View, constant, convert, index, source, with_operands
 from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 
@@ -93,6 +93,8 @@ class Writer:
             yield from self._kernels(value, places, held)
             return
         if stores:
+            if node.operation in _EMPTY:
+                yield self._kernel(constant(_EMPTY[node.operation], node.type), stores, held)
             yield self._kernel(node, stores, held)
 
     def _is_held(self, node: Node, held: Container[int]) -> bool:
@@ -200,4 +202,6 @@ class _Body:
         return node.operands[1], self._offsets[id(node)]
 
 
+_EMPTY = {Operation.SCATTER: -1, Operation.SCATTER_SUM: 0}
+"""What places hold before something is put there."""
 _LEAVES = frozenset({Operation.SOURCE, Operation.INDEX, Operation.VIEW, Operation.RESHAPE})

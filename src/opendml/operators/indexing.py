@@ -3,11 +3,13 @@ end, so that nothing outside of a tensor is read."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from opendml.operators.registry import defines
-from opendml.program.functions import maximum, minimum, select
-from opendml.program.node import Node
+from opendml.program.functions import equal, maximum, minimum, select
+from opendml.program.node import Node, Operation, apply, convert, position
+from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, reshaped, sliced
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -27,7 +29,7 @@ def gather(x: Node, indices: Node, *, axis: int, index_dimensions: int, output: 
     own = {d: d + 1 for d in range(axis)}
     own |= {d: d + len(chosen) for d in range(axis + 1, len(x.sizes))}
     return reshaped(
-        gathered(x, sizes, {axis: places}, steps=_steps(x, own, len(sizes)), inside=True), output.sizes
+        gathered(x, sizes, {axis: places}, steps=steps_along(x, own, len(sizes)), inside=True), output.sizes
     )
 
 
@@ -38,7 +40,7 @@ def gather_elements(x: Node, indices: Node, *, axis: int) -> Node:
     Indices as in GATHER.
     """
     rank = len(x.sizes)
-    steps = _steps(x, {d: d for d in range(rank) if d != axis}, rank)
+    steps = steps_along(x, {d: d for d in range(rank) if d != axis}, rank)
     return gathered(x, indices.sizes, {axis: _within(indices, x.sizes[axis])}, steps=steps, inside=True)
 
 
@@ -84,7 +86,47 @@ def gather_nd1(
         places[batch + number] = _within(column, x.sizes[batch + number])
     own = {d: d + 1 for d in range(batch)}
     own |= {d: d + 1 + outer - batch - length for d in range(batch + length, len(x.sizes))}
-    return reshaped(gathered(x, sizes, places, steps=_steps(x, own, len(sizes)), inside=True), output.sizes)
+    steps = steps_along(x, own, len(sizes))
+    return reshaped(gathered(x, sizes, places, steps=steps, inside=True), output.sizes)
+
+
+@defines("ONE_HOT", stored=True, output=True)
+def one_hot(indices: Node, values: Node, *, axis: int, output: TensorDesc) -> Node:
+    """OnValue, the second of the values, where the index is the element's own along the axis; OffValue, the
+    first, elsewhere
+
+    A negative index of a signed type counts from the end. Of one that is out of range all its line is
+    OffValue.
+    """
+    count = len(output.sizes)
+    flat = reshaped(values, (math.prod(values.sizes),))
+    off, on = (reshaped(sliced(flat, (number,), (1,)), (1,) * count) for number in range(2))
+    own = position(output.sizes, [axis])
+    return select(equal(own, convert(place_within(indices, output.sizes[axis]), own.type)), on, off)
+
+
+@defines("REVERSE_SUBSEQUENCES", stored=True)
+def reverse_subsequences(x: Node, lengths: Node, *, axis: int) -> Node:
+    """x, of which each line along the axis has its first elements, as many as its length, in reverse
+
+    A length beyond the line is that of the line.
+    """
+    own = position(x.sizes, [axis])
+    length = convert(minimum(lengths, x.sizes[axis]), own.type)
+    steps = steps_along(x, {d: d for d in range(len(x.sizes)) if d != axis}, len(x.sizes))
+    place = select(own < length, length - own - 1, own)
+    return gathered(x, x.sizes, {axis: place}, steps=steps, inside=True)
+
+
+def place_within(indices: Node, size: int) -> Node:
+    """Where indices are in `size` elements: negative ones of signed types count from the end; -1 where they
+    are out of range."""
+    if indices.type.is_signed:
+        indices = select(indices < 0, indices + size, indices)
+        inside = apply(Operation.AND, indices >= 0, indices < size)
+    else:
+        inside = indices < size
+    return select(inside, convert(indices, ScalarType.INT32 if size < 2**31 else ScalarType.INT64), -1)
 
 
 def _within(indices: Node, size: int) -> Node:
@@ -94,7 +136,7 @@ def _within(indices: Node, size: int) -> Node:
     return maximum(minimum(select(indices < 0, indices + size, indices), size - 1), 0)
 
 
-def _steps(x: Node, own: dict[int, int], rank: int) -> Sequence[Sequence[int]]:
+def steps_along(x: Node, own: dict[int, int], rank: int) -> Sequence[Sequence[int]]:
     """The steps of a view in which dimension d of x moves along own[d], and others along none."""
     return [
         [int(own.get(dimension) == column) for column in range(rank)] for dimension in range(len(x.sizes))

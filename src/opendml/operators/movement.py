@@ -9,7 +9,16 @@ from opendml.operators.registry import defines
 from opendml.program.functions import maximum, minimum, select
 from opendml.program.node import Node, Number, Operation, apply, constant, index
 from opendml.program.scalar_type import ScalarType, number_in
-from opendml.program.view import gathered, joined, padded, permuted, repeated, reshaped, sliced
+from opendml.program.view import (
+    gathered,
+    joined,
+    padded,
+    permuted,
+    repeated,
+    reshaped,
+    sliced,
+    whole_quotient,
+)
 from opendml.spec.enums import DepthSpaceOrder, PaddingMode, TensorDataType
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -34,13 +43,31 @@ def slice1(
     The start is the window's first element along a dimension with a positive stride, its last one along one
     with a negative stride, whatever part of the window the output takes.
     """
-    start = [
-        offset + (size - 1 if stride < 0 else 0)
-        for offset, size, stride in zip(
-            input_window_offsets, input_window_sizes, input_window_strides, strict=True
-        )
-    ]
+    start = _window_start(input_window_offsets, input_window_sizes, input_window_strides)
     return sliced(x, start, output.sizes, input_window_strides)
+
+
+@defines("SLICE_GRAD", stored=True, output=True)
+def slice_grad(
+    x: Node,
+    *,
+    input_window_offsets: Sequence[int],
+    input_window_sizes: Sequence[int],
+    input_window_strides: Sequence[int],
+    output: TensorDesc,
+) -> Node:
+    """x at the elements that SLICE1 takes from a tensor of the output's sizes; 0 elsewhere"""
+    rank = len(x.sizes)
+    start = _window_start(input_window_offsets, input_window_sizes, input_window_strides)
+    offsets, steps, computed = [0] * rank, [[0] * rank for _ in range(rank)], {}
+    for axis, (first, stride) in enumerate(zip(start, input_window_strides, strict=True)):
+        if abs(stride) == 1:
+            offsets[axis], steps[axis][axis] = -first * stride, stride
+        else:
+            along = [size if each == axis else 1 for each, size in enumerate(output.sizes)]
+            number = index(ScalarType.INT32, along, -first, [int(each == axis) for each in range(rank)])
+            computed[axis] = whole_quotient(number, stride)
+    return gathered(x, output.sizes, computed, offsets, steps)
 
 
 @defines("SPLIT", stored=True, output=True)
@@ -166,6 +193,14 @@ def diagonal_matrix1(
     if diagonal_fill_begin > diagonal_fill_end:
         fill, rest = rest, fill
     return select(within, fill, rest)
+
+
+def _window_start(offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int]) -> list[int]:
+    """The element of a window that its first one along each dimension is of SLICE1."""
+    return [
+        offset + (size - 1 if stride < 0 else 0)
+        for offset, size, stride in zip(offsets, sizes, strides, strict=True)
+    ]
 
 
 def _diagonal(sizes: Sequence[int]) -> Node:

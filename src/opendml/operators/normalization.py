@@ -145,12 +145,16 @@ def local_response_normalization(
     beyond the tensor's bounds. Microsoft's page says neither; so does ONNX, which only has regions across
     channels. As Microsoft's page has it, alpha is divided by local_size in both cases.
     """
+    return x / power(local_base(x, cross_channel, local_size, alpha, bias), beta)
+
+
+def local_base(x: Node, cross_channel: bool, local_size: int, alpha: float, bias: float) -> Node:
+    """bias + alpha / local_size * (sum of x * x over the local region)"""
     squares = wide(x) * wide(x)
     before = (local_size - 1) // 2
     for axis in (1,) if cross_channel else (2, 3):
         squares = window_sum(squares, axis, before, local_size - 1 - before)
-    base = convert(squares * (alpha / local_size) + bias, x.type)
-    return x / power(base, beta)
+    return convert(squares * (alpha / local_size) + bias, x.type)
 
 
 def _affine(x: Node, gain: Node | None, bias: Node | None) -> Node:

@@ -45,9 +45,9 @@ def average_pooling(
     Sums are made in float64 and rounded once. What lies beyond the padding, where the output's sizes are
     rounded up, never counts, as in PyTorch. A window without any element is 0.
     """
-    seen = _windows(x, output.sizes[2:], window_size, strides, dilations, start_padding)
-    count = _number_of_elements(seen, start_padding, end_padding, include_padding)
-    return seen.pooled(reduce_sum(seen.elements(0), seen.axes) / count)
+    seen = windows_of(x.sizes, output.sizes[2:], window_size, strides, dilations, start_padding)
+    count = number_of_elements(seen, start_padding, end_padding, include_padding)
+    return seen.pooled(reduce_sum(seen.elements(x, 0), seen.axes) / count)
 
 
 @defines("QUANTIZED_LINEAR_AVERAGE_POOLING", stored=True, output=True)
@@ -73,9 +73,9 @@ def quantized_linear_average_pooling(
     """
     rank = len(x.sizes)
     x = less_zero_point(x, zero_point and aligned(zero_point, rank), ScalarType.INT32)
-    seen = _windows(x, output.sizes[2:], window_size, strides, dilations, start_padding)
-    count = _number_of_elements(seen, start_padding, end_padding, include_padding)
-    sums = convert(reduce_sum(seen.elements(0), seen.axes), ScalarType.FLOAT64)
+    seen = windows_of(x.sizes, output.sizes[2:], window_size, strides, dilations, start_padding)
+    count = number_of_elements(seen, start_padding, end_padding, include_padding)
+    sums = convert(reduce_sum(seen.elements(x, 0), seen.axes), ScalarType.FLOAT64)
     averages = seen.pooled(sums / count)
     zero = output_zero_point and aligned(output_zero_point, rank)
     return requantized(averages, aligned(scale, rank), aligned(output_scale, rank), zero, output)
@@ -100,8 +100,8 @@ def lp_pooling(
     an odd P. The sums are made in float64; from P = 3 on relative to the window's greatest magnitude, so that
     no power is beyond the greatest float32.
     """
-    seen = _windows(x, output.sizes[2:], window_size, strides, dilations, start_padding)
-    magnitudes = abs(seen.elements(0))
+    seen = windows_of(x.sizes, output.sizes[2:], window_size, strides, dilations, start_padding)
+    magnitudes = abs(seen.elements(x, 0))
     if p == 1:
         return seen.pooled(reduce_sum(magnitudes, seen.axes))
     if p == 2:
@@ -123,8 +123,8 @@ def max_pooling(
     output: TensorDesc,
 ) -> Node:
     """MAX_POOLING2 without indices and dilation"""
-    seen = _windows(x, output.sizes[2:], window_size, strides, (), start_padding)
-    return _greatest(seen)
+    seen = windows_of(x.sizes, output.sizes[2:], window_size, strides, (), start_padding)
+    return _greatest(seen, x)
 
 
 @defines("MAX_POOLING1", output=True)
@@ -146,16 +146,17 @@ def max_pooling2(
     input's last.
     """
     values, indices = output
-    seen = _windows(x, values.sizes[2:], window_size, strides, dilations, start_padding)
-    return (_greatest(seen),) if indices is None else (_greatest(seen), _index_of_greatest(seen))
+    seen = windows_of(x.sizes, values.sizes[2:], window_size, strides, dilations, start_padding)
+    greatest = _greatest(seen, x)
+    return (greatest,) if indices is None else (greatest, index_of_greatest(seen, x))
 
 
 @dataclass(frozen=True, slots=True)
-class _Windows:
-    """The windows over the spatial dimensions of x (N, C, ...): in (N, C, counts, extents) the elements at
-    o * stride + k * dilation - before."""
+class Windows:
+    """The windows over the spatial dimensions of a tensor of `sizes` (N, C, ...): in (N, C, counts, extents)
+    the elements at o * stride + k * dilation - before."""
 
-    x: Node
+    sizes: tuple[int, ...]
     counts: tuple[int, ...]
     extents: Sequence[int]
     strides: Sequence[int]
@@ -167,13 +168,13 @@ class _Windows:
         """The dimensions within a window."""
         return range(2 + len(self.counts), 2 + 2 * len(self.counts))
 
-    def elements(self, fill: Number) -> Node:
-        """The elements; what is not in x is `fill`."""
-        return windows(self.x, self.counts, self.extents, self.strides, self.dilations, self.before, fill)
+    def elements(self, x: Node, fill: Number) -> Node:
+        """The elements of x; what is not in x is `fill`."""
+        return windows(x, self.counts, self.extents, self.strides, self.dilations, self.before, fill)
 
     def pooled(self, value: Node) -> Node:
         """A value of each window as the output has it."""
-        return reshaped(value, (*self.x.sizes[:2], *self.counts))
+        return reshaped(value, (*self.sizes[:2], *self.counts))
 
     def number_of_elements(self, axis: int, before: int, after: int) -> Node | Number:
         """How many of a window's elements along a spatial dimension are in x, or in so much padding."""
@@ -190,59 +191,54 @@ class _Windows:
         sizes[self.axes[axis]], steps[self.axes[axis]] = self.extents[axis], self.dilations[axis]
         least = before - self.before[axis]
         most = least + sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))
-        size = before + self.x.sizes[2 + axis] + after
+        size = before + self.sizes[2 + axis] + after
         if least >= 0 and most < size:
             return None
         return is_index(sizes, least, steps, size, max(-least, most + 1))
 
     def numbers(self) -> Node:
         """The number of each element in x, in row-major order."""
-        strides = [math.prod(self.x.sizes[axis + 1 :]) for axis in range(len(self.x.sizes))]
+        strides = [math.prod(self.sizes[axis + 1 :]) for axis in range(len(self.sizes))]
         spatial = strides[2:]
         first = -sum(margin * stride for margin, stride in zip(self.before, spatial, strict=True))
-        sizes = (*self.x.sizes[:2], *self.counts, *self.extents)
+        sizes = (*self.sizes[:2], *self.counts, *self.extents)
         moving = [
             step * stride
             for steps in (self.strides, self.dilations)
             for step, stride in zip(steps, spatial, strict=True)
         ]
-        type = ScalarType.INT32 if math.prod(self.x.sizes) < 2**31 else ScalarType.INT64
+        type = ScalarType.INT32 if math.prod(self.sizes) < 2**31 else ScalarType.INT64
         return index(type, sizes, first, (*strides[:2], *moving))
 
 
-def _windows(
-    x: Node,
+def windows_of(
+    sizes: tuple[int, ...],
     counts: tuple[int, ...],
     extents: Sequence[int],
     strides: Sequence[int],
     dilations: Sequence[int],
     before: Sequence[int],
-) -> _Windows:
+) -> Windows:
     """The windows of an operator; those without dilations give none."""
-    return _Windows(x, counts, extents, strides, dilations or (1,) * len(strides), before)
+    return Windows(sizes, counts, extents, strides, dilations or (1,) * len(strides), before)
 
 
-def _number_of_elements(
-    seen: _Windows, before: Sequence[int], after: Sequence[int], include_padding: bool
+def number_of_elements(
+    seen: Windows, before: Sequence[int], after: Sequence[int], include_padding: bool
 ) -> Node | Number:
-    """How many elements the windows have, in x or also in the padding."""
+    """How many elements the windows have, in the tensor or also in the padding."""
     margins = zip(before, after, strict=True) if include_padding else [(0, 0)] * len(before)
     return _product([seen.number_of_elements(axis, *margin) for axis, margin in enumerate(margins)])
 
 
-def _greatest(seen: _Windows) -> Node:
-    return seen.pooled(reduce_maximum(seen.elements(_least(seen.x.type)), seen.axes))
-
-
-def _index_of_greatest(seen: _Windows) -> Node:
-    """The least number of a greatest element; what is in the padding has the number after the last."""
+def index_of_greatest(seen: Windows, x: Node) -> Node:
+    """The least number of a greatest element in x; what is in the padding has the number after x's last."""
     numbers = seen.numbers()
     for axis in range(len(seen.counts)):
         inside = seen.is_inside(axis)
         if inside is not None:
-            numbers = select(inside, numbers, math.prod(seen.x.sizes))
-    elements = seen.elements(_least(seen.x.type))
-    return seen.pooled(first_greatest(elements, numbers, seen.axes))
+            numbers = select(inside, numbers, math.prod(seen.sizes))
+    return seen.pooled(first_greatest(seen.elements(x, _least(x.type)), numbers, seen.axes))
 
 
 def _whole_power(x: Node, exponent: int) -> Node:
@@ -261,6 +257,10 @@ def _root(total: Node) -> Node:
     held = apply(Operation.AND, narrow >= 2.0**-100, narrow <= 2.0**100)
     exact = convert(square_root(total), ScalarType.FLOAT32)
     return rarely(apply(Operation.NOT, held), exact, square_root(narrow))
+
+
+def _greatest(seen: Windows, x: Node) -> Node:
+    return seen.pooled(reduce_maximum(seen.elements(x, _least(x.type)), seen.axes))
 
 
 def _least(type: ScalarType) -> Number:

@@ -6,20 +6,29 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
 from opendml.operators.registry import defines
 from opendml.program.functions import ceiling, floor, maximum, minimum, rounded, select
 from opendml.program.node import Node, Operation, apply, constant, convert, index
-from opendml.program.scalar_type import ScalarType
+from opendml.program.scalar_type import ScalarType, number_in
 from opendml.program.view import gathered, repeated, reshaped, view
 from opendml.spec.enums import AxisDirection, InterpolationMode
 from opendml.spec.operator_desc import Size2D
 from opendml.spec.tensor_desc import TensorDesc
 
-_CENTER = 0.5
+CENTER = 0.5
 """Of a pixel, from its edge."""
+
+
+class Placing(NamedTuple):
+    """How the elements of an output lie along a dimension of the input."""
+
+    scale: float
+    input_offset: float
+    output_offset: float
 
 
 @defines("UPSAMPLE_2D", output=True)
@@ -40,8 +49,8 @@ def resample(
         x,
         interpolation_mode=interpolation_mode,
         scales=scales,
-        input_pixel_offsets=(_CENTER,) * len(scales),
-        output_pixel_offsets=(-_CENTER,) * len(scales),
+        input_pixel_offsets=(CENTER,) * len(scales),
+        output_pixel_offsets=(-CENTER,) * len(scales),
         output=output,
     )
 
@@ -61,17 +70,21 @@ def resample1(
     Of two that are equally near it is the one behind: so ONNX Runtime takes it from DirectML. The remark on
     DirectML's page of RESAMPLE2, which shifts OutputPixelOffsets instead, holds for scales of 1 only.
     """
-    nearest = interpolation_mode is InterpolationMode.NEAREST_NEIGHBOR
-    shift = _CENTER if nearest else 0.0
     return resample2(
         x,
         interpolation_mode=interpolation_mode,
         rounding_direction=AxisDirection.DECREASING,
         scales=scales,
-        input_pixel_offsets=[offset - shift for offset in input_pixel_offsets],
+        input_pixel_offsets=rounding_down(interpolation_mode, input_pixel_offsets),
         output_pixel_offsets=output_pixel_offsets,
         output=output,
     )
+
+
+def rounding_down(mode: InterpolationMode, input_pixel_offsets: Sequence[float]) -> list[float]:
+    """The offsets with which RESAMPLE2, rounding down, has the nearest neighbors of RESAMPLE1."""
+    shift = CENTER if mode is InterpolationMode.NEAREST_NEIGHBOR else 0.0
+    return [number_in(offset - shift, ScalarType.FLOAT32) for offset in input_pixel_offsets]
 
 
 @defines("RESAMPLE2", output=True)
@@ -94,31 +107,47 @@ def resample2(
     """
     is_linear = interpolation_mode is InterpolationMode.LINEAR
     direction = None if is_linear else rounding_direction
+    placings = list(map(Placing, scales, input_pixel_offsets, output_pixel_offsets))
+    return resampled(x, direction, placings, output.sizes, exact=not x.type.is_float)
+
+
+def resampled(
+    x: Node,
+    direction: AxisDirection | None,
+    placings: Sequence[Placing],
+    sizes: tuple[int, ...],
+    exact: bool,
+) -> Node:
+    """x in other sizes: the elements next to coordinates in a direction, without one means of those around
+    them; `exact` where means of equal numbers must be."""
     rank = len(x.sizes)
     offsets, steps = [0] * rank, [[0] * rank for _ in range(rank)]
-    placings, copies = {}, [1] * rank
-    for axis, placing in enumerate(zip(scales, input_pixel_offsets, output_pixel_offsets, strict=True)):
-        size, count = x.sizes[axis], output.sizes[axis]
-        if (found := _regular(size, count, direction, *placing)) is not None:
+    irregular, copies = {}, [1] * rank
+    for axis, placing in enumerate(placings):
+        size, count = x.sizes[axis], sizes[axis]
+        if (found := regular(size, count, direction, placing)) is not None:
             offsets[axis], steps[axis][axis], copies[axis] = found
         else:
-            placings[axis] = placing
+            irregular[axis] = placing
     x = _each_repeated(x, copies)
-    if not placings:
-        return view(x, output.sizes, offsets, steps)
-    if not is_linear:
-        coordinates = {axis: _coordinate(output.sizes, axis, *each) for axis, each in placings.items()}
-        indices = {axis: _rounded(each, rounding_direction) for axis, each in coordinates.items()}
-        return _clamped(x, output.sizes, indices, offsets, steps)
-    return _linear(x, output.sizes, placings, offsets, steps)
+    if not irregular:
+        return view(x, sizes, offsets, steps)
+    if direction is None:
+        return _linear(x, sizes, irregular, offsets, steps, exact)
+    coordinates = {
+        axis: coordinate(number_along(sizes, axis), sizes[axis], each) for axis, each in irregular.items()
+    }
+    indices = {axis: rounded_in(each, direction) for axis, each in coordinates.items()}
+    return _within(x, sizes, indices, offsets, steps)
 
 
 def _linear(
     x: Node,
     counts: Sequence[int],
-    placings: Mapping[int, tuple[float, float, float]],
+    placings: Mapping[int, Placing],
     offsets: Sequence[int],
     steps: Sequence[Sequence[int]],
+    exact: bool,
 ) -> Node:
     """The means of the elements around each place along some axes; along others, the offsets and steps say
     which element it is."""
@@ -129,11 +158,11 @@ def _linear(
 
     def mean(axes: Sequence[int], indices: dict[int, Node]) -> Node:
         if not axes:
-            return convert(_clamped(x, sizes, indices, offsets, steps), ScalarType.FLOAT32)
+            return convert(_within(x, sizes, indices, offsets, steps), ScalarType.FLOAT32)
         axis, *others = axes
         line = lines[axis]
         first, second = (mean(others, indices | {axis: line.index(sizes, axis, step)}) for step in (0, 1))
-        return _between(first, second, line.weight(sizes, axis), exact=not x.type.is_float)
+        return _between(first, second, line.weight(sizes, axis), exact=exact)
 
     return reshaped(mean(list(placings), {}), counts)
 
@@ -149,13 +178,13 @@ class _Line:
     step: int = 0
     first: tuple[int, ...] = ()
     weights: tuple[float, ...] = ()
-    placing: tuple[float, float, float] | None = None
+    placing: Placing | None = None
 
     def index(self, sizes: Sequence[int], axis: int, ahead: int) -> Node:
         """The index of the element before each place, or so many ahead of it, where the axis is two
         dimensions of `sizes`."""
         if not self.weights:
-            return _rounded(self._coordinate(sizes, axis), AxisDirection.DECREASING) + ahead
+            return rounded_in(self._coordinate(sizes, axis), AxisDirection.DECREASING) + ahead
         steps = {2 * axis: self.step, 2 * axis + 1: self.first[-1] - self.first[0]}
         return _counted(sizes, self.first[0] + ahead, steps)
 
@@ -172,7 +201,7 @@ class _Line:
 
     def _coordinate(self, sizes: Sequence[int], axis: int) -> Node:
         assert self.placing is not None
-        return _coordinate(sizes, 2 * axis, *self.placing)
+        return coordinate(number_along(sizes, 2 * axis), sizes[2 * axis], self.placing)
 
 
 def _counted(sizes: Sequence[int], first: int, steps: Mapping[int, int]) -> Node:
@@ -181,7 +210,7 @@ def _counted(sizes: Sequence[int], first: int, steps: Mapping[int, int]) -> Node
     return index(ScalarType.INT32, along, first, [steps.get(each, 0) for each in range(len(sizes))])
 
 
-def _line(counts: Sequence[int], axis: int, placing: tuple[float, float, float] | None) -> _Line:
+def _line(counts: Sequence[int], axis: int, placing: Placing | None) -> _Line:
     """The places along an axis, by their periods of one or two if they have such."""
     count = counts[axis]
     if placing is None:
@@ -204,7 +233,7 @@ _MOST_LISTED = 2**16
 """Places along an axis that are listed to find their period."""
 
 
-def _clamped(
+def _within(
     x: Node,
     sizes: Sequence[int],
     indices: Mapping[int, Node],
@@ -212,7 +241,7 @@ def _clamped(
     steps: Sequence[Sequence[int]],
 ) -> Node:
     """x at indices, of which those beyond an end are that end."""
-    offsets, steps, clamped = list(offsets), [list(row) for row in steps], {}
+    offsets, steps, inside = list(offsets), [list(row) for row in steps], {}
     for axis, each in indices.items():
         size = x.sizes[axis]
         if each.operation is Operation.INDEX and isinstance(each.attribute, tuple):
@@ -221,10 +250,10 @@ def _clamped(
             if first + sum(min(each, 0) for each in reach) >= 0 and first + sum(map(abs, reach)) < size:
                 offsets[axis], steps[axis] = first, moves
                 continue
-        clamped[axis] = maximum(minimum(each, size - 1), 0)
-    if not clamped:
+        inside[axis] = clamped(each, size)
+    if not inside:
         return view(x, sizes, offsets, steps)
-    return gathered(x, sizes, clamped, offsets, steps, inside=True)
+    return gathered(x, sizes, inside, offsets, steps, inside=True)
 
 
 def _between(first: Node, second: Node, weight: Node, *, exact: bool) -> Node:
@@ -233,18 +262,13 @@ def _between(first: Node, second: Node, weight: Node, *, exact: bool) -> Node:
     return first + weight * (second - first) if exact else first * (1.0 - weight) + second * weight
 
 
-def _regular(
-    size: int,
-    count: int,
-    direction: AxisDirection | None,
-    scale: float,
-    input_offset: float,
-    output_offset: float,
+def regular(
+    size: int, count: int, direction: AxisDirection | None, placing: Placing
 ) -> tuple[int, int, int] | None:
     """The first index, the step, and how often each element comes, where the indices along a dimension are
     that regular and none is beyond an end. Without a direction all coordinates must be whole."""
-    step = 1 / Fraction(scale)
-    first = -Fraction(output_offset) * step - Fraction(input_offset)
+    step = 1 / Fraction(placing.scale)
+    first = -Fraction(placing.output_offset) * step - Fraction(placing.input_offset)
     if direction is AxisDirection.INCREASING:
         start = math.ceil(first)
     elif direction is AxisDirection.DECREASING or first.denominator == 1:
@@ -263,19 +287,28 @@ def _regular(
     return None
 
 
-def _coordinate(
-    sizes: Sequence[int], axis: int, scale: float, input_offset: float, output_offset: float
-) -> Node:
-    """InputX of each index along an axis of the output."""
+def number_along(sizes: Sequence[int], axis: int) -> Node:
+    """The index along an axis of a tensor of `sizes`."""
     along = [size if each == axis else 1 for each, size in enumerate(sizes)]
-    number = index(ScalarType.INT32, along, 0, [int(each == axis) for each in range(len(sizes))])
-    type = ScalarType.FLOAT32 if sizes[axis] <= 2**24 else ScalarType.FLOAT64
-    return rounded(rounded(rounded(convert(number, type) - output_offset) / scale) - input_offset)
+    return index(ScalarType.INT32, along, 0, [int(each == axis) for each in range(len(sizes))])
 
 
-def _rounded(coordinate: Node, direction: AxisDirection) -> Node:
+def coordinate(number: Node, count: int, placing: Placing) -> Node:
+    """InputX of the output `number` of so many along a dimension."""
+    type = ScalarType.FLOAT32 if count <= 2**24 else ScalarType.FLOAT64
+    place = rounded(convert(number, type) - placing.output_offset)
+    return rounded(rounded(place / placing.scale) - placing.input_offset)
+
+
+def clamped(indices: Node, size: int) -> Node:
+    """Indices into so many elements; those beyond an end are that end."""
+    return maximum(minimum(indices, size - 1), 0)
+
+
+def rounded_in(place: Node, direction: AxisDirection) -> Node:
+    """The whole number next to a coordinate in a direction."""
     up = direction is AxisDirection.INCREASING
-    return convert(ceiling(coordinate) if up else floor(coordinate), ScalarType.INT32)
+    return convert(ceiling(place) if up else floor(place), ScalarType.INT32)
 
 
 def _each_repeated(x: Node, copies: Sequence[int]) -> Node:

@@ -322,7 +322,7 @@ def _running(operation: Operation, x: Node, axis: int, exclusive: bool, reverse:
 
 def window_sum(x: Node, axis: int, before: int, after: int) -> Node:
     """The sum of each element, so many before it and so many after it along an axis, as far as there are
-    any."""
+    any; of floats in FLOAT64."""
     size = x.sizes[axis]
     before, after = min(before, size - 1), min(after, size - 1)
     margins = [[margin if each == axis else 0 for each in range(len(x.sizes))] for margin in (before, after)]
@@ -339,7 +339,7 @@ def _sum_of_following(x: Node, axis: int, count: int, size: int, apart: int = 1)
 
     def following(number: int) -> Node:
         sizes = [size if each == axis else full for each, full in enumerate(x.sizes)]
-        return sliced(x, [number * apart if each == axis else 0 for each in range(len(sizes))], sizes)
+        return wide(sliced(x, [number * apart if each == axis else 0 for each in range(len(sizes))], sizes))
 
     if count <= _FOLLOWING:
         return reduce(operator.add, map(following, range(count)))

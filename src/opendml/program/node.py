@@ -131,6 +131,17 @@ class Operation(Enum):
     """The sum of the products of two operands of its type over the axes in `attribute`, which keep the size
     1: of floats in FLOAT32, of integers wrapping. The operands broadcast."""
 
+    SCATTER = auto()
+    """For each place along an axis the last position along it at which the operand, an integer, is that
+    place; -1 where there is none. `attribute`: the axis, and the number of places there. Integers that are no
+    place count nowhere."""
+    SCATTER_SUM = auto()
+    """For each place the sum of the second operand, INT64, where the first is that place. `attribute`: axes,
+    of which the first gets the places and the others the size 1, and the number of places."""
+    TOP = auto()
+    """The positions of the least elements along an axis, in their order, the first of equal ones first. The
+    operand is UINT32 or UINT64. `attribute`: the axis, and how many are found."""
+
     VIEW = auto()
     """Elements of the first operand, at the indices that the `View` in `attribute` says. A second operand is
     true where there is one; elsewhere the value is 0. Further ones are indices to add."""
@@ -159,7 +170,9 @@ REDUCTIONS = SEARCHES | {
     Operation.CONTRACTION,
 }
 SCANS = frozenset({Operation.RUNNING_SUM, Operation.RUNNING_PRODUCT})
-COLLECTIVE = REDUCTIONS | SCANS
+PLACINGS = frozenset({Operation.SCATTER, Operation.SCATTER_SUM, Operation.TOP})
+"""What gives lines along an axis another size. It is computed in a kernel of its own, into memory."""
+COLLECTIVE = REDUCTIONS | SCANS | PLACINGS
 FUNCTIONS = frozenset(
     {
         Operation.EXPONENTIAL,
@@ -386,6 +399,22 @@ def recurrence(
     steps = Recurrence(count, step(state, parts), tuple(window for _, window in read))
     operands = (initial, *(value for value, _ in read))
     return Node(Operation.RECURRENCE, initial.type, (count + 1, *initial.sizes[1:]), operands, steps)
+
+
+def placing(operation: Operation, value: Node, axis: int, count: int) -> Node:
+    """A SCATTER or TOP of `value` along an axis, which gets `count` elements: INT32 where that holds all
+    positions."""
+    sizes = tuple(count if each == axis else size for each, size in enumerate(value.sizes))
+    type = ScalarType.INT32 if value.sizes[axis] <= 2**31 else ScalarType.INT64
+    return Node(operation, type, sizes, (value,), (axis, count))
+
+
+def scattered_sum(places: Node, values: Node, axes: Sequence[int], count: int) -> Node:
+    """The sums of INT64 `values` that have the same of `count` places, which the first of the axes gets."""
+    domain = broadcast([places.sizes, values.sizes])
+    kept = tuple(1 if axis in axes else size for axis, size in enumerate(domain))
+    sizes = (*kept[: axes[0]], count, *kept[axes[0] + 1 :])
+    return Node(Operation.SCATTER_SUM, values.type, sizes, (places, values), (*axes, count))
 
 
 def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:

@@ -107,6 +107,8 @@ def gathered(
             place = place + index(place.type, sizes, offsets[dimension], steps[dimension])
         extent = index(place.type, (), value.sizes[dimension], ())
         guards += [apply(Operation.LESS_EQUAL, 0, place), apply(Operation.LESS, place, extent)]
+    if not indices:
+        return view(value, sizes, offsets, steps, fill or 0)
     fixed = [number for number in range(rank) if number not in indices]
     rest = View(tuple(offsets[d] for d in fixed), tuple(steps[d] for d in fixed))
     guard = within(rest, [value.sizes[d] for d in fixed], sizes)
@@ -115,6 +117,13 @@ def gathered(
     wide = [convert(computed, ScalarType.INT64) for computed in indices.values()]
     read = Node(Operation.VIEW, value.type, tuple(sizes), (value, there, *wide), attribute)
     return read if fill is None else apply(Operation.SELECT, there, read, fill)
+
+
+def whole_quotient(number: Node, divisor: int) -> Node:
+    """An index: an integer divided by another one, or -1, which is outside of every tensor, where that is not
+    whole."""
+    quotient = number / divisor
+    return apply(Operation.SELECT, apply(Operation.EQUAL, quotient * divisor, number), quotient, -1)
 
 
 def sliced(

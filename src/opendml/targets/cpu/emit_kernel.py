@@ -16,6 +16,7 @@ from opendml.targets.cpu.contraction.image_code import BroadcastImageCode, Image
 from opendml.targets.cpu.contraction.packing import PanelCode, StripCode
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.pattern import Mode, Packing, Pattern, Tiling
+from opendml.targets.cpu.placing_code import ScatterCode, TopCode
 from opendml.targets.cpu.pointwise_code import PointwiseCode
 from opendml.targets.cpu.row_code import RowCode, SplitRowCode
 from opendml.targets.cpu.scan_code import ScanColumnCode, ScanRowCode
@@ -38,6 +39,10 @@ _CODE: dict[Mode, type[KernelCode]] = {
     Mode.SCAN_COLUMNS: ScanColumnCode,
     Mode.SCAN_COLUMNS_COMBINE: ScanColumnCode,
     Mode.SCAN_COLUMNS_MAP: ScanColumnCode,
+    Mode.SCATTER: ScatterCode,
+    Mode.TOP: TopCode,
+    Mode.TOP_CHUNKS: TopCode,
+    Mode.TOP_MERGE: TopCode,
     Mode.CONTRACTION: ContractionCode,
     Mode.CONTRACTION_IMAGE: ImageContractionCode,
     Mode.CONTRACTION_BROADCAST_IMAGE: BroadcastImageCode,

@@ -166,7 +166,10 @@ def compile_object(assembly: str, effort: Effort = Effort.ALL) -> bytes:
         return bytes(_target_machine().emit_object(module))
     cleaning = llvm.create_new_module_pass_manager()
     if effort is Effort.HOIST:
-        builder.getFunctionPassManager().run(module.get_function(_SYMBOL), builder)
+        passes = builder.getFunctionPassManager()
+        for function in module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
     else:
         cleaning.add_sroa_pass()
         cleaning.add_simplify_cfg_pass()

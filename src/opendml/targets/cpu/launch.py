@@ -31,11 +31,15 @@ _NEVER_STREAMED = {
     Mode.SCAN_ROWS,
     Mode.SCAN_ROWS_MAP,
     Mode.CONTRACTION,
+    Mode.SCATTER,
+    Mode.TOP,
+    Mode.TOP_MERGE,
     Mode.CONTRACTION_IMAGE,
     Mode.CONTRACTION_BROADCAST_IMAGE,
 }
 """Streamed vectors begin where memory has boundaries. The vectors of a line that is scanned begin where it
-does, since its sums depend on that; and its arithmetic takes as long as writing through the caches."""
+does, since its sums depend on that; and its arithmetic takes as long as writing through the caches. What is
+placed is written element by element."""
 _LONG_ROW = 256
 """Steps of the innermost loop from which on several vectors of states pay."""
 

@@ -58,6 +58,15 @@ class Mode(Enum):
     SCAN_COLUMNS_COMBINE = "scan columns combine"
     SCAN_COLUMNS_MAP = "scan columns map"
 
+    SCATTER = "scatter"
+    """Positions along the innermost loop to the places that elements say; an item is a batch of lines."""
+    TOP = "top"
+    """The least elements along the innermost loop, in order; an item is a batch of lines."""
+    TOP_CHUNKS = "top chunks"
+    """Those of a chunk of a line, into the arena."""
+    TOP_MERGE = "top merge"
+    """The least elements of a line from those of its chunks; an item is a line."""
+
     CONTRACTION = "contraction"
     """Sums of products in tiles; an item is a block of rows and columns of the results."""
     CONTRACTION_IMAGE = "contraction of windows"

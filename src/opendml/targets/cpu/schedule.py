@@ -14,6 +14,7 @@ from opendml.targets.cpu.contraction.schedule import tiled
 from opendml.targets.cpu.launch import Launch, Query, Table, query_of
 from opendml.targets.cpu.schedule_elements import ELEMENTS
 from opendml.targets.cpu.schedule_groups import COLUMNS, ROWS
+from opendml.targets.cpu.schedule_placing import schedule_placing
 from opendml.targets.cpu.schedule_scans import SCANNED_COLUMNS, SCANNED_ROWS
 
 
@@ -22,12 +23,15 @@ def schedule(kernel: Kernel) -> list[Launch]:
     tiles = tiled(kernel)
     if tiles:
         return tiles
+    placing = schedule_placing(kernel)
+    if placing:
+        return placing
     query = query_of(kernel)
     return cheapest(table(query), query)
 
 
 def table(query: Query) -> Table:
-    """The candidates for a kernel, but for sums of products in tiles."""
+    """The candidates for a kernel, but for sums of products in tiles and what is placed."""
     if not query.kernel.axes:
         return ELEMENTS
     if any(node.operation in SCANS for node in ordered(query.kernel.values)):

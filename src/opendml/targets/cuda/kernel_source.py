@@ -8,6 +8,7 @@ from pathlib import Path
 from opendml.targets.cuda.contraction_source import ContractionPrinter
 from opendml.targets.cuda.group_source import GroupPrinter
 from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.placing_source import PlacingPrinter
 from opendml.targets.cuda.source import Printer
 
 _FILES = {
@@ -21,6 +22,8 @@ _FILES = {
     Mode.TEAM: ("moments", "block", "meeting", "team"),
     Mode.REDUCE: ("reduce",),
     Mode.SCAN: ("scan",),
+    Mode.SCATTER: ("scatter",),
+    Mode.TOP: ("top",),
     Mode.FMA: ("operands", "fma", "contraction"),
     Mode.MMA: ("operands", "mma", "contraction"),
 }
@@ -29,6 +32,8 @@ _FILES = {
 _PRINTERS: dict[Mode, type[Printer]] = {
     Mode.REDUCE: GroupPrinter,
     Mode.SCAN: GroupPrinter,
+    Mode.SCATTER: PlacingPrinter,
+    Mode.TOP: PlacingPrinter,
     Mode.FMA: ContractionPrinter,
     Mode.MMA: ContractionPrinter,
 }

@@ -25,9 +25,9 @@ class Words:
     rest: int = 0
     """The elements after the full units of a row."""
     rows: int = 0
-    """Rows of a group, or of a contraction's results."""
+    """Rows of a group, or of a contraction's results; places of a line."""
     slice: int = 0
-    """Units of one block of a team."""
+    """Units of one block of a team; words of a line that is sorted."""
     team: int = 0
     """Blocks in a team."""
     counters: int = 0

@@ -35,13 +35,17 @@ class Mode(Enum):
     """Groups that are reduced in any way, and read once for each pass."""
     SCAN = "scan"
     """Running sums and products."""
+    SCATTER = "scatter"
+    """Positions, or values that are summed, to the places that elements say."""
+    TOP = "top"
+    """The least elements of lines."""
     FMA = "fma"
     """Sums of products in tiles, by ordinary arithmetic."""
     MMA = "mma"
     """Sums of products of FLOAT16 in tiles, on tensor cores."""
 
 
-COLLECTIVE = (Mode.REDUCE, Mode.SCAN, Mode.FMA, Mode.MMA)
+COLLECTIVE = (Mode.REDUCE, Mode.SCAN, Mode.SCATTER, Mode.TOP, Mode.FMA, Mode.MMA)
 """The modes whose code reads one element at a time, where it needs it."""
 
 

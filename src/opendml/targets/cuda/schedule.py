@@ -19,6 +19,7 @@ from opendml.targets.cuda.schedule_contraction import schedule_contraction
 from opendml.targets.cuda.schedule_elements import ELEMENTS
 from opendml.targets.cuda.schedule_groups import GROUPS
 from opendml.targets.cuda.schedule_passes import ABREAST, ALONG, windows_abreast
+from opendml.targets.cuda.schedule_placing import schedule_placing
 
 
 def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch:
@@ -34,12 +35,16 @@ def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Lau
         launch = schedule_contraction(kernel, machine, alignments)
         if launch is not None:
             return launch
+    placing = schedule_placing(kernel, machine)
+    if placing is not None:
+        return placing
     table, query = ways(kernel, machine, alignments)
     return cheapest(table, query)
 
 
 def ways(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> tuple[Table, Any]:
-    """The candidates for a kernel, but for contractions in tiles, and what they are asked."""
+    """The candidates for a kernel, but for contractions in tiles and what is placed, and what they are
+    asked."""
     query = Query(nest_of(kernel, loop_nest(kernel)), machine, alignments)
     if not kernel.axes:
         return ELEMENTS, query

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from opendml.program.node import (
+    PLACINGS,
     REDUCTIONS,
     SCANS,
     SEARCHES,
@@ -78,6 +79,14 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
             return _found(operation, operands[0], operands[1], node.attribute)
         case operation if operation in SCANS and isinstance(node.attribute, tuple):
             return _running(operation, operands[0], *node.attribute)
+        case Operation.SCATTER if isinstance(node.attribute, tuple):
+            return _last_positions(operands[0], node.sizes, node.attribute[0], node.type)
+        case Operation.SCATTER_SUM if isinstance(node.attribute, tuple):
+            return _sums_at_places(operands[0], operands[1], node.sizes, node.attribute[:-1])
+        case Operation.TOP if isinstance(node.attribute, tuple):
+            axis, count = node.attribute
+            order = np.argsort(operands[0], axis=axis, kind="stable").take(range(count), axis)
+            return order.astype(node.type.numpy)
         case operation if operation in REDUCTIONS:
             # The type keeps NumPy from adding narrow integers in wider ones.
             return np.asarray(_REDUCTIONS[operation](operands[0], axis=node.attribute, keepdims=True)).astype(
@@ -157,6 +166,28 @@ def _found(operation: Operation, x: Array, positions: Array, axes: tuple[int, ..
     return np.asarray((np.max if last else np.min)(candidates, axis=axes, keepdims=True))
 
 
+def _last_positions(places: Array, sizes: Sequence[int], axis: int, type: ScalarType) -> Array:
+    """For each place along an axis the last position of an index that is it, or -1."""
+    result = np.full(sizes, -1, type.numpy)
+    inside = (places >= 0) & (places < sizes[axis])
+    own = list(np.nonzero(inside))
+    positions, own[axis] = own[axis], places[inside]
+    np.maximum.at(result, tuple(own), positions.astype(result.dtype))
+    return result
+
+
+def _sums_at_places(places: Array, values: Array, sizes: Sequence[int], axes: Sequence[int]) -> Array:
+    """For each place along the first of the axes the sum of the values that go there."""
+    places, values = np.broadcast_arrays(places, values)
+    result = np.zeros(sizes, values.dtype)
+    inside = (places >= 0) & (places < sizes[axes[0]])
+    own = list(np.nonzero(inside))
+    for axis in axes:
+        own[axis] = places[inside] if axis == axes[0] else np.zeros_like(own[axis])
+    np.add.at(result, tuple(own), values[inside])
+    return result
+
+
 def _running(operation: Operation, x: Array, axis: int, exclusive: int, reverse: int) -> Array:
     """A running sum or product along an axis, in the type of x."""
     function = np.add if operation is Operation.RUNNING_SUM else np.multiply
@@ -213,7 +244,7 @@ def _gaussian_error_linear_unit(x: Array) -> Array:
     return np.where(np.isneginf(x), -0.0, x * probability)
 
 
-_WHOLE = frozenset({Operation.RESHAPE, Operation.JOIN}) | SCANS
+_WHOLE = frozenset({Operation.RESHAPE, Operation.JOIN}) | SCANS | PLACINGS
 
 _REDUCTIONS: dict[Operation, Callable[..., Any]] = {
     Operation.SUM: np.sum,

@@ -1,0 +1,135 @@
+"""Images and the columns of their windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from opendml.operators.registry import defines
+from opendml.program.functions import reduce_sum
+from opendml.program.node import Node, index
+from opendml.program.scalar_type import ScalarType
+from opendml.program.view import gathered, permuted, reshaped, sliced, whole_quotient, windows
+from opendml.spec.tensor_desc import TensorDesc
+
+
+@defines("UNFOLD", stored=True, output=True)
+def unfold(
+    x: Node,
+    *,
+    window_sizes: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    output: TensorDesc,
+) -> Node:
+    """x at o * Strides + k * Dilations - StartPadding; 0 in the padding
+
+    A column is a window o, counted in row-major order; its rows are the channels, each with the elements k
+    of its window in row-major order.
+    """
+    counts = _counts(x.sizes[2:], window_sizes, strides, dilations, start_padding, end_padding)
+    seen = windows(x, counts, window_sizes, strides, dilations, start_padding)
+    spatial = len(counts)
+    order = (0, 1, *range(2 + spatial, 2 + 2 * spatial), *range(2, 2 + spatial))
+    return reshaped(permuted(seen, order), output.sizes)
+
+
+@defines("FOLD", output=True)
+def fold(
+    x: Node,
+    *,
+    window_sizes: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    output: TensorDesc,
+) -> Node:
+    """sum of all elements that UNFOLD would take from the place
+
+    Sums are made in float64 and rounded once. What lies in the padding is left out; a place that is in no
+    window is 0.
+    """
+    batch, channels, *image = output.sizes
+    counts = _counts(image, window_sizes, strides, dilations, start_padding, end_padding)
+    columns = reshaped(x, (batch, channels, *window_sizes, *counts))
+    return folded(columns, image, strides, dilations, start_padding)
+
+
+def folded(
+    columns: Node,
+    image: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    before: Sequence[int],
+) -> Node:
+    """The sum, at each place of an image, of what its windows have there: of columns (N, C, extents, counts)
+    those of all windows o and elements k with o * stride + k * dilation - before at the place."""
+    batch, channels = columns.sizes[:2]
+    extents = columns.sizes[2 : 2 + len(image)]
+    folds = list(map(_folding, image, extents, strides, dilations, before))
+    spatial = len(folds)
+    places = [size for each in folds for size in (each.blocks, each.phases)]
+    sizes = (batch, channels, *places, *(each.taps for each in folds))
+    offsets, steps, computed = [0, 0], [_moving(sizes, {0: 1}), _moving(sizes, {1: 1})], {}
+    for axis, each in enumerate(folds):
+        phase, tap = 3 + 2 * axis, 2 + 2 * spatial + axis
+        offsets.append(0)
+        steps.append(_moving(sizes, {phase: 1, tap: each.phases}))
+    for axis, each in enumerate(folds):
+        block, tap = 2 + 2 * axis, 2 + 2 * spatial + axis
+        moving = _moving(sizes, {block: 1, tap: -each.tap_step})
+        if each.divisor == 1:
+            offsets.append(each.first)
+            steps.append(moving)
+        else:
+            offsets.append(0)
+            steps.append(_moving(sizes, {}))
+            number = index(ScalarType.INT32, sizes, each.first, moving)
+            computed[2 + spatial + axis] = whole_quotient(number, each.divisor)
+    seen = gathered(columns, sizes, computed, offsets, steps)
+    sums = reduce_sum(seen, range(2 + 2 * spatial, len(sizes)))
+    whole = reshaped(sums, (batch, channels, *(each.blocks * each.phases for each in folds)))
+    return sliced(whole, (0, 0, *(each.start for each in folds)), (batch, channels, *image))
+
+
+class _Folding(NamedTuple):
+    """Along a dimension the place blocks * `phases` + phase, from the place `start` on, is in the windows
+    (`first` + block - tap * `tap_step`) / `divisor` as the element phase + tap * `phases`."""
+
+    blocks: int
+    phases: int
+    taps: int
+    first: int
+    tap_step: int
+    divisor: int
+    start: int
+
+
+def _folding(size: int, extent: int, stride: int, dilation: int, before: int) -> _Folding:
+    if stride > 1 and dilation > 1:
+        return _Folding(size, 1, extent, before, dilation, stride, 0)
+    first, last = before // stride, (before + size - 1) // stride
+    return _Folding(
+        last - first + 1, stride, -(-extent // stride), first, dilation, 1, before - first * stride
+    )
+
+
+def _counts(
+    image: Sequence[int],
+    extents: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    before: Sequence[int],
+    after: Sequence[int],
+) -> list[int]:
+    """The windows along each dimension."""
+    spans = [(extent - 1) * dilation + 1 for extent, dilation in zip(extents, dilations, strict=True)]
+    each = zip(image, spans, strides, before, after, strict=True)
+    return [(size + start + end - span) // stride + 1 for size, span, stride, start, end in each]
+
+
+def _moving(sizes: Sequence[int], steps: dict[int, int]) -> list[int]:
+    return [steps.get(column, 0) for column in range(len(sizes))]

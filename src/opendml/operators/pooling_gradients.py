@@ -1,0 +1,74 @@
+"""Gradients of pooling: each place of an image gets its share of what came to the windows that have it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opendml.operators.folding import folded
+from opendml.operators.pooling import Windows, index_of_greatest, number_of_elements, windows_of
+from opendml.operators.registry import defines
+from opendml.program.functions import equal, select
+from opendml.program.node import Node, convert
+from opendml.program.view import permuted, repeated, reshaped
+from opendml.spec.tensor_desc import TensorDesc
+
+
+@defines("AVERAGE_POOLING_GRAD", output=True)
+def average_pooling_grad(
+    gradient: Node,
+    *,
+    strides: Sequence[int],
+    window_size: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    include_padding: bool,
+    output: TensorDesc,
+) -> Node:
+    """sum, over the windows that have the element, of gradient / number of the window's elements, which are
+    counted as in AVERAGE_POOLING
+
+    Sums are made in float64 and rounded once; where the numbers differ, so is each quotient before.
+    """
+    counts = gradient.sizes[2:]
+    seen = windows_of(output.sizes, counts, window_size, strides, (), start_padding)
+    number = number_of_elements(seen, start_padding, end_padding, include_padding)
+    shares = gradient
+    if isinstance(number, Node):
+        single = reshaped(gradient, (*gradient.sizes, *(1,) * len(counts)))
+        shares = seen.pooled(single / convert(number, gradient.type))
+    sums = _folded(seen, _in_windows(seen, shares))
+    return sums if isinstance(number, Node) else sums / float(number)
+
+
+@defines("MAX_POOLING_GRAD")
+def max_pooling_grad(
+    x: Node,
+    gradient: Node,
+    *,
+    strides: Sequence[int],
+    window_size: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    dilations: Sequence[int],
+) -> Node:
+    """sum, over the windows whose greatest element this is, of gradient
+
+    Of equal elements it is the first in row-major order, and NaN counts as the greatest, as the indices of
+    MAX_POOLING2 have it. A window of nothing but padding gives its gradient to no element. Sums are made in
+    float64 and rounded once.
+    """
+    seen = windows_of(x.sizes, gradient.sizes[2:], window_size, strides, dilations, start_padding)
+    order = (0, 1, *seen.axes, *range(2, seen.axes[0]))
+    is_greatest = equal(_in_windows(seen, index_of_greatest(seen, x)), permuted(seen.numbers(), order))
+    return _folded(seen, select(is_greatest, _in_windows(seen, gradient), 0.0))
+
+
+def _in_windows(seen: Windows, value: Node) -> Node:
+    """What came to a window, as each of its elements has it: (N, C, extents, counts)."""
+    single = reshaped(value, (*seen.sizes[:2], *(1,) * len(seen.extents), *seen.counts))
+    return repeated(single, (*seen.sizes[:2], *seen.extents, *seen.counts))
+
+
+def _folded(seen: Windows, shares: Node) -> Node:
+    """The sums of the windows' elements at each place of the image."""
+    return folded(shares, seen.sizes[2:], seen.strides, seen.dilations, seen.before)

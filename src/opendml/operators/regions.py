@@ -1,0 +1,352 @@
+"""Regions of interest: parts of an image, whose corners are data, brought to one size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from itertools import product
+from operator import add
+from typing import NamedTuple
+
+from opendml.operators.registry import defines
+from opendml.program.functions import (
+    ceiling,
+    equal,
+    floor,
+    maximum,
+    minimum,
+    reduce_maximum,
+    reduce_sum,
+    rounded,
+    select,
+)
+from opendml.program.node import Node, Number, Operation, apply, convert, index
+from opendml.program.scalar_type import ScalarType
+from opendml.program.view import gathered, reshaped, sliced
+from opendml.spec.enums import InterpolationMode, ReduceFunction
+from opendml.spec.operator_desc import Size2D
+from opendml.spec.tensor_desc import TensorDesc
+
+
+@defines("ROI_POOLING")
+def roi_pooling(x: Node, regions: Node, *, spatial_scale: float, pooled_size: Size2D) -> Node:
+    """the greatest element of Input[BatchID, c, StartY to below EndY, StartX to below EndX]
+
+    The corners x1, y1, x2, y2 are rounded, halves up, and moved to the nearest element of the input; where x2
+    is less than x1 it is taken to be x1, and so is y2. So every output has at least one element, and each
+    region at most those of the input. NaN counts as the greatest. A batch index is truncated; one out of
+    range is moved to the nearest end.
+
+    Whatever a region is, its outputs together look at hardly more than the whole input.
+    """
+    corners = reshaped(regions, (regions.sizes[2], 5))
+    batch = _clamped(convert(_column(corners, 0), ScalarType.INT32), x.sizes[0])
+    x1, y1, x2, y2 = (rounded(_column(corners, number) * spatial_scale) for number in range(1, 5))
+    rows = _bins(y1, y2, x.sizes[2], pooled_size.height)
+    columns = _bins(x1, x2, x.sizes[3], pooled_size.width)
+    return _sampled(x, batch, rows, columns, _Together(reduce_maximum, -math.inf))
+
+
+@defines("ROI_ALIGN", output=True)
+def roi_align(
+    x: Node,
+    regions: Node,
+    batch_indices: Node,
+    *,
+    reduction_function: ReduceFunction,
+    interpolation_mode: InterpolationMode,
+    spatial_scale_x: float,
+    spatial_scale_y: float,
+    out_of_bounds_input_value: float,
+    minimum_samples_per_output: int,
+    maximum_samples_per_output: int,
+    output: TensorDesc,
+) -> Node:
+    """ROI_ALIGN1 of pixel centers: InputPixelOffset 0.5, OutputPixelOffset -0.5, and not to corners"""
+    return roi_align1(
+        x,
+        regions,
+        batch_indices,
+        reduction_function=reduction_function,
+        interpolation_mode=interpolation_mode,
+        spatial_scale_x=spatial_scale_x,
+        spatial_scale_y=spatial_scale_y,
+        input_pixel_offset=0.5,
+        output_pixel_offset=-0.5,
+        out_of_bounds_input_value=out_of_bounds_input_value,
+        minimum_samples_per_output=minimum_samples_per_output,
+        maximum_samples_per_output=maximum_samples_per_output,
+        align_regions_to_corners=False,
+        output=output,
+    )
+
+
+@defines("ROI_ALIGN1", output=True)
+def roi_align1(
+    x: Node,
+    regions: Node,
+    batch_indices: Node,
+    *,
+    reduction_function: ReduceFunction,
+    interpolation_mode: InterpolationMode,
+    spatial_scale_x: float,
+    spatial_scale_y: float,
+    input_pixel_offset: float,
+    output_pixel_offset: float,
+    out_of_bounds_input_value: float,
+    minimum_samples_per_output: int,
+    maximum_samples_per_output: int,
+    align_regions_to_corners: bool,
+    output: TensorDesc,
+) -> Node:
+    """the average or the greatest of nY * nX samples of x, which are at x1 - InputPixelOffset +
+    (sx - OutputPixelOffset) * regionX / (outX * nX) for sx from ox * nX to below ox * nX + nX, and along y so
+
+    nX is |regionX| / outX rounded up, but at least MinimumSamplesPerOutput and 1, and at most
+    MaximumSamplesPerOutput; a region larger than the input has no more samples than one as large. As in ONNX
+    and PyTorch, a sample is out of bounds, and is OutOfBoundsInputValue, if it is more than one element
+    before the first or after the last; nearer ones are those at the edge. A region with NaN is out of bounds.
+    The nearest neighbor is at floor(InputX + 0.5). The greatest is that of the interpolated samples. A batch
+    index out of range is moved to the last batch.
+
+    With AlignRegionsToCorners the divisor is outX * nX - 1, so that samples reach from corner to corner; a
+    single sample is in the middle, as in TensorFlow's crop_and_resize.
+
+    Whatever a region is, an output looks at as many samples as there may be, averages along one dimension
+    after the other.
+    """
+    batch = minimum(reshaped(batch_indices, (regions.sizes[-2], 1, 1)), x.sizes[0] - 1)
+    rows, columns = aligned_samples(
+        regions,
+        x.sizes,
+        output.sizes,
+        mode=interpolation_mode,
+        scales=(spatial_scale_y, spatial_scale_x),
+        offsets=(input_pixel_offset, output_pixel_offset),
+        samples=(minimum_samples_per_output, maximum_samples_per_output),
+        to_corners=align_regions_to_corners,
+    )
+    is_average = reduction_function is ReduceFunction.AVERAGE
+    together = _Together(reduce_sum, 0.0) if is_average else _Together(reduce_maximum, -math.inf)
+    found = _sampled(x, batch, rows, columns, together)
+    total, inside = (
+        _in_output(first, 2) * _in_output(second, 3)
+        for first, second in ((rows.count, columns.count), (rows.inside, columns.inside))
+    )
+    missing = convert(total - inside, found.type)
+    if is_average:
+        found = found + select(missing > 0.0, missing * out_of_bounds_input_value, 0.0)
+        return found / convert(total, found.type)
+    return select(missing > 0.0, maximum(found, out_of_bounds_input_value), found)
+
+
+def aligned_samples(
+    regions: Node,
+    image: Sequence[int],
+    outputs: Sequence[int],
+    *,
+    mode: InterpolationMode,
+    scales: tuple[float, float],
+    offsets: tuple[float, float],
+    samples: tuple[int, int],
+    to_corners: bool,
+) -> tuple[Samples, Samples]:
+    """The samples of ROI_ALIGN1 along rows and columns.
+
+    Args:
+        regions: their corners.
+        image, outputs: the sizes of the input and of the output.
+        mode: of the interpolation.
+        scales: along y and x.
+        offsets: of input and output pixels.
+        samples: of an output along an axis, at least and at most.
+        to_corners: whether samples reach from corner to corner.
+    """
+    corners = reshaped(regions, (regions.sizes[-2], 4))
+    axes = []
+    for axis, first, scale in zip((2, 3), (1, 0), scales, strict=True):
+        low, high = (rounded(_column(corners, at) * scale) for at in (first, first + 2))
+        size, bins = image[axis], outputs[axis]
+        most = max(samples[0], min(samples[1], -(-size // bins)), 1)
+        count = _number_of_samples(rounded(high - low), bins, samples[0], most)
+        place = rounded(_places(low, high, bins, count, most, offsets[1], to_corners) - offsets[0])
+        used = _taps(most, ScalarType.FLOAT32) < count
+        axes.append(_interpolated(place, size, used, count, mode))
+    return axes[0], axes[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """What the outputs of each region have along an axis, in tensors (regions, outputs, taps).
+
+    Attributes:
+        ends: the indices between which a sample is, and its weight there; None: 1.
+        counted: whether an output has the sample, and it is not out of bounds.
+        count: how many samples an output has, those out of bounds among them.
+        place: where a sample is; None: it is an element.
+    """
+
+    ends: Sequence[tuple[Node, Node | None]]
+    counted: Node
+    count: Node
+    place: Node | None = None
+
+    @property
+    def inside(self) -> Node:
+        """How many samples of an output are not out of bounds."""
+        counted = reduce_sum(convert(self.counted, ScalarType.INT32), [2])
+        return convert(counted, ScalarType.FLOAT32)
+
+
+def _bins(low: Node, high: Node, size: int, bins: int) -> Samples:
+    """The elements of a region that is divided in so many parts, which may overlap."""
+    low, high = (_clamped(_whole(corner), size) for corner in (low, high))
+    extent = maximum(high - low, 0) + 1
+    number = _outputs(bins, ScalarType.INT32)
+    start = number * extent / bins
+    end = ((number + 1) * extent + (bins - 1)) / bins
+    place = start + _taps(-(-size // bins) + 1, ScalarType.INT32)
+    return Samples([(low + place, None)], place < end, convert(end - start, ScalarType.FLOAT32))
+
+
+def _number_of_samples(extent: Node, bins: int, least: int, most: int) -> Node:
+    """Of each output of a region. It is rounded as everywhere, so that devices agree."""
+    needed = maximum(ceiling(rounded(abs(extent) / float(bins))), float(least))
+    # Also where a corner is NaN: its one sample is out of bounds.
+    return select(needed > 1.0, minimum(needed, float(most)), 1.0)
+
+
+def _places(
+    low: Node, high: Node, bins: int, count: Node, most: int, offset: float, to_corners: bool
+) -> Node:
+    """Where the samples of a region are. Each step is rounded, so that devices agree on what is out of
+    bounds."""
+    sample = _outputs(bins, ScalarType.FLOAT32) * count + _taps(most, ScalarType.FLOAT32)
+    sample = rounded(sample - offset)
+    extent, total = rounded(high - low), count * float(bins)
+    if to_corners:
+        between = sample * rounded(extent / maximum(total - 1.0, 1.0))
+        moved = select(equal(total, 1.0), extent * 0.5, between)
+    else:
+        moved = sample * rounded(extent / total)
+    return rounded(rounded(moved) + low)
+
+
+def _interpolated(place: Node, size: int, used: Node, count: Node, mode: InterpolationMode) -> Samples:
+    """Samples at places, of which those that are not used do not count."""
+    counted = reduce(partial(apply, Operation.AND), (place >= -1.0, place <= float(size), used))
+    inner = minimum(maximum(place, 0.0), float(size - 1))
+    if mode is InterpolationMode.NEAREST_NEIGHBOR:
+        return Samples([(_whole(inner), None)], counted, count, place)
+    before = floor(inner)
+    weight, first = inner - before, convert(before, ScalarType.INT32)
+    return Samples([(first, 1.0 - weight), (minimum(first + 1, size - 1), weight)], counted, count, place)
+
+
+class _Together(NamedTuple):
+    """How samples become one number, and what changes nothing about it."""
+
+    function: Callable[[Node, Sequence[int]], Node]
+    nothing: Number
+
+    def of(self, terms: Sequence[Node], counted: Node, axes: Sequence[int]) -> Node:
+        """The sums of terms, where they are counted, over the axes."""
+        return self.function(select(counted, reduce(add, terms), self.nothing), axes)
+
+
+_GATHERED = 8
+"""What an element that is read by itself costs, beside one of many that lie beside each other."""
+
+
+def _sampled(x: Node, batch: Node, rows: Samples, columns: Samples, together: _Together) -> Node:
+    """The samples of each region's outputs, reduced: (regions, channels, rows, columns).
+
+    Along the rows first, if that is less work: then the elements of a row lie beside each other. Extremes of
+    what is between elements are not found so.
+    """
+    (_, height, row_taps), (_, width, column_taps) = rows.counted.sizes, columns.counted.sizes
+    at_once = height * width * row_taps * column_taps * _GATHERED
+    in_turn = height * row_taps * x.sizes[3] + height * width * column_taps * _GATHERED
+    is_separable = together.function is reduce_sum or len(rows.ends) == 1
+    if is_separable and in_turn < at_once:
+        return _along_columns(_along_rows(x, batch, rows, together), columns, together)
+    own = {2: 1, 4: 2}, {3: 1, 5: 2}
+    sizes = (rows.counted.sizes[0], x.sizes[1], height, width, row_taps, column_taps)
+    terms = []
+    for (row, upper), (column, left) in product(rows.ends, columns.ends):
+        places = {0: _put(batch, 6, {}), 2: _put(row, 6, own[0]), 3: _put(column, 6, own[1])}
+        seen = gathered(x, sizes, places, steps=_steps(6, {1: 1}))
+        if upper is not None and left is not None:
+            seen = seen * (_put(upper, 6, own[0]) * _put(left, 6, own[1]))
+        terms.append(seen)
+    counted = apply(Operation.AND, _put(rows.counted, 6, own[0]), _put(columns.counted, 6, own[1]))
+    return reshaped(together.of(terms, counted, (4, 5)), sizes[:4])
+
+
+def _along_rows(x: Node, batch: Node, rows: Samples, together: _Together) -> Node:
+    """The samples reduced along y: (regions, channels, rows, width of x)."""
+    count, height, taps = rows.counted.sizes
+    sizes, own = (count, x.sizes[1], height, taps, x.sizes[3]), {2: 1, 3: 2}
+    terms = []
+    for row, weight in rows.ends:
+        places = {0: _put(batch, 5, {}), 2: _put(row, 5, own)}
+        seen = gathered(x, sizes, places, steps=_steps(5, {1: 1, 3: 4}))
+        terms.append(seen if weight is None else seen * _put(weight, 5, own))
+    lines = together.of(terms, _put(rows.counted, 5, own), [3])
+    return reshaped(convert(lines, x.type), (*sizes[:3], sizes[4]))
+
+
+def _along_columns(lines: Node, columns: Samples, together: _Together) -> Node:
+    """What is left of the samples along y, reduced along x."""
+    _, width, taps = columns.counted.sizes
+    sizes, own = (*lines.sizes[:3], width, taps), {3: 1, 4: 2}
+    terms = []
+    for column, weight in columns.ends:
+        seen = gathered(lines, sizes, {3: _put(column, 5, own)}, steps=_steps(5, {0: 0, 1: 1, 2: 2}))
+        terms.append(seen if weight is None else seen * _put(weight, 5, own))
+    return reshaped(together.of(terms, _put(columns.counted, 5, own), [4]), sizes[:4])
+
+
+def _put(value: Node, rank: int, dimensions: dict[int, int]) -> Node:
+    """A tensor (regions, outputs, taps) with its dimensions among those of so many, the regions first."""
+    sizes = [1] * rank
+    sizes[0] = value.sizes[0]
+    for dimension, own in dimensions.items():
+        sizes[dimension] = value.sizes[own]
+    return reshaped(value, sizes)
+
+
+def _in_output(value: Node, axis: int) -> Node:
+    """A number (regions, outputs, 1) of each output along an axis, for (regions, channels, rows, columns)."""
+    return _put(value, 4, {axis: 1})
+
+
+def _steps(rank: int, moving: dict[int, int]) -> list[list[int]]:
+    """The steps of a view of 4 dimensions, of which d moves along moving[d]."""
+    return [[int(moving.get(row) == column) for column in range(rank)] for row in range(4)]
+
+
+def _column(corners: Node, number: int) -> Node:
+    """A column, one number for each region."""
+    return reshaped(sliced(corners, (0, number), (corners.sizes[0], 1)), (corners.sizes[0], 1, 1))
+
+
+def _outputs(count: int, type: ScalarType) -> Node:
+    """The numbers of the outputs along an axis."""
+    return convert(index(ScalarType.INT32, (1, count, 1), 0, (0, 1, 0)), type)
+
+
+def _taps(count: int, type: ScalarType) -> Node:
+    """The numbers of the samples of an output along an axis."""
+    return convert(index(ScalarType.INT32, (1, 1, count), 0, (0, 0, 1)), type)
+
+
+def _whole(place: Node) -> Node:
+    """The nearest index, halves up."""
+    return convert(floor(rounded(place + 0.5)), ScalarType.INT32)
+
+
+def _clamped(indices: Node, size: int) -> Node:
+    return maximum(minimum(indices, size - 1), 0)

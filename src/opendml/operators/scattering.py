@@ -1,0 +1,123 @@
+"""Elements written to where indices say.
+
+What is written is found from the other end: for each place the last element that goes there. So the order of
+the elements decides, and nothing else. An index that is out of range names no place: its element is left out,
+and nothing outside of a tensor is written. Negative indices count from the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial, reduce
+
+from opendml.operators.indexing import place_within, steps_along
+from opendml.operators.registry import defines
+from opendml.program.functions import equal, logical_not, reduce_sum, running_sum, select
+from opendml.program.node import Node, Operation, apply, constant, convert, placing, position
+from opendml.program.scalar_type import ScalarType
+from opendml.program.view import gathered, reshaped, sliced
+from opendml.spec.tensor_desc import TensorDesc
+
+
+@defines("SCATTER", stored=True)
+def scatter(x: Node, indices: Node, updates: Node, *, axis: int) -> Node:
+    """x, but at each update's own place, along the axis at its index, the update
+
+    A negative index counts from the end. An update whose index is out of range is left out. Of several
+    updates of one element the last in row-major order holds.
+    """
+    size = x.sizes[axis]
+    last = placing(Operation.SCATTER, place_within(indices, size), axis, size)
+    steps = steps_along(x, {d: d for d in range(len(x.sizes)) if d != axis}, len(x.sizes))
+    return select(last >= 0, gathered(updates, x.sizes, {axis: last}, steps=steps), x)
+
+
+@defines("SCATTER_ND", stored=True, output=True)
+def scatter_nd(
+    x: Node,
+    indices: Node,
+    updates: Node,
+    *,
+    input_dimension_count: int,
+    indices_dimension_count: int,
+    output: TensorDesc,
+) -> Node:
+    """x, but the updates at the index tuples that lie along the last dimension of the indices
+
+    Indices and updates of one element as in SCATTER; a tuple with an index out of range is left out.
+    """
+    sizes = x.sizes[len(x.sizes) - input_dimension_count :]
+    indices = reshaped(indices, indices.sizes[len(indices.sizes) - indices_dimension_count :])
+    length, tuples = indices.sizes[-1], math.prod(indices.sizes[:-1])
+    places, rest = math.prod(sizes[:length]), math.prod(sizes[length:])
+    number = _number_of_tuple(reshaped(indices, (tuples, length)), sizes[:length])
+    last = reshaped(placing(Operation.SCATTER, number, 0, places), (places, 1))
+    x, updates = reshaped(x, (places, rest)), reshaped(updates, (tuples, rest))
+    written = gathered(updates, x.sizes, {0: last}, steps=steps_along(x, {1: 1}, 2))
+    return reshaped(select(last >= 0, written, x), output.sizes)
+
+
+@defines("MAX_UNPOOLING", stored=True, output=True)
+def max_unpooling(x: Node, indices: Node, *, output: TensorDesc) -> Node:
+    """0, but each element of x at its index, which counts the elements of the output in row-major order
+
+    An element whose index is out of range is left out. Of several elements of one index the last in row-major
+    order holds.
+    """
+    count, places = math.prod(x.sizes), math.prod(output.sizes)
+    last = placing(Operation.SCATTER, place_within(reshaped(indices, (count,)), places), 0, places)
+    return reshaped(gathered(reshaped(x, (count,)), (places,), {0: last}), output.sizes)
+
+
+@defines("NONZERO_COORDINATES", output=True)
+def nonzero_coordinates(x: Node, *, output: tuple[TensorDesc, TensorDesc]) -> tuple[Node, Node]:
+    """how many elements are not 0, and their coordinates in row-major order
+
+    NaN is not 0, -0 is. The rows from the count on are 0. Where a row has fewer coordinates than there are
+    dimensions, those of the first dimensions are left out.
+    """
+    total, coordinates = output
+    count = math.prod(x.sizes)
+    type = ScalarType.INT32 if count < 2**31 else ScalarType.INT64
+    found = logical_not(equal(reshaped(x, (count,)), 0))
+    row = running_sum(convert(found, type), 0, exclusive=False, reverse=False) - 1
+    number = placing(Operation.SCATTER, select(found, row, -1), 0, count)
+    rows = _coordinates(reshaped(number, (count, 1)), x.sizes[len(x.sizes) - coordinates.sizes[-1] :])
+    of_all = reduce_sum(convert(found, ScalarType.UINT32), [0])
+    return reshaped(of_all, total.sizes), reshaped(rows, coordinates.sizes)
+
+
+def _number_of_tuple(indices: Node, sizes: Sequence[int]) -> Node:
+    """The number in row-major order of the place that each row of indices names; -1 where there is none."""
+    tuples = indices.sizes[0]
+    type = ScalarType.INT32 if math.prod(sizes) < 2**31 else ScalarType.INT64
+    columns = [
+        convert(place_within(sliced(indices, (0, column), (tuples, 1)), size), type)
+        for column, size in enumerate(sizes)
+    ]
+    number = columns[0]
+    for column, size in zip(columns[1:], sizes[1:], strict=True):
+        number = number * size + column
+    inside = reduce(partial(apply, Operation.AND), [column >= 0 for column in columns])
+    return reshaped(select(inside, number, -1), (tuples,))
+
+
+def _coordinates(number: Node, sizes: Sequence[int]) -> Node:
+    """A row of coordinates in a tensor of `sizes` for each number of an element; zeros for -1."""
+    columns = position((1, len(sizes)), [1])
+
+    def of_column(values: Sequence[float], type: ScalarType) -> Node:
+        chosen = constant(values[0], type)
+        for column, value in enumerate(values[1:], 1):
+            chosen = select(equal(columns, column), value, chosen)
+        return chosen
+
+    def divided(value: Node, divisors: Sequence[int]) -> Node:
+        # Half a unit is more than all roundings: no quotient comes to the other side of a whole number.
+        reciprocal = of_column([1.0 / divisor for divisor in divisors], ScalarType.FLOAT64)
+        return convert((convert(value, ScalarType.FLOAT64) + 0.5) * reciprocal, value.type)
+
+    line = divided(number, [math.prod(sizes[column + 1 :]) for column in range(len(sizes))])
+    coordinate = line - divided(line, sizes) * of_column(sizes, number.type)
+    return select(number < 0, 0, coordinate)

@@ -1,0 +1,220 @@
+"""Kernels that place along lines: the last position that goes to each place, and the positions of the least
+elements, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from llvmlite import ir
+
+from opendml.targets.cpu.bitonic import BitonicNetwork, Words, word_bytes
+from opendml.targets.cpu.code import I1, I32, I64
+from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
+from opendml.targets.cpu.pattern import Level, Mode, Pattern
+from opendml.targets.cpu.values import any_lane, intrinsic, scalar_llvm_type, splat
+
+
+class PlacingCode(KernelCode):
+    """The one placing of a kernel, along the innermost loop: an item is a batch of lines."""
+
+    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+        super().__init__(function, pattern, lanes)
+        self.placed = pattern.values[0]
+        self.operands = self.placed.operands
+        self.operand = self.operands[0]
+        self._lanes_rooms = [self.code.room(operand.type, lanes) for operand in self.operands]
+
+    def item(self, item: ir.Value) -> None:
+        """One batch."""
+        first, last = self.chunk_range(item, self.groups)
+        with self.walk_groups(first, last) as (_, pointers):
+            self.line(item, pointers)
+
+    def line(self, item: ir.Value, pointers: Pointers) -> None:
+        """One line."""
+        raise NotImplementedError
+
+    def outside_loops(self, level: Level, pointers: Pointers, known: Values) -> Values:
+        """What is known of a line, or then of one of its rows."""
+        return self.evaluate(level, 1, pointers, known, roots=self.operands)
+
+    def elements_at(
+        self, pointers: Pointers, known: Values, index: ir.Value, lanes: int, mask: ir.Value | None = None
+    ) -> list[ir.Value]:
+        """The operands of the placing at an index of the line: vectors, or one element of each."""
+        values = self.evaluate(Level.ELEMENT, lanes, pointers, known, index, mask, self.operands)
+        return [splat(self.builder, self.value(operand, lanes, values), lanes) for operand in self.operands]
+
+    def put_down(self, vectors: list[ir.Value]) -> None:
+        """Puts vectors of the operands where `lane` finds their elements one by one."""
+        for room, vector, operand in zip(self._lanes_rooms, vectors, self.operands, strict=True):
+            self.code.store(room, vector, operand.type)
+
+    def lane(self, number: ir.Value) -> list[ir.Value]:
+        """The elements of one lane of what was put down."""
+        return [
+            self.code.load(
+                self.code.offset(room, self.builder.mul(number, I64(operand.type.bytes))), operand.type, 1
+            )
+            for room, operand in zip(self._lanes_rooms, self.operands, strict=True)
+        ]
+
+    @contextmanager
+    def set_lanes(self, mask: ir.Value) -> Iterator[ir.Value]:
+        """A loop over the lanes that are set."""
+        bits = self.builder.bitcast(mask, ir.IntType(self.lanes))
+        rest = self.code.local(I64)
+        self.code.set(rest, self.builder.zext(bits, I64))
+        with self.code.loop(I64(0), intrinsic(self.builder, "llvm.ctpop.i64", I64, [self.code.get(rest)])):
+            left = self.code.get(rest)
+            yield intrinsic(self.builder, "llvm.cttz.i64", I64, [left, I1(0)])
+            self.code.set(rest, self.builder.and_(left, self.builder.sub(left, I64(1))))
+
+    def places(self, pointers: Pointers, place: ir.Value) -> Iterator[ir.Value]:
+        """The addresses of a place of a line."""
+        for access in range(len(self.pattern.loads), len(self.accesses)):
+            stride = self.parameter(self.layout.inner_stride(access))
+            yield self.code.offset(pointers[access], self.builder.mul(place, stride))
+
+    def write(self, pointers: Pointers, place: ir.Value, position: ir.Value) -> None:
+        """Writes a position to a place of a line."""
+        value = self.code.narrowed(position, scalar_llvm_type(self.placed.type))
+        for target in self.places(pointers, place):
+            self.code.store(target, value, self.placed.type)
+
+
+class ScatterCode(PlacingCode):
+    """The last position that goes to each place, or the sum of what does; where nothing goes, nothing is
+    written."""
+
+    def line(self, item: ir.Value, pointers: Pointers) -> None:
+        """One line, in order."""
+        of_line = self.outside_loops(Level.GROUP, pointers, {})
+        widen = self.builder.sext if self.operand.type.is_signed else self.builder.zext
+        limit = self.code.broadcast(self.code.narrowed(self.elements, scalar_llvm_type(self.operand.type)))
+        with self.walk_rows(pointers, I64(0), self.units) as (_, row):
+            known = self.outside_loops(Level.ROW, row, of_line)
+
+            def step(index: ir.Value, mask: ir.Value | None) -> None:
+                vectors = self.elements_at(row, known, index, self.lanes, mask)
+                inside = self.builder.icmp_unsigned("<", vectors[0], limit)
+                if mask is not None:
+                    inside = self.builder.and_(inside, mask)
+                self.put_down(vectors)
+                with self.set_lanes(inside) as lane:
+                    place, *value = self.lane(lane)
+                    place = place if place.type == I64 else widen(place, I64)
+                    if value:
+                        self._add(pointers, place, value[0])
+                    else:
+                        self.write(pointers, place, self.builder.add(index, lane))
+
+            self.code.vector_loop(I64(0), self.inner, step)
+
+    def _add(self, pointers: Pointers, place: ir.Value, value: ir.Value) -> None:
+        for target in self.places(pointers, place):
+            before = self.code.load(target, self.placed.type, 1)
+            self.code.store(target, self.builder.add(before, value), self.placed.type)
+
+
+class TopCode(PlacingCode):
+    """The least elements of a line, sorted: of a whole line, or of a chunk, or those of all chunks of a line.
+
+    Elements that are less than the last of the best so far are collected. When there is no more room for a
+    vector of them, they are sorted, and so are then the lesser ones of these and of the best.
+    """
+
+    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+        super().__init__(function, pattern, lanes)
+        self.count, self.width = self.elements, self.units
+        self.network = BitonicNetwork(self.code, self.operand.type, self.width)
+
+    def item(self, item: ir.Value) -> None:
+        """One batch of lines, one chunk, or the chunks of a line."""
+        if self.pattern.mode is Mode.TOP:
+            super().item(item)
+        elif self.pattern.mode is Mode.TOP_CHUNKS:
+            line, chunk = self.code.split(item, [I64(0), self.chunks])
+            first, last = self.chunk_range(chunk, self.inner)
+            self._select(self.group_pointers(line), self._words(item, 0), first, last)
+        else:
+            best = self._words(self.builder.mul(item, self.chunks), 0)
+            with self.code.loop(I64(1), self.chunks) as number:
+                chunk = self.builder.add(self.builder.mul(item, self.chunks), number)
+                self.network.take_lesser(best, self._words(chunk, 0))
+            self._write_first(self.group_pointers(item), best)
+
+    def line(self, item: ir.Value, pointers: Pointers) -> None:
+        """One whole line."""
+        best = self._words(item, 0)
+        self._select(pointers, best, I64(0), self.inner)
+        self._write_first(pointers, best)
+
+    def _words(self, item: ir.Value, part: int) -> Words:
+        """Where the best of an item lie, or what it collects (part 1)."""
+        number = self.builder.add(self.builder.mul(item, I64(2)), I64(part))
+        each = self.builder.mul(self.width, I64(word_bytes(self.operand.type)))
+        keys = self.code.offset(self.arena(), self.builder.mul(number, each))
+        key_bytes = self.builder.mul(self.width, I64(self.operand.type.bytes))
+        return Words(keys, self.code.offset(keys, key_bytes))
+
+    def _select(self, pointers: Pointers, best: Words, first: ir.Value, last: ir.Value) -> None:
+        """The best of some elements of a line. Where they are too few, words greater than all stand for
+        others."""
+        known = self.outside_loops(Level.GROUP, pointers, {})
+        each = self.builder.mul(self.width, I64(word_bytes(self.operand.type)))
+        collected = Words(*(self.code.offset(address, each) for address in best))
+        there = self.code.minimum(self.width, self.builder.sub(last, first))
+        start = self.builder.add(first, there)
+        self.network.clear(best)
+        self.network.clear(collected)
+
+        def take(index: ir.Value, mask: ir.Value | None) -> None:
+            (keys,) = self.elements_at(pointers, known, index, self.lanes, mask)
+            place = self.builder.sub(index, first)
+            self.network.store(best, place, (keys, self.network.positions(index)), mask)
+
+        self.code.vector_loop(first, start, take)
+        self.network.sort(best)
+        bound = self.code.local(scalar_llvm_type(self.operand.type), self._bound(best))
+        number = self.code.local(I64, I64(0))
+
+        def put_together() -> None:
+            self.network.sort(collected)
+            self.network.take_lesser(best, collected)
+            self.network.clear(collected)
+            self.code.set(bound, self._bound(best))
+            self.code.set(number, I64(0))
+
+        def step(index: ir.Value, mask: ir.Value | None) -> None:
+            (keys,) = self.elements_at(pointers, known, index, self.lanes, mask)
+            # Of equal elements those that come first are there already.
+            better = self.builder.icmp_unsigned("<", keys, self.code.broadcast(self.code.get(bound)))
+            if mask is not None:
+                better = self.builder.and_(better, mask)
+            with self.builder.if_then(any_lane(self.builder, better, self.lanes), likely=False):
+                self.put_down([keys])
+                with self.set_lanes(better) as lane:
+                    place = self.code.get(number)
+                    position = self.builder.trunc(self.builder.add(index, lane), I32)
+                    self.network.store_one(collected, place, (*self.lane(lane), position))
+                    self.code.set(number, self.builder.add(place, I64(1)))
+                most = self.builder.sub(self.width, I64(self.lanes))
+                with self.builder.if_then(self.builder.icmp_signed(">", self.code.get(number), most)):
+                    put_together()
+
+        self.code.vector_loop(start, last, step)
+        with self.builder.if_then(self.builder.icmp_signed(">", self.code.get(number), I64(0))):
+            put_together()
+
+    def _bound(self, best: Words) -> ir.Value:
+        """The key of the last element that is wanted, if the best were all."""
+        return self.network.load_one(best, self.builder.sub(self.count, I64(1)))[0]
+
+    def _write_first(self, pointers: Pointers, best: Words) -> None:
+        """Writes the positions of as many words as are wanted."""
+        with self.code.loop(I64(0), self.count) as number:
+            _, position = self.network.load_one(best, number)
+            self.write(pointers, number, self.builder.zext(position, I64))

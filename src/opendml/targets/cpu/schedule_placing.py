@@ -1,0 +1,69 @@
+"""Decides how kernels that place along lines are walked: lines as a whole, or the chunks of long ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from opendml.compiler.kernel import Kernel
+from opendml.compiler.loops import LoopNest, line_nest
+from opendml.program.node import PLACINGS, Operation
+from opendml.targets.cpu.bitonic import word_bytes
+from opendml.targets.cpu.launch import CLAIM_BYTES, Launch, Numbers, launch_of
+from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.pattern import Mode
+
+_FEW_LINES = 8
+"""Below this many lines, long ones are split between threads."""
+_LEAST_CHUNK = 64 * 1024
+"""Elements of a chunk: of so many, only few are collected before the best are found."""
+_MOST_CHUNKS = 64
+"""Of a line: one thread puts their best together."""
+_LEAST_VECTORS = 4
+"""Of words that are sorted together: more than one vector of them is collected before they are."""
+_ROOM_BYTES = 256 * 1024 * 1024
+"""Room for the words of all items, if each has more than one line."""
+
+
+def schedule_placing(kernel: Kernel) -> list[Launch] | None:
+    """The launches of a kernel that places along lines; None: it does not."""
+    placed = kernel.values[0]
+    if placed.operation not in PLACINGS:
+        return None
+    assert isinstance(placed.attribute, tuple)
+    nest, count = line_nest(kernel), placed.attribute[-1]
+    return _top(kernel, nest, count) if placed.operation is Operation.TOP else _scatter(kernel, nest, count)
+
+
+def _scatter(kernel: Kernel, nest: LoopNest, count: int) -> list[Launch]:
+    length, lines, line_bytes = _lines(kernel, nest)
+    batch = max(1, min(lines, CLAIM_BYTES // line_bytes))
+    rows = math.prod(loop.count for loop in nest.rows)
+    numbers = Numbers(length, 1, rows, batch, 1, count, lines)
+    return [launch_of(kernel, nest, Mode.SCATTER, numbers, -(-lines // batch), batch * line_bytes)]
+
+
+def _top(kernel: Kernel, nest: LoopNest, count: int) -> list[Launch]:
+    length, lines, line_bytes = _lines(kernel, nest)
+    lanes = machine().vector_bytes // 4
+    width = max(_LEAST_VECTORS * lanes, 1 << (count - 1).bit_length())
+    words = 2 * width * word_bytes(kernel.values[0].operands[0].type)
+    chunk = max(_LEAST_CHUNK, 4 * width, -(-length // _MOST_CHUNKS))
+    if lines < _FEW_LINES and length >= 2 * chunk:
+        chunks = -(-length // chunk)
+        numbers = Numbers(length, 1, width, chunk, chunks, count, lines)
+        found = launch_of(kernel, nest, Mode.TOP_CHUNKS, numbers, lines * chunks, CLAIM_BYTES)
+        merged = launch_of(kernel, nest, Mode.TOP_MERGE, numbers, lines, CLAIM_BYTES)
+        return [replace(launch, partial_bytes=lines * chunks * words) for launch in (found, merged)]
+    batch = max(1, min(lines, CLAIM_BYTES // line_bytes), -(-lines * words // _ROOM_BYTES))
+    items = -(-lines // batch)
+    numbers = Numbers(length, 1, width, batch, 1, count, lines)
+    launch = launch_of(kernel, nest, Mode.TOP, numbers, items, CLAIM_BYTES)
+    return [replace(launch, partial_bytes=items * words)]
+
+
+def _lines(kernel: Kernel, nest: LoopNest) -> tuple[int, int, int]:
+    """The elements of a row of a line, the number of lines, and the bytes that are read of each."""
+    element_bytes = sum(load.type.bytes for load in kernel.loads if load.buffer is not None)
+    lines, rows = (math.prod(loop.count for loop in loops) for loops in (nest.groups, nest.rows))
+    return nest.inner.count, lines, rows * nest.inner.count * element_bytes or 1

@@ -1,0 +1,166 @@
+"""Batch normalization of a training, and gradients of normalizations, against float64 and differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendml as dml
+from opendml import Device, descs
+from opendml.runtime.memory.host_array import Array
+from tests.operators.gradients import by_differences
+
+EPSILON = 0.1
+RESOLUTION = {np.dtype(np.float32): 4e-6, np.dtype(np.float16): 4e-3}
+types = pytest.mark.parametrize("type", [np.float32, np.float16])
+# The sizes of the input and of the statistics.
+GROUPS = [
+    ([4, 3, 5, 2], [1, 3, 1, 1]),
+    ([6], [1]),
+    ([2, 3, 4], [2, 1, 4]),
+    ([3, 2], [3, 2]),
+    ([2, 1, 3, 2, 2, 1, 2, 2], [1, 1, 3, 1, 2, 1, 1, 2]),
+]
+groups = pytest.mark.parametrize(("sizes", "kept"), GROUPS, ids=str)
+
+
+def values(seed: int, sizes: Sequence[int], type: Any) -> Array:
+    return (np.random.default_rng(seed).standard_normal(sizes) + 1).astype(type)
+
+
+def assert_close(result: Array, wanted: Array) -> None:
+    resolution = RESOLUTION[result.dtype]
+    scale = max(1.0, float(np.abs(wanted).max()))
+    np.testing.assert_allclose(result, wanted, rtol=resolution, atol=resolution * scale)
+
+
+def _axes(kept: Sequence[int]) -> tuple[int, ...]:
+    return tuple(axis for axis, size in enumerate(kept) if size == 1)
+
+
+def _wide(*arrays: Array) -> list[Array]:
+    return [each.astype(np.float64) for each in arrays]
+
+
+def _normalized(x: Array, scale: Array, bias: Array) -> Array:
+    """In float64, with statistics of x itself over the dimensions where the scale has size 1."""
+    axes = _axes(scale.shape)
+    center = x.mean(axis=axes, keepdims=True)
+    spread = np.square(x - center).mean(axis=axes, keepdims=True)
+    return np.asarray(scale * (x - center) / np.sqrt(spread + np.float32(EPSILON)) + bias)
+
+
+@types
+@groups
+@pytest.mark.parametrize("adds", [False, True])
+def test_training(sizes: list[int], kept: list[int], adds: bool, type: Any, device: Device) -> None:
+    x, add = values(0, sizes, type), values(1, sizes, type)
+    scale, bias = values(2, kept, type), values(3, kept, type)
+    output, mean, variance = dml.batch_normalization_training(
+        x,
+        scale,
+        bias,
+        add if adds else None,
+        epsilon=EPSILON,
+        fused_activation=descs.ActivationRelu(),
+        device=device,
+    )
+    axes = _axes(kept)
+    assert_close(mean, x.astype(np.float64).mean(axis=axes, keepdims=True))
+    assert_close(variance, x.astype(np.float64).var(axis=axes, keepdims=True))
+    wanted = _normalized(*_wide(x, scale, bias)) + (add if adds else 0)
+    assert_close(output, np.maximum(wanted, 0))
+
+
+def test_training_keeps_the_digits_of_a_great_mean(device: Device) -> None:
+    x = (np.random.default_rng(0).standard_normal((1, 1, 8, 500)) + 4e4).astype(np.float32)
+    one = np.ones((1, 1, 1, 1), np.float32)
+    output, mean, variance = dml.batch_normalization_training(x, one, one * 0, epsilon=0.0, device=device)
+    wide = x.astype(np.float64)
+    np.testing.assert_allclose(output, (wide - wide.mean()) / wide.std(), atol=4e-6)
+    np.testing.assert_allclose(mean.item(), wide.mean(), rtol=1e-7)
+    np.testing.assert_allclose(variance.item(), wide.var(), rtol=1e-6)
+
+
+@types
+@groups
+def test_gradients_with_given_statistics(
+    sizes: list[int], kept: list[int], type: Any, device: Device
+) -> None:
+    x, incoming = values(0, sizes, type), values(1, sizes, type)
+    mean, variance, scale = (values(2 + number, kept, type) for number in range(3))
+    variance = np.abs(variance)
+    results = dml.batch_normalization_grad(x, incoming, mean, variance, scale, epsilon=EPSILON, device=device)
+    wide, gradient, center, spread, gain = _wide(x, incoming, mean, variance, scale)
+    root = np.sqrt(spread + np.float32(EPSILON))
+    axes = _axes(kept)
+    wanted = (
+        gradient * gain / root,
+        (gradient * (wide - center) / root).sum(axis=axes, keepdims=True),
+        gradient.sum(axis=axes, keepdims=True),
+    )
+    for result, expected in zip(results, wanted, strict=True):
+        assert_close(result, expected)
+
+
+@types
+@groups
+def test_gradients_of_a_training(sizes: list[int], kept: list[int], type: Any, device: Device) -> None:
+    x, incoming, scale = values(0, sizes, type), values(1, sizes, type), values(2, kept, type)
+    axes = _axes(kept)
+    mean = x.astype(np.float64).mean(axis=axes, keepdims=True).astype(type)
+    variance = x.astype(np.float64).var(axis=axes, keepdims=True).astype(type)
+    results = dml.batch_normalization_training_grad(
+        x, incoming, mean, variance, scale, epsilon=EPSILON, device=device
+    )
+    wide, gradient, gain = _wide(x, incoming, scale)
+    none = np.zeros_like(gain)
+    wanted = (
+        by_differences(lambda x: _normalized(x, gain, none), wide, gradient),
+        by_differences(lambda scale: _normalized(wide, scale, none), gain, gradient),
+        gradient.sum(axis=axes, keepdims=True),
+    )
+    for result, expected in zip(results, wanted, strict=True):
+        assert_close(result, expected)
+
+
+def test_the_mean_of_a_training_is_for_the_scale_alone(device: Device) -> None:
+    x, incoming = values(0, [3, 2, 4], np.float32), values(1, [3, 2, 4], np.float32)
+    variance, scale = np.ones((1, 2, 1), np.float32), values(2, [1, 2, 1], np.float32)
+    results = [
+        dml.batch_normalization_training_grad(
+            x, incoming, mean, variance, scale, epsilon=EPSILON, device=device
+        )
+        for mean in (x.mean(axis=(0, 2), keepdims=True), np.full((1, 2, 1), 1e3, np.float32))
+    ]
+    np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-4, atol=1e-4)
+    root = np.sqrt(np.float32(1 + EPSILON))
+    expected = (incoming * (x - 1e3)).sum(axis=(0, 2), keepdims=True) / root
+    np.testing.assert_allclose(results[1][1], expected, rtol=1e-5)
+
+
+def _local_response(x: Array, across: bool, size: int) -> Array:
+    """The forward operator in float64, element by element."""
+    before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
+    result = np.empty_like(x)
+    for n, c, h, w in np.ndindex(*x.shape):
+        at = [slice(max(i - before, 0), i + after + 1) for i in (c, h, w)]
+        region = x[n, at[0], h, w] if across else x[n, c, at[1], at[2]]
+        base = 0.5 + np.float64(np.float32(0.3)) / size * np.square(region).sum()
+        result[n, c, h, w] = x[n, c, h, w] / base ** np.float64(np.float32(0.75))
+    return result
+
+
+@types
+@pytest.mark.parametrize("across", [False, True])
+@pytest.mark.parametrize("size", [1, 2, 3, 40])
+def test_gradient_of_local_responses(size: int, across: bool, type: Any, device: Device) -> None:
+    x, incoming = values(0, [2, 5, 3, 4], type), values(1, [2, 5, 3, 4], type)
+    attributes = {"cross_channel": across, "local_size": size, "alpha": 0.3, "beta": 0.75, "bias": 0.5}
+    result = dml.local_response_normalization_grad(x, incoming, **attributes, device=device)
+    wide, gradient = _wide(x, incoming)
+    expected = by_differences(lambda x: _local_response(x, across, size), wide, gradient)
+    assert_close(result, expected)

@@ -1,0 +1,155 @@
+"""Gradients of resampling: the transpose of the forward operator, element by element, and PyTorch's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opendml import TensorDataType, TensorDesc, descs
+from opendml.operators.resampling import Placing
+from opendml.operators.resampling_gradients import _Taps
+from opendml.runtime.memory.host_array import Array
+from opendml.spec.enums import AxisDirection
+from tests.operators.test_resampling import DOWN, FORMS, LINEAR, NEAREST, UP, _attributes, _linear, _nearest
+from tests.peers.peer import examples
+from tests.running import device_kinds, launches, on_arrays
+
+every_device = pytest.mark.parametrize("device", device_kinds())
+# Also: far beyond both ends, nothing but the last element, no element, and large scales.
+MORE_FORMS = [
+    ((4,), (40,), (1.0,), (12.0,), (0.0,)),
+    ((4,), (9,), (1.0,), (-50.0,), (0.0,)),
+    ((4,), (9,), (1.0,), (50.0,), (0.0,)),
+    ((6,), (3,), (1e-3,), (0.5,), (-0.5,)),
+    ((3,), (1,), (2.5,), (0.25,), (0.0,)),
+    ((3,), (120,), (40.0,), (0.5,), (-0.5,)),
+    ((2, 3), (7, 100), (3.3, 33.0), (0.5, 0.0), (-0.5, 0.0)),
+]
+every_form = pytest.mark.parametrize("form", FORMS + MORE_FORMS, ids=str)
+
+
+def _transposed(form: Any, incoming: Array, forward: Callable[[Array], Array]) -> Array:
+    """The gradient of a linear forward operator, from what it makes of each element alone."""
+    wide = incoming.astype(np.float64)
+    result: Array = np.zeros(form[0])
+    for place in np.ndindex(*form[0]):
+        x = np.zeros(form[0])
+        x[place] = 1.0
+        result[place] = (forward(x) * wide).sum()
+    return result
+
+
+def _incoming(form: Any, type: Any) -> Array:
+    numbers: Array = np.random.default_rng(0).uniform(-1, 1, form[1])
+    return numbers.astype(type)
+
+
+def _close(result: Array, expected: Array) -> None:
+    eps = float(np.finfo(result.dtype).eps)
+    scale = max(float(np.abs(expected).max()), 1.0)
+    np.testing.assert_allclose(result, expected, rtol=4 * eps, atol=4 * eps * scale)
+
+
+@every_device
+@pytest.mark.parametrize("type", [np.float32, np.float16])
+@pytest.mark.parametrize("direction", AxisDirection)
+@every_form
+def test_nearest(form: Any, direction: AxisDirection, type: Any, device: str) -> None:
+    incoming = _incoming(form, type)
+    expected = _transposed(
+        form, incoming, lambda x: _nearest(x, form, np.ceil if direction is UP else np.floor)
+    )
+    attributes = _attributes(form, NEAREST) | {"rounding_direction": direction}
+    (result,) = on_arrays(descs.ResampleGrad1, [incoming], [expected.astype(type)], device, **attributes)
+    _close(result, expected)
+
+
+@every_device
+@every_form
+def test_the_elder_nearest_rounds_halves_up(form: Any, device: str) -> None:
+    incoming = _incoming(form, np.float32)
+    expected = _transposed(
+        form, incoming, lambda x: _nearest(x, form, lambda places: np.floor(places + np.float32(0.5)))
+    )
+    made = [expected.astype(np.float32)]
+    (result,) = on_arrays(descs.ResampleGrad, [incoming], made, device, **_attributes(form, NEAREST))
+    _close(result, expected)
+
+
+@every_device
+@pytest.mark.parametrize("type", [np.float32, np.float16])
+@every_form
+def test_linear(form: Any, type: Any, device: str) -> None:
+    incoming = _incoming(form, type)
+    expected = _transposed(form, incoming, lambda x: _linear(x, form))
+    attributes = _attributes(form, LINEAR)
+    for desc, more in ((descs.ResampleGrad, {}), (descs.ResampleGrad1, {"rounding_direction": UP})):
+        (result,) = on_arrays(desc, [incoming], [expected.astype(type)], device, **attributes, **more)
+        _close(result, expected)
+
+
+@every_device
+@given(data=st.data())
+@examples
+def test_any_form(device: str, data: st.DataObject) -> None:
+    size, count = (data.draw(st.integers(1, 12)) for _ in range(2))
+    scale = data.draw(st.floats(0.125, 6.0, width=32))
+    offsets = [data.draw(st.floats(-9.0, 9.0, width=32)) for _ in range(2)]
+    form = ((size,), (count,), (scale,), (offsets[0],), (offsets[1],))
+    incoming = _incoming(form, np.float32)
+    forwards = {LINEAR: partial(_linear, form=form), NEAREST: partial(_nearest, form=form, rounding=np.floor)}
+    for mode, forward in forwards.items():
+        expected = _transposed(form, incoming, forward)
+        attributes = _attributes(form, mode) | {"rounding_direction": DOWN}
+        made = [expected.astype(np.float32)]
+        (result,) = on_arrays(descs.ResampleGrad1, [incoming], made, device, **attributes)
+        _close(result, expected)
+
+
+@every_device
+@pytest.mark.parametrize("sizes", [(5, 4), (9, 13)], ids=str)
+def test_gradients_agree_with_pytorch(sizes: tuple[int, int], device: str) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    image = (2, 3, 6, 7)
+    x = torch.zeros(image, dtype=torch.float64, requires_grad=True)
+    incoming = np.random.default_rng(0).standard_normal((2, 3, *sizes)).astype(np.float32)
+    torch.nn.functional.interpolate(x, sizes, mode="bilinear").backward(torch.from_numpy(incoming).double())
+    scales = [1.0, 1.0, sizes[0] / 6, sizes[1] / 7]
+    form = (image, (2, 3, *sizes), scales, (0.5,) * 4, (-0.5,) * 4)
+    made = [np.zeros(image, np.float32)]
+    (result,) = on_arrays(descs.ResampleGrad, [incoming], made, device, **_attributes(form, LINEAR))
+    np.testing.assert_allclose(result, x.grad.numpy(), rtol=1e-5, atol=1e-5)
+
+
+@every_device
+def test_what_is_not_finite_stays_where_it_is_read(device: str) -> None:
+    form = ((6,), (9,), (1.5,), (0.5,), (-0.5,))
+    incoming = np.zeros(9, np.float32)
+    incoming[3] = np.inf
+    made = [np.zeros(6, np.float32)]
+    (result,) = on_arrays(descs.ResampleGrad, [incoming], made, device, **_attributes(form, LINEAR))
+    np.testing.assert_array_equal(result, [0, np.inf, np.inf, 0, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ("scale", "size", "most"),
+    [(2.0, 1000, 5), (0.5, 1000, 2), (1 / 3, 999, 2), (7.5, 100, 16), (1e-9, 50, 2)],
+)
+def test_an_element_looks_at_hardly_more_outputs_than_are_made_of_it(
+    scale: float, size: int, most: int
+) -> None:
+    count = max(1, int(size * scale))
+    assert _Taps.of(size, count, None, Placing(scale, 0.5, -0.5)).count <= most
+
+
+def test_copies_are_sums_of_neighbours_in_one_pass() -> None:
+    x, incoming = (TensorDesc(TensorDataType.FLOAT32, [2, 3, size, size]) for size in (6, 12))
+    form = (x.sizes, incoming.sizes, (1.0, 1.0, 2.0, 2.0), (0.0,) * 4, (0.0,) * 4)
+    attributes = _attributes(form, NEAREST) | {"rounding_direction": DOWN}
+    assert len(launches(descs.ResampleGrad1(incoming, x, **attributes))) <= 2

@@ -1,0 +1,61 @@
+"""Programs for the checks of the CUDA target that scatter, or find the greatest elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import opendml as dml
+from opendml.program.node import Node, Operation, convert, placing, scattered_sum, source
+from opendml.program.scalar_type import ScalarType
+from opendml.program.view import permuted
+from opendml.runtime.program import program_of
+from opendml.spec import descs
+from opendml.spec.enums import AxisDirection
+from opendml.spec.tensor_desc import TensorDesc
+from tools.cuda_case import Case
+from tools.cuda_view_cases import program
+
+TOPS = (
+    ((5, 83), 1, 9),
+    ((2, 1000), 1, 64),
+    ((3, 40, 7), 1, 40),
+    ((2, 70001), 1, 1000),
+    ((2, 70001), 1, 1500),
+    ((3, 20000), 1, 20000),
+    ((300, 2049), 1, 3),
+)
+"""Sizes, the axis, and how many are wanted."""
+
+
+def placing_cases() -> Iterator[Case]:
+    """All of them."""
+    for sizes, axis, count in TOPS:
+        for type, direction in zip((dml.FLOAT32, dml.INT64), AxisDirection, strict=True):
+            desc = _top(type, sizes, axis, count, direction)
+            name = f"top {count} {type.name} {sizes} {direction.name}"
+            yield Case(name, program_of(desc), special=True)
+    for index in (ScalarType.INT32, ScalarType.INT64):
+        x = source(0, index, (40, 50, 33))
+        for axis in range(3):
+            yield _of_places(f"scatter {index.name} axis {axis}", _scattered(x, axis))
+        values = convert(source(1, ScalarType.FLOAT32, x.sizes), ScalarType.INT64)
+        yield _of_places(f"scattered sum {index.name}", scattered_sum(x, values, (2, 0), 20))
+    turned = permuted(convert(source(0, ScalarType.INT32, (300, 40)), ScalarType.INT64), (1, 0))
+    yield _of_places("scatter turned", _scattered(turned, 1), _scattered(turned, 0))
+
+
+def _of_places(name: str, *results: Node) -> Case:
+    """A case whose input is places, some of which lie outside."""
+    return Case(name, program(*results), mean=9.0, deviation=9.0)
+
+
+def _top(
+    type: dml.TensorDataType, sizes: tuple[int, ...], axis: int, count: int, direction: AxisDirection
+) -> descs.TopK1:
+    found = [count if each == axis else size for each, size in enumerate(sizes)]
+    tensors = [TensorDesc(type, sizes), TensorDesc(type, found), TensorDesc(dml.TensorDataType.UINT32, found)]
+    return descs.TopK1(*tensors, axis=axis, k=count, axis_direction=direction)
+
+
+def _scattered(places: Node, axis: int) -> Node:
+    return placing(Operation.SCATTER, places, axis, 20)
