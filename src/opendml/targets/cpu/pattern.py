@@ -278,10 +278,9 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An operand that is windows of an image: what they see is packed once.
-    A product's last two indices are the rows and columns of a window; an image's rows follow each other, so
-    that windows which begin at neighbours lie beside each other, with some between two rows of them that are
-    none.
+    """An operand that is windows of an image: what they see is packed once. A product's last two indices are
+    the rows and columns of a window; an image's rows follow each other, so that windows which begin at
+    neighbours lie beside each other, with some between two rows of them that are none.
 
     `room` is the elements of an image, at most."""
 
