@@ -16,6 +16,9 @@ from opendml.targets.cpu.engine import kernel_codes
 from opendml.targets.cpu.launch import Launch
 from opendml.targets.cpu.pattern import Parameters
 
+_BEHIND = 4096
+"""Bytes behind rooms that must stay as they are."""
+
 Operand = Callable[[Node], Node]
 """What a kernel makes of an array before it multiplies it."""
 Epilogue = Callable[..., Sequence[Node]]
@@ -64,9 +67,10 @@ def contraction_kernel(
 
 
 def run_launches(launches: Sequence[Launch], arrays: Sequence[Array], at_once: int | None = None) -> None:
-    """Runs launches over arrays, so many items per call (None: all), every call in a room of its own."""
+    """Runs launches over arrays, so many items per call (None: all), every call in a room of its own. Nothing
+    behind the room or the arena is written."""
     partial_bytes = max(launch.partial_bytes for launch in launches)
-    arena = np.full(partial_bytes + 64, 0xFF, np.uint8)
+    arena = np.full(partial_bytes + 64 + _BEHIND, 0xFF, np.uint8)
     first = -arena.ctypes.data % 64
     table = (ctypes.c_void_p * (len(arrays) + 1))()
     table[:] = [*(array.ctypes.data for array in arrays), arena.ctypes.data + first]
@@ -79,6 +83,9 @@ def run_launches(launches: Sequence[Launch], arrays: Sequence[Array], at_once: i
         for begin in range(launch.first, launch.first + launch.items, step):
             end = min(begin + step, launch.first + launch.items)
             # All bits one are NaN: what is read without having been written shows.
-            room = np.full(code.room_bytes + 128, 0xFF, np.uint8)
-            place = room.ctypes.data + -room.ctypes.data % 128
+            room = np.full(code.room_bytes + 128 + _BEHIND, 0xFF, np.uint8)
+            before = -room.ctypes.data % 128
+            place = room.ctypes.data + before
             call_type(code.address)(begin, end, words.ctypes.data, ctypes.addressof(table), place)
+            assert (room[before + code.room_bytes :] == 0xFF).all()
+    assert (arena[first + partial_bytes :] == 0xFF).all()

@@ -196,6 +196,17 @@ def test_windows_are_multiplied_where_they_lie(stride: int, output: tuple[int, i
     check_tilings(filters, windows, (4, 5, 6), np.zeros((2, 20, height, width, 1, 1, 1), "f"))
 
 
+@pytest.mark.parametrize("channels", [28, 64])
+@pytest.mark.parametrize("ahead", [False, True])
+def test_rows_that_begin_anywhere_in_a_part_stay_within_it(channels: int, ahead: bool) -> None:
+    """Products of windows of three columns, in parts of 256: the last row of a part begins near its end."""
+    image = values("float32", 1, channels, 7, 10)
+    n, c, y, x = image.strides
+    windows = np.lib.stride_tricks.as_strided(image, (1, 1, 5, 8, channels, 3, 3), (n, 0, y, x, c, y, x))
+    filters = values("float32", 1, 20, 1, 1, channels, 3, 3)
+    check_tilings(filters, windows, (4, 5, 6), np.zeros((1, 20, 5, 8, 1, 1, 1), "f"), ahead=ahead)
+
+
 @pytest.mark.parametrize("m", [5, 40])
 def test_what_follows_is_computed_and_stored_with_the_sums(m: int) -> None:
     n, k = 70, 50
