@@ -200,8 +200,8 @@ class Packing:
 @dataclass(frozen=True, slots=True)
 class Panels:
     """How the operand whose elements are broadcast lies packed: in panels of `rows` rows, each in parts of
-    `depth` products. A part's columns follow each other; packing may write columns behind the last that make
-    up a vector."""
+    `depth` products. A part's columns follow each other; packing may write less than a vector of columns
+    behind the last."""
 
     packing: Packing
     rows: int
@@ -212,9 +212,8 @@ class Panels:
         return -(-self.rows // lanes) * lanes * 4
 
     def part_bytes(self, lanes: int) -> int:
-        """The bytes of a part."""
-        columns = -(-self.depth // lanes) * lanes
-        return -(-columns * self.pitch(lanes) // LINE) * LINE
+        """The bytes of a part, with all that packing may write."""
+        return -(-(self.depth + lanes) * self.pitch(lanes) // LINE) * LINE
 
     def text(self) -> str:
         """A text that is equal for panels with equal code."""

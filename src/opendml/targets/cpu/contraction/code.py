@@ -59,8 +59,7 @@ class ContractionCode(KernelCode):
         tiling, lanes = self.tiling, self.lanes
         panels = tiling.a
         self.a = PackingCode(self.function, panels.packing, lanes, self.code, first_parameter)
-        # What is packed may reach a vector beyond its end.
-        self.a_room = self.room(F32, 0 if tiling.ahead else panels.part_bytes(lanes) // F32.bytes + lanes)
+        self.a_room = self.room(F32, 0 if tiling.ahead else panels.part_bytes(lanes) // F32.bytes)
         return F32.bytes, panels.pitch(lanes)
 
     def _lay_out_vectors(self, first_parameter: int) -> int | None:
