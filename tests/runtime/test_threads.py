@@ -162,6 +162,29 @@ def test_a_forked_child_and_its_parent_both_go_on(count: int) -> None:
     assert subprocess.run(command, timeout=60, check=False).returncode == 0
 
 
+FORK_AMID_FIRST_CALLS = """
+import os, signal, sys, threading, time
+import numpy as np, opendml as dml
+x = np.linspace(-3, 3, 100, dtype=np.float32)
+threading.Thread(target=dml.activation_relu, args=(x,)).start()
+time.sleep({delay})
+child = os.fork()
+if child == 0:
+    signal.alarm(40)
+    os._exit(0 if (dml.activation_relu(x) == np.maximum(x, 0)).all() else 3)
+_, status = os.waitpid(child, 0)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("delay", [0.01, 0.05, 0.1])
+def test_a_child_of_a_fork_amid_the_first_call_calls_too(delay: float) -> None:
+    code = FORK_AMID_FIRST_CALLS.format(delay=delay)
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
+    assert subprocess.run(command, timeout=60, check=False).returncode == 0
+
+
 def test_a_process_with_idle_workers_ends() -> None:
     code = f"import numpy as np, opendml as dml; dml.activation_tanh(np.zeros({LARGE}, np.float32))"
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from opendml.errors import Unsupported
+from opendml.first_use import importing
 from opendml.floating_point import default_mode
 from opendml.program.functions import compute_type, rounded
 from opendml.program.node import Node, convert
@@ -170,6 +171,7 @@ def _float32(value: float) -> float:
 
 @cache
 def _all() -> dict[str, _Registered]:
-    for family in FAMILIES:
-        importlib.import_module(f"opendml.operators.{family}")
+    with importing:
+        for family in FAMILIES:
+            importlib.import_module(f"opendml.operators.{family}")
     return _definitions

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from opendml.errors import InvalidArgument
+from opendml.first_use import importing
 from opendml.spec.wording import shown
 from opendml.targets.backend import Backend, StreamBackend
 from opendml.targets.memory import Place
@@ -39,21 +40,23 @@ def backend_of(kind: str) -> Backend:
 
 @cache
 def _host_backend(name: str) -> Backend:
-    if name == "cpu":
-        from opendml.targets.cpu.backend import CpuBackend
+    with importing:
+        if name == "cpu":
+            from opendml.targets.cpu.backend import CpuBackend
 
-        return CpuBackend()
-    from opendml.targets.reference.backend import ReferenceBackend
+            return CpuBackend()
+        from opendml.targets.reference.backend import ReferenceBackend
 
-    return ReferenceBackend()
+        return ReferenceBackend()
 
 
 @cache
 def backend_at(place: Place) -> StreamBackend:
     """The backend of the device whose memory a place is."""
-    from opendml.targets.cuda.backend import CudaBackend
+    with importing:
+        from opendml.targets.cuda.backend import CudaBackend
 
-    return CudaBackend(place)
+        return CudaBackend(place)
 
 
 def place_of(value: Any) -> Place | None:
@@ -69,6 +72,7 @@ def place_of(value: Any) -> Place | None:
 @cache
 def _finders() -> tuple[Callable[[Any], Place | None], ...]:
     """What finds the place of an array, for each kind with memory of its own."""
-    from opendml.targets.cuda import place
+    with importing:
+        from opendml.targets.cuda import place
 
-    return (place.place_of,)
+        return (place.place_of,)

@@ -9,6 +9,7 @@ import importlib
 from collections.abc import Iterator, Mapping
 from functools import cache
 
+from opendml.first_use import importing
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.arrays import counted_dimensions
@@ -101,5 +102,6 @@ def _shared_rules(operator: Operator, level: FeatureLevel) -> Iterator[Rule]:
 
 @cache
 def _declare() -> None:
-    for family in FAMILIES:
-        importlib.import_module(f"opendml.spec.rules.{family}")
+    with importing:
+        for family in FAMILIES:
+            importlib.import_module(f"opendml.spec.rules.{family}")
