@@ -164,3 +164,18 @@ def test_gradient_of_local_responses(size: int, across: bool, type: Any, device:
     wide, gradient = _wide(x, incoming)
     expected = by_differences(lambda x: _local_response(x, across, size), wide, gradient)
     assert_close(result, expected)
+
+
+@pytest.mark.parametrize("gradient", [1.5, np.full((1, 3, 1, 1), 1.5, np.float32)], ids=["number", "small"])
+@pytest.mark.parametrize("name", ["batch_normalization_grad", "batch_normalization_training_grad"])
+def test_a_gradient_that_a_graph_repeats_counts_as_often_as_it_is_repeated(name: str, gradient: Any) -> None:
+    x = np.random.default_rng(1).random((2, 3, 4, 4), np.float32)
+    statistic = x[:1, :, :1, :1] + 1
+    graph, function = dml.Graph(), getattr(dml, name)
+    given = graph.constant(gradient) if isinstance(gradient, np.ndarray) else gradient
+    statistics = [graph.constant(statistic)] * 3
+    results = function(graph.constant(x), given, *statistics, epsilon=1e-3)
+    model = graph.compile({str(number): result for number, result in enumerate(results)})
+    expected = function(x, np.full_like(x, 1.5), *[statistic] * 3, epsilon=1e-3)
+    for result, wanted in zip(model().values(), expected, strict=True):
+        np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=1e-5)

@@ -201,3 +201,25 @@ def test_graphs_go_on_from_what_is_scattered(device: str) -> None:
     expected = _scattered(values, places, -np.sort(-values)[:, :3], 1)
     np.testing.assert_array_equal(results["written"], expected)
     np.testing.assert_array_equal(results["y"], np.maximum(np.hstack([expected, -values]), 0))
+
+
+@every_device
+@pytest.mark.parametrize(
+    ("indices", "updates"),
+    [(np.int32([[1, 0, 1]] * 2), 5.0), (1, np.float32([[7, 8, 9]] * 2)), (np.int32([[1], [0]]), None)],
+    ids=["a number", "one index", "a column of indices"],
+)
+def test_indices_and_updates_are_repeated_to_each_other_within_a_graph(
+    indices: Any, updates: Any, device: str
+) -> None:
+    values = np.float32([[1, 2, 3], [4, 5, 6]])
+    updates = -values if updates is None else updates
+    arrays = {"x": values, "indices": indices, "updates": updates}
+    expected = dml.scatter(values, indices, updates, axis=0, device="reference")
+    graph = dml.Graph()
+    given = {
+        name: graph.constant(array) if isinstance(array, np.ndarray) else array
+        for name, array in arrays.items()
+    }
+    model = graph.compile({"y": dml.scatter(*given.values(), axis=0)}, device=device)
+    np.testing.assert_array_equal(model()["y"], expected)

@@ -87,7 +87,12 @@ def _view(node: Node, repeats: bool) -> Node:
         value = below if below is not None else value
     if _is_in_memory(value, repeats):
         return with_operands(node, (value, *node.operands[1:]))
-    return _seen_by(node).of(value, top=True)
+    return _sized(_seen_by(node).of(value, top=True), node.sizes)
+
+
+def _sized(value: Node, sizes: tuple[int, ...]) -> Node:
+    """A value, of which a number has sizes: a reduction goes over these."""
+    return value if value.sizes or not sizes else Node(Operation.BITCAST, value.type, sizes, (value,))
 
 
 def _is_in_memory(value: Node, repeats: bool) -> bool:
@@ -253,7 +258,7 @@ def _reshape(node: Node) -> Node:
     if value.operation is Operation.RESHAPE:
         value = value.operands[0]
     if value.sizes in (node.sizes, ()):
-        return value
+        return _sized(value, node.sizes)
     result = Node(Operation.RESHAPE, value.type, node.sizes, (value,))
     if value.operation in (Operation.SOURCE, Operation.VIEW):
         return _lowered(result)

@@ -22,7 +22,7 @@ from opendml.program.node import Node, convert
 from opendml.spec.operator_desc import OperatorDesc
 
 
-@defines("BATCH_NORMALIZATION_TRAINING")
+@defines("BATCH_NORMALIZATION_TRAINING", whole=True)
 def batch_normalization_training(
     x: Node,
     scale: Node,
@@ -46,7 +46,7 @@ def batch_normalization_training(
     return fused(fused_activation, result), center, spread
 
 
-@defines("BATCH_NORMALIZATION_GRAD")
+@defines("BATCH_NORMALIZATION_GRAD", whole=True)
 def batch_normalization_grad(
     x: Node, gradient: Node, mean: Node, variance: Node, scale: Node, *, epsilon: float
 ) -> tuple[Node, ...]:
@@ -61,7 +61,7 @@ def batch_normalization_grad(
     return gradient * (scale / convert(root, x.type)), slope, reduce_sum(gradient, axes)
 
 
-@defines("BATCH_NORMALIZATION_TRAINING_GRAD")
+@defines("BATCH_NORMALIZATION_TRAINING_GRAD", whole=True)
 def batch_normalization_training_grad(
     x: Node, gradient: Node, mean_of_training: Node, variance: Node, scale: Node, *, epsilon: float
 ) -> tuple[Node, ...]:
@@ -84,7 +84,7 @@ def batch_normalization_training_grad(
     return centered * (scale / convert(root, x.type)), products / root, of_bias
 
 
-@defines("LOCAL_RESPONSE_NORMALIZATION_GRAD")
+@defines("LOCAL_RESPONSE_NORMALIZATION_GRAD", whole=True)
 def local_response_normalization_grad(
     x: Node, gradient: Node, *, cross_channel: bool, local_size: int, alpha: float, beta: float, bias: float
 ) -> Node:

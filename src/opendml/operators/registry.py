@@ -16,6 +16,7 @@ from opendml.floating_point import default_mode
 from opendml.program.functions import compute_type, rounded
 from opendml.program.node import Node, convert
 from opendml.program.scalar_type import ScalarType
+from opendml.program.view import repeated, reshaped
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias
 from opendml.spec.schema import operator
 
@@ -61,12 +62,15 @@ class _Registered:
     function: Function
     stored: bool
     output: bool
+    whole: bool
 
 
 _definitions: dict[str, _Registered] = {}
 
 
-def defines(name: str, *, stored: bool = False, output: bool = False) -> Callable[[Definition], Definition]:
+def defines(
+    name: str, *, stored: bool = False, output: bool = False, whole: bool = False
+) -> Callable[[Definition], Definition]:
     """Registers a function from the operator's inputs and attributes to its output, or to a tuple of outputs.
 
     The inputs come positionally in the desc's order, None where an optional one is absent, an array of
@@ -79,10 +83,12 @@ def defines(name: str, *, stored: bool = False, output: bool = False) -> Callabl
         stored: the inputs come in the types that they are stored in, rather than in their compute types.
         output: the desc's output tensor comes as the keyword `output`: of an array of tensors a tuple, of
             several outputs a tuple with None for absent ones.
+        whole: the inputs come repeated to the sizes that the desc has, also where a graph has them smaller or
+            as numbers. Those that are only used element by element need not: they are repeated there.
     """
 
     def register(definition: Definition) -> Definition:
-        _definitions[name] = _Registered(definition, stored, output)
+        _definitions[name] = _Registered(definition, stored, output, whole)
         return definition
 
     return register
@@ -129,6 +135,7 @@ def fused(activation: OperatorDesc | None, value: Node) -> Node:
 def _results(desc: OperatorDesc, inputs: Sequence[Node | None]) -> tuple[Node, ...]:
     """The outputs as they are computed, before they are converted to their types."""
     definition = _all()[desc.operator]
+    inputs = _repeated(desc, inputs) if definition.whole else inputs
     values = inputs if definition.stored else [x and convert(x, compute_type(x.type)) for x in inputs]
     attributes = _attributes(desc)
     if definition.output:
@@ -136,6 +143,15 @@ def _results(desc: OperatorDesc, inputs: Sequence[Node | None]) -> tuple[Node, .
         attributes["output"] = outputs[0] if len(outputs) == 1 else outputs
     results = definition.function(*_by_field(desc, values), **attributes)
     return results if isinstance(results, tuple) else (results,)
+
+
+def _repeated(desc: OperatorDesc, inputs: Sequence[Node | None]) -> Sequence[Node | None]:
+    """The inputs in the sizes of their tensors."""
+    tensors = [getattr(desc, field.python_name) for field in operator(desc.operator).inputs]
+    return [
+        None if x is None else repeated(x if x.sizes else reshaped(x, (1,) * len(tensor.sizes)), tensor.sizes)
+        for x, tensor in zip(inputs, tensors, strict=True)
+    ]
 
 
 def _by_field(desc: OperatorDesc, inputs: Sequence[Node | None]) -> Sequence[Any]:

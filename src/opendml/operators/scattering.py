@@ -20,7 +20,7 @@ from opendml.program.view import gathered, reshaped, sliced
 from opendml.spec.tensor_desc import TensorDesc
 
 
-@defines("SCATTER", stored=True)
+@defines("SCATTER", stored=True, whole=True)
 def scatter(x: Node, indices: Node, updates: Node, *, axis: int) -> Node:
     """x, but at each update's own place, along the axis at its index, the update
 
@@ -58,7 +58,7 @@ def scatter_nd(
     return reshaped(select(last >= 0, written, x), output.sizes)
 
 
-@defines("MAX_UNPOOLING", stored=True, output=True)
+@defines("MAX_UNPOOLING", stored=True, output=True, whole=True)
 def max_unpooling(x: Node, indices: Node, *, output: TensorDesc) -> Node:
     """0, but each element of x at its index, which counts the elements of the output in row-major order
 

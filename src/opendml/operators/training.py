@@ -9,7 +9,7 @@ from opendml.program.functions import expm1, multiply_add, power, square_root
 from opendml.program.node import Node, constant, convert
 
 
-@defines("ADAM_OPTIMIZER")
+@defines("ADAM_OPTIMIZER", whole=True)
 def adam_optimizer(
     parameters: Node,
     first_moment: Node,
