@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -135,10 +136,13 @@ class _Maker:
             name = field.python_name
             self.values[name] = made[name] if name in made else self.attribute(field)
         for field in facts.inputs:
-            self.values[field.python_name] = self._laid_out(types[field.name], made.get(field.python_name))
+            name = field.python_name
+            own = [types[each] for each in made.get("types", {}).get(name, [field.name])]
+            self.values[name] = self._laid_out(own, made.get(name))
         desc = desc_class(facts.name)(**self.values)
         typed = next((field for field in facts.outputs if field.has_call_type), facts.outputs[0])
-        wanted = frozenset(field.python_name for field in facts.outputs if choices.below(2))
+        any_of_them = [field.python_name for field in facts.outputs if choices.below(2)]
+        wanted = frozenset(made.get("wanted", any_of_them))
         sizes = None if "sizes" in self.values else made.get("sizes")
         try:
             desc = with_outputs(desc, Told(types[typed.name], sizes, wanted=wanted))
@@ -150,13 +154,14 @@ class _Maker:
             **{field.python_name: self._strided(getattr(desc, field.python_name)) for field in facts.outputs}
         )
 
-    def _laid_out(self, data_type: TensorDataType, sizes: Any) -> Any:
-        """A desc of those sizes, or several."""
+    def _laid_out(self, types: Sequence[TensorDataType], sizes: Any) -> Any:
+        """A desc of those sizes, or several, whose types are given in turn."""
         if sizes is None:
             return None
         if isinstance(sizes[0], list):
-            return tuple(self._laid_out(data_type, each) for each in sizes)
-        return TensorDesc(data_type, sizes, strides_of(self.choices, sizes, repeats=True))
+            pairs = zip(sizes, cycle(types), strict=False)
+            return tuple(self._laid_out([type], each) for each, type in pairs)
+        return TensorDesc(types[0], sizes, strides_of(self.choices, sizes, repeats=True))
 
     def _strided(self, tensor: Any) -> Any:
         if isinstance(tensor, tuple):
@@ -173,7 +178,9 @@ class _Maker:
         if field.same_type_as is not None:
             return self.types[field.same_type_as]
         if field.enum is not None:
-            return choices.of(list(getattr(enums, camel_case(field.enum))))
+            allowed = field.range.values if field.range else ()
+            members = getattr(enums, camel_case(field.enum))
+            return choices.of([each for each in members if not allowed or each.name in allowed])
         if field.axis_of is not None:
             return choices.some(range(rank)) if field.type == "UINT_ARRAY" else choices.below(rank)
         match field.type:

@@ -2,7 +2,8 @@
 
 A recipe takes choices and gives the sizes of the inputs (a list of them for an array of tensors) and the
 attributes, by their Python names. Optional inputs may be absent, other attributes are as for any operator.
-What it says of the outputs is under "sizes".
+What it says of the outputs is under "sizes" and, for the optional ones that the desc has, "wanted". Under
+"types" are, for an array of tensors, the tensors that have the types of its own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from opendml.spec.enums import (
     MultiheadAttentionMaskType,
     QuantizationType,
     RecurrentNetworkDirection,
+    ReduceFunction,
 )
 from tests.fuzz.choices import Choices
 
@@ -57,6 +59,17 @@ def _windows(choices: Choices, spatial: int) -> dict[str, Any]:
     }
 
 
+def _positions(sizes: list[int], extents: list[int], made: dict[str, Any]) -> list[int]:
+    """How often the windows that were made fit along each of the sizes."""
+    dilations = made.get("dilations", [1] * len(sizes))
+    paddings = zip(made["start_padding"], made["end_padding"], strict=True)
+    each = zip(sizes, extents, made["strides"], dilations, paddings, strict=True)
+    return [
+        (size + sum(padding) - (extent - 1) * dilation - 1) // stride + 1
+        for size, extent, stride, dilation, padding in each
+    ]
+
+
 def _pooling(*, dilated: bool) -> Recipe:
     def recipe(choices: Choices) -> dict[str, Any]:
         made = _windows(choices, choices.between(2, 3))
@@ -64,6 +77,17 @@ def _pooling(*, dilated: bool) -> Recipe:
         if not dilated:
             del made["dilations"]
         return made | {"input_tensor": [choices.between(1, 2), choices.between(1, 5), *sizes]}
+
+    return recipe
+
+
+def _pooling_grad(*, dilated: bool, of_maxima: bool) -> Recipe:
+    def recipe(choices: Choices) -> dict[str, Any]:
+        made = _pooling(dilated=dilated)(choices)
+        sizes = made.pop("input_tensor")
+        pooled = _positions(sizes[2:], made["window_size"], made)
+        made["input_gradient_tensor"] = [*sizes[:2], *pooled]
+        return made | {"input_tensor" if of_maxima else "sizes": sizes}
 
     return recipe
 
@@ -145,21 +169,8 @@ def _unfold(choices: Choices) -> dict[str, Any]:
 
 def _fold(choices: Choices) -> dict[str, Any]:
     made = _unfold(choices)
-    sizes = made.pop("input_tensor")
-    each = zip(
-        sizes[2:],
-        made["window_sizes"],
-        made["strides"],
-        made["dilations"],
-        made["start_padding"],
-        made["end_padding"],
-        strict=True,
-    )
-    counts = [
-        (size + start + end - (extent - 1) * dilation - 1) // stride + 1
-        for size, extent, stride, dilation, start, end in each
-    ]
-    columns = [sizes[0], sizes[1] * prod(made["window_sizes"]), prod(counts)]
+    sizes, extents = made.pop("input_tensor"), made["window_sizes"]
+    columns = [sizes[0], sizes[1] * prod(extents), prod(_positions(sizes[2:], extents, made))]
     return made | {"input_tensor": columns, "sizes": sizes}
 
 
@@ -250,6 +261,75 @@ def _resample_with_offsets(choices: Choices) -> dict[str, Any]:
         f"{which}_pixel_offsets": [choices.between(-3, 3) / 4 for _ in made["scales"]]
         for which in ("input", "output")
     }
+
+
+def _resample_grad(choices: Choices) -> dict[str, Any]:
+    made = _resample_with_offsets(choices)
+    return made | {"input_gradient_tensor": made["sizes"], "sizes": made.pop("input_tensor")}
+
+
+def _batch_normalization(*sized: str, repeated: tuple[str, ...], optional: tuple[str, ...] = ()) -> Recipe:
+    """Tensors of the sizes of the input, and others that are all repeated alike along the same dimensions."""
+
+    def recipe(choices: Choices) -> dict[str, Any]:
+        sizes = _sizes(choices, choices.between(1, 8))
+        statistics = [size if choices.below(2) else 1 for size in sizes]
+        made = dict.fromkeys(sized, sizes) | dict.fromkeys(repeated, statistics)
+        return made | _optional(choices, **dict.fromkeys(optional, sizes))
+
+    return recipe
+
+
+_batch_normalization_grad = _batch_normalization(
+    "input_tensor",
+    "input_gradient_tensor",
+    repeated=("mean_tensor", "variance_tensor", "scale_tensor"),
+)
+
+
+def _random_generator(choices: Choices) -> dict[str, Any]:
+    leading = [1] * choices.below(8)
+    return {"input_state_tensor": [*leading, 6], "sizes": _sizes(choices, choices.between(1, 8))}
+
+
+def _roi_pooling(choices: Choices) -> dict[str, Any]:
+    return {
+        "input_tensor": _sizes(choices, 4, 300),
+        "roi_tensor": [1, 1, choices.between(1, 9), 5],
+        "pooled_size": Size2D(choices.between(1, 5), choices.between(1, 5)),
+    }
+
+
+def _regions(choices: Choices) -> tuple[list[int], list[int], dict[str, Any]]:
+    """Sizes of an image, and of what is made of its regions; their tensors and numbers of samples."""
+    sizes, count = _sizes(choices, 4, 300), choices.between(1, 9)
+    most = choices.between(1, 5)
+    return (
+        sizes,
+        [count, sizes[1], choices.between(1, 5), choices.between(1, 5)],
+        {
+            "roi_tensor": [*[1] * choices.below(3), count, 4],
+            "batch_indices_tensor": [*[1] * choices.below(4), count],
+            "minimum_samples_per_output": choices.below(most + 1),
+            "maximum_samples_per_output": most,
+        },
+    )
+
+
+def _roi_align(choices: Choices) -> dict[str, Any]:
+    sizes, aligned, made = _regions(choices)
+    return made | {"input_tensor": sizes, "sizes": aligned}
+
+
+def _roi_align_grad(choices: Choices) -> dict[str, Any]:
+    sizes, aligned, made = _regions(choices)
+    function = choices.of((ReduceFunction.AVERAGE, ReduceFunction.MAX))
+    of_image, of_regions = "output_gradient_tensor", "output_roi_gradient_tensor"
+    wanted = choices.of(({of_image}, {of_regions}, {of_image, of_regions}))
+    made |= {"input_gradient_tensor": aligned, "reduction_function": function}
+    if of_regions in wanted or function is ReduceFunction.MAX or choices.below(2):
+        made["input_tensor"] = sizes
+    return made | {"sizes": sizes, "wanted": wanted}
 
 
 def _gather(choices: Choices) -> dict[str, Any]:
@@ -395,14 +475,21 @@ def _quantized_pooling(choices: Choices) -> dict[str, Any]:
     return made | _optional(choices, **zero_points)
 
 
-def _quantized_blocks(choices: Choices) -> dict[str, Any]:
-    blocks = [choices.of((1, 2, 3)) for _ in range(choices.between(1, 4))]
-    sizes = [each * choices.of((1, 2, 5)) for each in blocks]
-    return {
-        "input_tensor": sizes,
-        "quantization_tensors": [blocks],
-        "quantization_type": QuantizationType.SCALE,
-    }
+def _quantized_blocks(*, real: str, integers: str) -> Recipe:
+    """A scale, and a zero point or none, for each block."""
+
+    def recipe(choices: Choices) -> dict[str, Any]:
+        blocks = [choices.of((1, 2, 3)) for _ in range(choices.between(1, 8))]
+        type = choices.of((QuantizationType.SCALE, QuantizationType.SCALE_ZERO_POINT))
+        sizes = [each * choices.of((1, 2, 5) if len(blocks) <= 4 else (1, 2)) for each in blocks]
+        return {
+            "input_tensor": sizes,
+            "quantization_tensors": [blocks] * type.value,
+            "quantization_type": type,
+            "types": {"quantization_tensors": (real, integers)},
+        }
+
+    return recipe
 
 
 _GATE_ACTIVATIONS = (
@@ -487,8 +574,8 @@ RECIPES: dict[str, Recipe] = {
     "CONVOLUTION_INTEGER": _convolution_of_integers(requantized=False),
     "QUANTIZED_LINEAR_CONVOLUTION": _convolution_of_integers(requantized=True),
     "QUANTIZED_LINEAR_AVERAGE_POOLING": _quantized_pooling,
-    "QUANTIZE": _quantized_blocks,
-    "DEQUANTIZE": _quantized_blocks,
+    "QUANTIZE": _quantized_blocks(real="InputTensor", integers="OutputTensor"),
+    "DEQUANTIZE": _quantized_blocks(real="OutputTensor", integers="InputTensor"),
     "RNN": _recurrent(gates=1, activations=1),
     "LSTM": _recurrent(gates=4, activations=3),
     "GRU": _recurrent(gates=3, activations=2),
@@ -501,6 +588,18 @@ RECIPES: dict[str, Recipe] = {
     "MAX_POOLING": _pooling(dilated=False),
     "MAX_POOLING1": _pooling(dilated=False),
     "MAX_POOLING2": _pooling(dilated=True),
+    "AVERAGE_POOLING_GRAD": _pooling_grad(dilated=False, of_maxima=False),
+    "MAX_POOLING_GRAD": _pooling_grad(dilated=True, of_maxima=True),
+    "ROI_POOLING": _roi_pooling,
+    "ROI_ALIGN": _roi_align,
+    "ROI_ALIGN1": _roi_align,
+    "ROI_ALIGN_GRAD": _roi_align_grad,
+    "BATCH_NORMALIZATION_TRAINING": _batch_normalization(
+        "input_tensor", repeated=("scale_tensor", "bias_tensor"), optional=("fused_add_tensor",)
+    ),
+    "BATCH_NORMALIZATION_GRAD": _batch_normalization_grad,
+    "BATCH_NORMALIZATION_TRAINING_GRAD": _batch_normalization_grad,
+    "RANDOM_GENERATOR": _random_generator,
     "CONVOLUTION": _convolution,
     "GEMM": _gemm,
     "SLICE": _slice,
@@ -524,6 +623,9 @@ RECIPES: dict[str, Recipe] = {
     "RESAMPLE": _resample,
     "RESAMPLE1": _resample_with_offsets,
     "RESAMPLE2": _resample_with_offsets,
+    "RESAMPLE3": _resample_with_offsets,
+    "RESAMPLE_GRAD": _resample_grad,
+    "RESAMPLE_GRAD1": _resample_grad,
     "GATHER": _gather,
     "GATHER_ELEMENTS": _gather_elements,
     "GATHER_ND": _gather_nd(batched=False),
