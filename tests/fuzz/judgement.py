@@ -18,7 +18,7 @@ from tools.measure_accuracy import ulp_distance
 
 PERTURBATIONS = 12
 STEPS = frozenset({"ELEMENT_WISE_CEIL", "ELEMENT_WISE_FLOOR", "ELEMENT_WISE_ROUND"})
-RESAMPLINGS = frozenset({"RESAMPLE", "RESAMPLE1", "RESAMPLE2"})
+RESAMPLINGS = frozenset({"RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3"})
 ROUNDINGS = 4
 """How many neighbours of an operand an error may be worth."""
 
