@@ -179,3 +179,15 @@ def test_a_gradient_that_a_graph_repeats_counts_as_often_as_it_is_repeated(name:
     expected = function(x, np.full_like(x, 1.5), *[statistic] * 3, epsilon=1e-3)
     for result, wanted in zip(model().values(), expected, strict=True):
         np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_a_constant_gradient_of_a_training_vanishes_far_from_zero(device: Device) -> None:
+    x = (100 + np.random.default_rng(1).random((4, 3, 5, 5))).astype(np.float32)
+    # The mean of the training is no longer that of x.
+    statistics = np.full((1, 3, 1, 1), 0.3, np.float32), np.full((1, 3, 1, 1), 0.1, np.float32)
+    scale = np.ones((1, 3, 1, 1), np.float32)
+    gradient = np.ones_like(x)
+    found = dml.batch_normalization_training_grad(
+        x, gradient, *statistics, scale, epsilon=1e-5, device=device
+    )
+    assert np.abs(found[0]).max() < 1e-6

@@ -57,7 +57,7 @@ def batch_normalization_grad(
     """
     axes = _axes(mean)
     root = square_root(wide(variance) + epsilon)
-    slope = reduce_sum(wide(gradient) * wide(x - mean), axes) / root
+    slope = reduce_sum(wide(gradient) * (wide(x) - wide(mean)), axes) / root
     return gradient * (scale / convert(root, x.type)), slope, reduce_sum(gradient, axes)
 
 
@@ -76,7 +76,7 @@ def batch_normalization_training_grad(
     spread = wide(variance) + epsilon
     root = square_root(spread)
     center, of_bias = mean(x, axes), reduce_sum(gradient, axes)
-    products = reduce_sum(wide(gradient) * wide(x - mean_of_training), axes)
+    products = reduce_sum(wide(gradient) * (wide(x) - wide(mean_of_training)), axes)
     # About the mean of x: both sums are over x as it comes, so one pass suffices.
     covariance = (products + (wide(mean_of_training) - center) * of_bias) / count
     slope = convert(covariance / spread, x.type)
