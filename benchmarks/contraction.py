@@ -9,16 +9,12 @@ Filters and biases are constants, as in a network.
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import time
 from collections.abc import Callable
-from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.__main__ import RESULTS, pin_threads
+from benchmarks.table_command import case_options, parsed, write_table
 
 if TYPE_CHECKING:
     from benchmarks.contraction_cases import Case
@@ -84,21 +80,11 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Times the cases and writes the table."""
-    parser = argparse.ArgumentParser(description="Times matrix products and convolutions on the CPU.")
-    parser.add_argument("--words", nargs="*", default=[], help="only cases whose names have all of these")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    arguments = parser.parse_args()
-    pin_threads(arguments.threads)
+    arguments = parsed(case_options("Times matrix products and convolutions on the CPU."))
     # What comes with threads is imported when their number is known.
-    import torch
-
     from benchmarks.contraction_cases import cases
     from benchmarks.peak import Peak
-    from benchmarks.report import processor_name
 
-    torch.set_num_threads(arguments.threads)
     peak = Peak(arguments.threads)
     rows = []
     for case in cases(arguments.threads):
@@ -109,16 +95,7 @@ def main() -> None:
                 f"{case.name:44} {row['of_floor']:.2f} of floor, {row['of_fastest']:.2f} of fastest",
                 flush=True,
             )
-    processor = processor_name()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    stem = arguments.out / f"{date.today().isoformat()}-{'-'.join(processor.lower().split())}-contraction"
-    facts = {"processor": processor, "threads": arguments.threads, "rounds": arguments.rounds}
-    stem.with_suffix(".json").write_text(json.dumps({**facts, "rows": rows}, indent=1))
-    head = (
-        f"# Sums of products, {date.today().isoformat()}\n\n{processor}, {arguments.threads} threads; "
-        f"medians of {arguments.rounds} rounds in turns, GFLOP/s.\n\n"
-    )
-    stem.with_suffix(".md").write_text(head + table(rows) + "\n")
+    write_table("contraction", "Sums of products", arguments, rows, table(rows), unit="GFLOP/s")
 
 
 if __name__ == "__main__":

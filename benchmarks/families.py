@@ -9,19 +9,15 @@ operator must move: each input read once, each output written once.
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from datetime import date
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.__main__ import RESULTS, pin_threads
 from benchmarks.family_cases import Array, Case, cases
+from benchmarks.table_command import case_options, parsed, write_table
 
 COLUMNS = ("floor", "opendml", "torch", "numpy")
 
@@ -109,34 +105,18 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Times the cases and writes the table."""
-    parser = argparse.ArgumentParser(description="Times pointwise, reduction and scan operators on the CPU.")
-    parser.add_argument("--words", nargs="*", default=[])
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    arguments = parser.parse_args()
-    pin_threads(arguments.threads)
+    arguments = parsed(case_options("Times pointwise, reduction and scan operators on the CPU."))
     import torch
 
-    from benchmarks.report import processor_name
-
-    torch.set_num_threads(arguments.threads)
     rows = []
     for case in cases():
         if all(word in case.name for word in arguments.words):
             row = time_case(case, arguments.rounds, arguments.threads)
             rows.append(row)
             print(f"{case.name:34} {row['of_floor']:.2f} of {case.goal} {verdict(row)}", flush=True)
-    processor = processor_name()
-    stem = arguments.out / f"{date.today().isoformat()}-{'-'.join(processor.lower().split())}-families"
-    facts = {"processor": processor, "threads": arguments.threads, "rounds": arguments.rounds}
     versions = {"torch": torch.__version__, "numpy": np.__version__}
-    stem.with_suffix(".json").write_text(json.dumps({**facts, **versions, "rows": rows}, indent=1))
-    head = (
-        f"# Families, {date.today().isoformat()}\n\n{processor}, {arguments.threads} threads, PyTorch "
-        f"{torch.__version__}, NumPy {np.__version__}; medians of {arguments.rounds} rounds in turns, ms.\n\n"
-    )
-    stem.with_suffix(".md").write_text(head + table(rows) + "\n")
+    setting = f"PyTorch {torch.__version__}, NumPy {np.__version__}"
+    write_table("families", "Families", arguments, rows, table(rows), setting=setting, unit="ms", **versions)
 
 
 if __name__ == "__main__":

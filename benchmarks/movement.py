@@ -9,16 +9,12 @@ read and written. `fused` is the time with a RELU behind it, `relu` that of the 
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date
-from pathlib import Path
 from typing import Any
 
-from benchmarks.__main__ import RESULTS, pin_threads
+from benchmarks.table_command import case_options, parsed, write_table
 
 COLUMNS = ("floor", "opendml", "torch", "onnxruntime", "openvino", "jax", "numpy", "relu", "fused")
 PEERS = COLUMNS[2:7]
@@ -247,37 +243,21 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Times the cases and writes the table."""
-    parser = argparse.ArgumentParser(description="Times what moves, pools and resamples on the CPU.")
-    parser.add_argument("--words", nargs="*", default=[])
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    arguments = parser.parse_args()
-    pin_threads(arguments.threads)
+    arguments = parsed(case_options("Times what moves, pools and resamples on the CPU."))
     # OpenBLAS reads its variables when NumPy is imported.
     import numpy as np
     import torch
 
     from benchmarks.movement_cases import cases
-    from benchmarks.report import processor_name
 
-    torch.set_num_threads(arguments.threads)
     rows = []
     for case in cases():
         if all(word in case.name for word in arguments.words):
             rows.append(time_case(case, arguments.rounds, arguments.threads))
             print(line(rows[-1]), flush=True)
-    processor = processor_name()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    stem = arguments.out / f"{date.today().isoformat()}-{'-'.join(processor.lower().split())}-movement"
-    facts = {"processor": processor, "threads": arguments.threads, "rounds": arguments.rounds}
     versions = {"torch": torch.__version__, "numpy": np.__version__}
-    stem.with_suffix(".json").write_text(json.dumps({**facts, **versions, "rows": rows}, indent=1))
-    head = (
-        f"# Movement, {date.today().isoformat()}\n\n{processor}, {arguments.threads} threads, PyTorch "
-        f"{torch.__version__}, NumPy {np.__version__}; medians of {arguments.rounds} rounds in turns, ms.\n\n"
-    )
-    stem.with_suffix(".md").write_text(head + table(rows) + "\n")
+    setting = f"PyTorch {torch.__version__}, NumPy {np.__version__}"
+    write_table("movement", "Movement", arguments, rows, table(rows), setting=setting, unit="ms", **versions)
 
 
 if __name__ == "__main__":

@@ -9,19 +9,16 @@ them. Differences are from PyTorch's float64, of values from 0 to 255 before the
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.__main__ import RESULTS, pin_threads
 from benchmarks.onnx_model import IR_VERSION, Builder
+from benchmarks.table_command import parsed, table_options, write_table
 from examples.style_transfer import (
     BORDER,
     MEANS,
@@ -239,35 +236,21 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Times the network and writes the table."""
-    parser = argparse.ArgumentParser(description="Times the network of the style transfer example.")
+    parser = table_options("Times the network of the style transfer example.")
     parser.add_argument("--style", choices=STYLES, default=STYLES[0])
     parser.add_argument("--weights", type=Path, default=WEIGHTS, metavar="FOLDER")
     parser.add_argument("--size", type=int, default=720)
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    arguments = parser.parse_args()
-    pin_threads(arguments.threads)
+    arguments = parsed(parser)
     import torch
 
-    from benchmarks.report import processor_name
-
-    torch.set_num_threads(arguments.threads)
     torch.set_grad_enabled(False)
     weights = load_weights(arguments.weights, arguments.style)
     photo = load_photo(arguments.weights / "dog.jpg", arguments.size)
     rows = measure(weights, photo, arguments.rounds, arguments.threads)
     print(table(rows))
-    processor = processor_name()
-    stem = arguments.out / f"{date.today().isoformat()}-{'-'.join(processor.lower().split())}-style-transfer"
-    facts = {"processor": processor, "threads": arguments.threads, "rounds": arguments.rounds}
-    facts |= {"style": arguments.style, "size": arguments.size}
-    stem.with_suffix(".json").write_text(json.dumps({**facts, "rows": rows}, indent=1))
-    head = (
-        f"# Style transfer, {date.today().isoformat()}\n\n{arguments.size} x {arguments.size} pixels; "
-        f"{processor}, {arguments.threads} threads; medians of {arguments.rounds} rounds in turns.\n\n"
-    )
-    stem.with_suffix(".md").write_text(head + table(rows) + "\n")
+    facts = {"style": arguments.style, "size": arguments.size}
+    setting = f"{arguments.size} x {arguments.size} pixels"
+    write_table("style-transfer", "Style transfer", arguments, rows, table(rows), setting=setting, **facts)
 
 
 if __name__ == "__main__":

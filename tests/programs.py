@@ -9,12 +9,15 @@ import numpy as np
 from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.simplify import simplify
+from opendml.floating_point import default_mode
+from opendml.program.four_bit import in_bytes
 from opendml.program.node import Node, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.graphs.compiled_work import compile_program
 from opendml.runtime.memory.host_array import Array
+from opendml.targets.executable import Executable
 from opendml.targets.reference.evaluate import evaluate
+from opendml.targets.registry import backend_of
 
 
 def layout_of(array: Array) -> Layout:
@@ -28,6 +31,12 @@ def sources(*arrays: Array) -> list[Node]:
         source(number, ScalarType[array.dtype.name.upper()], array.shape)
         for number, array in enumerate(arrays)
     ]
+
+
+def compile_program(program: Program, kind: str) -> Executable:
+    """The program ready to run on a kind of device, over memory there."""
+    with default_mode():
+        return backend_of(kind).compile(in_bytes(program), None)
 
 
 def run_program(results: Sequence[Node], arrays: Sequence[Array], kind: str = "cpu") -> list[Array]:

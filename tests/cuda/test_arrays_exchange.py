@@ -20,7 +20,6 @@ from tests.cuda.fake import (
     InterfaceArray,
     UnversionedArray,
 )
-from tests.runtime import several
 
 
 @pytest.fixture
@@ -126,12 +125,7 @@ def test_in_place_holds_for_every_input_that_shares_memory(
     np.testing.assert_array_equal(memory[:20], 2 * before[:20])
 
 
-@pytest.fixture
-def several_outputs(devices: list[FakeDevice], monkeypatch: pytest.MonkeyPatch) -> None:
-    several.install(monkeypatch)
-
-
-@pytest.mark.usefixtures("several_outputs")
+@pytest.mark.usefixtures("devices")
 def test_several_outputs_and_lists_are_of_the_callers_kind() -> None:
     x = values(2, 3)
     for _ in range(2):
@@ -139,7 +133,7 @@ def test_several_outputs_and_lists_are_of_the_callers_kind() -> None:
         assert type(parts) is tuple
         np.testing.assert_array_equal(dml.join(parts, axis=1).values, x)
         np.testing.assert_array_equal(dml.join(parts[1:], axis=1).values, x[:, 1:])
-        value, index = dml.top_k1(FakeArray(x), k=3)
+        value, index = dml.top_k1(FakeArray(x), k=3, axis_direction="INCREASING")
         np.testing.assert_array_equal(value.values, x)
         np.testing.assert_array_equal(index.values, [[0, 1, 2]] * 2)
         image = FakeArray(x[None, None])
@@ -148,10 +142,9 @@ def test_several_outputs_and_lists_are_of_the_callers_kind() -> None:
         np.testing.assert_array_equal(both.output_indices.values.ravel(), range(6))
 
 
-@pytest.mark.usefixtures("several_outputs")
 def test_several_outputs_are_written_and_done_on_return(devices: list[FakeDevice]) -> None:
     x, out = values(2, 3), (FakeArray(values(2, 3)), FakeArray(np.zeros((2, 3), np.uint32)))
-    result = dml.top_k1(FakeArray(x), k=3, out=out)
+    result = dml.top_k1(FakeArray(x), k=3, axis_direction="INCREASING", out=out)
     assert result.output_value is out[0]
     assert result.output_index is out[1]
     np.testing.assert_array_equal(out[0].values, x)
@@ -159,7 +152,7 @@ def test_several_outputs_are_written_and_done_on_return(devices: list[FakeDevice
     assert devices[0].log[-1] == ("synchronize", OWN_STREAM)
 
 
-@pytest.mark.usefixtures("several_outputs")
+@pytest.mark.usefixtures("devices")
 def test_misfits_among_several_outputs_and_lists_are_named() -> None:
     x, index = values(3), np.zeros(3, np.uint32)
     outs: list[tuple[tuple[Any, Any], str]] = [
@@ -173,7 +166,7 @@ def test_misfits_among_several_outputs_and_lists_are_named() -> None:
     ]
     for out, text in outs:
         with pytest.raises(dml.InvalidArgument, match=f"^top_k1.{re.escape(text)}"):
-            dml.top_k1(FakeArray(x), k=3, out=out)
+            dml.top_k1(FakeArray(x), k=3, axis_direction="INCREASING", out=out)
     part = FakeArray(values(2, 1))
     with pytest.raises(
         dml.InvalidArgument, match=r"^join\.inputs\[1\]: in host memory, but inputs\[0\] is on"

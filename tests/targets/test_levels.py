@@ -16,10 +16,10 @@ from opendml.program import functions
 from opendml.program.node import Node, constant, convert, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.graphs.compiled_work import compile_program
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import AxisDirection, ReduceFunction
 from opendml.spec.tensor_desc import reach
+from tests.programs import compile_program
 from tests.running import run
 
 F32 = ScalarType.FLOAT32

@@ -16,7 +16,6 @@ from opendml.runtime.memory.ranges import Range
 from opendml.targets.backend import Backend
 from opendml.targets.executable import Executable, Instance
 from opendml.targets.memory import Place, TensorMemory
-from opendml.targets.registry import backend_of
 from opendml.targets.staged import Stage, StagedExecutable
 from opendml.targets.watched import WatchedExecutable
 
@@ -97,17 +96,6 @@ class CompiledWork:
     def _allocate(self, size: int) -> Range:
         memory = self._backend.allocate(size)
         return Range(memory.address, size, memory, self._backend.place)
-
-
-def compile_program(program: Program, kind: str, threads: int | None = None) -> Executable:
-    """The program ready to run on a kind of device, over memory there.
-
-    Raises:
-        InvalidArgument: no such kind or device.
-        Unsupported: the device is not available.
-    """
-    with default_mode():
-        return backend_of(kind).compile(in_bytes(program), threads)
 
 
 def call_maker(program: Program, device: Device) -> Callable[[], Instance]:

@@ -1,0 +1,72 @@
+"""What the commands share that time one table on the CPU: their options, and the files that they write.
+
+Nothing here imports a library with threads of its own before their number is known.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from benchmarks.__main__ import RESULTS, pin_threads
+
+
+def table_options(description: str) -> argparse.ArgumentParser:
+    """The options that all have."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    return parser
+
+
+def case_options(description: str) -> argparse.ArgumentParser:
+    """The same and `--words`, for a table of cases."""
+    parser = table_options(description)
+    parser.add_argument("--words", nargs="*", default=[], help="only cases whose names have all of these")
+    return parser
+
+
+def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The options given; from now on libraries have the number of threads that they say."""
+    arguments = parser.parse_args()
+    pin_threads(arguments.threads)
+    import torch
+
+    torch.set_num_threads(arguments.threads)
+    return arguments
+
+
+def write_table(
+    name: str,
+    title: str,
+    arguments: argparse.Namespace,
+    rows: Sequence[Mapping[str, Any]],
+    table: str,
+    *,
+    setting: str = "",
+    unit: str = "",
+    **facts: object,
+) -> None:
+    """Writes `DAY-PROCESSOR-name.md` and `.json` into the folder of the options.
+
+    Args:
+        rows: what the JSON file holds, beside processor, threads, rounds and `facts`.
+        table: the rows in Markdown.
+        setting: stands in the heading behind processor and threads, `unit` behind the rounds.
+    """
+    from benchmarks.report import processor_name
+
+    day, processor = date.today().isoformat(), processor_name()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    stem = arguments.out / f"{day}-{'-'.join(processor.lower().split())}-{name}"
+    common = {"processor": processor, "threads": arguments.threads, "rounds": arguments.rounds}
+    stem.with_suffix(".json").write_text(json.dumps({**common, **facts, "rows": rows}, indent=1))
+    heading = [f"{processor}, {arguments.threads} threads", setting]
+    medians = [f"medians of {arguments.rounds} rounds in turns", unit]
+    shown = "; ".join(", ".join(filter(None, each)) for each in (heading, medians))
+    stem.with_suffix(".md").write_text(f"# {title}, {day}\n\n{shown}.\n\n{table}\n")
