@@ -19,11 +19,13 @@ from opendml.program.node import (
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The sizes over which a kernel runs, and the nodes that it reduces or scans, all over the same axes."""
+    """The sizes over which a kernel runs, and the nodes that it reduces or scans, all over the same axes;
+    `others` are those that it needs and cannot compute there."""
 
     domain: tuple[int, ...]
     axes: tuple[int, ...] = ()
     own: tuple[Node, ...] = ()
+    others: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +47,22 @@ def home_of(root: Node, held: Container[int]) -> Home:
     to = [node for node in inside if node.sizes == root.sizes]
     candidates = [root] if root in inside else over or to
     if not candidates:
-        return Home(root.sizes)
+        return Home(root.sizes, others=tuple(inside))
     last = candidates[-1]
     domain = domain_of(last)
     if last.operation in _ALONE:
-        return Home(domain, _axes(last), (last,))
-    own = [n for n in inside if domain_of(n) == domain and n.attribute == last.attribute]
-    return Home(domain, _axes(last), tuple(node for node in own if node.operation in REDUCTIONS - _ALONE))
+        return Home(domain, _axes(last), (last,), tuple(node for node in inside if node is not last))
+    own: list[Node] = []
+    others: list[Node] = []
+    for node in inside:
+        fits = node.operation in _TOGETHER and node.attribute == last.attribute and domain_of(node) == domain
+        (own if fits else others).append(node)
+    return Home(domain, _axes(last), tuple(own), tuple(others))
 
 
 _ALONE = SCANS | PLACINGS | {Operation.CONTRACTION}
 """Of these a kernel has one, and nothing else that it reduces or scans."""
+_TOGETHER = REDUCTIONS - _ALONE
 
 
 def domain_of(node: Node) -> tuple[int, ...]:
