@@ -7,18 +7,20 @@ import pytest
 
 from opendml import FLOAT16, FLOAT32, INT8, UINT8, Device, TensorDataType, TensorDesc, descs
 from opendml.compiler.loops import WIDEST_BUNDLE
-from opendml.targets.cpu.pattern import CROSSED_ROWS, CROSSED_STEPS, Mode, Step
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.pattern import Mode, Step, crossed_block
 from tests.running import launches
 from tests.targets.walks import check
 
 
 @pytest.mark.usefixtures("small_caches")
 @pytest.mark.parametrize("data_type", [FLOAT16, FLOAT32, UINT8])
-@pytest.mark.parametrize(
-    ("rows", "steps"),
-    [(CROSSED_ROWS + 21, 2 * CROSSED_STEPS + 35), (9, CROSSED_STEPS + 1), (CROSSED_ROWS, 2 * CROSSED_STEPS)],
-)
-def test_blocks_of_both_loops_equal_the_reference(rows: int, steps: int, data_type: TensorDataType) -> None:
+@pytest.mark.parametrize(("blocks", "more"), [((1, 1), (21, 35)), ((0, 1), (9, 1)), ((1, 2), (0, 0))])
+def test_blocks_of_both_loops_equal_the_reference(
+    blocks: tuple[int, int], more: tuple[int, int], data_type: TensorDataType
+) -> None:
+    most = crossed_block(ScalarType.of(data_type).bytes)
+    rows, steps = (count * size + rest for count, size, rest in zip(blocks, most, more, strict=True))
     sizes = (2, rows, steps)
     across = TensorDesc(data_type, sizes, [rows * steps, 1, rows])
     along = TensorDesc(data_type, sizes)

@@ -20,9 +20,6 @@ WIDE_TILE = 2048
 LINE = 64
 """Bytes of a cache line."""
 
-CROSSED_ROWS, CROSSED_STEPS = 256, 128
-"""Rows, and steps of the innermost loop, in a block of a kernel whose operands lie across, at most."""
-
 
 class Mode(Enum):
     """How a kernel walks its domain; `item` says what one unit of work is."""
@@ -240,6 +237,12 @@ class Strips:
     def text(self) -> str:
         """A text that is equal for strips with equal code."""
         return f"{self.width} {self.depth}\n{self.packing.text()}"
+
+
+def crossed_block(size: int) -> tuple[int, int]:
+    """The rows, and the steps of the innermost loop, in a block of a kernel whose operands lie across, at
+    most, where the widest has elements of `size` bytes."""
+    return min(1024 // size, 512), 512 // size
 
 
 def odd_lines(elements: int) -> int:

@@ -12,7 +12,7 @@ from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import guards_of
 from opendml.targets.cpu.costs import FAR
 from opendml.targets.cpu.launch import BLOCK_BYTES, Launch, Numbers, Query, Table, launch_of, shape_of
-from opendml.targets.cpu.pattern import CROSSED_ROWS, CROSSED_STEPS, LINE, Mode
+from opendml.targets.cpu.pattern import LINE, Mode, crossed_block
 
 _SHORTEST_CROSSED = 8
 """Steps that both loops of such a kernel have at least: one vector of FLOAT32 with AVX2."""
@@ -55,7 +55,8 @@ def _in_crossed_blocks(query: Query) -> Estimate[CrossedBlocks] | Refusal:
     if isinstance(nest, Refusal):
         return nest
     (across,) = nest.rows
-    way = CrossedBlocks(nest, min(nest.inner.count, CROSSED_STEPS), min(across.count, CROSSED_ROWS))
+    rows, steps = crossed_block(query.shape.element_bytes)
+    way = CrossedBlocks(nest, min(nest.inner.count, steps), min(across.count, rows))
     elements = math.prod(query.kernel.domain)
     turned = sum(
         access.type.bytes

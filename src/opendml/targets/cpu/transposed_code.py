@@ -17,7 +17,7 @@ from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I32, I64, Code
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import CROSSED_ROWS, CROSSED_STEPS, LINE, Level, Pattern, Step
+from opendml.targets.cpu.pattern import LINE, Level, Pattern, Step, crossed_block
 from opendml.targets.cpu.values import llvm_type
 
 _AHEAD_BYTES = 128
@@ -37,13 +37,15 @@ class TransposedCode(KernelCode):
         first_parameter: int = 0,
     ) -> None:
         super().__init__(function, pattern, lanes, code, first_parameter)
+        widest = max(access.type.bytes for access in self.accesses if not access.counter)
+        rows, self._most_steps = crossed_block(widest)
         self._across = [
             node
             for node in self.nodes
             if node.operation is Operation.SOURCE and self.accesses[number_of(node)].step is Step.ACROSS
         ]
         self._rooms = {
-            number_of(node): self.room(ScalarType.UINT8, CROSSED_ROWS * self._pitch(node.type))
+            number_of(node): self.room(ScalarType.UINT8, rows * self._pitch(node.type))
             for node in self._across
         }
         self._places: dict[int, ir.Value] = {}
@@ -84,7 +86,7 @@ class TransposedCode(KernelCode):
     def _pitch(self, type: ScalarType) -> int:
         """Bytes from one row of a room to the next: room for what a block and its last vector have, an odd
         number of cache lines, so that rows lie in different sets of a cache."""
-        return (-(-(CROSSED_STEPS + 2 * self.lanes) * type.bytes // LINE) | 1) * LINE
+        return (-(-(self._most_steps + 2 * self.lanes) * type.bytes // LINE) | 1) * LINE
 
     def _steps(self, pointers: Pointers, block: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The range of the innermost loop in a block. All but the first begin where a result of the first row
