@@ -250,21 +250,22 @@ def _foreign(root: Node, held: Container[int]) -> list[Node]:
     """The nodes that the kernel of `root` cannot compute itself: a tensor that it reduces and that needs
     reductions over another domain or other axes, or more passes over a group than a kernel makes; parts of
     its result that have as many reductions as a kernel may have; then other such reductions."""
-    home = home_of(root, held)
-    own = {id(node): node for node in home.own}
-    many = _with_many_passes(root, own, held)
+    nodes = ordered([root], held)
+    home = home_of(root, nodes)
+    own = {id(node) for node in home.own}
+    many = _with_many_passes(nodes, own)
     if many:
         return many
     if len(own) > MAXIMUM_REDUCTIONS:
-        return _with_few_reductions(root, list(own.values()), held)
+        return _with_few_reductions(nodes, home.own)
     return list(home.others)
 
 
-def _with_many_passes(root: Node, own: Container[int], held: Container[int]) -> list[Node]:
+def _with_many_passes(nodes: Sequence[Node], own: Container[int]) -> list[Node]:
     """What to write to temporaries, so that no operand of its `own` reductions needs too many passes."""
     passes: dict[int, int] = {}
     found: list[Node] = []
-    for node in ordered([root], held):
+    for node in nodes:
         below = 0
         for operand in node.operands:
             below = max(below, passes.get(id(operand), 0))
@@ -280,12 +281,12 @@ def _with_many_passes(root: Node, own: Container[int], held: Container[int]) -> 
     return found
 
 
-def _with_few_reductions(root: Node, own: Sequence[Node], held: Container[int]) -> list[Node]:
+def _with_few_reductions(nodes: Sequence[Node], own: Sequence[Node]) -> list[Node]:
     """What to write to temporaries, so that nothing needs more of its `own` reductions than a kernel has."""
     bits = {id(node): 1 << number for number, node in enumerate(own)}
     needs: dict[int, int] = {}
     found: list[Node] = []
-    for node in ordered([root], held):
+    for node in nodes:
         operands = sorted(node.operands, key=lambda operand: needs.get(id(operand), 0).bit_count())
         while (need := _united(bits.get(id(node), 0), operands, needs)).bit_count() > MAXIMUM_REDUCTIONS:
             found.append(operands.pop())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from opendml.program.node import (
@@ -13,7 +13,6 @@ from opendml.program.node import (
     Node,
     Operation,
     broadcast,
-    ordered,
 )
 
 
@@ -39,10 +38,10 @@ class Except:
         return key != self.left_out and key in self.keys
 
 
-def home_of(root: Node, held: Container[int]) -> Home:
-    """The domain of the kernel of `root`, where the nodes of the identities `held` are in memory: its own
+def home_of(root: Node, nodes: Iterable[Node]) -> Home:
+    """The domain of the kernel of `root`, of the `nodes` that it needs without going through memory: its own
     sizes or, if it is made of reductions to them, what these reduce."""
-    inside = collective(root, held)
+    inside = [node for node in nodes if node.operation in COLLECTIVE]
     over = [node for node in inside if domain_of(node) == root.sizes]
     to = [node for node in inside if node.sizes == root.sizes]
     candidates = [root] if root in inside else over or to
@@ -77,8 +76,3 @@ def _axes(node: Node) -> tuple[int, ...]:
     if node.operation in PLACINGS:
         return node.attribute[:-1]
     return node.attribute[:1] if node.operation in SCANS else node.attribute
-
-
-def collective(root: Node, held: Container[int]) -> list[Node]:
-    """The reductions and scans that `root` needs without going through memory."""
-    return [node for node in ordered([root], held) if node.operation in COLLECTIVE]
