@@ -57,6 +57,7 @@ def test_every_walk_over_memory_of_any_alignment_equals_the_reference(family: Fa
 
 
 STORING = {
+    Mode.TRANSPOSED,
     Mode.POINTWISE,
     Mode.ROWS,
     Mode.ROWS_MAP,

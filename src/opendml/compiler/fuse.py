@@ -16,7 +16,7 @@ from functools import partial
 from itertools import accumulate
 
 from opendml.compiler.guards import without_idle_guards
-from opendml.compiler.homes import Except, collective, home_of
+from opendml.compiler.homes import Except, home_of
 from opendml.compiler.kernel import Access, Kernel, KernelProgram, Repeat
 from opendml.compiler.memory import aligned, place
 from opendml.compiler.numbers import Shared, with_parameters
@@ -179,7 +179,8 @@ def _placed(
 
 def _cuts(roots: Sequence[Node], program: Program) -> list[Node]:
     """The nodes that become temporaries, in the order in which they are computed."""
-    cuts = {id(node): node for node in _in_memory(roots, program)}
+    nodes = ordered(roots)
+    cuts = {id(node): node for node in _in_memory(nodes, roots, program)}
     pending = [*roots, *cuts.values()]
     while pending:
         root = pending.pop()
@@ -190,18 +191,18 @@ def _cuts(roots: Sequence[Node], program: Program) -> list[Node]:
             if found:
                 pending += [root, *found]
                 break
-    return [node for node in ordered(roots) if id(node) in cuts]
+    return [node for node in nodes if id(node) in cuts]
 
 
-def _in_memory(roots: Sequence[Node], program: Program) -> Iterator[Node]:
-    """The nodes that must lie in memory: what is placed, joined tensors that are computed with, and what is
-    seen through views or in other sizes, unless it is an input that can be."""
+def _in_memory(nodes: Sequence[Node], roots: Sequence[Node], program: Program) -> Iterator[Node]:
+    """Of the nodes that `roots` need, those that must lie in memory: what is placed, joined tensors that are
+    computed with, and what is seen through views or in other sizes, unless it is an input that can be."""
     written = {id(root): layout for root, layout in zip(roots, program.outputs, strict=True)}
     users: dict[int, list[Node]] = {}
-    for node in ordered(roots):
+    for node in nodes:
         for operand in node.operands:
             users.setdefault(id(operand), []).append(node)
-    for node in ordered(roots):
+    for node in nodes:
         if node.operation is Operation.RECURRENCE:
             yield node
             _, *read = node.operands
@@ -249,21 +250,25 @@ def _foreign(root: Node, held: Container[int]) -> list[Node]:
     """The nodes that the kernel of `root` cannot compute itself: a tensor that it reduces and that needs
     reductions over another domain or other axes, or more passes over a group than a kernel makes; parts of
     its result that have as many reductions as a kernel may have; then other such reductions."""
-    own = {id(node): node for node in home_of(root, held).own}
-    many = _with_many_passes(root, own, held)
+    nodes = ordered([root], held)
+    home = home_of(root, nodes)
+    own = {id(node) for node in home.own}
+    many = _with_many_passes(nodes, own)
     if many:
         return many
     if len(own) > MAXIMUM_REDUCTIONS:
-        return _with_few_reductions(root, list(own.values()), held)
-    return [node for node in collective(root, held) if id(node) not in own]
+        return _with_few_reductions(nodes, home.own)
+    return list(home.others)
 
 
-def _with_many_passes(root: Node, own: Container[int], held: Container[int]) -> list[Node]:
+def _with_many_passes(nodes: Sequence[Node], own: Container[int]) -> list[Node]:
     """What to write to temporaries, so that no operand of its `own` reductions needs too many passes."""
     passes: dict[int, int] = {}
     found: list[Node] = []
-    for node in ordered([root], held):
-        below = max((passes.get(id(operand), 0) for operand in node.operands), default=0)
+    for node in nodes:
+        below = 0
+        for operand in node.operands:
+            below = max(below, passes.get(id(operand), 0))
         if id(node) in own:
             operand = node.operands[0]
             if passes.get(id(operand), 0) >= MAXIMUM_PASSES:
@@ -276,12 +281,12 @@ def _with_many_passes(root: Node, own: Container[int], held: Container[int]) -> 
     return found
 
 
-def _with_few_reductions(root: Node, own: Sequence[Node], held: Container[int]) -> list[Node]:
+def _with_few_reductions(nodes: Sequence[Node], own: Sequence[Node]) -> list[Node]:
     """What to write to temporaries, so that nothing needs more of its `own` reductions than a kernel has."""
     bits = {id(node): 1 << number for number, node in enumerate(own)}
     needs: dict[int, int] = {}
     found: list[Node] = []
-    for node in ordered([root], held):
+    for node in nodes:
         operands = sorted(node.operands, key=lambda operand: needs.get(id(operand), 0).bit_count())
         while (need := _united(bits.get(id(node), 0), operands, needs)).bit_count() > MAXIMUM_REDUCTIONS:
             found.append(operands.pop())

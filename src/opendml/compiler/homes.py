@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from opendml.program.node import (
@@ -13,17 +13,18 @@ from opendml.program.node import (
     Node,
     Operation,
     broadcast,
-    ordered,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The sizes over which a kernel runs, and the nodes that it reduces or scans, all over the same axes."""
+    """The sizes over which a kernel runs, and the nodes that it reduces or scans, all over the same axes;
+    `others` are those that it needs and cannot compute there."""
 
     domain: tuple[int, ...]
     axes: tuple[int, ...] = ()
     own: tuple[Node, ...] = ()
+    others: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +38,30 @@ class Except:
         return key != self.left_out and key in self.keys
 
 
-def home_of(root: Node, held: Container[int]) -> Home:
-    """The domain of the kernel of `root`, where the nodes of the identities `held` are in memory: its own
+def home_of(root: Node, nodes: Iterable[Node]) -> Home:
+    """The domain of the kernel of `root`, of the `nodes` that it needs without going through memory: its own
     sizes or, if it is made of reductions to them, what these reduce."""
-    inside = collective(root, held)
+    inside = [node for node in nodes if node.operation in COLLECTIVE]
     over = [node for node in inside if domain_of(node) == root.sizes]
     to = [node for node in inside if node.sizes == root.sizes]
     candidates = [root] if root in inside else over or to
     if not candidates:
-        return Home(root.sizes)
+        return Home(root.sizes, others=tuple(inside))
     last = candidates[-1]
     domain = domain_of(last)
     if last.operation in _ALONE:
-        return Home(domain, _axes(last), (last,))
-    own = [n for n in inside if domain_of(n) == domain and n.attribute == last.attribute]
-    return Home(domain, _axes(last), tuple(node for node in own if node.operation in REDUCTIONS - _ALONE))
+        return Home(domain, _axes(last), (last,), tuple(node for node in inside if node is not last))
+    own: list[Node] = []
+    others: list[Node] = []
+    for node in inside:
+        fits = node.operation in _TOGETHER and node.attribute == last.attribute and domain_of(node) == domain
+        (own if fits else others).append(node)
+    return Home(domain, _axes(last), tuple(own), tuple(others))
 
 
 _ALONE = SCANS | PLACINGS | {Operation.CONTRACTION}
 """Of these a kernel has one, and nothing else that it reduces or scans."""
+_TOGETHER = REDUCTIONS - _ALONE
 
 
 def domain_of(node: Node) -> tuple[int, ...]:
@@ -70,8 +76,3 @@ def _axes(node: Node) -> tuple[int, ...]:
     if node.operation in PLACINGS:
         return node.attribute[:-1]
     return node.attribute[:1] if node.operation in SCANS else node.attribute
-
-
-def collective(root: Node, held: Container[int]) -> list[Node]:
-    """The reductions and scans that `root` needs without going through memory."""
-    return [node for node in ordered([root], held) if node.operation in COLLECTIVE]

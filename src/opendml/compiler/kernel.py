@@ -100,6 +100,12 @@ def fingerprint(roots: tuple[Node, ...]) -> str:
     return "\n".join(lines)
 
 
+@lru_cache
+def operations_of(values: tuple[Node, ...]) -> frozenset[Operation]:
+    """The operations of all nodes that the values of a kernel need."""
+    return frozenset(node.operation for node in ordered(values))
+
+
 def number_of(node: Node) -> int:
     """The number of the load that a SOURCE stands for, or of a PARAMETER."""
     if not isinstance(node.attribute, int):

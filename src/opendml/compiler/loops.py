@@ -34,6 +34,9 @@ LONG = 8
 """Steps from which on the innermost loop of an element-wise kernel fills vectors; a shorter one is chosen
 only where there is no such loop."""
 
+WIDEST_BUNDLE = 8
+"""Neighbours that are put together from as many vectors, at most."""
+
 
 def loop_nest(kernel: Kernel) -> LoopNest:
     """The loops of `kernel`: merged where memory allows, the dimension that most of the traffic finds
@@ -108,18 +111,31 @@ def _footprint(position: int, access: Access, loops: Sequence[Loop]) -> int:
 
 def _contiguous(loop: Loop, accesses: Sequence[Access], footprints: Sequence[int]) -> int:
     """The bytes that are touched by accesses for which neighbouring steps of the loop are neighbours in
-    memory, perhaps with those of another access between."""
+    memory, perhaps with those of other accesses between."""
+    bundled = {number for bundle in bundles(accesses, loop.strides) for number in bundle}
     return sum(
         footprint
-        for stride, access, footprint in zip(loop.strides, accesses, footprints, strict=True)
-        if access.buffer is not None
-        and (
-            stride == access.type.bytes or (stride == 2 * access.type.bytes and _is_of_pair(access, accesses))
-        )
+        for number, (access, footprint) in enumerate(zip(accesses, footprints, strict=True))
+        if access.buffer is not None and (loop.strides[number] == access.type.bytes or number in bundled)
     )
 
 
-def _is_of_pair(access: Access, accesses: Sequence[Access]) -> bool:
-    """Whether another access has the elements beside those of one."""
-    size = access.type.bytes
-    return any(replace(access, offset=access.offset + step) in accesses for step in (-size, size))
+def bundles(accesses: Sequence[Access], steps: Sequence[int]) -> list[tuple[int, ...]]:
+    """The accesses, by their numbers, that together have all elements along a loop: one of every third
+    element, one of those behind and one of those behind these, say. None is in two bundles.
+
+    Args:
+        accesses: loads, or stores; of a mixture bundles may have both.
+        steps: the bytes that each moves with a step of the loop.
+    """
+    free = {access: number for number, access in reversed(list(enumerate(accesses)))}
+    result = []
+    for access in sorted(free, key=lambda access: access.offset):
+        size = access.type.bytes
+        width = steps[free[access]] // size if access in free else 0
+        if access.buffer is None or not 2 <= width <= WIDEST_BUNDLE or steps[free[access]] % size:
+            continue
+        bundle = [replace(access, offset=access.offset + number * size) for number in range(width)]
+        if all(each in free for each in bundle):
+            result.append(tuple(free.pop(each) for each in bundle))
+    return result

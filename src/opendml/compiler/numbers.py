@@ -31,7 +31,7 @@ def with_parameters(values: Sequence[Node], shared: Shared) -> tuple[tuple[Node,
     Equal nodes of all calls with the same `shared` are one: what is found out about the values of one kernel
     is known of all that differ in numbers alone.
     """
-    nodes = list(ordered(values))
+    nodes = ordered(values)
     kept = _looked_at(nodes)
     words: list[int] = []
     changed: dict[int, Node] = {}

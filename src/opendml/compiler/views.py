@@ -44,7 +44,7 @@ _MOST_PARTS = 32
 def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
     """The program with views of element-wise values as values of views, views of views as one, and reshaped
     or joined results reshaped or joined last."""
-    nodes = list(ordered(roots))
+    nodes = ordered(roots)
     seen: dict[int, int] = {}
     for node in nodes:
         if node.operation is Operation.VIEW:

@@ -8,7 +8,17 @@ from functools import reduce
 
 from opendml.compiler.homes import Except, home_of
 from opendml.compiler.kernel import Access, Kernel
-from opendml.program.node import Node, Operation, View, constant, convert, index, source, with_operands
+from opendml.program.node import (
+    Node,
+    Operation,
+    View,
+    constant,
+    convert,
+    index,
+    ordered,
+    source,
+    with_operands,
+)
 from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 
@@ -104,7 +114,7 @@ class Writer:
         return node.operation is Operation.SOURCE or id(node) in held
 
     def _kernel(self, node: Node, stores: Sequence[Place], held: Container[int]) -> Kernel:
-        home = home_of(node, held)
+        home = home_of(node, ordered([node], held))
         # A number fills whatever tensor it is stored to.
         domain = home.domain or stores[0].layout.sizes
         body = _Body(self, held)

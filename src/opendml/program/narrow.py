@@ -26,8 +26,10 @@ def narrowed(roots: Sequence[Node]) -> tuple[Node, ...]:
     What is made of a group's reductions alone stays exact: it costs next to nothing, and the rest of the
     operator may cancel most of it, as it does for the logarithm of a sum of exponentials.
     """
-    nodes = list(ordered(roots))
+    nodes = ordered(roots)
     halves = {id(node) for node in nodes if node.type is ScalarType.FLOAT16}
+    if not halves:
+        return tuple(roots)
     # What has its bits read is rounded to its own type.
     rounded = [node.operands[0] for node in nodes if node.operation is Operation.BITCAST]
     exact = {id(node) for node in ordered([*roots, *rounded], halves)} | _of_groups(nodes)

@@ -8,7 +8,7 @@ numbers of dimensions or none. What the nodes compute on a machine is the target
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -432,23 +432,25 @@ def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     return result
 
 
-def ordered(roots: Iterable[Node], known: Container[int] = ()) -> Iterator[Node]:
+def ordered(roots: Iterable[Node], known: Container[int] = ()) -> list[Node]:
     """Every node that the roots need, each once, operands first; nodes whose identity is `known` are left
     out."""
     seen: set[int] = set()
+    found: list[Node] = []
     # Behind None is a node whose operands are done.
     pending: list[Node | None] = [*roots]
     pending.reverse()
     while pending:
         node = pending.pop()
         if node is None:
-            yield pending.pop()  # type: ignore[misc]
+            found.append(pending.pop())  # type: ignore[arg-type]
         elif (key := id(node)) not in seen and key not in known:
             seen.add(key)
             if node.operands:
                 pending += (node, None, *node.operands[::-1])
             else:
-                yield node
+                found.append(node)
+    return found
 
 
 def rebuild(roots: Sequence[Node], change: Callable[[Node], Node]) -> tuple[Node, ...]:
@@ -466,14 +468,15 @@ def rebuild(roots: Sequence[Node], change: Callable[[Node], Node]) -> tuple[Node
         shared[id(node)] = shared[id(result)] = result
 
     changed: dict[int, Node] = {}
-    originals = list(ordered(roots))
+    originals = ordered(roots)
     alive = []  # identities are keys: no node may be collected while this runs
     for node in originals:
         operands = tuple(changed[id(operand)] for operand in node.operands)
         result = change(node if operands == node.operands else with_operands(node, operands))
         alive.append(result)
         if id(result) not in shared:
-            for part in ordered([result], shared):
+            are_known = all(id(operand) in shared for operand in result.operands)
+            for part in [result] if are_known else ordered([result], shared):
                 share(part)
         changed[id(node)] = shared[id(result)]
     return tuple(changed[id(root)] for root in roots)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import struct
+from contextlib import suppress
 from enum import Enum
 from functools import cache, cached_property
 
@@ -81,9 +83,16 @@ class ScalarType(Enum):
         return 1 if self.is_four_bit else self.numpy.itemsize
 
 
+_FORMATS = {ScalarType.FLOAT16: "<e", ScalarType.FLOAT32: "<f", ScalarType.FLOAT64: "<d"}
+
+
 def number_in(value: float, type: ScalarType) -> float:
     """A number as one of `type`, as CONVERT would have it: rounded to floats, truncated to integers."""
     if type.is_float:
+        # NumPy knows what becomes of numbers beyond the type's, and takes ten times as long.
+        with suppress(OverflowError):
+            (rounded,) = struct.unpack(_FORMATS[type], struct.pack(_FORMATS[type], value))
+            return float(rounded)
         with np.errstate(over="ignore"):
             return float(np.asarray(value, np.float64).astype(type.numpy))
     if isinstance(value, float) and math.isnan(value):

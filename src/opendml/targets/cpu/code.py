@@ -227,58 +227,66 @@ class Code:
             place = self.offset(pointer, I64(half * self.lanes * type.bytes))
             read = even if mask is None else self.builder.and_(even, self._spread(mask, half))
             halves.append(self.load(place, type, self.lanes, read))
-        lanes = ir.Constant(ir.VectorType(I32, self.lanes), [2 * lane for lane in range(self.lanes)])
-        return self.builder.shuffle_vector(*halves, lanes)
+        return self._picked(halves, [2 * lane for lane in range(self.lanes)])
 
-    def _spread(self, value: ir.Value, half: int) -> ir.Value:
-        """The lanes of a half of a vector, each twice."""
-        first = half * self.lanes // 2
-        lanes = [first + lane // 2 for lane in range(self.lanes)]
-        return self.builder.shuffle_vector(
-            value,
-            ir.Constant(value.type, ir.Undefined),
-            ir.Constant(ir.VectorType(I32, self.lanes), lanes),
-        )
+    def _spread(self, value: ir.Value, part: int, width: int = 2) -> ir.Value:
+        """Every lane so many times, of which a vector is one part."""
+        return self._picked([value], [(part * self.lanes + lane) // width for lane in range(self.lanes)])
 
-    def load_pairs(
-        self, pointer: ir.Value, type: ScalarType, mask: ir.Value | None
-    ) -> tuple[ir.Value, ir.Value]:
-        """The even and the odd ones of neighbouring elements; lanes outside the mask are zero and are not
-        read."""
+    def _picked(self, vectors: Sequence[ir.Value], elements: Sequence[int]) -> ir.Value:
+        """The elements of these numbers of vectors one after the other."""
+        lanes = len(elements)
+        first, *others = sorted({each // lanes for each in elements})
+        second = others[0] if others else first
+        places = {first: 0, second: lanes if others else 0}
+        chosen = [places.get(each // lanes, 0) + each % lanes for each in elements]
+        result = self._shuffled(vectors[first], vectors[second], chosen)
+        for other in others[1:]:
+            chosen = [
+                lanes + each % lanes if each // lanes == other else lane for lane, each in enumerate(elements)
+            ]
+            result = self._shuffled(result, vectors[other], chosen)
+        return result
+
+    def _shuffled(self, first: ir.Value, second: ir.Value, lanes: Sequence[int]) -> ir.Value:
+        """Lanes of two vectors."""
+        chosen = ir.Constant(ir.VectorType(I32, len(lanes)), lanes)
+        return self.builder.shuffle_vector(first, second, chosen)
+
+    def load_bundle(
+        self, pointer: ir.Value, width: int, type: ScalarType, mask: ir.Value | None
+    ) -> list[ir.Value]:
+        """Neighbouring elements taken apart: each `width`-th one from the first on, from the second on, and
+        so on. Lanes outside the mask are zero and are not read."""
         if type is ScalarType.BOOLEAN:
-            even, odd = self.load_pairs(pointer, ScalarType.UINT8, mask)
             narrow = llvm_type(type, self.lanes)
-            return self.builder.trunc(even, narrow), self.builder.trunc(odd, narrow)
-        halves = [
+            read = self.load_bundle(pointer, width, ScalarType.UINT8, mask)
+            return [self.builder.trunc(each, narrow) for each in read]
+        parts = [
             self.load(
-                self.offset(pointer, I64(half * self.lanes * type.bytes)),
+                self.offset(pointer, I64(part * self.lanes * type.bytes)),
                 type,
                 self.lanes,
-                None if mask is None else self._spread(mask, half),
+                None if mask is None else self._spread(mask, part, width),
             )
-            for half in range(2)
+            for part in range(width)
         ]
-        even, odd = (
-            self.builder.shuffle_vector(
-                *halves,
-                ir.Constant(ir.VectorType(I32, self.lanes), [2 * lane + n for lane in range(self.lanes)]),
-            )
-            for n in range(2)
-        )
-        return even, odd
+        return [
+            self._picked(parts, [width * lane + number for lane in range(self.lanes)])
+            for number in range(width)
+        ]
 
-    def store_pairs(
-        self, pointer: ir.Value, even: ir.Value, odd: ir.Value, type: ScalarType, mask: ir.Value | None
+    def store_bundle(
+        self, pointer: ir.Value, values: Sequence[ir.Value], type: ScalarType, mask: ir.Value | None
     ) -> None:
-        """Writes the lanes of two vectors in turns; those outside the mask are not written."""
-        for half in range(2):
-            first = half * self.lanes // 2
-            lanes = [first + lane // 2 + (lane % 2) * self.lanes for lane in range(self.lanes)]
-            together = self.builder.shuffle_vector(
-                even, odd, ir.Constant(ir.VectorType(I32, self.lanes), lanes)
-            )
-            place = self.offset(pointer, I64(half * self.lanes * type.bytes))
-            self.store(place, together, type, None if mask is None else self._spread(mask, half))
+        """Writes the lanes of vectors in turns; those outside the mask are not written."""
+        width = len(values)
+        for part in range(width):
+            places = [part * self.lanes + lane for lane in range(self.lanes)]
+            elements = [place % width * self.lanes + place // width for place in places]
+            place = self.offset(pointer, I64(part * self.lanes * type.bytes))
+            inside = None if mask is None else self._spread(mask, part, width)
+            self.store(place, self._picked(values, elements), type, inside)
 
     def store_every_other(self, pointer: ir.Value, value: ir.Value, type: ScalarType) -> None:
         """Writes every other element; those between stay as they are."""

@@ -56,7 +56,7 @@ class KernelCode:
         self.builder = self.code.builder
         self.accesses: tuple[AccessPattern, ...] = (*pattern.loads, *pattern.stores)
         self.layout = Parameters(pattern)
-        self.nodes = list(ordered(pattern.values))
+        self.nodes = ordered(pattern.values)
         self.levels = self._levels()
         self.reductions = {id(node) for node in self.nodes if node.operation in REDUCTIONS}
         self.needed = self.below_reductions(pattern.values)
@@ -314,22 +314,22 @@ class KernelCode:
         index: ir.Value | None,
         mask: ir.Value | None,
     ) -> Values:
-        """A load, and that of the elements between if it is one of a pair."""
-        pair = self._pair_of(node)
-        if pair is None or index is None:
+        """A load, and those of the elements between if it is one of a bundle."""
+        bundle = self._bundle_of(node)
+        if not bundle or index is None:
             return {id(node): self.load(node, lanes, pointers, values, index, mask)}
-        address, _ = self.place(pair[0], lanes, pointers, values, index)
-        results = self.code.load_pairs(address, node.type, mask)
-        return {id(each): result for each, result in zip(pair, results, strict=True)}
+        address, _ = self.place(bundle[0], lanes, pointers, values, index)
+        results = self.code.load_bundle(address, len(bundle), node.type, mask)
+        return {id(each): result for each, result in zip(bundle, results, strict=True)}
 
-    def _pair_of(self, node: Node) -> tuple[Node, Node] | None:
-        """The loads of every other element and of those between of which a node is one."""
-        for even, odd in self.pattern.pairs:
-            if number_of(node) in (even, odd):
+    def _bundle_of(self, node: Node) -> list[Node]:
+        """The loads that together have all elements along the innermost loop, if a node is one of such."""
+        for bundle in self.pattern.bundles:
+            if number_of(node) in bundle:
                 loads = {number_of(each): each for each in self.nodes if each.operation is Operation.SOURCE}
-                if all(number in loads and self.is_plain(loads[number]) for number in (even, odd)):
-                    return loads[even], loads[odd]
-        return None
+                if all(number in loads and self.is_plain(loads[number]) for number in bundle):
+                    return [loads[number] for number in bundle]
+        return []
 
     def is_plain(self, node: Node) -> bool:
         """Whether a load reads all elements along the innermost loop, by its step."""
@@ -469,11 +469,12 @@ class KernelCode:
             access: splat(self.builder, self.value(root, self.lanes, values), self.lanes)
             for access, root in self.stores(of_groups=False)
         }
-        for even, odd in self.pattern.pairs:
-            if even in results:
-                address = self.code.offset(pointers[even], self.builder.mul(index, self.steps[even]))
-                type = self.accesses[even].type
-                self.code.store_pairs(address, results.pop(even), results.pop(odd), type, mask)
+        for bundle in self.pattern.bundles:
+            first = bundle[0]
+            if first in results:
+                address = self.code.offset(pointers[first], self.builder.mul(index, self.steps[first]))
+                together = [results.pop(access) for access in bundle]
+                self.code.store_bundle(address, together, self.accesses[first].type, mask)
         for access, value in results.items():
             self.store(access, value, pointers, index, mask)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from opendml.compiler.kernel import Access, Kernel
-from opendml.compiler.loops import LoopNest, loop_nest
+from opendml.compiler.kernel import Access, Kernel, operations_of
+from opendml.compiler.loops import LoopNest, bundles, loop_nest
 from opendml.program.node import SEARCHES, Operation, ordered
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.passes import pass_count
@@ -26,8 +26,10 @@ _STREAMED_SHARE = 2
 find them there anyway."""
 _STREAMED_ROW = 512
 """Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
+_STREAMED_CROSSED_ROW = 256
+"""Bytes of it from which on that pays where operands lie across. What is written there, to a row after the
+other, is not followed by the processor, so it goes past the caches as soon as a core's own do not hold it."""
 _NEVER_STREAMED = {
-    Mode.TRANSPOSED,
     Mode.SCAN_ROWS,
     Mode.SCAN_ROWS_MAP,
     Mode.CONTRACTION,
@@ -108,7 +110,7 @@ Table = tuple[Candidate[Query, Any, list[Launch]], ...]
 
 
 def query_of(kernel: Kernel) -> Query:
-    """The query for a kernel on this machine, pairs of neighbours put together."""
+    """The query for a kernel on this machine, bundles of neighbours put together."""
     kernel = interleaved(kernel)
     nest = loop_nest(kernel)
     return Query(kernel, nest, shape_of(kernel, nest), machine())
@@ -193,7 +195,11 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
     # Loops start at the boundary of a vector in one store. Others may lie differently.
     streams = next((position for position, store in enumerate(stores) if store.streamed), None)
     stores = tuple(replace(store, streamed=position == streams) for position, store in enumerate(stores))
-    searches = [node for node in ordered(kernel.values) if node.operation in SEARCHES]
+    searches = [
+        node
+        for node in (ordered(kernel.values) if SEARCHES & operations_of(kernel.values) else ())
+        if node.operation in SEARCHES
+    ]
     in_order = all(node.operands[1].operation is Operation.SOURCE for node in searches) and (
         mode.columns
         or all(_in_order(nest, number) for number, load in enumerate(kernel.loads) if load.buffer is None)
@@ -207,24 +213,16 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
         kernel.values,
         in_order=in_order,
         long_rows=mode.reduces_rows and nest.inner.count >= _LONG_ROW,
-        pairs=_pairs(kernel, nest) if mode is Mode.POINTWISE else (),
+        bundles=_bundles(kernel, nest) if mode is Mode.POINTWISE else (),
     )
 
 
-def _pairs(kernel: Kernel, nest: LoopNest) -> tuple[tuple[int, int], ...]:
-    """The accesses of every other element along the innermost loop, each with the one of those between."""
-    accesses = list(enumerate((*kernel.loads, *kernel.stores)))
-    first = len(kernel.loads)
-    result: list[tuple[int, int]] = []
-    for number, access in accesses:
-        if access.buffer is None or nest.inner.strides[number] != 2 * access.type.bytes:
-            continue
-        between = replace(access, offset=access.offset + access.type.bytes)
-        for other, candidate in accesses:
-            taken = any(number in pair or other in pair for pair in result)
-            if candidate == between and not taken and (number < first) == (other < first):
-                result.append((number, other))
-    return tuple(result)
+def _bundles(kernel: Kernel, nest: LoopNest) -> tuple[tuple[int, ...], ...]:
+    """The bundles of loads and of stores along the innermost loop."""
+    loads = len(kernel.loads)
+    read = bundles(kernel.loads, nest.inner.strides[:loads])
+    written = bundles(kernel.stores, nest.inner.strides[loads:])
+    return *read, *(tuple(loads + number for number in bundle) for bundle in written)
 
 
 def _in_order(nest: LoopNest, position: int) -> bool:
@@ -263,10 +261,16 @@ def _access_pattern(
         and mode not in _NEVER_STREAMED
         and step is Step.CONTIGUOUS
         and level is Level.ELEMENT
-        and nest.inner.count >= _STREAMED_ROW
-        and written_bytes * _STREAMED_SHARE > machine().last_cache_bytes
+        and _pays_past_caches(mode, nest.inner.count, access.type.bytes, written_bytes)
     )
     return AccessPattern(access.type, step, level, streamed, access.buffer is None)
+
+
+def _pays_past_caches(mode: Mode, steps: int, size: int, written_bytes: int) -> bool:
+    """Whether a result in rows of so many steps is better written past the caches."""
+    if mode is Mode.TRANSPOSED:
+        return steps * size >= _STREAMED_CROSSED_ROW and written_bytes > machine().l2_bytes
+    return steps >= _STREAMED_ROW and written_bytes * _STREAMED_SHARE > machine().last_cache_bytes
 
 
 def parameters_of(kernel: Kernel, nest: LoopNest, numbers: Numbers) -> tuple[int, ...]:

@@ -132,7 +132,7 @@ class Pattern:
     group. `long_rows`: several vectors of a row are worth keeping states of their own. `stashes`: the last
     load counts where elements are kept between the last pass and the results.
     `whole_rows`: a tile of columns is as wide as the rows are. `wide_tile`: it may be wider than TILE.
-    `pairs`: accesses of every other element along the innermost loop, and those of the elements between.
+    `bundles`: accesses that together have all elements along the innermost loop, in their order.
     `many_rows`: rows are taken in many at once, and the next asked for.
     `tiling`: how sums of products are computed; the pattern itself is that of what follows them.
     """
@@ -149,7 +149,7 @@ class Pattern:
     stashes: bool = False
     whole_rows: bool = False
     wide_tile: bool = False
-    pairs: tuple[tuple[int, int], ...] = ()
+    bundles: tuple[tuple[int, ...], ...] = ()
     many_rows: bool = False
     tiling: Tiling | Panels | Strips | None = None
 
@@ -160,7 +160,7 @@ class Pattern:
             for a in (*self.loads, *self.stores)
         ]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)} {self.stage} {self.in_order}"
-        head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile} {self.pairs}"
+        head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile} {self.bundles}"
         head += f" {self.many_rows}"
         tiling = [self.tiling.text()] if self.tiling else []
         return "\n".join([head, *accesses, fingerprint(self.values), *tiling])
@@ -237,6 +237,12 @@ class Strips:
     def text(self) -> str:
         """A text that is equal for strips with equal code."""
         return f"{self.width} {self.depth}\n{self.packing.text()}"
+
+
+def crossed_block(size: int) -> tuple[int, int]:
+    """The rows, and the steps of the innermost loop, in a block of a kernel whose operands lie across, at
+    most, where the widest has elements of `size` bytes."""
+    return min(1024 // size, 512), 512 // size
 
 
 def odd_lines(elements: int) -> int:

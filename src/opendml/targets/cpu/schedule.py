@@ -7,8 +7,8 @@ depend on it.
 
 from __future__ import annotations
 
-from opendml.compiler.kernel import Kernel
-from opendml.program.node import SCANS, ordered
+from opendml.compiler.kernel import Kernel, operations_of
+from opendml.program.node import SCANS
 from opendml.targets.common.candidates import cheapest
 from opendml.targets.cpu.contraction.schedule import tiled
 from opendml.targets.cpu.launch import Launch, Query, Table, query_of
@@ -34,6 +34,6 @@ def table(query: Query) -> Table:
     """The candidates for a kernel, but for sums of products in tiles and what is placed."""
     if not query.kernel.axes:
         return ELEMENTS
-    if any(node.operation in SCANS for node in ordered(query.kernel.values)):
+    if SCANS & operations_of(query.kernel.values):
         return SCANNED_ROWS if query.nest.inner_reduced else SCANNED_COLUMNS
     return ROWS if query.nest.inner_reduced else COLUMNS

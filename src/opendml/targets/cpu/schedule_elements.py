@@ -12,11 +12,8 @@ from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import guards_of
 from opendml.targets.cpu.costs import FAR
 from opendml.targets.cpu.launch import BLOCK_BYTES, Launch, Numbers, Query, Table, launch_of, shape_of
-from opendml.targets.cpu.pattern import LINE, Mode
+from opendml.targets.cpu.pattern import LINE, Mode, crossed_block
 
-_CROSSED_BLOCK = 256
-"""Steps of each loop in a block of a kernel whose operands lie across: the block of all operands stays in a
-level 1 cache."""
 _SHORTEST_CROSSED = 8
 """Steps that both loops of such a kernel have at least: one vector of FLOAT32 with AVX2."""
 _TURNING = 1 / 16
@@ -32,7 +29,7 @@ class Blocks:
 
 @dataclass(frozen=True, slots=True)
 class CrossedBlocks:
-    """Blocks of so many steps of both loops of `nest`."""
+    """Blocks of `block` steps of the innermost loop of `nest` and `chunk` of its row loop."""
 
     nest: LoopNest
     block: int
@@ -58,7 +55,8 @@ def _in_crossed_blocks(query: Query) -> Estimate[CrossedBlocks] | Refusal:
     if isinstance(nest, Refusal):
         return nest
     (across,) = nest.rows
-    way = CrossedBlocks(nest, min(nest.inner.count, _CROSSED_BLOCK), min(across.count, _CROSSED_BLOCK))
+    rows, steps = crossed_block(query.shape.element_bytes)
+    way = CrossedBlocks(nest, min(nest.inner.count, steps), min(across.count, rows))
     elements = math.prod(query.kernel.domain)
     turned = sum(
         access.type.bytes

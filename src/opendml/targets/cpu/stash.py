@@ -32,7 +32,7 @@ def row_pitch(elements: int) -> int:
 @lru_cache
 def repeats_functions(values: tuple[Node, ...]) -> bool:
     """Whether results need a transcendental function of elements that is reduced as well."""
-    nodes = list(ordered(values))
+    nodes = ordered(values)
     reductions = {id(node) for node in nodes if node.operation in REDUCTIONS}
     operands = [operand for node in nodes if node.operation in REDUCTIONS for operand in node.operands]
     reduced = {id(node) for node in ordered(operands)}

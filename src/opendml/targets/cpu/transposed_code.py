@@ -1,9 +1,9 @@
 """Element-wise kernels in which results are contiguous along one loop and some operands along another: NCHW
 to NHWC, say.
 
-An item is a block of both loops. It is worked off in square tiles of vectors: operands that lie across are
-loaded along their own loop, transposed in registers and put down, then the rows of the tile are computed like
-any others.
+An item is a block of both loops. First the operands that lie across are loaded along their own loop, in
+square tiles of vectors that are transposed in registers, and put down in the thread's room; then the rows of
+the block are computed like any others.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from llvmlite import ir
 from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.code import I32, I64
+from opendml.targets.cpu.code import I32, I64, Code
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import Level, Step
-from opendml.targets.cpu.values import llvm_type, splat
+from opendml.targets.cpu.pattern import LINE, Level, Pattern, Step, crossed_block
+from opendml.targets.cpu.values import llvm_type
 
 _AHEAD_BYTES = 128
 """How far ahead operands are prefetched: the processor itself does not follow as many streams as a tile
@@ -28,113 +28,125 @@ has."""
 class TransposedCode(KernelCode):
     """The one row loop is the loop along which the operands that lie across are contiguous."""
 
-    def item(self, item: ir.Value) -> None:
-        """One block."""
-        group, across, along = self.code.split(item, [I64(0), self.chunks, self.blocks])
-        pointers = self.group_pointers(group)
-        values = self.evaluate(Level.GROUP, 1, pointers, {})
-        rooms = {id(node): self.room(node.type, self.lanes * self.lanes) for node in self._lying_across()}
-        first_row, last_row = self.chunk_range(across, self.row_counts[0])
-        start = self.builder.mul(along, self.block)
-        stop = self.code.minimum(self.builder.add(start, self.block), self.inner)
-        first_tile = self._last_boundary(pointers, start, first_row)
-        last = self.builder.sub(last_row, I64(1))
-        with self.code.loop(first_tile, self._rounded(first_tile, stop), self.lanes) as tile:
-            index = self.code.maximum(tile, start)
-            following = self.builder.add(tile, I64(self.lanes))
-            count = self.builder.sub(self.code.minimum(following, stop), index)
-            with self.code.loop(first_row, self._rounded(first_row, last_row), self.lanes) as row:
-                rows = self.code.minimum(self.builder.sub(last_row, row), I64(self.lanes))
-                full = self.builder.icmp_signed("==", self.builder.add(rows, count), I64(2 * self.lanes))
-                with self.builder.if_else(full) as (whole, part):
-                    with whole:
-                        self._tile(pointers, values, rooms, row, I64(self.lanes), last, index, None)
-                    with part:
-                        self._tile(pointers, values, rooms, row, rows, last, index, count)
-
-    def _last_boundary(self, pointers: Pointers, start: ir.Value, row: ir.Value) -> ir.Value:
-        """The index, `start` or up to a vector before it, whose result lies at a multiple of a vector's size:
-        tiles from there on write whole cache lines."""
-        access = len(self.pattern.loads)
-        address = self.row_pointers(pointers, row)[access]
-        address = self.code.offset(address, self.builder.mul(start, self.steps[access]))
-        ahead = self.code.elements_to_boundary(address, self.accesses[access].type)
-        behind = self.builder.and_(self.builder.neg(ahead), I64(self.lanes - 1))
-        return self.builder.sub(start, behind)
-
-    def _rounded(self, start: ir.Value, stop: ir.Value) -> ir.Value:
-        """`stop`, so far on that a loop in steps of lanes from `start` also does an incomplete last step."""
-        rest = self.builder.and_(self.builder.sub(start, stop), I64(self.lanes - 1))
-        return self.builder.add(stop, rest)
-
-    def _lying_across(self) -> list[Node]:
-        return [
+    def __init__(
+        self,
+        function: ir.Function,
+        pattern: Pattern,
+        lanes: int,
+        code: Code | None = None,
+        first_parameter: int = 0,
+    ) -> None:
+        super().__init__(function, pattern, lanes, code, first_parameter)
+        widest = max(access.type.bytes for access in self.accesses if not access.counter)
+        rows, self._most_steps = crossed_block(widest)
+        self._across = [
             node
             for node in self.nodes
             if node.operation is Operation.SOURCE and self.accesses[number_of(node)].step is Step.ACROSS
         ]
+        self._rooms = {
+            number_of(node): self.room(ScalarType.UINT8, rows * self._pitch(node.type))
+            for node in self._across
+        }
+        self._places: dict[int, ir.Value] = {}
+        """Where an operand's part of the row at hand lies in its room, so that it is read by the index."""
 
-    def _tile(
+    def item(self, item: ir.Value) -> None:
+        """One block."""
+        group, along, across = self.code.split(item, [I64(0), self.blocks, self.chunks])
+        pointers = self.group_pointers(group)
+        values = self.evaluate(Level.GROUP, 1, pointers, {})
+        first_row, last_row = self.chunk_range(across, self.row_counts[0])
+        start, stop = self._steps(pointers, along)
+        for node in self._across:
+            self._put_down(node, pointers, first_row, last_row, start, stop)
+        with self.walk_rows(pointers, first_row, last_row) as (row, row_pointers):
+            for node in self._across:
+                number = self.builder.sub(row, first_row)
+                place = self.builder.mul(number, I64(self._pitch(node.type)))
+                moved = self.builder.sub(place, self.builder.mul(start, I64(node.type.bytes)))
+                self._places[number_of(node)] = self.code.offset(self._rooms[number_of(node)], moved)
+            self.map_block(row_pointers, values, start, stop)
+
+    def load(
         self,
+        node: Node,
+        lanes: int,
         pointers: Pointers,
         values: Values,
-        rooms: dict[int, ir.Value],
-        row: ir.Value,
-        rows: ir.Value,
-        last_row: ir.Value,
-        index: ir.Value,
-        count: ir.Value | None,
-    ) -> None:
-        """One tile of `rows` rows from `row` on, of a block that ends with `last_row`, and `count` lanes
-        (None: all, and all rows too) from `index` on."""
-        for node in self._lying_across():
-            self._put_down(node, pointers, rooms[id(node)], row, rows, index, count)
-        mask = None if count is None else self.code.first_lanes(count)
-        with self.code.loop(I64(0), rows) as number:
-            row_pointers = self.row_pointers(pointers, self.builder.add(row, number))
-            known = self.evaluate(Level.ROW, 1, row_pointers, values)
-            for node in self._lying_across():
-                size = node.type.bytes * self.lanes
-                address = self.code.offset(rooms[id(node)], self.builder.mul(number, I64(size)))
-                known[id(node)] = self.code.load(address, node.type, self.lanes)
-            results = self.evaluate(Level.ELEMENT, self.lanes, row_pointers, known, index, mask)
-            # The rows of results are as many streams, of which the next tile's are asked for.
-            following = self.builder.add(row, self.builder.add(number, I64(self.lanes)))
-            later = self.row_pointers(pointers, self.code.minimum(following, last_row))
-            for access, root in self.stores(of_groups=False):
-                place = self.code.offset(later[access], self.builder.mul(index, self.steps[access]))
-                self.code.prefetch(place, written=True)
-                value = splat(self.builder, self.value(root, self.lanes, results), self.lanes)
-                self.store(access, value, row_pointers, index, mask)
+        index: ir.Value | None,
+        mask: ir.Value | None,
+    ) -> ir.Value:
+        """A load; of what lies across, from the room."""
+        if index is None or number_of(node) not in self._places:
+            return super().load(node, lanes, pointers, values, index, mask)
+        distance = self.builder.mul(index, I64(node.type.bytes))
+        return self.code.load(self.code.offset(self._places[number_of(node)], distance), node.type, lanes)
+
+    def _pitch(self, type: ScalarType) -> int:
+        """Bytes from one row of a room to the next: room for what a block and its last vector have, an odd
+        number of cache lines, so that rows lie in different sets of a cache."""
+        return (-(-(self._most_steps + 2 * self.lanes) * type.bytes // LINE) | 1) * LINE
+
+    def _steps(self, pointers: Pointers, block: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """The range of the innermost loop in a block. All but the first begin where a result of the first row
+        lies at a multiple of a vector's size."""
+        access = len(self.pattern.loads)
+        ahead = self.code.elements_to_boundary(pointers[access], self.accesses[access].type)
+
+        def begin(number: ir.Value) -> ir.Value:
+            moved = self.builder.add(self.builder.mul(number, self.block), ahead)
+            return self.code.minimum(moved, self.inner)
+
+        following = self.builder.add(block, I64(1))
+        is_first = self.builder.icmp_signed("==", block, I64(0))
+        is_last = self.builder.icmp_signed("==", following, self.blocks)
+        start = self.builder.select(is_first, I64(0), begin(block))
+        return start, self.builder.select(is_last, self.inner, begin(following))
 
     def _put_down(
         self,
         node: Node,
         pointers: Pointers,
-        room: ir.Value,
-        row: ir.Value,
-        rows: ir.Value,
-        index: ir.Value,
-        count: ir.Value | None,
+        first_row: ir.Value,
+        last_row: ir.Value,
+        start: ir.Value,
+        stop: ir.Value,
     ) -> None:
-        """Loads an operand's part of the tile along its own loop, and puts it down with the loops
+        """Loads an operand's part of the block along its own loop, and puts it down with the loops
         exchanged."""
-        access = number_of(node)
-        mask = None if count is None else self.code.first_lanes(rows)
-        start = self.code.offset(pointers[access], self.builder.mul(row, I64(node.type.bytes)))
-        vectors = []
-        for lane in range(self.lanes):
-            position = self.builder.add(index, I64(lane))
-            address = self.code.offset(start, self.builder.mul(position, self.steps[access]))
-            if count is not None and mask is not None:
-                inside = self.builder.icmp_signed("<", I64(lane), count)
-                lane_mask = self.builder.and_(mask, self.code.broadcast(inside))
-                vectors.append(self.code.load(address, node.type, self.lanes, lane_mask))
-            else:
-                vectors.append(self.code.load(address, node.type, self.lanes))
-                self.code.prefetch(self.code.offset(address, I64(_AHEAD_BYTES)))
-        for lane, vector in enumerate(transposed(self.builder, vectors, node.type, self.lanes)):
-            self.builder.store(vector, self.code.offset(room, I64(lane * node.type.bytes * self.lanes)))
+        access, size = number_of(node), node.type.bytes
+        last = self.builder.sub(stop, I64(1))
+        with self.code.loop(start, self._rounded(start, stop), self.lanes) as index:
+            addresses = []
+            for lane in range(self.lanes):
+                # Lanes behind the last step repeat it, and are not looked at.
+                position = self.code.minimum(self.builder.add(index, I64(lane)), last)
+                moved = self.builder.mul(position, self.steps[access])
+                addresses.append(self.code.offset(pointers[access], moved))
+            column = self.builder.mul(self.builder.sub(index, start), I64(size))
+
+            def tile(row: ir.Value, mask: ir.Value | None) -> None:
+                along = self.builder.mul(row, I64(size))
+                vectors = []
+                for address in addresses:
+                    place = self.code.offset(address, along)
+                    vectors.append(self.code.load(place, node.type, self.lanes, mask))
+                    if mask is None:
+                        self.code.prefetch(self.code.offset(place, I64(_AHEAD_BYTES)))
+                number = self.builder.sub(row, first_row)
+                room = self.builder.add(self.builder.mul(number, I64(self._pitch(node.type))), column)
+                target = self.code.offset(self._rooms[access], room)
+                for lane, vector in enumerate(transposed(self.builder, vectors, node.type, self.lanes)):
+                    place = self.code.offset(target, I64(lane * self._pitch(node.type)))
+                    self.code.store(place, vector, node.type)
+
+            self.code.vector_loop(first_row, last_row, tile)
+
+    def _rounded(self, start: ir.Value, stop: ir.Value) -> ir.Value:
+        """`stop`, so far on that a loop in steps of lanes from `start` also does an incomplete last step."""
+        rest = self.builder.and_(self.builder.sub(start, stop), I64(self.lanes - 1))
+        return self.builder.add(stop, rest)
 
 
 def transposed(

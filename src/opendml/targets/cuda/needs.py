@@ -67,7 +67,7 @@ class Needs:
     def needed(self, roots: Iterable[Node]) -> list[Node]:
         """The nodes for `roots`, operands first; what is reduced is left out, as the reductions are known."""
         reductions = {id(node) for node in self.nodes if node.operation in REDUCTIONS}
-        return list(ordered(roots, reductions))
+        return ordered(roots, reductions)
 
     def _loads(self) -> tuple[list[int], list[int]]:
         """Numbers of the loads that are held, and of those that come late."""

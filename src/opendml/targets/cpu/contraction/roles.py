@@ -85,7 +85,7 @@ def _with_own_loads(
 ) -> tuple[tuple[Access, ...], tuple[Node, ...], tuple[int, ...]]:
     """The loads and numbers that values need apart from what is known, and the values with their places
     among these."""
-    nodes = list(ordered(roots, known))
+    nodes = ordered(roots, known)
     loads = _places(node for node in nodes if node.operation is Operation.SOURCE)
     numbers = _places(node for node in nodes if node.operation is Operation.PARAMETER)
     return (

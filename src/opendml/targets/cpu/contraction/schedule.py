@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from opendml.compiler.kernel import Access, Kernel
+from opendml.compiler.kernel import Access, Kernel, operations_of
 from opendml.compiler.loops import Loop, LoopNest, loop_nest, merged_neighbours
-from opendml.program.node import Operation, ordered
+from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.contraction.image import Seen, seen_by
 from opendml.targets.cpu.contraction.packing import F32
@@ -115,7 +115,7 @@ class Candidate:
 def tiled(kernel: Kernel) -> list[Launch]:
     """The launches that compute a kernel's sums of products in tiles; none if it has none, or is better off
     as any other reduction."""
-    if not any(node.operation is Operation.CONTRACTION for node in ordered(kernel.values)):
+    if Operation.CONTRACTION not in operations_of(kernel.values):
         return []
     ways = list(candidates(kernel))
     best = min(ways, key=lambda way: way.cycles).tiles
