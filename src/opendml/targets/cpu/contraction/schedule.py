@@ -30,8 +30,8 @@ _MICRO_KERNELS = {
 }
 """By the number of vector registers, the largest tiles that leave some for the operands."""
 _DEPTH = 256
-"""Products, or words of several, that are added up before they are added to the result: a panel of a and a tile of b stay in the
-first cache."""
+"""Products, or words of several, that are added up before they are added to the result: a panel of a and a
+tile of b stay in the first cache."""
 _PARTS_TOGETHER = 8
 """Parts of so many products whose sums are added up before they are added to those of others, where there are
 more: so rounding errors grow with the eighth part of k / 256."""
@@ -380,9 +380,9 @@ def _a_groups(roles: Roles) -> int:
 
 
 def _tile_cycles(micro: MicroKernel, packed: ScalarType = F32) -> float:
-    """Cycles for one product of each result of a tile, or one word of such: two multiply-adds each, of what is
-    packed in a type, and none before the one before it is done; two loads each; and what fetching b's vectors
-    from the second cache adds."""
+    """Cycles for one product of each result of a tile, or one word of such, of what is packed in a type: two
+    multiply-adds each, and none before the one before it is done; two loads each; and what fetching b's
+    vectors from the second cache adds."""
     loads = (micro.rows + micro.vectors) / 2
     multiplied = micro.rows * micro.vectors / 2 * _INSTRUCTIONS.get(packed, 1)
     return max(multiplied, loads, _LATENCY) + _FETCHED * micro.vectors
@@ -409,7 +409,9 @@ def _a_along_depth(roles: Roles) -> bool:
 
 
 def _b_along_depth(roles: Roles) -> bool:
-    contiguous = _is_contiguous(roles.b.loads, roles.depth) and not _is_contiguous(roles.b.loads, roles.columns)
+    contiguous = _is_contiguous(roles.b.loads, roles.depth) and not _is_contiguous(
+        roles.b.loads, roles.columns
+    )
     return contiguous and _begins_words(roles, roles.b)
 
 

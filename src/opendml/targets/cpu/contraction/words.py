@@ -206,7 +206,9 @@ class WordPackingCode(PackingCode):
         if len(self.pattern.values) == 1:
             return sign
         root = self.pattern.values[1]
-        found = self.evaluate(Level.ELEMENT, lanes, pointers, known, index, mask, [root]) if lanes > 1 else known
+        found = (
+            self.evaluate(Level.ELEMENT, lanes, pointers, known, index, mask, [root]) if lanes > 1 else known
+        )
         value = splat(self.builder, self.value(root, lanes, found), lanes)
         return self.builder.add(value, sign)
 
