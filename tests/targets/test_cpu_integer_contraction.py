@@ -9,10 +9,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from opendml import INT8, INT32, UINT8, TensorDesc, descs
+from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import Kernel
 from opendml.program.node import contraction, convert, source
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
+from opendml.runtime.program import program_of
 from opendml.targets.cpu import engine
 from opendml.targets.cpu.contraction.roles import roles_of
 from opendml.targets.cpu.contraction.schedule import (
@@ -23,6 +26,8 @@ from opendml.targets.cpu.contraction.schedule import (
     with_strips,
 )
 from opendml.targets.cpu.machine import Machine, assumed, detected
+from opendml.targets.cpu.pattern import Mode
+from tests.running import launches
 from tests.targets.kernels import access, run_launches
 from tests.targets.test_cpu_contraction import laid_out
 from tests.targets.test_cpu_symbols import PROCESSORS, Processor, compiled, undefined_symbols
@@ -220,3 +225,33 @@ def test_processors_that_are_not_here_need_no_symbols(processor: Processor) -> N
     with assumed(machine):
         for launch in launches_of(matrices(("uint8", "int8"), 30, 40, 50).tiles(ahead=True)):
             assert not list(undefined_symbols(compiled(launch.pattern, processor)))
+
+
+def test_quantized_operators_multiply_what_they_read() -> None:
+    """No tensor of differences is written, whatever lies around an image."""
+    one = [1, 1, 1, 1]
+    sides = {"start_padding": [1, 1], "end_padding": [1, 1], "strides": [1, 1], "dilations": [1, 1]}
+    operators = [
+        descs.MatrixMultiplyInteger(
+            TensorDesc(UINT8, [1, 1, 60, 70]),
+            TensorDesc(UINT8, [1, 1, 1, 1]),
+            TensorDesc(INT8, [1, 1, 70, 80]),
+            TensorDesc(INT8, [1, 1, 1, 80]),
+            TensorDesc(INT32, [1, 1, 60, 80]),
+        ),
+        descs.ConvolutionInteger(
+            TensorDesc(UINT8, [1, 16, 20, 20]),
+            TensorDesc(UINT8, one),
+            TensorDesc(INT8, [32, 16, 3, 3]),
+            TensorDesc(INT8, one),
+            TensorDesc(INT32, [1, 32, 20, 20]),
+            group_count=1,
+            **sides,
+        ),
+    ]
+    for desc in operators:
+        assert {launch.pattern.mode for launch in launches(desc)} <= {
+            Mode.CONTRACTION,
+            Mode.CONTRACTION_PANELS,
+        }
+        assert fuse(program_of(desc)).arena_bytes == 0
