@@ -181,23 +181,20 @@ def _integer_products(threads: int) -> Iterator[Case]:
     for m, n, k in INTEGER_PRODUCTS:
         a, b = _integers(np.uint8, m, k), _integers(np.int8, k, n)
         zeros = [np.array(128, np.uint8), np.array(3, np.int8)]
-        floats = [each.astype(np.float32) for each in (a, b)]
+        rows, columns = (
+            each.astype(np.float32) - np.float32(zero) for each, zero in zip((a, b), zeros, strict=True)
+        )
         yield Case(
             f"{m} x {n} x {k} of integers",
             2 * m * n * k,
             {
                 "opendml": partial(_opendml_integers, a, b, zeros, threads),
-                "opendml float32": partial(_opendml_product, *_less(floats, zeros), threads),
+                "opendml float32": partial(_opendml_product, rows, columns, threads),
                 "onnxruntime": partial(
                     _onnxruntime, "MatMulInteger", [a, b, *zeros], {}, 2, threads, np.dtype(np.int32)
                 ),
             },
         )
-
-
-def _less(arrays: list[Array], zeros: list[Array]) -> Iterator[Array]:
-    """Arrays without their zero points."""
-    return (array - np.float32(zero) for array, zero in zip(arrays, zeros, strict=True))
 
 
 def _integer_layers(threads: int) -> Iterator[Case]:
@@ -207,8 +204,17 @@ def _integer_layers(threads: int) -> Iterator[Case]:
         filters = _integers(np.int8, *layer.filter_sizes)
         scales = np.linspace(0.001, 0.01, layer.filters, dtype=np.float32)
         bias = np.arange(layer.filters, dtype=np.int32)
-        given = [x, np.float32(0.02), np.uint8(128), filters, scales, np.zeros_like(bias, np.int8)]
-        given = [np.asarray(each) for each in (*given, np.float32(0.5), np.uint8(120), bias)]
+        given: list[Array] = [
+            x,
+            np.array(0.02, np.float32),
+            np.array(128, np.uint8),
+            filters,
+            scales,
+            np.zeros(layer.filters, np.int8),
+            np.array(0.5, np.float32),
+            np.array(120, np.uint8),
+            bias,
+        ]
         yield Case(
             f"{layer} of integers",
             layer.operations,

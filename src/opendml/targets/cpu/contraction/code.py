@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation
-from opendml.targets.cpu.code import I64
+from opendml.targets.cpu.code import I32, I64
 from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
 from opendml.targets.cpu.contraction.packing import F32, Range
 from opendml.targets.cpu.contraction.words import packing_code
@@ -169,7 +169,11 @@ class ContractionCode(KernelCode):
         """The place of an element of b's block."""
         if not self.in_tiles:
             return self.b.rows_at(self.b_room, self.column_pitch)(row, column)
-        tile, within = self.code.split(column, [I64(0), I64(self.width)])
+        # Short numbers are divided in fewer instructions.
+        short = self.builder.trunc(column, I32)
+        tile, within = (
+            self.builder.zext(each, I64) for each in self.code.split(short, [I32(0), I32(self.width)])
+        )
         distance = self.builder.mul(tile, I64(self.tile_bytes))
         place = self.b.rows_at(self.b_room, self.width * F32.bytes)(row, within)
         return self.code.offset(place, distance)

@@ -7,14 +7,22 @@ part follow their sums along k, and what is to be subtracted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import reduce
 
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I32, I64, Code
 from opendml.targets.cpu.contraction.arithmetic import dot_bytes
-from opendml.targets.cpu.contraction.packing import PackingCode, PanelCode, Place, Range, StripCode
+from opendml.targets.cpu.contraction.packing import (
+    AHEAD,
+    PackingCode,
+    PanelCode,
+    Place,
+    Range,
+    StripCode,
+)
 from opendml.targets.cpu.kernel_code import Pointers, Values
 from opendml.targets.cpu.pattern import Level, Packing
 from opendml.targets.cpu.values import llvm_type, number, splat
@@ -22,10 +30,8 @@ from opendml.targets.cpu.values import llvm_type, number, splat
 _WORD = ScalarType.INT32
 _SIGN = 128
 """Added to signed bytes it makes them unsigned; subtracted from unsigned ones, signed."""
-
-Put = Callable[[list[ir.Value], ir.Value, ir.Value, ir.Value | None], None]
-"""What becomes of vectors at an index: those of several rows, how many elements of the range lie before the
-part that the index counts from, the index, and the mask of the lanes that are there."""
+_CHAINS = 4
+"""Sums that are added to at the same time: as one, each would wait for the one before."""
 
 
 class WordPackingCode(PackingCode):
@@ -63,9 +69,12 @@ class WordPackingCode(PackingCode):
             with self._runs(self._pointers, across, outer) as (run, start, stop, position):
                 rows = [self._at_distances(run, each) for each in distances]
                 known = [self.evaluate(Level.ROW, 1, row, self._known) for row in rows]
+                later = [each for row in rows for each in self._later(row, AHEAD)]
                 before = self.builder.sub(position, start)
 
                 def put(index: ir.Value, mask: ir.Value | None) -> None:
+                    for pointer, step in later:
+                        self.code.prefetch(self.code.offset(pointer, self.builder.mul(index, step)), level=2)
                     elements = self._narrow(rows, known, index, mask)
                     at = place(word, self.builder.add(before, index))
                     self.code.store(at, self._joined(elements, present), _WORD)
@@ -220,17 +229,26 @@ class WordPackingCode(PackingCode):
         width = self.builder.sub(across[1], across[0])
         with self.code.loop(I64(0), self.parts(width, self.lanes)) as part:
             column = self.builder.mul(part, I64(self.lanes))
-            total = self.code.local(vector, number(_WORD, self.lanes, 0))
-            self.code.set(total, number(_WORD, self.lanes, 0))
+            totals = [self.code.local(vector) for _ in range(_CHAINS)]
+            for total in totals:
+                self.code.set(total, number(_WORD, self.lanes, 0))
             start, following = place(I64(0), column), place(I64(1), column)
             step = self.builder.sub(*(self.builder.ptrtoint(each, I64) for each in (following, start)))
-            with self.code.loop(I64(0), words) as word:
+
+            def take_in(total: ir.Value, word: ir.Value) -> None:
                 at = self.code.offset(start, self.builder.mul(word, step))
                 bytes = self.code.load(at, _WORD, self.lanes)
                 operands = (bytes, ones) if is_signed else (ones, bytes)
                 before = self.builder.load(total, typ=vector)
                 self.code.set(total, dot_bytes(self.builder, before, *operands, self.lanes))
-            sums = self.builder.load(total, typ=vector)
+
+            with self.code.loop(I64(0), words, _CHAINS) as word:
+                for each, total in enumerate(totals):
+                    take_in(total, self.builder.add(word, I64(each)))
+            rest = self.builder.and_(words, I64(_CHAINS - 1))
+            with self.code.loop(self.builder.sub(words, rest), words) as word:
+                take_in(totals[0], word)
+            sums = reduce(self.builder.add, [self.builder.load(total, typ=vector) for total in totals])
             if not is_signed:
                 at = place(self.builder.add(words, I64(1)), column)
                 each = splat(self.builder, self.builder.trunc(count, I32), self.lanes)
