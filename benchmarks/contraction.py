@@ -3,8 +3,8 @@
 python -m benchmarks.contraction [--words WORD ...] [--rounds N] [--threads N] [--out DIRECTORY]
 
 All that are installed take turns on the same threads and values; figures are medians, in GFLOP/s. The floor
-is the time of the multiply-adds alone, at the speed of a loop over registers that takes its turn with them.
-Filters and biases are constants, as in a network.
+is the time of the multiply-adds alone, at the speed of a loop over registers that takes its turn with them:
+of floats, also beside integers. Filters and biases are constants, as in a network.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def time_case(case: Case, peak: Peak, rounds: int) -> dict[str, Any]:
         except ImportError as missing:
             print(f"{name}: left out ({missing})")
     results = {name: np.array(np.asarray(run())) for name, run in runs.items()}
-    reference = results["opendml"]
+    reference = results["opendml"].astype(np.float64)
     scale = float(np.abs(reference).max())
     difference = max(float(np.abs(each - reference).max()) / scale for each in results.values())
     speeds: dict[str, list[float]] = {name: [] for name in ("floor", *runs)}
@@ -44,7 +44,8 @@ def time_case(case: Case, peak: Peak, rounds: int) -> dict[str, Any]:
         for name, run in runs.items():
             speeds[name].append(case.operations / _seconds(run) / 1e9)
     medians = {name: statistics.median(values) for name, values in speeds.items()}
-    fastest = max((value for name, value in medians.items() if name not in ("floor", "opendml")), default=1.0)
+    peers = [name for name in medians if name != "floor" and not name.startswith("opendml")]
+    fastest = max((medians[name] for name in peers), default=1.0)
     return {
         "name": case.name,
         "of_floor": medians["opendml"] / medians["floor"],
@@ -68,7 +69,7 @@ def _seconds(run: Callable[[], Any]) -> float:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """The rows as a Markdown table."""
-    columns = ("floor", "opendml", "numpy", "torch", "onnxruntime", "openvino")
+    columns = ("floor", "opendml", "opendml float32", "numpy", "torch", "onnxruntime", "openvino")
     head = ("case", "of floor", "of fastest peer", *columns)
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for row in rows:

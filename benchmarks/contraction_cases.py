@@ -14,6 +14,7 @@ import opendml as dml
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Run = Callable[[], Any]
+_FLOATS = np.dtype(np.float32)
 
 PRODUCTS = [
     (512, 512, 512),
@@ -26,6 +27,8 @@ PRODUCTS = [
     (50176, 64, 147),
 ]
 """m, n, k."""
+INTEGER_PRODUCTS = [(512, 512, 512), (1024, 1024, 1024), (128, 768, 768), (50176, 64, 147)]
+"""m, n, k of products of UINT8 and INT8."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ LAYERS = list(dict.fromkeys([*RESNET_50, *MOBILENET_V2]))
 
 @dataclass(frozen=True)
 class Case:
-    """One computation; the first contender is opendml."""
+    """One computation; the first contender is opendml. Others whose names begin so are not its peers."""
 
     name: str
     operations: int
@@ -126,7 +129,14 @@ class Case:
 
 
 def cases(threads: int) -> Iterator[Case]:
-    """All products and layers."""
+    """All products and layers, of floats, then of integers."""
+    yield from _products(threads)
+    yield from _layers(threads)
+    yield from _integer_products(threads)
+    yield from _integer_layers(threads)
+
+
+def _products(threads: int) -> Iterator[Case]:
     for m, n, k in PRODUCTS:
         a, b = _random(m, k), _random(k, n)
         yield Case(
@@ -140,17 +150,16 @@ def cases(threads: int) -> Iterator[Case]:
                 "openvino": partial(_openvino, "MatMul", [a, b], {}, 2, threads),
             },
         )
+
+
+def _layers(threads: int) -> Iterator[Case]:
     for layer in LAYERS:
         arrays = [
             _random(1, layer.channels, layer.size, layer.size),
             _random(*layer.filter_sizes),
             _random(layer.filters),
         ]
-        attributes = {
-            "strides": [layer.stride] * 2,
-            "pads": [layer.margin] * 4,
-            "group": layer.groups,
-        }
+        attributes = _onnx_attributes(layer)
         yield Case(
             str(layer),
             layer.operations,
@@ -161,6 +170,72 @@ def cases(threads: int) -> Iterator[Case]:
                 "openvino": partial(_openvino, "Conv", arrays, attributes, 1, threads),
             },
         )
+
+
+def _onnx_attributes(layer: Layer) -> dict[str, Any]:
+    return {"strides": [layer.stride] * 2, "pads": [layer.margin] * 4, "group": layer.groups}
+
+
+def _integer_products(threads: int) -> Iterator[Case]:
+    """Of matrices with a zero point each, beside the same products in FLOAT32."""
+    for m, n, k in INTEGER_PRODUCTS:
+        a, b = _integers(np.uint8, m, k), _integers(np.int8, k, n)
+        zeros = [np.array(128, np.uint8), np.array(3, np.int8)]
+        rows, columns = (
+            each.astype(np.float32) - np.float32(zero) for each, zero in zip((a, b), zeros, strict=True)
+        )
+        yield Case(
+            f"{m} x {n} x {k} of integers",
+            2 * m * n * k,
+            {
+                "opendml": partial(_opendml_integers, a, b, zeros, threads),
+                "opendml float32": partial(_opendml_product, rows, columns, threads),
+                "onnxruntime": partial(
+                    _onnxruntime, "MatMulInteger", [a, b, *zeros], {}, 2, threads, np.dtype(np.int32)
+                ),
+            },
+        )
+
+
+def _integer_layers(threads: int) -> Iterator[Case]:
+    """The layers of ResNet-50, quantized: a scale for each filter, and a bias."""
+    for layer in dict.fromkeys(RESNET_50):
+        x = _integers(np.uint8, 1, layer.channels, layer.size, layer.size)
+        filters = _integers(np.int8, *layer.filter_sizes)
+        scales = np.linspace(0.001, 0.01, layer.filters, dtype=np.float32)
+        bias = np.arange(layer.filters, dtype=np.int32)
+        given: list[Array] = [
+            x,
+            np.array(0.02, np.float32),
+            np.array(128, np.uint8),
+            filters,
+            scales,
+            np.zeros(layer.filters, np.int8),
+            np.array(0.5, np.float32),
+            np.array(120, np.uint8),
+            bias,
+        ]
+        yield Case(
+            f"{layer} of integers",
+            layer.operations,
+            {
+                "opendml": partial(_opendml_integer_layer, layer, given, threads),
+                "onnxruntime": partial(
+                    _onnxruntime,
+                    "QLinearConv",
+                    given,
+                    _onnx_attributes(layer),
+                    1,
+                    threads,
+                    np.dtype(np.uint8),
+                ),
+            },
+        )
+
+
+def _integers(type: Any, *sizes: int) -> Array:
+    limits = np.iinfo(type)
+    return np.random.default_rng(len(sizes)).integers(limits.min, limits.max, sizes, type, endpoint=True)
 
 
 def _random(*sizes: int) -> Array:
@@ -191,8 +266,46 @@ def _opendml_layer(layer: Layer, arrays: list[Array], threads: int) -> Run:
     return _opendml(graph, result, {"x": x}, threads)
 
 
-def _opendml(graph: dml.Graph, result: dml.GraphTensor, inputs: dict[str, Array], threads: int) -> Run:
-    out = np.empty(result.sizes, np.float32)
+def _opendml_integers(a: Array, b: Array, zeros: list[Array], threads: int) -> Run:
+    graph = dml.Graph()
+    left, right = graph.input("a", dml.UINT8, list(a.shape)), graph.input("b", dml.INT8, list(b.shape))
+    a_zero, b_zero = (graph.constant(zero.reshape(1, 1)) for zero in zeros)
+    result = dml.matrix_multiply_integer(left, a_zero, right, b_zero)
+    return _opendml(graph, result, {"a": a, "b": b}, threads, np.int32)
+
+
+def _opendml_integer_layer(layer: Layer, given: list[Array], threads: int) -> Run:
+    x, *others = given
+    graph = dml.Graph()
+    scale, zero, filters, filter_scale, filter_zero, out_scale, out_zero, bias = (
+        graph.constant(each if each.ndim == 4 else each.reshape(1, -1, 1, 1)) for each in others
+    )
+    result = dml.quantized_linear_convolution(
+        graph.input("x", dml.UINT8, list(x.shape)),
+        scale,
+        zero,
+        filters,
+        filter_scale,
+        filter_zero,
+        bias,
+        out_scale,
+        out_zero,
+        strides=[layer.stride] * 2,
+        start_padding=[layer.margin] * 2,
+        end_padding=[layer.margin] * 2,
+        group_count=layer.groups,
+    )
+    return _opendml(graph, result, {"x": x}, threads, np.uint8)
+
+
+def _opendml(
+    graph: dml.Graph,
+    result: dml.GraphTensor,
+    inputs: dict[str, Array],
+    threads: int,
+    type: Any = np.float32,
+) -> Run:
+    out = np.empty(result.sizes, type)
     model = graph.compile({"out": result}, device=dml.Device("cpu", threads=threads))
     dispatch = model.bind(inputs, {"out": out}).dispatch
 
@@ -222,9 +335,18 @@ def _torch_layer(layer: Layer, arrays: list[Array]) -> Run:
     return lambda: torch.relu_(convolved(x, filters, bias, layer.stride, layer.margin, 1, layer.groups))
 
 
-def _onnx_model(operator: str, inputs: list[Array], attributes: dict[str, Any], fed: int) -> bytes:
+def _onnx_model(
+    operator: str,
+    inputs: list[Array],
+    attributes: dict[str, Any],
+    fed: int,
+    result: np.dtype[Any] = _FLOATS,
+) -> bytes:
     """A model of one operator, and ReLU behind a convolution; inputs behind the first `fed` are constant."""
-    from onnx import TensorProto, helper, numpy_helper
+    from onnx import helper, numpy_helper
+
+    def info(name: str, type: np.dtype[Any], sizes: tuple[int, ...] | None) -> Any:
+        return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(type), sizes)
 
     names = [f"x{index}" for index in range(len(inputs))]
     nodes = [helper.make_node(operator, names, ["y"], **attributes)]
@@ -233,8 +355,8 @@ def _onnx_model(operator: str, inputs: list[Array], attributes: dict[str, Any], 
     graph = helper.make_graph(
         nodes,
         operator,
-        [helper.make_tensor_value_info(names[i], TensorProto.FLOAT, inputs[i].shape) for i in range(fed)],
-        [helper.make_tensor_value_info(nodes[-1].output[0], TensorProto.FLOAT, None)],
+        [info(names[i], inputs[i].dtype, inputs[i].shape) for i in range(fed)],
+        [info(nodes[-1].output[0], result, None)],
         [numpy_helper.from_array(inputs[i], names[i]) for i in range(fed, len(inputs))],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
@@ -242,13 +364,18 @@ def _onnx_model(operator: str, inputs: list[Array], attributes: dict[str, Any], 
 
 
 def _onnxruntime(
-    operator: str, inputs: list[Array], attributes: dict[str, Any], fed: int, threads: int
+    operator: str,
+    inputs: list[Array],
+    attributes: dict[str, Any],
+    fed: int,
+    threads: int,
+    result: np.dtype[Any] = _FLOATS,
 ) -> Run:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    model = _onnx_model(operator, inputs, attributes, fed)
+    model = _onnx_model(operator, inputs, attributes, fed, result)
     session = onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
     feed = {f"x{index}": inputs[index] for index in range(fed)}
     return lambda: session.run(None, feed)[0]

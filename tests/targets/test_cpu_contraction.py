@@ -133,7 +133,8 @@ def laid_out(array: Array, order: tuple[int, ...], gap: int = 0) -> Array:
     """The same values with the dimensions in another order in memory, outermost first, and so many elements
     left out behind each row; not aligned."""
     sizes = [array.shape[number] for number in order]
-    memory = np.full(np.prod([*sizes[:-1], sizes[-1] + gap]) + 1, np.nan, array.dtype)[1:]
+    fill = np.nan if array.dtype.kind == "f" else 99
+    memory = np.full(np.prod([*sizes[:-1], sizes[-1] + gap]) + 1, fill, array.dtype)[1:]
     inside = memory.reshape(*sizes[:-1], sizes[-1] + gap)[..., : sizes[-1]]
     inside[...] = array.transpose(order)
     return inside.transpose(np.argsort(order))

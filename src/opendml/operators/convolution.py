@@ -10,7 +10,7 @@ from opendml.operators.registry import defines, fused
 from opendml.program.functions import rounded
 from opendml.program.node import Node, contraction, convert
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import padded, permuted, reshaped, sliced, view, windows
+from opendml.program.view import padded, permuted, reshaped, sliced, view
 from opendml.spec.enums import ConvolutionDirection, ConvolutionMode
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
@@ -48,11 +48,11 @@ def convolution(
     spatial = len(strides)
     if mode is ConvolutionMode.CONVOLUTION:
         filter = _reversed(filter, spatial)
-    grouped = reshaped(x, (x.sizes[0], group_count, x.sizes[1] // group_count, *x.sizes[2:]))
+    grouped = _grouped(x, group_count)
     if direction is ConvolutionDirection.FORWARD:
         counts = [size - margin for size, margin in zip(output.sizes[2:], output_padding, strict=True)]
         taps = _forward_taps(filter, group_count, spatial)
-        sums = _sums(grouped, taps, counts, strides, dilations, start_padding)
+        sums = _sums(_seen(grouped, taps, counts, strides, dilations, start_padding), taps)
         after = [*(0,) * (3 + spatial), *output_padding, *(0,) * (1 + spatial)]
         return _finished(_padded_after(sums, after), bias, fused_activation, spatial)
     dilated = _dilated(_backward_filter(filter, group_count), dilations)
@@ -66,7 +66,8 @@ def convolution(
     counts = [last - first + 1 for first, last in zip(firsts, lasts, strict=True)]
     reach = [size - 1 - first for size, first in zip(taps.sizes[3 + spatial :], firsts, strict=True)]
     ones = (1,) * spatial
-    whole = _finished(_sums(grouped, taps, counts, ones, ones, reach), bias, fused_activation, spatial)
+    sums = _sums(_seen(grouped, taps, counts, ones, ones, reach), taps)
+    whole = _finished(sums, bias, fused_activation, spatial)
     start = [margin - q * stride for margin, q, stride in zip(start_padding, firsts, strides, strict=True)]
     return sliced(whole, (0, 0, *start), output.sizes)
 
@@ -151,11 +152,12 @@ def _sums_of_integers(
     """The convolution of integers, each given with its zero point, in a type and in the output's sizes."""
     (x, zero_point), (filter, filter_zero_point) = given, weights
     rank = len(x.sizes)
-    x = less_zero_point(x, zero_point and aligned(zero_point, rank), type)
     filter = less_zero_point(filter, filter_zero_point and _of_channels(filter_zero_point, rank, 0), type)
-    grouped = reshaped(x, (x.sizes[0], groups, x.sizes[1] // groups, *x.sizes[2:]))
-    sums = _sums(grouped, _forward_taps(filter, groups, rank - 2), sizes[2:], *windows)
-    return reshaped(sums, sizes)
+    taps = _forward_taps(filter, groups, rank - 2)
+    # The zero point lies around the image, so that what is multiplied remains 8-bit integers less a number.
+    zero = zero_point and aligned(zero_point, len(taps.sizes) + rank - 1)
+    seen = _seen(_grouped(x, groups), taps, sizes[2:], *windows, zero or 0)
+    return reshaped(_sums(less_zero_point(seen, zero, type), taps), sizes)
 
 
 def _of_channels(parameter: Node, rank: int, axis: int) -> Node:
@@ -164,26 +166,41 @@ def _of_channels(parameter: Node, rank: int, axis: int) -> Node:
     return reshaped(parameter, [count if dimension == axis else 1 for dimension in range(rank)])
 
 
-def _sums(
+def _grouped(x: Node, groups: int) -> Node:
+    """A tensor (N, G * C, ...) as (N, G, C, ...)."""
+    return reshaped(x, (x.sizes[0], groups, x.sizes[1] // groups, *x.sizes[2:]))
+
+
+def _seen(
     x: Node,
     taps: Node,
     counts: Sequence[int],
     strides: Sequence[int],
     dilations: Sequence[int],
     before: Sequence[int],
+    fill: Node | float = 0,
 ) -> Node:
-    """The sums (N, G, O, phases, counts, 1, ones) over windows of x (N, G, C, ...) with taps (G, O, phases,
-    C, extents)."""
+    """What taps (G, O, phases, C, extents) see of x (N, G, C, ...) in windows: (N, G, 1, ones, counts, C,
+    extents). A fill that is a node has as many dimensions."""
     spatial = len(counts)
     batch, groups, channels = x.sizes[:3]
-    phases, extents = taps.sizes[2 : 2 + spatial], taps.sizes[3 + spatial :]
-    ones = (1,) * spatial
-    seen = windows(x, counts, extents, strides, dilations, before)
-    positions, window = range(3, 3 + spatial), range(3 + spatial, 3 + 2 * spatial)
-    seen = permuted(seen, (0, 1, *positions, 2, *window))
     # The positions lie innermost, where a target has its vectors: beside each other, whatever the stride.
-    seen = reshaped(seen, (batch, groups, 1, *ones, *counts, channels, *extents))
-    taps = reshaped(taps, (1, *taps.sizes[:2], *phases, *ones, channels, *extents))
+    sizes = (batch, groups, 1, *(1,) * spatial, *counts, channels, *taps.sizes[3 + spatial :])
+    first_count, first_extent = 3 + spatial, 4 + 2 * spatial
+
+    def moving(*columns: tuple[int, int]) -> list[int]:
+        return [dict(columns).get(column, 0) for column in range(len(sizes))]
+
+    steps = [moving((0, 1)), moving((1, 1)), moving((3 + 2 * spatial, 1))]
+    for axis, (stride, dilation) in enumerate(zip(strides, dilations, strict=True)):
+        steps.append(moving((first_count + axis, stride), (first_extent + axis, dilation)))
+    return view(x, sizes, (0, 0, 0, *(-margin for margin in before)), steps, fill)
+
+
+def _sums(seen: Node, taps: Node) -> Node:
+    """The sums (N, G, O, phases, counts, 1, ones) of taps (G, O, phases, C, extents) times what they see."""
+    spatial = (len(taps.sizes) - 3) // 2
+    taps = reshaped(taps, (1, *taps.sizes[: 2 + spatial], *(1,) * spatial, *taps.sizes[2 + spatial :]))
     rank = len(taps.sizes)
     return contraction(taps, seen, range(rank - 1 - spatial, rank))
 

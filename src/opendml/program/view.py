@@ -19,7 +19,7 @@ def view(
     sizes: Sequence[int],
     offsets: Sequence[int],
     steps: Sequence[Sequence[int]],
-    fill: Number | None = None,
+    fill: Node | Number | None = None,
 ) -> Node:
     """The tensor of `sizes` whose element at the index i is that of `value` at offsets + steps . i.
 
@@ -28,7 +28,8 @@ def view(
         sizes: those of the result.
         offsets: the index in `value`, along each of its dimensions, of the result's first element.
         steps: for each dimension of `value`, how far its index moves along each dimension of the result.
-        fill: what lies outside of `value`; None: nothing does.
+        fill: what lies outside of `value`, a number or a tensor that broadcasts to `sizes`; None: nothing
+            does.
     """
     moving = tuple(
         tuple(step if size > 1 else 0 for step, size in zip(row, sizes, strict=True)) for row in steps
@@ -42,7 +43,9 @@ def view(
     if fill is None:
         raise ValueError(f"{attribute} reaches outside of {list(value.sizes)}")
     read = Node(Operation.VIEW, value.type, tuple(sizes), (value, inside), attribute)
-    return read if fill == 0 and not _is_negative_zero(fill) else apply(Operation.SELECT, inside, read, fill)
+    if not isinstance(fill, Node) and fill == 0 and not _is_negative_zero(fill):
+        return read
+    return apply(Operation.SELECT, inside, read, fill)
 
 
 def is_whole(view: View, sizes: Sequence[int]) -> bool:

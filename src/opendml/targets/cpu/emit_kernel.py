@@ -14,8 +14,9 @@ from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
 from opendml.targets.cpu.contraction.code import ContractionCode
 from opendml.targets.cpu.contraction.image_code import BroadcastImageCode, ImageContractionCode
 from opendml.targets.cpu.contraction.packing import PanelCode, StripCode
+from opendml.targets.cpu.contraction.words import WordPanelCode, WordStripCode
 from opendml.targets.cpu.kernel_code import KernelCode
-from opendml.targets.cpu.pattern import Mode, Packing, Pattern, Tiling
+from opendml.targets.cpu.pattern import Mode, Packing, Panels, Pattern, Strips, Tiling
 from opendml.targets.cpu.placing_code import ScatterCode, TopCode
 from opendml.targets.cpu.pointwise_code import PointwiseCode
 from opendml.targets.cpu.row_code import RowCode, SplitRowCode
@@ -50,6 +51,12 @@ _CODE: dict[Mode, type[KernelCode]] = {
     Mode.CONTRACTION_STRIPS: StripCode,
 }
 
+_WORD_CODE: dict[Mode, type[KernelCode]] = {
+    Mode.CONTRACTION_PANELS: WordPanelCode,
+    Mode.CONTRACTION_STRIPS: WordStripCode,
+}
+"""Of operands whose elements are narrower than words."""
+
 
 def emit_kernel(module: ir.Module, name: str, pattern: Pattern, lanes: int) -> None:
     """Adds the function kernel(begin, end, parameters, buffers, room) of `pattern` to the module."""
@@ -60,7 +67,13 @@ def emit_kernel(module: ir.Module, name: str, pattern: Pattern, lanes: int) -> N
     set.add(function.attributes, '"no-builtins"')
     for argument in function.args[2:]:
         argument.add_attribute("noalias")
-    _CODE[pattern.mode](function, _with_expanded(pattern), lanes).emit()
+    _code_of(pattern)(function, _with_expanded(pattern), lanes).emit()
+
+
+def _code_of(pattern: Pattern) -> type[KernelCode]:
+    tiling = pattern.tiling
+    narrow = isinstance(tiling, Panels | Strips) and tiling.packing.group > 1
+    return _WORD_CODE[pattern.mode] if narrow else _CODE[pattern.mode]
 
 
 def _with_expanded(pattern: Pattern) -> Pattern:

@@ -29,6 +29,10 @@ class Machine:
     last_cache_bytes: int
     threads: int | None = None
 
+    def has(self, feature: str) -> bool:
+        """Whether the processor has a feature, by LLVM's name for it."""
+        return f"+{feature}" in self.features.split(",")
+
 
 _NEEDED = {"fma": "FMA", "f16c": "F16C"}
 """Features without which LLVM calls library functions for single instructions, which no library need have."""

@@ -186,15 +186,25 @@ class MicroKernel:
 @dataclass(frozen=True, slots=True)
 class Packing:
     """How an operand of products is read: its rows are the loops before `majors` (of k, or of m or n) and
-    those behind (of the other one), its innermost loop is of the latter; that is k if `along_depth`."""
+    those behind (of the other one), its innermost loop is of the latter; that is k if `along_depth`.
+
+    `type` is that of the elements as they are packed; of narrow ones, neighbours along k share a word of 32
+    bits. What is packed is the pattern's first value; of 8 bits, each part ends with a row of the sums along
+    k, and one of what is subtracted from each element, the second value if there is one."""
 
     pattern: Pattern
     majors: int
     along_depth: bool
+    type: ScalarType = ScalarType.FLOAT32
+
+    @property
+    def group(self) -> int:
+        """How many elements share a word."""
+        return 4 // self.type.bytes
 
     def text(self) -> str:
         """A text that is equal for packings with equal code."""
-        return f"{self.majors} {self.along_depth}\n{self.pattern.text()}"
+        return f"{self.majors} {self.along_depth} {self.type.name}\n{self.pattern.text()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,13 +217,18 @@ class Panels:
     rows: int
     depth: int
 
+    @property
+    def words(self) -> int:
+        """The columns of a part: of words, each with one product or several."""
+        return self.depth // self.packing.group
+
     def pitch(self, lanes: int) -> int:
         """The bytes from one column of a part to the next."""
         return -(-self.rows // lanes) * lanes * 4
 
     def part_bytes(self, lanes: int) -> int:
         """The bytes of a part, with all that packing may write."""
-        return -(-(self.depth + lanes) * self.pitch(lanes) // LINE) * LINE
+        return -(-(self.words + lanes) * self.pitch(lanes) // LINE) * LINE
 
     def text(self) -> str:
         """A text that is equal for panels with equal code."""
@@ -232,7 +247,7 @@ class Strips:
     def part_bytes(self, elements: int, lanes: int) -> int:
         """The bytes of a part where so many products are summed: packing may write less than a vector of rows
         more."""
-        return (min(elements, self.depth) + lanes) * self.width * 4
+        return (-(-min(elements, self.depth) // self.packing.group) + lanes) * self.width * 4
 
     def text(self) -> str:
         """A text that is equal for strips with equal code."""

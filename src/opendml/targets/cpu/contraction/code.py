@@ -14,9 +14,10 @@ from llvmlite import ir
 
 from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation
-from opendml.targets.cpu.code import I64
+from opendml.targets.cpu.code import I32, I64
 from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
-from opendml.targets.cpu.contraction.packing import F32, PackingCode, Range
+from opendml.targets.cpu.contraction.packing import F32, Range
+from opendml.targets.cpu.contraction.words import packing_code
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
 from opendml.targets.cpu.pattern import LINE, Level, Pattern, Step, Strips, Tiling, odd_lines
 
@@ -46,6 +47,7 @@ class ContractionCode(KernelCode):
             b_depth=self._lay_out_vectors(first + self.a.layout.length),
             c_row=self.column_pitch,
             asks=self._asks(),
+            packed=tiling.a.packing.type,
         )
         self.c_room = self._rows(tiling.rows)
         self.sums_room = self._rows(tiling.rows if tiling.parts_together else 0)
@@ -58,7 +60,7 @@ class ContractionCode(KernelCode):
         tile, and between its columns."""
         tiling, lanes = self.tiling, self.lanes
         panels = tiling.a
-        self.a = PackingCode(self.function, panels.packing, lanes, self.code, first_parameter)
+        self.a = packing_code(self.function, panels.packing, lanes, self.code, first_parameter)
         self.a_room = self.room(F32, 0 if tiling.ahead else panels.part_bytes(lanes) // F32.bytes)
         return F32.bytes, panels.pitch(lanes)
 
@@ -66,10 +68,10 @@ class ContractionCode(KernelCode):
         """Prepares for the operand whose elements are vectors; returns the bytes between its rows in a
         tile."""
         tiling, lanes = self.tiling, self.lanes
-        self.b = PackingCode(self.function, tiling.b, lanes, self.code, first_parameter)
+        self.b = packing_code(self.function, tiling.b, lanes, self.code, first_parameter)
         # A tile's part of b lies together, unless vectors would belong to two of them.
         self.in_tiles = tiling.b.along_depth or self.b.is_in_vectors
-        rows = tiling.a.depth + lanes
+        rows = tiling.a.words + lanes
         self.tile_bytes = rows * self.width * F32.bytes if self.in_tiles else self.width * F32.bytes
         tiles = 0 if tiling.b_ahead else tiling.columns // self.width
         self.b_room = (
@@ -167,7 +169,11 @@ class ContractionCode(KernelCode):
         """The place of an element of b's block."""
         if not self.in_tiles:
             return self.b.rows_at(self.b_room, self.column_pitch)(row, column)
-        tile, within = self.code.split(column, [I64(0), I64(self.width)])
+        # Short numbers are divided in fewer instructions.
+        short = self.builder.trunc(column, I32)
+        tile, within = (
+            self.builder.zext(each, I64) for each in self.code.split(short, [I32(0), I32(self.width)])
+        )
         distance = self.builder.mul(tile, I64(self.tile_bytes))
         place = self.b.rows_at(self.b_room, self.width * F32.bytes)(row, within)
         return self.code.offset(place, distance)
@@ -248,7 +254,8 @@ class ContractionCode(KernelCode):
         """How many products a part has, and whether their sums are added to those before."""
         together = self.tiling.parts_together
         number = self.builder.urem(part, I64(together)) if together else part
-        return self.builder.sub(depth[1], depth[0]), self.builder.icmp_signed("!=", number, I64(0))
+        count = self.a.parts(self.builder.sub(depth[1], depth[0]), self.tiling.a.packing.group)
+        return count, self.builder.icmp_signed("!=", number, I64(0))
 
     def _ask_for_panel(self, panel: ir.Value, tile: ir.Value, tiles: ir.Value) -> None:
         """Asks for the part of the next panel that falls to a tile."""
@@ -292,7 +299,7 @@ class ContractionCode(KernelCode):
 
         def known_at(index: ir.Value) -> Values:
             at = self.builder.mul(self.builder.sub(index, start), I64(F32.bytes))
-            total = self.code.load(self.code.offset(totals, at), F32, self.lanes)
+            total = self.code.load(self.code.offset(totals, at), self.total.type, self.lanes)
             return known | {id(self.total): total}
 
         self.store_range(pointers, first, stop, known_at)
@@ -303,7 +310,7 @@ def _only_stores(pattern: Pattern) -> bool:
     if len(pattern.stores) != 1 or pattern.rows != 1:
         return False
     (store,), (value,) = pattern.stores, pattern.values
-    return _is_total(value, pattern) and store.type is F32 and store.step is Step.CONTIGUOUS
+    return _is_total(value, pattern) and store.type is value.type and store.step is Step.CONTIGUOUS
 
 
 def _is_total(node: Node, pattern: Pattern) -> bool:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I1, I32, I64, POINTER
+from opendml.targets.cpu.contraction.arithmetic import BYTES, multiply_add, total_type
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.pattern import MicroKernel
-from opendml.targets.cpu.values import intrinsic, llvm_type, number, overloaded, splat
+from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat
 
 DISTANCE_BYTES = 8
 """Of the distance of what one product takes of an operand."""
@@ -31,13 +33,16 @@ class Strides:
     c_row: int
     asks: bool = False
     """Whether what is read next is asked for."""
+    packed: ScalarType = F32
+    """The type of the elements of a."""
 
 
 def emit_micro_kernel(
     module: ir.Module, name: str, micro: MicroKernel, lanes: int, strides: Strides
 ) -> ir.Function:
     """Adds the function name(a, b, c, results, row_bytes, depth, adds) to the module: the sums of `depth`
-    products, added to what `c` holds if `adds`, into `results`, whose rows are `row_bytes` apart.
+    products (or as many words of them), added to what `c` holds if `adds`, into `results`, whose rows are
+    `row_bytes` apart.
 
     Where an operand lies anywhere, a further argument points to its distances from there; another one to what
     is asked for, and the last says how many bytes with each product."""
@@ -60,7 +65,9 @@ class _MicroCode:
         self.rows, self.vectors = range(micro.rows), range(micro.vectors)
         self.products = micro.rows * micro.vectors
         self.step = min(4, max(1, _LONG_STEP // self.products))
-        self.vector = llvm_type(F32, lanes)
+        self.type = total_type(strides.packed)
+        self.multiply_add = multiply_add(strides.packed)
+        self.vector = llvm_type(self.type, lanes)
         self.blocks = {
             name: function.append_basic_block(name)
             for name in ("entry", "steps", "rest_start", "rest", "done", "add", "store")
@@ -80,7 +87,7 @@ class _MicroCode:
         rest = self.builder.urem(depth, I64(self.step))
         has_steps = self.builder.icmp_unsigned("!=", steps, I64(0))
         self.builder.cbranch(has_steps, self.blocks["steps"], self.blocks["rest_start"])
-        zeros = [number(F32, self.lanes, 0.0)] * self.products
+        zeros = [number(self.type, self.lanes, 0)] * self.products
         state = self._loop("steps", "entry", "rest_start", steps, [a, b, *asked, *zeros], self.step)
         self._at("rest_start")
         joined = self._merged("entry", [a, b, *asked, *zeros], "steps", state)
@@ -88,12 +95,16 @@ class _MicroCode:
         self.builder.cbranch(has_rest, self.blocks["rest"], self.blocks["done"])
         state = self._loop("rest", "rest_start", "done", rest, joined, 1)
         self._at("done")
-        totals = self._merged("rest_start", joined[-self.products :], "rest", state[-self.products :])
+        state = self._merged("rest_start", joined, "rest", state)
+        totals = state[-self.products :]
+        if self.strides.packed in BYTES:
+            totals = self._less_subtracted(totals, *state[:2])
         self.builder.cbranch(adds, self.blocks["add"], self.blocks["store"])
         self._at("add")
         places = self._places(c, I64(self.strides.c_row))
         held = [self.builder.load(place, typ=self.vector, align=4) for place in places]
-        added = [self.builder.fadd(*pair) for pair in zip(held, totals, strict=True)]
+        add = self.builder.fadd if self.type.is_float else self.builder.add
+        added = [add(*pair) for pair in zip(held, totals, strict=True)]
         self.builder.branch(self.blocks["store"])
         self._at("store")
         sums = self._merged("done", totals, "add", added)
@@ -145,14 +156,33 @@ class _MicroCode:
                 elements = self._broadcast(again, row_number)
             for vector in self.vectors:
                 at = row_number * len(self.vectors) + vector
-                totals[at] = overloaded(
-                    self.builder, "fma", F32, self.lanes, [elements[vector], row[vector], totals[at]]
-                )
+                operands = elements[vector], row[vector]
+                totals[at] = self.multiply_add(self.builder, totals[at], *operands, self.lanes)
         a, b = self._offset(a, a_depth), self._offset(b, b_depth)
         # Counting from one index would lengthen all addresses: few processors read such operands at once.
         step = self.function.args[-1]
         asked = [self.builder.gep(place, [step], source_etype=ir.IntType(8)) for place in asked]
         return [self._hidden(a), self._hidden(b), *asked, *totals]
+
+    def _less_subtracted(self, totals: Sequence[ir.Value], a: ir.Value, b: ir.Value) -> list[ir.Value]:
+        """Products of elements from which something is to be subtracted: it lies behind their sums, which
+        are where a and b stand. (a - p) (b - q) is a b - a q - p (b - q)."""
+        a_depth, b_depth = self.strides.a_depth, self.strides.b_depth
+        if a_depth is None or b_depth is None:
+            raise TypeError("operands with sums lie together")
+        result = list(totals)
+        for vector in self.vectors:
+            at = vector * F32.bytes * self.lanes
+            differences, q = (
+                self.builder.load(self._offset(b, at + row * b_depth), typ=self.vector, align=4)
+                for row in range(2)
+            )
+            for row in self.rows:
+                (sums,), (p,) = (self._broadcast([self._offset(a, each * a_depth)], row) for each in range(2))
+                position = row * len(self.vectors) + vector
+                less = self.builder.add(self.builder.mul(sums, q), self.builder.mul(p, differences))
+                result[position] = self.builder.sub(result[position], less)
+        return result
 
     def _ask(self, place: ir.Value) -> None:
         """Asks for a line, into the second cache."""
@@ -170,7 +200,7 @@ class _MicroCode:
 
     def _broadcast(self, places: Sequence[ir.Value], row: int) -> list[ir.Value]:
         """A row's element of a at each place."""
-        element = llvm_type(F32, 1)
+        element = llvm_type(self.type, 1)
         loads = [
             self.builder.load(self._offset(place, row * self.strides.a_row), typ=element, align=4)
             for place in places

@@ -42,6 +42,7 @@ class PackingCode(KernelCode):
         first_parameter: int = 0,
     ) -> None:
         super().__init__(function, packing.pattern, lanes, code, first_parameter)
+        self.packing = packing
         self._majors, self._along_depth = packing.majors, packing.along_depth
         self._pointers: Pointers = ()
         self._known: Values = {}
@@ -69,27 +70,33 @@ class PackingCode(KernelCode):
     def pack_panel(self, place: ir.Value, panels: Panels, rows: Range, depth: Range) -> None:
         """One part of a panel, `depth` of its rows; those that the last panel lacks are anything."""
         at = self.rows_at(place, panels.pitch(self.lanes))
-        if panels.packing.along_depth:
-            self.pack_transposed(at, rows, depth, panels.rows)
-        else:
-            self.pack(at, depth, rows, AHEAD)
+        self.put_down(at, rows, depth, panels.rows)
 
     def pack_tiles(self, place: Place, width: int, depth: Range, columns: Range) -> None:
-        """Tiles of so many columns; those that the last one lacks are zero."""
+        """Tiles of so many columns; those that the last one lacks are finite."""
+        self.clear_behind(place, width, depth, columns)
+        self.put_down(place, columns, depth)
+
+    def put_down(self, place: Place, across: Range, depth: Range, ahead: int = 0) -> None:
+        """One part of a range of m or n, along columns. As many of both may be overwritten as make whole
+        vectors. Where it lies along k, what is read `ahead` rows of m or n later, if any, is asked for."""
+        if self._along_depth:
+            self.pack_transposed(place, across, depth, ahead)
+        else:
+            self.pack(place, depth, across, AHEAD)
+
+    def clear_behind(self, place: Place, width: int, depth: Range, columns: Range) -> None:
+        """Zeros in the columns that the last tile lacks."""
         present = self.builder.sub(columns[1], columns[0])
         whole = self.builder.mul(self.parts(present, width), I64(width))
         with self.builder.if_then(self.builder.icmp_signed("!=", whole, present)):
             last = self.builder.sub(whole, I64(width))
             with self.code.loop(I64(0), self.builder.sub(depth[1], depth[0])) as row:
                 self.clear(place(row, last), I64(width))
-        if self._along_depth:
-            self.pack_transposed(place, columns, depth)
-        else:
-            self.pack(place, depth, columns, AHEAD)
 
     def part_bytes(self, elements: ir.Value, strips: Strips) -> ir.Value:
         """Strips.part_bytes of a number that is known when the code runs."""
-        rows = self.code.minimum(elements, I64(strips.depth))
+        rows = self.parts(self.code.minimum(elements, I64(strips.depth)), strips.packing.group)
         rows = self.builder.add(rows, I64(self.lanes))
         return self.builder.mul(rows, I64(strips.width * F32.bytes))
 

@@ -10,6 +10,7 @@ from opendml.compiler.kernel import Access, Kernel, number_of, renumbered
 from opendml.compiler.loops import Loop, merged_neighbours
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered, rebuild, source
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.contraction.integers import packed_operands
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,8 @@ class Roles:
 
     a: Kernel
     b: Kernel
+    types: tuple[ScalarType, ScalarType]
+    """Those in which a and b are packed."""
     epilogue: Kernel
     outer: tuple[int, ...]
     """The dimensions that are neither of rows and columns of one product, nor summed."""
@@ -32,22 +35,33 @@ class Roles:
     depth: tuple[int, ...]
     """Those that are summed: k."""
 
+    @property
+    def group(self) -> int:
+        """Products whose operands share words."""
+        return 4 // self.types[0].bytes
+
+    @property
+    def words(self) -> int:
+        """Words of each row and column."""
+        return -(-self.count(self.depth) // self.group)
+
     def count(self, dimensions: Iterable[int]) -> int:
         """The product of the sizes of dimensions."""
         return math.prod(self.a.domain[dimension] for dimension in dimensions)
 
 
 def roles_of(kernel: Kernel, exchanged: bool) -> Roles | None:
-    """The parts of a kernel whose one reduction is a sum of products in FLOAT32; None if it is none.
-    `exchanged`: the first operand is the one whose elements are vectors."""
+    """The parts of a kernel whose one reduction is a sum of products, in a type in which tiles are summed;
+    None if it is none. `exchanged`: the first operand is the one whose elements are vectors."""
     reductions = [node for node in ordered(kernel.values) if node.operation in REDUCTIONS]
     if len(reductions) != 1 or reductions[0].operation is not Operation.CONTRACTION:
         return None
     (total,) = reductions
-    if total.type is not ScalarType.FLOAT32:
-        return None
     first, second = reversed(total.operands) if exchanged else total.operands
-    a, b = _part(kernel, (first,)), _part(kernel, (second,))
+    packed = packed_operands(kernel, first, second)
+    if packed is None:
+        return None
+    a, b = (_part(kernel, each.values) for each in packed)
     epilogue = _epilogue(kernel, total)
     store = kernel.stores[0]
     dimensions = [number for number, size in enumerate(kernel.domain) if size > 1]
@@ -62,7 +76,8 @@ def roles_of(kernel: Kernel, exchanged: bool) -> Roles | None:
     rows, columns = _walked_as_one(epilogue, rows), _walked_as_one(epilogue, columns)
     outer = tuple(number for number in kept if number not in rows and number not in columns)
     depth = [number for number in depth if number in dimensions]
-    return Roles(a, b, epilogue, outer, tuple(rows), tuple(columns), tuple(depth))
+    types = packed[0].type, packed[1].type
+    return Roles(a, b, types, epilogue, outer, tuple(rows), tuple(columns), tuple(depth))
 
 
 def _part(kernel: Kernel, roots: tuple[Node, ...]) -> Kernel:

@@ -30,8 +30,8 @@ _MICRO_KERNELS = {
 }
 """By the number of vector registers, the largest tiles that leave some for the operands."""
 _DEPTH = 256
-"""Products that are added up before they are added to the result: a panel of a and a tile of b stay in the
-first cache."""
+"""Products, or words of several, that are added up before they are added to the result: a panel of a and a
+tile of b stay in the first cache."""
 _PARTS_TOGETHER = 8
 """Parts of so many products whose sums are added up before they are added to those of others, where there are
 more: so rounding errors grow with the eighth part of k / 256."""
@@ -150,7 +150,7 @@ def lies_in_tiles(tiles: Tiles) -> bool:
     roles = tiles.roles
     if tiles.seen and not tiles.seen.broadcast:
         return False
-    packing, nest = _packing(roles.b, [], *_b_order(roles), _b_along_depth(roles))
+    packing, nest = _packing(roles.b, [], *_b_order(roles), _b_along_depth(roles), roles.types[1])
     return packing.along_depth or len(nest.rows) == packing.majors
 
 
@@ -171,6 +171,8 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
         if roles is not None:
             for tiles in _tilings(roles, lanes):
                 yield _candidate(tiles, exchanged)
+            if roles.types[0] is not F32:
+                continue
             for broadcast, tilings in ((False, _image_tilings), (True, _broadcast_image_tilings)):
                 seen = seen_by(roles, broadcast)
                 if seen is not None and seen.depth(_DEPTH):
@@ -225,6 +227,7 @@ def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
 def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
     """Each tile in registers, with each division of the results into blocks."""
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
+    words = roles.words
     most_results = _most_results()
     a, b = _packing_cycles(roles, lanes)
     stored = _COPIED if _is_contiguous(roles.epilogue.stores, roles.columns) else _SCATTERED
@@ -237,11 +240,11 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
             block_sizes(m, micro.rows, most_rows), block_sizes(n, width, most_columns)
         ):
             tiles = -(-rows // micro.rows) * -(-columns // width)
-            item = _STARTED + tiles * k * _tile_cycles(micro)
+            item = _STARTED + tiles * words * _tile_cycles(micro, roles.types[0])
             item += (columns * k * b + rows * columns * stored) / lanes
             yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes)
             packing = _a_groups(roles) * m * k * a / lanes
-            yield Tiles(roles, micro, rows, columns, item + rows * k * streamed / lanes, True, packing)
+            yield Tiles(roles, micro, rows, columns, item + rows * words * streamed / lanes, True, packing)
 
 
 def _image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
@@ -376,11 +379,17 @@ def _a_groups(roles: Roles) -> int:
     return roles.count(number for number in roles.outer if moves(roles.a, number))
 
 
-def _tile_cycles(micro: MicroKernel) -> float:
-    """Cycles for one product of each result of a tile: two multiply-adds each, and none before the one before
-    it is done; two loads each; and what fetching b's vectors from the second cache adds."""
+def _tile_cycles(micro: MicroKernel, packed: ScalarType = F32) -> float:
+    """Cycles for one product of each result of a tile, or one word of such, of what is packed in a type: two
+    multiply-adds each, and none before the one before it is done; two loads each; and what fetching b's
+    vectors from the second cache adds."""
     loads = (micro.rows + micro.vectors) / 2
-    return max(micro.rows * micro.vectors / 2, loads, _LATENCY) + _FETCHED * micro.vectors
+    multiplied = micro.rows * micro.vectors / 2 * _INSTRUCTIONS.get(packed, 1)
+    return max(multiplied, loads, _LATENCY) + _FETCHED * micro.vectors
+
+
+_INSTRUCTIONS = {ScalarType.INT16: 2, ScalarType.INT32: 3}
+"""Instructions of a multiply-add, by the type of what is packed, where it is not one."""
 
 
 def _copied(contiguous: bool) -> float:
@@ -395,11 +404,21 @@ def _is_contiguous(accesses: Sequence[Access], dimensions: Sequence[int]) -> boo
 
 
 def _a_along_depth(roles: Roles) -> bool:
-    return _is_contiguous(roles.a.loads, roles.depth) or not _is_contiguous(roles.a.loads, roles.rows)
+    contiguous = _is_contiguous(roles.a.loads, roles.depth) or not _is_contiguous(roles.a.loads, roles.rows)
+    return contiguous and _begins_words(roles, roles.a)
 
 
 def _b_along_depth(roles: Roles) -> bool:
-    return _is_contiguous(roles.b.loads, roles.depth) and not _is_contiguous(roles.b.loads, roles.columns)
+    contiguous = _is_contiguous(roles.b.loads, roles.depth) and not _is_contiguous(
+        roles.b.loads, roles.columns
+    )
+    return contiguous and _begins_words(roles, roles.b)
+
+
+def _begins_words(roles: Roles, part: Kernel) -> bool:
+    """Whether each run of an operand along k begins a word."""
+    loops = merged_neighbours(loops_over(part, roles.depth))
+    return len(loops) < 2 or loops[-1].count % roles.group == 0
 
 
 def _b_order(roles: Roles) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -446,12 +465,13 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     a_order = (roles.rows, roles.depth) if along_depth else (roles.depth, roles.rows)
     a_part, b_part = roles.a, roles.b
     seen = tiles.seen
-    depth = seen.depth(_DEPTH) if seen else _DEPTH
+    depth = seen.depth(_DEPTH) if seen else _DEPTH * roles.group
+    a_type, b_type = roles.types
     launches, room = [], 0
     if tiles.ahead:
         moving = [number for number in roles.outer if moves(roles.a, number)]
         outer = merged_neighbours(loops_over(roles.a, moving))
-        packing, nest = _packing(roles.a, outer, *a_order, along_depth)
+        packing, nest = _packing(roles.a, outer, *a_order, along_depth, a_type)
         panels = Panels(packing, micro.rows, depth)
         count = -(-m // micro.rows)
         group_bytes = count * -(-k // depth) * panels.part_bytes(lanes)
@@ -469,8 +489,8 @@ def launches_of(tiles: Tiles) -> list[Launch]:
         launches, room = [strips], strips.partial_bytes
     parts = (a_part, b_part, roles.epilogue)
     outers = _common_loops(parts, roles.outer)
-    a, a_nest = _packing(a_part, outers[0], *a_order, along_depth)
-    b, b_nest = _packing(b_part, outers[1], *_b_order(roles), _b_along_depth(roles))
+    a, a_nest = _packing(a_part, outers[0], *a_order, along_depth, a_type)
+    b, b_nest = _packing(b_part, outers[1], *_b_order(roles), _b_along_depth(roles), b_type)
     mode, results = Mode.CONTRACTION, _most_results()
     if seen and seen.broadcast:
         mode, (a, a_nest) = Mode.CONTRACTION_BROADCAST_IMAGE, seen.packing(outers[0])
@@ -482,7 +502,7 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     groups = roles.count(roles.outer)
     nest = _epilogue_nest(roles, outers[2])
     rows, columns = _in_tiles(results, micro, lanes)
-    together = _PARTS_TOGETHER if k > _PARTS_TOGETHER * depth else 0
+    together = _PARTS_TOGETHER if a_type is F32 and k > _PARTS_TOGETHER * depth else 0
     panels = Panels(a, micro.rows, depth)
     image = seen.image if seen else None
     tiling = Tiling(panels, b, micro, rows, columns, tiles.ahead, tiles.b_ahead, together, image)
@@ -504,7 +524,7 @@ def _strips(roles: Roles, width: int, depth: int, lanes: int) -> tuple[Launch, K
     n, k = roles.count(roles.columns), roles.count(roles.depth)
     moving = [number for number in roles.outer if moves(roles.b, number)]
     outer = merged_neighbours(loops_over(roles.b, moving))
-    packing, nest = _packing(roles.b, outer, *_b_order(roles), _b_along_depth(roles))
+    packing, nest = _packing(roles.b, outer, *_b_order(roles), _b_along_depth(roles), roles.types[1])
     strips = Strips(packing, width, depth)
     count, groups = -(-n // width), roles.count(moving)
     group_bytes = count * -(-k // depth) * strips.part_bytes(k, lanes)
@@ -548,14 +568,19 @@ def _common_loops(parts: Sequence[Kernel], dimensions: Sequence[int]) -> list[li
 
 
 def _packing(
-    part: Kernel, outer: Sequence[Loop], majors: Sequence[int], minors: Sequence[int], along_depth: bool
+    part: Kernel,
+    outer: Sequence[Loop],
+    majors: Sequence[int],
+    minors: Sequence[int],
+    along_depth: bool,
+    type: ScalarType,
 ) -> tuple[Packing, LoopNest]:
-    """How an operand is read, and its loops."""
+    """How an operand is read and packed, and its loops."""
     major, minor = (merged_neighbours(loops_over(part, each)) for each in (majors, minors))
     inner = minor[-1] if minor else Loop(1, (0,) * len(part.loads))
     nest = LoopNest(tuple(outer), (*major, *minor[:-1]), inner, False)
     pattern = pattern_of(part, nest, Mode.CONTRACTION)
-    return Packing(pattern, len(major), along_depth), nest
+    return Packing(pattern, len(major), along_depth, type), nest
 
 
 def _epilogue_nest(roles: Roles, outer: Sequence[Loop]) -> LoopNest:
