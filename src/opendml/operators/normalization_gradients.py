@@ -84,8 +84,8 @@ def batch_normalization_training_grad(
     gain = wide(scale) / root
     slope = gain * covariance / spread
     # Terms may be beyond the numbers of the type where the results are not.
-    of_input = multiply_add(wide(gradient), gain, center * slope - of_bias / count * gain)
-    return convert(multiply_add(wide(x), -slope, of_input), x.type), products / root, of_bias
+    of_input = (wide(gradient) - of_bias / count) * gain - (wide(x) - center) * slope
+    return convert(of_input, x.type), products / root, of_bias
 
 
 @defines("LOCAL_RESPONSE_NORMALIZATION_GRAD", whole=True)
