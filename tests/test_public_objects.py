@@ -235,18 +235,18 @@ def test_only_public_names_are_listed() -> None:
 MEMBERS: dict[str, str] = {
     "BindingProperties": "persistent_resource_size required_descriptor_count temporary_resource_size",
     "BindingTable": "bind_inputs bind_outputs bind_persistent_resource bind_temporary_resource device "
-    "dispatchable reset",
+    "dispatchable name reset set_name",
     "BoundModel": "device dispatch enqueue takes_streams",
     "BoundOperator": "device dispatch enqueue takes_streams",
     "BufferArrayBinding": "bindings",
     "BufferBinding": "buffer offset size",
-    "CommandRecorder": "device record_dispatch reset",
+    "CommandRecorder": "device name record_dispatch reset set_name",
     "CompiledOperator": "bind binding_properties device flags input_tensors is_initialized name "
-    "output_tensors",
+    "output_tensors set_name",
     "ConstantNode": "data name",
     "Device": "check_feature_support compile_graph compile_operator create_binding_table create_buffer "
     "create_command_recorder create_operator create_operator_initializer download empty execute "
-    "feature_level index kind record remove removed_reason synchronize threads upload",
+    "feature_level index kind name record remove removed_reason set_name synchronize threads upload",
     "Graph": "compile constant feature_level input",
     "GraphDesc": "input_count input_edges intermediate_edges nodes output_count output_edges",
     "GraphTensor": "data_type graph reinterpret sizes",
@@ -254,9 +254,9 @@ MEMBERS: dict[str, str] = {
     "Intermediate": "name operator output sequence values",
     "IntermediateEdge": "from_node_index from_node_output_index name to_node_index to_node_input_index",
     "Model": "bind device input_names output_names persistent_bytes run temporary_bytes",
-    "Operator": "desc device",
+    "Operator": "desc device name set_name",
     "OperatorDesc": "fields operator replace input_tensor output_tensor",
-    "OperatorInitializer": "binding_properties device name operators reset",
+    "OperatorInitializer": "binding_properties device name operators reset set_name",
     "OperatorNode": "name operator",
     "OutputEdge": "from_node_index from_node_output_index graph_output_index name",
     "Recording": "device dispatch enqueue takes_streams",

@@ -150,6 +150,7 @@ CALLS: dict[str, Callable[[Made, Any], Any]] = {
     "Device": lambda m, v: Device(v),
     "Device.feature_level": lambda m, v: Device("cpu", feature_level=v),
     "Device.threads": lambda m, v: Device("cpu", threads=v),
+    "set_name": lambda m, v: m.device.create_command_recorder().set_name(v),
     "check_feature_support": lambda m, v: m.device.check_feature_support(v),
     "check_feature_support of levels": lambda m, v: m.device.check_feature_support([v]),
     "create_operator": lambda m, v: m.device.create_operator(v),

@@ -25,8 +25,8 @@ from tests.running import elements, numpy_type, run_all, same_bits
 
 CANARY = 0x5A
 SQUARABLE = 1e15
-SUMS = ("normalization", "matrix", "convolution", "pooling", "recurrent")
-"""Families whose results are sums of products."""
+SUMS = ("normalization", "matrix", "convolution", "pooling", "recurrent", "attention", "training")
+"""Families whose results are sums of products, or made of squares."""
 SPECIAL = (
     0.0,
     -0.0,

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from opendml import FLOAT32, TensorDesc, descs
 from opendml.spec.validator import failures
 from tests.fuzz.attempts import SECONDS, Worker
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.choices import Choices
+from tests.fuzz.judgement import assert_right
 from tests.fuzz.random_descs import OPERATORS, any_desc
 from tests.fuzz.samples import make
 
@@ -38,6 +41,19 @@ def test_descs_of_every_operator_are_mostly_valid(name: str) -> None:
     seeds = range(30)
     valid = [seed for seed in seeds if not failures(any_desc(Choices(seed), names=[name]))]
     assert len(valid) >= len(seeds) / 3
+
+
+def test_each_place_of_a_repeated_number_may_be_off_by_a_rounding() -> None:
+    x, group = TensorDesc(FLOAT32, [1, 2]), TensorDesc(FLOAT32, [1, 1])
+    repeated = TensorDesc(FLOAT32, [1, 2], strides=[0, 0])
+    desc = descs.BatchNormalizationTrainingGrad(
+        x, repeated, group, group, group, x, group, group, epsilon=1.0
+    )
+    one, wide, none = (np.array(values, np.float32) for values in ([1], [0, 4e8], [[0, 0]]))
+    # The difference of two products that is zero here, but not where each is rounded.
+    rounded = np.array([[1e-2, -1e-2]], np.float32)
+    sums = [np.full((1, 1), each, np.float32) for each in (4e8 / 2**0.5, 2)]
+    assert_right(desc, [wide, one, one, one, one], [rounded, *sums], [none, *sums])
 
 
 def test_a_campaign_says_how_far_it_is(capfd: pytest.CaptureFixture[str]) -> None:

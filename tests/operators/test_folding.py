@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import opendml as dml
 from opendml import descs
 from opendml.runtime.memory.host_array import Array
 from tests.running import device_kinds, on_arrays
@@ -103,3 +104,9 @@ def test_they_agree_with_pytorch(windows: Windows, device: str) -> None:
     folded = torch.nn.functional.fold(columns, image, extents, **more).numpy()
     (result,) = on_arrays(descs.Fold, [columns.numpy()], [folded], device, **attributes)
     np.testing.assert_allclose(result, folded, rtol=1e-6, atol=1e-6)
+
+
+def test_all_but_the_windows_may_be_left_out() -> None:
+    columns = np.ones((1, 2, 6), np.float32)
+    result = dml.fold(columns, window_sizes=[2, 1], sizes=[1, 1, 3, 3])
+    np.testing.assert_array_equal(result[0, 0], [[1] * 3, [2] * 3, [1] * 3])

@@ -156,6 +156,22 @@ def test_index_tuples(
 
 
 @every_device
+@every_index_type
+def test_each_index_of_a_tuple_is_moved_to_the_nearest_end_of_its_dimension(
+    index_type: str, device: str
+) -> None:
+    x, indices = _values("FLOAT32", 7, 7, 3), _indices(index_type, 7, 1, 20, 2, beyond=9)
+    expected = x[_places(indices[0, :, 0], 7), _places(indices[0, :, 1], 7)][None]
+    attributes: dict[str, Any] = {"input_dimension_count": 3, "indices_dimension_count": 3}
+    results = on_arrays(descs.GatherNd, [x, indices], [expected], device, **attributes)
+    results += on_arrays(
+        descs.GatherNd1, [x, indices], [expected], device, batch_dimension_count=0, **attributes
+    )
+    for result in results:
+        np.testing.assert_array_equal(result, expected)
+
+
+@every_device
 @given(data=st.data())
 @examples
 def test_any_gather(device: str, data: st.DataObject) -> None:

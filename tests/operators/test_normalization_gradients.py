@@ -191,3 +191,36 @@ def test_a_constant_gradient_of_a_training_vanishes_far_from_zero(device: Device
         x, gradient, *statistics, scale, epsilon=1e-5, device=device
     )
     assert np.abs(found[0]).max() < 1e-6
+
+
+@pytest.mark.parametrize("name", ["batch_normalization_grad", "batch_normalization_training_grad"])
+def test_what_no_epsilon_holds_back_is_zero_where_the_scale_is(name: str, device: Device) -> None:
+    x, gradient = np.array([[-1, 2, 3], [0, 1, 1]], np.float16), np.array([[-3, 1, 2], [4, 0, 1]], np.float16)
+    mean, zero = np.array([[4], [1]], np.float16), np.zeros((2, 1), np.float16)
+    of_input, _, of_bias = getattr(dml, name)(x, gradient, mean, zero, zero, epsilon=1e-40, device=device)
+    assert not of_input.any()
+    np.testing.assert_array_equal(of_bias, [[0], [5]])
+
+
+def test_a_gradient_of_a_training_is_finite_where_only_its_terms_are_not(device: Device) -> None:
+    # The deviations times their slope, without the scale, are about 1e42.
+    x, gradient = np.array([[-1e14, 2e14, 1e13]], np.float32), np.array([[2e14, -1e14, 3e14]], np.float32)
+    mean, one = np.zeros((1, 1), np.float32), np.ones((1, 1), np.float32)
+    scale = np.full((1, 1), 1e-26, np.float32)
+    of_input, _, _ = dml.batch_normalization_training_grad(
+        x, gradient, mean, one, scale, epsilon=1.0, device=device
+    )
+    wide, incoming, gain = _wide(x, gradient, scale)
+    centered = wide - wide.mean()
+    terms = incoming - incoming.mean() - centered * (incoming * centered).mean() / 2
+    np.testing.assert_allclose(of_input, gain / np.sqrt(2) * terms, rtol=1e-6)
+
+
+def test_a_gradient_is_finite_where_only_its_factor_is_not(device: Device) -> None:
+    x, gradient = np.ones((1, 2), np.float32), np.full((1, 2), 1e-25, np.float32)
+    zero, scale = np.zeros((1, 1), np.float32), np.full((1, 1), 1e30, np.float32)
+    of_input, _, _ = dml.batch_normalization_grad(
+        x, gradient, zero, zero, scale, epsilon=1e-20, device=device
+    )
+    expected = np.float64(gradient) * np.float64(scale) / np.sqrt(np.float64(np.float32(1e-20)))
+    np.testing.assert_allclose(of_input, expected, rtol=1e-6)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import opendml as dml
 from opendml import TensorDataType, TensorDesc, descs
 from opendml.runtime.memory.host_array import Array
 from tests.operators.test_pooling import FORMS, UNDILATED, Form, _attributes
@@ -146,3 +147,9 @@ def test_windows_are_searched_once() -> None:
         x, incoming, x, **_attributes(Form((12, 12), (3, 3), (2, 2), (1, 1), (1, 1), (0, 0)))
     )
     assert len(launches(desc)) > 1
+
+
+def test_strides_and_padding_may_be_left_out() -> None:
+    gradient = np.ones((1, 1, 2, 3), np.float32)
+    result = dml.average_pooling_grad(gradient, window_size=[2, 1], include_padding=False, sizes=[1, 1, 3, 3])
+    np.testing.assert_array_equal(result[0, 0], [[0.5] * 3, [1] * 3, [0.5] * 3])

@@ -482,3 +482,39 @@ def test_elements_of_4_bits_between_operators_of_a_graph(device: str) -> None:
     compiled = where.compile_graph(graph)
     compiled.bind([x, np.ones(1, np.float32)], [result]).dispatch()
     np.testing.assert_array_equal(result, np.rint(x).clip(0, 15).reshape(3, 5).T)
+
+
+@every_device
+@pytest.mark.parametrize("target", BYTES)
+def test_quotients_by_zero_are_the_ends_of_the_type_and_nan_is_zero(target: Any, device: str) -> None:
+    limits = np.iinfo(target)
+    one, zero = np.ones((1, 1, 1, 1), np.float32), np.zeros((1, 1, 1, 1), np.float32)
+    x = np.array([100, -100, 0], np.int8).reshape(1, 1, 1, 3)
+    no_zero, filter = np.zeros((1, 1, 1, 1), np.int8), np.ones((1, 1, 1, 1), np.int8)
+    zero_point = np.full((1, 1, 1, 1), 7, target)
+    matrix = x.reshape(1, 1, 3, 1)
+    results = [
+        dml.quantized_linear_matrix_multiply(
+            matrix, one, no_zero, filter, one, no_zero, zero, zero_point, device=device
+        ),
+        dml.quantized_linear_convolution(
+            x, one, no_zero, filter, one, no_zero, None, zero, zero_point, device=device
+        ),
+    ]
+    if target is np.int8:
+        results.append(
+            dml.quantized_linear_average_pooling(
+                x, one, no_zero, zero, zero_point, window_size=[1, 1], include_padding=False, device=device
+            )
+        )
+    for result in results:
+        np.testing.assert_array_equal(result.reshape(-1), [limits.max, limits.min, 0])
+
+
+@every_device
+def test_long_sums_of_convolutions_wrap(device: str) -> None:
+    channels = 33_100
+    x, filter = np.full((1, channels, 1, 1), 255, np.uint8), np.full((1, channels, 1, 1), 255, np.uint8)
+    expected = np.array(channels * 255 * 255).astype(np.int32)
+    assert expected < 0
+    assert dml.convolution_integer(x, None, filter, device=device).item() == expected

@@ -115,3 +115,18 @@ def test_a_gradient_that_is_not_finite_makes_nan_of_all(value: float, device: st
     incoming[0, 0, 0, 0] = value
     (result,) = _run(form, [None, incoming, REGIONS, BATCHES], [x, None], device)
     assert np.isnan(result).all()
+
+
+@every_device
+def test_the_first_of_several_greatest_samples_has_the_gradient(device: str) -> None:
+    form = _Form(
+        size=(1, 1), reduction_function=MAX, interpolation_mode=NEAREST, minimum_samples_per_output=3
+    )
+    region, batch = np.array([[0, 0, 3, 3]], np.float32), np.zeros(1, np.uint32)
+    for greatest in (1.0, np.nan):
+        x = np.array([[0, 0, 0], [0, greatest, greatest], [greatest, 0, 0]], np.float32).reshape(1, 1, 3, 3)
+        expected = np.zeros_like(x)
+        expected[0, 0, 1, 1] = 5
+        inputs = [x, np.full((1, 1, 1, 1), 5, np.float32), region, batch]
+        (result,) = _run(form, inputs, [x, None], device)
+        np.testing.assert_array_equal(result, expected)

@@ -1,4 +1,4 @@
-"""Products and convolutions of quantized integers against ONNX."""
+"""Products, convolutions and averages of quantized integers, and dynamic scales, against ONNX."""
 
 from __future__ import annotations
 
@@ -9,103 +9,178 @@ from hypothesis import given
 import opendml as dml
 from opendml.runtime.memory.host_array import Array
 
-from .onnx_peer import PEERS, onnx_result
-from .peer import Random, examples, seeds
+from .onnx_peer import onnx_result, onnx_results
+from .peer import DEVICES, Random, examples, seeds
 
-every_peer = pytest.mark.parametrize("peer", PEERS)
-
-
-def _weights(random: Random, *sizes: int) -> Array:
-    """Half of all integers: with others ONNX Runtime's sums of pairs saturate on processors without VNNI."""
-    return random.generator.integers(-64, 64, sizes).astype(np.int8)
+every_device = pytest.mark.parametrize("device", DEVICES)
+BYTES = ("uint8", "int8")
 
 
-class _Matrices:
-    """Random matrices, with zero points."""
+def _byte(random: Random, *shape: int) -> Array:
+    return random.full(np.dtype("uint8"), shape)
+
+
+def _zero_point(random: Random) -> Array:
+    return _byte(random, 1).reshape(())
+
+
+def _scale(random: Random) -> Array:
+    """A power of two: results before they are rounded are exact on both sides."""
+    return np.array(2.0 ** random.generator.integers(-6, 0), np.float32)
+
+
+def _spread(value: Array, rank: int) -> Array:
+    return value.reshape((1,) * rank)
+
+
+def _extents(random: Random) -> tuple[int, int, int]:
+    """Sizes of two matrices, around those of tiles; half of them with long sums."""
+    m, n = (int(each) for each in random.generator.integers(1, 70, 2))
+    return m, int(random.generator.integers(1, random.generator.choice((40, 1100)))), n
+
+
+@every_device
+@given(random=seeds)
+@examples
+def test_integer_products_are_those_of_onnx(device: str, random: Random) -> None:
+    m, k, n = _extents(random)
+    a, b, zeros = _byte(random, m, k), _byte(random, k, n), [_zero_point(random) for _ in range(2)]
+    expected = onnx_result("runtime", "MatMulInteger", [a, b, *zeros], "int32")
+    shaped = [a[None], _spread(zeros[0], 3), b[None], _spread(zeros[1], 3)]
+    np.testing.assert_array_equal(dml.matrix_multiply_integer(*shaped, device=device)[0], expected)
+
+
+@every_device
+@given(random=seeds)
+@examples
+def test_requantized_products_are_those_of_onnx(device: str, random: Random) -> None:
+    m, k, n = _extents(random)
+    matrices = [_byte(random, m, k), _byte(random, k, n)]
+    scales, zeros = [_scale(random) for _ in range(3)], [_zero_point(random) for _ in range(3)]
+    scales[2] = np.array(float(2.0 ** random.generator.integers(0, 9)), np.float32)
+    quantizations = [[scale, zero] for scale, zero in zip(scales, zeros, strict=True)]
+    operands = [matrices[0], *quantizations[0], matrices[1], *quantizations[1], *quantizations[2]]
+    expected = onnx_result("runtime", "QLinearMatMul", operands, "uint8")
+    shaped = [each[None] if each.ndim == 2 else _spread(each, 3) for each in operands]
+    result = dml.quantized_linear_matrix_multiply(*shaped, device=device)
+    np.testing.assert_array_equal(result[0], expected)
+
+
+class _Image:
+    """A random convolution."""
 
     def __init__(self, random: Random) -> None:
-        m, n, k = (int(random.generator.choice(sizes)) for sizes in ((3, 28), (17, 60), (33, 1030)))
-        self.a, self.b = random.full(np.dtype(np.uint8), (m, k)), _weights(random, k, n)
-        self.a_zero, self.b_zero = random.full(np.dtype(np.uint8), (1, 1)), np.zeros((1, 1), np.int8)
+        self.groups = int(random.generator.integers(1, 3))
+        channels, filters = (self.groups * int(each) for each in random.generator.integers(1, 4, 2))
+        extents = [int(each) for each in random.generator.integers(1, 4, 2)]
+        self.strides = [int(each) for each in random.generator.integers(1, 3, 2)]
+        self.dilations = [int(each) for each in random.generator.integers(1, 3, 2)]
+        self.padding = [[int(each) for each in random.generator.integers(0, 2, 2)] for _ in range(2)]
+        self.x = _byte(random, 2, channels, 7, 9)
+        self.filter = _byte(random, filters, channels // self.groups, *extents)
+        self.zeros = [_zero_point(random) for _ in range(3)]
+
+    @property
+    def of_onnx(self) -> dict[str, object]:
+        return {
+            "strides": self.strides,
+            "dilations": self.dilations,
+            "pads": self.padding[0] + self.padding[1],
+            "group": self.groups,
+        }
+
+    @property
+    def own(self) -> dict[str, object]:
+        start, end = self.padding
+        both = {"strides": self.strides, "dilations": self.dilations, "group_count": self.groups}
+        return both | {"start_padding": start, "end_padding": end}
 
 
-@every_peer
+@every_device
 @given(random=seeds)
 @examples
-def test_sums_of_integer_products_are_those_of_onnx(peer: str, random: Random) -> None:
-    of = _Matrices(random)
-    given_ = [of.a, of.b, of.a_zero.reshape(()), of.b_zero.reshape(())]
-    expected = onnx_result(peer, "MatMulInteger", given_, "int32")
-    np.testing.assert_array_equal(
-        dml.matrix_multiply_integer(of.a, of.a_zero, of.b, of.b_zero, device="cpu"), expected
-    )
-
-
-@every_peer
-@given(random=seeds)
-@examples
-def test_requantized_products_are_those_of_onnx(peer: str, random: Random) -> None:
-    of = _Matrices(random)
-    # Powers of two: all multiply alike, in any order.
-    scales = [np.full((1, 1), value, np.float32) for value in (0.25, 0.125, 64.0)]
-    zero = np.full((1, 1), 100, np.uint8)
-    inputs = [of.a, scales[0], of.a_zero, of.b, scales[1], of.b_zero, scales[2], zero]
-    scalars = [each if each.size > 1 else each.reshape(()) for each in inputs]
-    expected = onnx_result(peer, "QLinearMatMul", scalars, "uint8")
-    result = dml.quantized_linear_matrix_multiply(*inputs, device="cpu")
+def test_integer_convolutions_are_those_of_onnx(device: str, random: Random) -> None:
+    image = _Image(random)
+    operands = [image.x, image.filter, *image.zeros[:2]]
+    expected = onnx_result("runtime", "ConvInteger", operands, "int32", **image.of_onnx)
+    zeros = [_spread(each, 4) for each in image.zeros]
+    result = dml.convolution_integer(image.x, zeros[0], image.filter, zeros[1], **image.own, device=device)  # type: ignore[arg-type]
     np.testing.assert_array_equal(result, expected)
 
 
-class _Layer:
-    """A random convolution, padded."""
-
-    def __init__(self, random: Random) -> None:
-        channels, filters, size, self.stride = (
-            int(random.generator.choice(sizes)) for sizes in ((3, 8), (5, 28), (9, 14), (1, 2))
-        )
-        self.x = random.full(np.dtype(np.uint8), (1, channels, size, size + 1))
-        self.filter = _weights(random, filters, channels, 3, 3)
-        self.x_zero = random.full(np.dtype(np.uint8), (1, 1, 1, 1))
-        self.filter_zero = np.zeros((1, 1, 1, 1), np.int8)
-
-    @property
-    def of_onnx(self) -> dict[str, list[int]]:
-        """ONNX's attributes."""
-        return {"strides": [self.stride] * 2, "pads": [1] * 4}
-
-    @property
-    def of_directml(self) -> dict[str, list[int]]:
-        """DirectML's."""
-        ones = [1, 1]
-        return {"strides": [self.stride] * 2, "dilations": ones, "start_padding": ones, "end_padding": ones}
-
-
-@every_peer
+@every_device
 @given(random=seeds)
 @examples
-def test_integer_convolutions_are_those_of_onnx(peer: str, random: Random) -> None:
-    of = _Layer(random)
-    given_ = [of.x, of.filter, of.x_zero.reshape(()), of.filter_zero.reshape(())]
-    expected = onnx_result(peer, "ConvInteger", given_, "int32", **of.of_onnx)
-    result = dml.convolution_integer(
-        of.x, of.x_zero, of.filter, of.filter_zero, group_count=1, device="cpu", **of.of_directml
-    )
-    np.testing.assert_array_equal(result, expected)
-
-
-@every_peer
-@given(random=seeds)
-@examples
-def test_requantized_convolutions_are_those_of_onnx(peer: str, random: Random) -> None:
-    of = _Layer(random)
-    ones = (1, 1, 1, 1)
-    scales = [np.full(ones, value, np.float32) for value in (0.25, 0.125, 64.0)]
-    zero = np.full(ones, 100, np.uint8)
-    bias = random.generator.integers(-5000, 5000, (1, len(of.filter), 1, 1)).astype(np.int32)
-    inputs = [of.x, scales[0], of.x_zero, of.filter, scales[1], of.filter_zero, scales[2], zero]
-    scalars = [each if each.size > 1 else each.reshape(()) for each in inputs]
-    expected = onnx_result(peer, "QLinearConv", [*scalars, bias.ravel()], "uint8", **of.of_onnx)
+def test_requantized_convolutions_are_those_of_onnx(device: str, random: Random) -> None:
+    image = _Image(random)
+    scales = [_scale(random), _scale(random), np.array(4.0, np.float32)]
+    bias = random.generator.integers(-999, 999, image.filter.shape[0], np.int32)
+    pairs = [[scale, zero] for scale, zero in zip(scales, image.zeros, strict=True)]
+    operands = [image.x, *pairs[0], image.filter, *pairs[1], *pairs[2], bias]
+    expected = onnx_result("runtime", "QLinearConv", operands, "uint8", **image.of_onnx)
+    spread = [[_spread(each, 4) for each in pair] for pair in pairs]
     result = dml.quantized_linear_convolution(
-        *inputs[:6], bias, *inputs[6:], group_count=1, device="cpu", **of.of_directml
+        image.x,
+        *spread[0],
+        image.filter,
+        *spread[1],
+        bias.reshape(1, -1, 1, 1),
+        *spread[2],
+        **image.own,  # type: ignore[arg-type]
+        device=device,
     )
     np.testing.assert_array_equal(result, expected)
+
+
+@every_device
+@given(random=seeds)
+@examples
+def test_quantized_averages_are_those_of_onnx_but_for_halves(device: str, random: Random) -> None:
+    x, scales = _byte(random, 2, 3, 6, 8), [np.array(each, np.float32) for each in (0.5, 0.75)]
+    zeros = [_zero_point(random) for _ in range(2)]
+    operands = [x, scales[0], zeros[0], scales[1], zeros[1]]
+    expected = onnx_result(
+        "runtime",
+        "QLinearAveragePool",
+        operands,
+        "uint8",
+        domain="com.microsoft",
+        kernel_shape=[2, 3],
+        strides=[2, 1],
+    )
+    shaped = [x, *(_spread(each, 4) for each in operands[1:])]
+    result = dml.quantized_linear_average_pooling(
+        *shaped, window_size=[2, 3], strides=[2, 1], include_padding=False, device=device
+    )
+    assert np.abs(result.astype(int) - expected.astype(int)).max() <= 1
+    assert (result == expected).mean() > 0.9
+
+
+@every_device
+@given(random=seeds)
+@examples
+def test_dynamic_scales_are_those_of_onnx(device: str, random: Random) -> None:
+    x = random.values(np.dtype("float32"), random.shape(), special=False)
+    types = ["uint8", "float32", "uint8"]
+    expected = onnx_results("runtime", "DynamicQuantizeLinear", [x], types)
+    found = dml.dynamic_quantize_linear(x, output_type=dml.UINT8, device=device)
+    np.testing.assert_allclose(found[1].reshape(()), expected[1], rtol=2e-7)
+    assert found[2].item() == expected[2].item()
+    assert np.abs(found[0].astype(int) - expected[0].astype(int)).max() <= 1
+    assert (found[0] == expected[0]).mean() > 0.9
+
+
+@every_device
+@pytest.mark.parametrize("target", BYTES)
+@given(random=seeds)
+@examples
+def test_blocks_are_dequantized_as_by_onnx(target: str, device: str, random: Random) -> None:
+    rows, blocks, size = (int(each) for each in random.generator.integers(1, 6, 3))
+    x = random.full(np.dtype(target), (rows, blocks * size))
+    scale = random.values(np.dtype("float32"), (rows, blocks), 0.01, 2, special=False)
+    zero = random.full(np.dtype(target), (rows, blocks))
+    expected = onnx_result(
+        "reference", "DequantizeLinear", [x, scale, zero], "float32", axis=1, block_size=size
+    )
+    result = dml.dequantize(x, [scale, zero], quantization_type="SCALE_ZERO_POINT", device=device)
+    np.testing.assert_allclose(result, expected, rtol=1e-6)

@@ -161,7 +161,8 @@ def test_feature_support() -> None:
     device = Device("cpu", feature_level="3_0")
     assert device.check_feature_support(FLOAT32) is True
     assert device.check_feature_support("float32") is device.check_feature_support(np.float32) is True
-    assert device.check_feature_support(TensorDataType.UNKNOWN) is False
+    for data_type in TensorDataType:
+        assert device.check_feature_support(data_type) is (data_type is not TensorDataType.UNKNOWN)
     assert device.check_feature_support(["1_0", "5_0", "2_0"]) == FeatureLevel.LEVEL_2_0
     assert device.check_feature_support(list(FeatureLevel)) == FeatureLevel.LEVEL_3_0
     with pytest.raises(InvalidArgument, match="the device has feature levels up to DML_FEATURE_LEVEL_3_0"):

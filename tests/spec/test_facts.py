@@ -74,6 +74,11 @@ def test_every_file_has_a_schema() -> None:
             "tolerances.json: ACTIVATION_CELU: FLOAT32: ulp: True; must be int | float",
         ),
         (
+            "sum_tolerances.json",
+            lambda f: f["GRU"]["FLOAT32"].update(steps="4"),
+            "sum_tolerances.json: GRU: FLOAT32: steps: '4'; must be int | float",
+        ),
+        (
             "examples.json",
             lambda f: f["GEMM"].update(code="dml.gemm()"),
             "examples.json: GEMM: code: 'dml.gemm()'; must be a list",

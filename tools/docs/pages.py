@@ -35,6 +35,7 @@ def generated_parts() -> dict[str, str]:
         "families": table(lists.family_table()),
         "levels": table(lists.level_table()),
         "accuracy": table(lists.accuracy_table()),
+        "sum_accuracy": table(lists.sum_accuracy_table()),
         "decisions": table(lists.decision_table()),
         "enumerations": _enumerations(),
         "python": _python(),

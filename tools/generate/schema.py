@@ -204,6 +204,7 @@ FILES: dict[str, _Shape] = {
         }
     ),
     "tolerances.json": Named(Named(Record({"ulp": _NUMBER, "measured": _NUMBER, "measured_over": str}))),
+    "sum_tolerances.json": Named(Named(Record({"steps": _NUMBER, "measured": _NUMBER}))),
     "examples.json": Named(Record({"code": [str]}, {"result": [str]})),
     "aliases.json": Named(Named([str])),
 }

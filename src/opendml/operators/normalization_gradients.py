@@ -58,7 +58,9 @@ def batch_normalization_grad(
     axes = _axes(mean)
     root = square_root(wide(variance) + epsilon)
     slope = reduce_sum(wide(gradient) * (wide(x) - wide(mean)), axes) / root
-    return gradient * (scale / convert(root, x.type)), slope, reduce_sum(gradient, axes)
+    # Factors of a group may be beyond the numbers of its type where the results are not.
+    of_input = convert(wide(gradient) * (wide(scale) / root), x.type)
+    return of_input, slope, reduce_sum(gradient, axes)
 
 
 @defines("BATCH_NORMALIZATION_TRAINING_GRAD", whole=True)
@@ -79,9 +81,11 @@ def batch_normalization_training_grad(
     products = reduce_sum(wide(gradient) * (wide(x) - wide(mean_of_training)), axes)
     # About the mean of x: both sums are over x as it comes, so one pass suffices.
     covariance = (products + (wide(mean_of_training) - center) * of_bias) / count
-    slope = convert(covariance / spread, x.type)
-    centered = deviation(gradient, of_bias / count) - deviation(x, center) * slope
-    return centered * (scale / convert(root, x.type)), products / root, of_bias
+    gain = wide(scale) / root
+    slope = gain * covariance / spread
+    # Terms may be beyond the numbers of the type where the results are not.
+    of_input = (wide(gradient) - of_bias / count) * gain - (wide(x) - center) * slope
+    return convert(of_input, x.type), products / root, of_bias
 
 
 @defines("LOCAL_RESPONSE_NORMALIZATION_GRAD", whole=True)

@@ -54,7 +54,8 @@ def roi_align_grad(
     outermost elements.
 
     Sums of the image's gradient are made in integers of 62 bits, relative to the greatest magnitude of the
-    incoming gradient, so that they depend on no order; if that is not finite, every element is NaN.
+    incoming gradient, so that they depend on no order; if that is not finite, every element is NaN. A batch
+    index out of range is moved to the last batch; NaN counts as the greatest.
     """
     of_image, of_regions = output
     image = x.sizes if x is not None else of_image.sizes if of_image is not None else ()

@@ -8,7 +8,7 @@ from opendml.reference.content import Table
 from opendml.reference.definitions import definition_text
 from opendml.reference.operator_page import decisions, runs_on
 from opendml.spec.enums import FeatureLevel
-from opendml.spec.facts import accuracy_facts, enum_facts
+from opendml.spec.facts import accuracy_facts, enum_facts, sum_accuracy_facts
 from opendml.spec.feature_level import as_feature_level, short_name
 from opendml.spec.naming import camel_case
 from opendml.spec.schema import Operator, operators, value_since
@@ -107,6 +107,16 @@ def accuracy_table() -> Table:
     rows = tuple(
         (name, type, f"{fact['ulp']:g}", f"{fact['measured']:g}")
         for name, facts in sorted(accuracy_facts().items())
+        for type, fact in facts.items()
+    )
+    return Table(("Operator", "Type", "At most", "Measured"), rows)
+
+
+def sum_accuracy_table() -> Table:
+    """A row for each operator and type whose sums were measured."""
+    rows = tuple(
+        (name, type, f"{fact['steps']:g}", f"{fact['measured']:g}")
+        for name, facts in sorted(sum_accuracy_facts().items())
         for type, fact in facts.items()
     )
     return Table(("Operator", "Type", "At most", "Measured"), rows)

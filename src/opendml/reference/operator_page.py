@@ -16,7 +16,7 @@ from opendml.reference.signatures import signature
 from opendml.spec.attribute_rules import range_words
 from opendml.spec.descs import desc_class
 from opendml.spec.enums import FeatureLevel
-from opendml.spec.facts import accuracy_facts
+from opendml.spec.facts import accuracy_facts, sum_accuracy_facts
 from opendml.spec.feature_level import as_feature_level, full_name, short_name
 from opendml.spec.fused_activation import fusable_since, fused_activations
 from opendml.spec.rules import rule_texts
@@ -210,6 +210,12 @@ def _accuracy(operator: Operator) -> tuple[Block, ...]:
         (type, f"{fact['ulp']:g} ULP", f"{fact['measured']:g} ULP", fact["measured_over"])
         for type, fact in facts.items()
     )
+    sums = tuple(
+        (type, f"{fact['steps']:g} steps at the greatest result", f"{fact['measured']:g}")
+        for type, fact in sum_accuracy_facts().get(operator.name, {}).items()
+    )
+    if sums:
+        return (Table(("Type", "At most", "Measured"), sums),)
     return (Table(("Type", "At most", "Measured", "Over"), rows),) if rows else ()
 
 

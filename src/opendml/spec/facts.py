@@ -35,6 +35,16 @@ def accuracy_facts() -> dict[str, dict[str, dict[str, Any]]]:
 
 
 @cache
+def sum_accuracy_facts() -> dict[str, dict[str, dict[str, Any]]]:
+    """data/sum_tolerances.json: by operator and type, the greatest distance of sums from the reference's, in
+    steps of the type's precision at the greatest magnitude of the output.
+
+    "steps" is what is promised of random operands, "measured" what was found.
+    """
+    return _read("sum_tolerances.json")
+
+
+@cache
 def example_facts() -> dict[str, dict[str, list[str]]]:
     """data/examples.json: by operator, the lines of an example ("code") and of what it gives ("result").
 

@@ -3,6 +3,7 @@ plain form of the operator."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from opendml.spec.operator_desc import OperatorDesc
@@ -65,12 +66,20 @@ def with_rank_defaults(desc: OperatorDesc) -> OperatorDesc:
             values[field.python_name] = None if tensor is None else tensor.data_type
         elif field.name not in _EACH:
             continue
-        elif (count := _count(facts, field)) is not None and count.rank_of is not None:
-            tensor = getattr(desc, facts.field(count.rank_of).python_name)
-            if tensor is not None:
-                rank = len(tensor.sizes) - (2 if count.spatial else 0)
-                values[field.python_name] = (_EACH[field.name],) * max(rank, 0)
+        elif (count := _count(facts, field)) is not None:
+            values[field.python_name] = (_EACH[field.name],) * _counted(desc, facts, count)
     return desc.replace(**values) if values else desc
+
+
+def _counted(desc: OperatorDesc, facts: Operator, count: Field) -> int:
+    """The dimensions that a count stands for: the tensor's, or, where a call has yet to make it, as many as
+    another attribute has numbers."""
+    assert count.rank_of is not None
+    tensor = getattr(desc, facts.field(count.rank_of).python_name)
+    if tensor is not None:
+        return max(len(tensor.sizes) - (2 if count.spatial else 0), 0)
+    arrays = (getattr(desc, facts.field(name).python_name) for name in count.count_of)
+    return next((len(each) for each in arrays if isinstance(each, Sequence)), 0)
 
 
 def _count(operator: Operator, field: Field) -> Field | None:

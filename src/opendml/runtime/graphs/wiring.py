@@ -98,7 +98,7 @@ def _malformed(desc: GraphDesc, device: Device) -> Iterator[str]:
         elif not isinstance(node, OperatorNode) or not isinstance(node.operator, Operator):
             yield f"nodes[{number}]: {shown(node)}; an OperatorNode or a ConstantNode is needed"
         elif node.operator.device is not device:
-            yield f"nodes[{number}]: {node.operator.desc.operator} was created by another device"
+            yield f"nodes[{number}]: {node.operator._title} was created by another device"
     for name, kind in _EDGES.items():
         edges = getattr(desc, name)
         if not isinstance(edges, Sequence) or not all(isinstance(edge, kind) for edge in edges):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opendml.errors import InvalidArgument
 from opendml.runtime.objects.binding import resource_range
 from opendml.runtime.objects.dispatchable import Bindings, Dispatchable
+from opendml.runtime.objects.named import Named
 from opendml.spec.enums import PERSISTENT_BUFFER_ALIGNMENT, TEMPORARY_BUFFER_ALIGNMENT
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Descriptors:
         """The recorded dispatches that it must not change for."""
 
 
-class BindingTable:
+class BindingTable(Named):
     """The bindings of a compiled operator or an operator initializer (IDMLBindingTable): made by
     Device.create_binding_table.
 
@@ -45,12 +46,12 @@ class BindingTable:
         self.reset(dispatchable)
 
     def __repr__(self) -> str:
-        what = "empty"
+        head, what = self._with_name(f"BindingTable {self.device.kind}"), "empty"
         if self.dispatchable is not None:
             bindings = self._descriptors.bindings
             bound = [each.name for each in fields(bindings) if getattr(bindings, each.name) is not None]
-            what = f"{self.dispatchable.name}; bound: {', '.join(bound) or 'nothing'}"
-        return f"<BindingTable {self.device.kind}: {what}>"
+            what = f"{self.dispatchable._title}; bound: {', '.join(bound) or 'nothing'}"
+        return f"<{head}: {what}>"
 
     def reset(self, dispatchable: Dispatchable | None = None) -> None:
         """Empties the table, and takes it for this dispatchable.
@@ -120,7 +121,7 @@ class BindingTable:
     def _resource(self, binding: Any, kind: str, size: int, alignment: int, writable: bool) -> Any:
         if binding is None or self.dispatchable is None:
             return None
-        name = f"{self.dispatchable.name}: the {kind} resource"
+        name = f"{self.dispatchable._title}: the {kind} resource"
         return resource_range(binding, size, alignment, self.device._backend.place, writable, name)
 
     def _open(self, method: str) -> Dispatchable:
@@ -130,7 +131,7 @@ class BindingTable:
             raise InvalidArgument(f"{method}: the binding table is empty; reset it for a dispatchable first")
         if self._descriptors.recorded:
             raise InvalidArgument(
-                f"{method}: {self.dispatchable.name} was recorded with this table; reset the table or the "
+                f"{method}: {self.dispatchable._title} was recorded with this table; reset the table or the "
                 "recorder, or compile with DESCRIPTORS_VOLATILE"
             )
         return self.dispatchable

@@ -18,6 +18,7 @@ from opendml.runtime.memory.places import common_place, require_device
 from opendml.runtime.memory.ranges import Range, check_overlap
 from opendml.runtime.objects.bound import BoundOperator
 from opendml.runtime.objects.dispatchable import BindingProperties, Bindings, Command, Dispatchable
+from opendml.runtime.objects.named import Named
 from opendml.runtime.objects.slots import Slot, slot_ranges, slots_of
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc
@@ -29,16 +30,21 @@ if TYPE_CHECKING:
     from opendml.runtime.objects.device import Device
 
 
-class Operator:
+class Operator(Named):
     """A valid operator of a device, not compiled yet. Safe to use from several threads."""
 
     def __init__(self, device: Device, desc: OperatorDesc) -> None:
         self.device = device
         self.desc = desc
 
+    @property
+    def _title(self) -> str:
+        """What messages call it."""
+        return self._with_name(self.desc.operator)
+
     def __repr__(self) -> str:
         inputs, outputs = (slots_text(slots_of(self.desc, f"{kind}_TENSOR")) for kind in ("INPUT", "OUTPUT"))
-        return f"<Operator {self.device.kind}: {self.desc.operator}: {signature(inputs, outputs)}>"
+        return f"<Operator {self.device.kind}: {self._title}: {signature(inputs, outputs)}>"
 
 
 class CompiledOperator(Dispatchable, Locked):
@@ -53,7 +59,7 @@ class CompiledOperator(Dispatchable, Locked):
 
     def __init__(self, device: Device, compilable: Compilable, flags: ExecutionFlags) -> None:
         Locked.__init__(self)
-        self.device, self.name, self.flags = device, compilable.name, flags
+        self.device, self._kind, self.flags = device, compilable.name, flags
         self._is_volatile = bool(flags & ExecutionFlags.DESCRIPTORS_VOLATILE)
         self._initialization: Command | None = None
         """The initialization that has run."""
@@ -76,7 +82,7 @@ class CompiledOperator(Dispatchable, Locked):
 
     def __repr__(self) -> str:
         what = signature(slots_text(self._inputs), slots_text(self._outputs))
-        return f"<CompiledOperator {self.device.kind}: {self.name}: {what}>"
+        return f"<CompiledOperator {self.device.kind}: {self._title}: {what}>"
 
     @property
     def is_initialized(self) -> bool:
@@ -120,22 +126,22 @@ class CompiledOperator(Dispatchable, Locked):
             DeviceRemoved: the device was removed.
         """
         self.device._require_present()
-        given = slot_ranges(self.name, "inputs", self._inputs, inputs)
-        written = slot_ranges(self.name, "outputs", self._outputs, outputs)
+        given = slot_ranges(self._title, "inputs", self._inputs, inputs)
+        written = slot_ranges(self._title, "outputs", self._outputs, outputs)
         self._check_overlap(given, Bindings(outputs=written))
         rest = [None if slot.is_owned else memory for slot, memory in zip(self._inputs, given, strict=True)]
         place = self._place(rest, written)
         persistent = self._prepare(given) if self._owned else None
         bindings = Bindings(rest, written, persistent=persistent)
-        return BoundOperator(self.device, self._instance(place, bindings), self.name)
+        return BoundOperator(self.device, self._instance(place, bindings), self._title)
 
     def _input_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
         """The memory of the inputs at execution, where OWNED_BY_DML tensors are bound no more."""
-        return slot_ranges(self.name, "inputs", self._inputs, bindings, owned=False)
+        return slot_ranges(self._title, "inputs", self._inputs, bindings, owned=False)
 
     def _output_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
         """The memory of the outputs."""
-        return slot_ranges(self.name, "outputs", self._outputs, bindings)
+        return slot_ranges(self._title, "outputs", self._outputs, bindings)
 
     def _owned_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
         """The memory of the inputs at initialization, where only OWNED_BY_DML tensors are bound.
@@ -143,7 +149,7 @@ class CompiledOperator(Dispatchable, Locked):
         Raises:
             InvalidArgument: bindings that do not fit.
         """
-        return slot_ranges(self.name, "inputs", self._inputs, bindings, owned=True)
+        return slot_ranges(self._title, "inputs", self._inputs, bindings, owned=True)
 
     def _command(self, bindings: Bindings) -> Command:
         """An execution over what is bound."""
@@ -151,7 +157,7 @@ class CompiledOperator(Dispatchable, Locked):
             bindings = replace(bindings, inputs=[None] * len(self._inputs))
         if bindings.inputs is None or bindings.outputs is None:
             missing = "inputs" if bindings.inputs is None else "outputs"
-            raise InvalidArgument(f"{self.name}: no {missing} are bound")
+            raise InvalidArgument(f"{self._title}: no {missing} are bound")
         needed = self.binding_properties
         for resource, memory, size in (
             ("temporary", bindings.temporary, needed.temporary_resource_size),
@@ -159,11 +165,11 @@ class CompiledOperator(Dispatchable, Locked):
         ):
             if size and memory is None:
                 raise InvalidArgument(
-                    f"{self.name}: no {resource} resource is bound; {size} bytes are needed"
+                    f"{self._title}: no {resource} resource is bound; {size} bytes are needed"
                 )
         self._check_overlap(bindings.inputs, bindings)
         place = self._place(bindings.inputs, bindings.outputs)
-        bound = BoundOperator(self.device, self._instance(place, bindings), self.name)
+        bound = BoundOperator(self.device, self._instance(place, bindings), self._title)
         return _Execution(self, bindings, bound)
 
     def _initialize(
@@ -193,7 +199,7 @@ class CompiledOperator(Dispatchable, Locked):
         """
         if self._initialization not in (None, initialization):
             raise InvalidArgument(
-                f"{self.name}: is initialized already; only the recorder that did it may do it again"
+                f"{self._title}: is initialized already; only the recorder that did it may do it again"
             )
 
     def _prepare(self, inputs: Sequence[Range | None], persistent: Range | None = None) -> Range:
@@ -215,7 +221,7 @@ class CompiledOperator(Dispatchable, Locked):
         writes = [_named(slot, memory) for slot, memory in zip(self._outputs, outputs, strict=True)]
         reads.append(_resource("the persistent resource", bindings.persistent))
         writes.append(_resource("the temporary resource", bindings.temporary))
-        check_overlap(self.name, reads, [item for item in writes if item], self._in_place)
+        check_overlap(self._title, reads, [item for item in writes if item], self._in_place)
 
     def _place(self, inputs: Sequence[Range | None], outputs: Sequence[Range | None]) -> Place | None:
         """Where all tensors are, None for host memory."""
@@ -225,8 +231,8 @@ class CompiledOperator(Dispatchable, Locked):
             for slot, memory in zip(slots, (*inputs, *outputs), strict=True)
             if memory is not None
         ]
-        place = common_place(self.name, places)
-        require_device(self.name, places[0][0], place, self.device)
+        place = common_place(self._title, places)
+        require_device(self._title, places[0][0], place, self.device)
         return place
 
     def _instance(self, place: Place | None, bindings: Bindings) -> Instance:
@@ -253,17 +259,17 @@ class _Execution(Command):
         compiled = self._compiled
         if stream is not None and not self._bound.takes_streams:
             raise InvalidArgument(
-                f"{compiled.name}: the tensors are in host memory; "
+                f"{compiled._title}: the tensors are in host memory; "
                 "streams are for arrays in the memory of a device"
             )
         if not compiled.is_initialized and compiled not in initialized:
             raise InvalidArgument(
-                f"{compiled.name}: is not initialized; execute an operator initializer for it first"
+                f"{compiled._title}: is not initialized; execute an operator initializer for it first"
             )
         written, bound = initialized.get(compiled, compiled._persistent), self._bindings.persistent
         if written and (not bound or (bound.address, bound.place) != (written.address, written.place)):
             raise InvalidArgument(
-                f"{compiled.name}: another persistent resource is bound than the initializer has written"
+                f"{compiled._title}: another persistent resource is bound than the initializer has written"
             )
 
     def run(self, stream: int | None) -> None:

@@ -45,7 +45,9 @@ class Device(Removable):
     Args:
         kind: "cpu" (machine code for this processor), "cuda" or "cuda:1" (a CUDA device: arrays that are
             there are used in place, host memory is copied there and back), or "reference" (NumPy in float64).
-        feature_level: what operators are checked against: "2_0", a `FeatureLevel`, or None for the newest.
+        feature_level: what operators are checked against, the newest that the device has: "2_0", a
+            `FeatureLevel`, or None for the newest of all. DirectML's minimum asks only what a device must
+            have at least.
         threads: how many threads may share a dispatch on the CPU; None: OPENDML_THREADS, or all that
             the process may use. Results do not depend on it.
         debug: shows what every operator of a graph computes, at every dispatch: a function that is called
@@ -73,7 +75,6 @@ class Device(Removable):
             raise InvalidArgument(f"threads: {shown(threads)}; 1 to {MOST_THREADS}, or None for all")
         self._backend.open()
         super().__init__(kind)
-        self.kind = kind
         self.index = self._backend.index
         """The number of the device among those of its kind, as of "cuda:1"; None where there is only one."""
         self.feature_level = as_feature_level(feature_level)
@@ -83,15 +84,18 @@ class Device(Removable):
     def __repr__(self) -> str:
         threads = "" if self.threads is None else f", threads={self.threads}"
         text = f"Device({self.kind!r}, feature_level={short_name(self.feature_level)!r}{threads})"
-        return text if self._removed is None else f"<{text}, removed: {self._removed}>"
+        if self._removed is not None:
+            return f"<{self._with_name(text)}, removed: {self._removed}>"
+        return f"<{self._with_name(text)}>" if self.name else text
 
     def check_feature_support(self, feature: DataTypeLike | Sequence[FeatureLevel | str]) -> Any:
         """Whether the device supports a data type, or which level of several
         (IDMLDevice::CheckFeatureSupport).
 
         Args:
-            feature: a data type: is it supported (True or False)? Or feature levels: which of them is the
-                newest supported one (a FeatureLevel)?
+            feature: a data type: is it supported (True or False; DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT)? Or
+                feature levels: which of them is the newest supported one (a FeatureLevel;
+                DML_FEATURE_FEATURE_LEVELS)?
 
         Raises:
             InvalidArgument: neither, or no level that is supported: the device has those up to its own.
@@ -144,7 +148,7 @@ class Device(Removable):
         if not isinstance(op, Operator):
             raise InvalidArgument(f"compile_operator: {type(op).__name__}; create_operator makes operators")
         if op.device is not self:
-            raise InvalidArgument(f"{op.desc.operator}: created by another device")
+            raise InvalidArgument(f"{op._title}: created by another device")
         return CompiledOperator(self, compilable_of(op.desc), _checked(flags))
 
     def compile_graph(self, desc: GraphDesc, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:

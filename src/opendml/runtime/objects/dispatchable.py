@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opendml.runtime.memory.ranges import Range
+from opendml.runtime.objects.named import Named
 
 if TYPE_CHECKING:
     from opendml.runtime.objects.compiled import CompiledOperator
@@ -63,14 +64,19 @@ class Command(ABC):
         """Runs it to the end, or adds it to a stream."""
 
 
-class Dispatchable(ABC):
+class Dispatchable(Named, ABC):
     """A compiled operator or an operator initializer."""
 
     device: Device
-    name: str
-    """Its name in messages."""
+    _kind: str
+    """What it does: an operator's name, or what else stands for it."""
     _is_volatile: bool
     """Whether bindings may change between recording and execution."""
+
+    @property
+    def _title(self) -> str:
+        """What messages call it."""
+        return self._with_name(self._kind)
 
     @property
     @abstractmethod

@@ -31,7 +31,7 @@ class OperatorInitializer(Dispatchable):
     Not safe to use from several threads at once.
     """
 
-    name = "operator initializer"
+    _kind = "operator initializer"
     _is_volatile = False
 
     def __init__(self, device: Device, operators: Sequence[CompiledOperator]) -> None:
@@ -39,8 +39,9 @@ class OperatorInitializer(Dispatchable):
         self.reset(operators)
 
     def __repr__(self) -> str:
-        names = ", ".join(each.name for each in self.operators)
-        return f"<OperatorInitializer {self.device.kind}: {names or 'no operators'}>"
+        head = self._with_name(f"OperatorInitializer {self.device.kind}")
+        names = ", ".join(each._title for each in self.operators)
+        return f"<{head}: {names or 'no operators'}>"
 
     def reset(self, operators: Sequence[CompiledOperator] = ()) -> None:
         """Takes other operators. What was bound for the earlier ones and recorded remains as it is; binding
@@ -53,14 +54,16 @@ class OperatorInitializer(Dispatchable):
         self.device._require_present()
         given = listed(operators)
         if given is None:
-            raise InvalidArgument(f"{self.name}: {shown(operators)}; a list of compiled operators is needed")
+            raise InvalidArgument(
+                f"{self._title}: {shown(operators)}; a list of compiled operators is needed"
+            )
         operators = given
         for number, each in enumerate(operators):
             if not isinstance(each, CompiledOperator) or each.device is not self.device:
-                raise InvalidArgument(f"{self.name}: [{number}] was not compiled by this device")
+                raise InvalidArgument(f"{self._title}: [{number}] was not compiled by this device")
             if each.is_initialized or each in operators[:number]:
                 problem = "is initialized already" if each.is_initialized else "is given twice"
-                raise InvalidArgument(f"{self.name}: [{number}] {each.name} {problem}")
+                raise InvalidArgument(f"{self._title}: [{number}] {each._title} {problem}")
         self.operators: tuple[CompiledOperator, ...] = operators
 
     @property
@@ -92,10 +95,10 @@ class OperatorInitializer(Dispatchable):
         inputs = self._input_ranges(nothing) if bindings.inputs is None else bindings.inputs
         outputs = self._output_ranges(nothing) if bindings.outputs is None else bindings.outputs
         if not [each for each, _ in inputs] == [each for each, _ in outputs] == list(self.operators):
-            raise InvalidArgument(f"{self.name}: was reset after something was bound; bind again")
-        read = [_bytes(f"an input of {each.name}", memory) for each, some in inputs for memory in some]
+            raise InvalidArgument(f"{self._title}: was reset after something was bound; bind again")
+        read = [_bytes(f"an input of {each._title}", memory) for each, some in inputs for memory in some]
         written = [_bytes(f"outputs[{number}]", memory) for number, (_, memory) in enumerate(outputs)]
-        check_overlap(self.name, read, [item for item in written if item], frozenset())
+        check_overlap(self._title, read, [item for item in written if item], frozenset())
         return _Initialization(
             self.operators, [some for _, some in inputs], [memory for _, memory in outputs]
         )
@@ -107,7 +110,7 @@ class OperatorInitializer(Dispatchable):
             PERSISTENT_BUFFER_ALIGNMENT,
             self.device._backend.place,
             True,
-            f"{self.name}: outputs[{number}], the persistent resource of {compiled.name}",
+            f"{self._title}: outputs[{number}], the persistent resource of {compiled._title}",
         )
 
     def _bound_inputs(self, number: int, compiled: CompiledOperator, binding: Any) -> Sequence[Any]:
@@ -115,17 +118,17 @@ class OperatorInitializer(Dispatchable):
             return [None] * len(compiled._inputs)
         if not isinstance(binding, BufferArrayBinding):
             raise InvalidArgument(
-                f"{self.name}: inputs[{number}]: {type(binding).__name__}; "
-                f"a BufferArrayBinding for the inputs of {compiled.name}, or None, is needed"
+                f"{self._title}: inputs[{number}]: {type(binding).__name__}; "
+                f"a BufferArrayBinding for the inputs of {compiled._title}, or None, is needed"
             )
-        several = bindings_of(binding, f"{self.name}: inputs[{number}]")
+        several = bindings_of(binding, f"{self._title}: inputs[{number}]")
         return several or [None] * len(compiled._inputs)
 
     def _require_one_each(self, bindings: Sequence[Any], kind: str) -> None:
         if not isinstance(bindings, Sequence) or len(bindings) != len(self.operators):
             count = len(bindings) if isinstance(bindings, Sequence) else type(bindings).__name__
             raise InvalidArgument(
-                f"{self.name}: {count} {kind}; one for each of {len(self.operators)} operators is needed"
+                f"{self._title}: {count} {kind}; one for each of {len(self.operators)} operators is needed"
             )
 
 
@@ -148,7 +151,7 @@ class _Initialization(Command):
         for compiled, persistent in zip(self._operators, self._outputs, strict=True):
             compiled._require_initializable(self)
             if compiled in initialized:
-                raise InvalidArgument(f"{compiled.name}: is initialized already, by the same recorder")
+                raise InvalidArgument(f"{compiled._title}: is initialized already, by the same recorder")
             initialized[compiled] = persistent
 
     def run(self, stream: int | None) -> None:

@@ -11,12 +11,13 @@ from opendml.runtime.memory.ranges import Range
 from opendml.runtime.objects.binding_table import BindingTable, Descriptors
 from opendml.runtime.objects.compiled import CompiledOperator
 from opendml.runtime.objects.dispatchable import Bindings, Command, Dispatchable
+from opendml.runtime.objects.named import Named
 
 if TYPE_CHECKING:
     from opendml.runtime.objects.device import Device
 
 
-class CommandRecorder(Locked):
+class CommandRecorder(Named, Locked):
     """Records dispatches of operator initializers and compiled operators (IDMLCommandRecorder, with the
     command list that it records to): made by Device.create_command_recorder, executed by Device.execute.
 
@@ -30,8 +31,9 @@ class CommandRecorder(Locked):
         self._recorded: list[_Recorded] = []
 
     def __repr__(self) -> str:
+        head = self._with_name(f"CommandRecorder {self.device.kind}")
         recorded = counted(len(self), "dispatch", "dispatches")
-        return f"<CommandRecorder {self.device.kind}: {recorded} recorded>"
+        return f"<{head}: {recorded} recorded>"
 
     def __len__(self) -> int:
         """The number of recorded dispatches."""
@@ -56,7 +58,7 @@ class CommandRecorder(Locked):
             )
         if not isinstance(table, BindingTable) or table.dispatchable is not dispatchable:
             raise InvalidArgument(
-                f"record_dispatch: the binding table is not for this {dispatchable.name}; reset it first"
+                f"record_dispatch: the binding table is not for this {dispatchable._title}; reset it first"
             )
         recorded = _Recorded(dispatchable, table._descriptors)
         if not dispatchable._is_volatile:

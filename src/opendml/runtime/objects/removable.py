@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from opendml.errors import DeviceRemoved, InvalidArgument
 from opendml.runtime.locked import Locked
+from opendml.runtime.objects.named import Named
 from opendml.spec.wording import shown
 
 
-class Removable(Locked):
+class Removable(Named, Locked):
     """A device that may be lost. Safe to use from several threads."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, kind: str) -> None:
         super().__init__()
-        self._name = name
+        self.kind = kind
         self._removed: DeviceRemoved | None = None
 
     @property
@@ -33,7 +34,7 @@ class Removable(Locked):
         """
         if not isinstance(reason, str):
             raise InvalidArgument(f"remove: {shown(reason)}; a reason in words is needed")
-        self._lose(DeviceRemoved(f"{self._name}: {reason}"))
+        self._lose(DeviceRemoved(f"{self._with_name(self.kind)}: {reason}"))
 
     def _lose(self, error: DeviceRemoved) -> None:
         """Makes `error` the reason why the device is removed, unless it is removed."""

@@ -1,0 +1,157 @@
+"""Gradients against PyTorch's own, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import opendml as dml
+from opendml.runtime.memory.host_array import Array
+
+from .peer import DEVICES, Random, exact, examples, seeds
+
+every_device = pytest.mark.parametrize("device", DEVICES)
+F32 = np.dtype("float32")
+
+
+def _gradients(forward: Callable[..., Any], inputs: list[Array], incoming: Array) -> list[Array]:
+    """The gradients of the sum of the result times what comes in, for each input."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    wide = [torch.from_numpy(exact(each)).requires_grad_() for each in inputs]
+    forward(torch.nn.functional, *wide).backward(torch.from_numpy(exact(incoming)))
+    return [each.grad.numpy() for each in wide]
+
+
+def _near(results: Any, expected: list[Array]) -> None:
+    for result, wanted in zip(results, expected, strict=True):
+        scale = max(1.0, float(np.abs(wanted).max()))
+        np.testing.assert_allclose(result, wanted.reshape(result.shape), rtol=4e-6, atol=4e-6 * scale)
+
+
+@every_device
+@given(random=seeds)
+@examples
+def test_those_of_a_training_s_normalization(device: str, random: Random) -> None:
+    shape = tuple(int(each) for each in random.generator.integers(2, 6, 4))
+    x, incoming = (random.values(F32, shape, -4, 4, special=False) for _ in range(2))
+    scale = random.values(F32, (shape[1],), -2, 2, special=False)
+    expected = _gradients(
+        lambda f, x, scale, bias: f.batch_norm(x, None, None, scale, bias, training=True, eps=2.0**-7),
+        [x, scale, np.zeros_like(scale)],
+        incoming,
+    )
+    group = (1, shape[1], 1, 1)
+    given_ = scale.reshape(group)
+    _, mean, variance = dml.batch_normalization_training(
+        x, given_, np.zeros(group, np.float32), epsilon=2.0**-7, device=device
+    )
+    results = dml.batch_normalization_training_grad(
+        x, incoming, mean, variance, given_, epsilon=2.0**-7, device=device
+    )
+    _near(results, expected)
+
+
+@every_device
+@given(random=seeds)
+@examples
+def test_those_of_a_normalization_with_given_statistics(device: str, random: Random) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    shape = tuple(int(each) for each in random.generator.integers(1, 6, 4))
+    x, incoming = (random.values(F32, shape, -4, 4, special=False) for _ in range(2))
+    mean, scale = (random.values(F32, (shape[1],), -2, 2, special=False) for _ in range(2))
+    variance = random.values(F32, (shape[1],), 0.25, 4, special=False)
+    statistics = [torch.from_numpy(exact(each)) for each in (mean, variance)]
+    expected = _gradients(
+        lambda f, x, scale, bias: f.batch_norm(x, *statistics, scale, bias, eps=2.0**-7),
+        [x, scale, np.zeros_like(scale)],
+        incoming,
+    )
+    group = [each.reshape(1, -1, 1, 1) for each in (mean, variance, scale)]
+    _near(dml.batch_normalization_grad(x, incoming, *group, epsilon=2.0**-7, device=device), expected)
+
+
+@every_device
+@given(random=seeds)
+@examples
+def test_those_of_local_responses(device: str, random: Random) -> None:
+    shape = tuple(int(each) for each in random.generator.integers(1, 6, 4))
+    x, incoming = (random.values(F32, shape, -4, 4, special=False) for _ in range(2))
+    # Of an even size the regions of the two lie on other sides.
+    size = int(random.generator.choice([1, 3, 5]))
+    expected = _gradients(
+        lambda f, x: f.local_response_norm(x, size, alpha=0.25, beta=0.75, k=1.5), [x], incoming
+    )
+    result = dml.local_response_normalization_grad(
+        x, incoming, cross_channel=True, local_size=size, alpha=0.25, beta=0.75, bias=1.5, device=device
+    )
+    _near([result], expected)
+
+
+@every_device
+@given(random=seeds)
+@examples
+def test_those_of_a_slice(device: str, random: Random) -> None:
+    shape = random.shape(rank=3)
+    steps = [int(each) for each in random.generator.integers(1, 4, 3)]
+    begin = [int(random.generator.integers(size)) for size in shape]
+    window = [
+        int(random.generator.integers(1, size - first + 1)) for size, first in zip(shape, begin, strict=True)
+    ]
+    sliced = tuple(
+        slice(first, first + extent, step) for first, extent, step in zip(begin, window, steps, strict=True)
+    )
+    x = np.zeros(shape, np.float32)
+    incoming = random.values(F32, x[sliced].shape, special=False)
+    expected = _gradients(lambda _, x: x[sliced], [x], incoming)
+    result = dml.slice_grad(
+        incoming,
+        input_window_offsets=begin,
+        input_window_sizes=window,
+        input_window_strides=steps,
+        sizes=shape,
+        device=device,
+    )
+    np.testing.assert_array_equal(result, expected[0].astype(np.float32))
+
+
+@every_device
+@given(random=seeds)
+@examples
+def test_those_of_aligned_regions(device: str, random: Random) -> None:
+    vision = pytest.importorskip("torchvision", reason="torchvision is not installed")
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    x = random.values(F32, (2, 3, 7, 8), -4, 4, special=False)
+    starts = random.generator.uniform(0, 3, (4, 2))
+    regions = np.concatenate([starts, starts + random.generator.uniform(1, 4, (4, 2))], axis=1)
+    regions, batches = regions.astype(np.float32), random.generator.integers(0, 2, 4).astype(np.uint32)
+    boxes = torch.from_numpy(np.concatenate([batches[:, None], regions], axis=1).astype(np.float64))
+    incoming = random.values(F32, (4, 3, 2, 3), -4, 4, special=False)
+
+    def forward(_: Any, x: Any) -> Any:
+        return vision.ops.roi_align(x, boxes, (2, 3), 1.0, 2, aligned=True)
+
+    attributes: dict[str, Any] = {
+        "reduction_function": "AVERAGE",
+        "interpolation_mode": "LINEAR",
+        "spatial_scale_x": 1.0,
+        "spatial_scale_y": 1.0,
+        "input_pixel_offset": 0.5,
+        "output_pixel_offset": -0.5,
+        "minimum_samples_per_output": 2,
+        "maximum_samples_per_output": 2,
+        "align_regions_to_corners": False,
+    }
+    pooled = dml.roi_align1(
+        x, regions, batches, **attributes, out_of_bounds_input_value=0.0, sizes=incoming.shape, device=device
+    )
+    np.testing.assert_allclose(
+        pooled, forward(None, torch.from_numpy(exact(x))).numpy(), rtol=1e-5, atol=1e-5
+    )
+    result = dml.roi_align_grad(
+        x, incoming, regions, batches, **attributes, output_gradient=True, sizes=x.shape, device=device
+    )
+    _near([result[0]], _gradients(forward, [x], incoming))
