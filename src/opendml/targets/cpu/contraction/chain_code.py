@@ -16,6 +16,7 @@ from llvmlite import ir
 
 from opendml.compiler.kernel import number_of
 from opendml.program import vector_math
+from opendml.program.softmax_math import weight, weight_by
 from opendml.program.node import Node, Operation, apply, source
 from opendml.targets.cpu.accumulation import emitted
 from opendml.targets.cpu.code import I1, I32, I64, Code
@@ -25,8 +26,9 @@ from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
 from opendml.targets.cpu.pattern import Chaining, Level, MicroKernel, Pattern, odd_lines
 from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat, type_suffix
 
-_WEIGHT = vector_math.expand(apply(Operation.EXPONENTIAL, source(0, F32) - source(1, F32)))
-"""The weight of a score, from what it is relative to."""
+_WEIGHT = weight(*(source(number, F32) for number in range(4)))
+_FACTOR = vector_math.expand(apply(Operation.EXPONENTIAL, source(0, F32) - source(1, F32)))
+"""How much less what is relative to one number weighs relative to another."""
 
 
 class ChainCode(KernelCode):
@@ -50,7 +52,7 @@ class ChainCode(KernelCode):
         self.depth = self.a.elements
         self.total = _sums_of(self)
         self._lay_out(chaining)
-        self.share = self._share()
+        self.weigh_by = self._weigh_by()
 
     def _lay_out(self, chaining: Chaining) -> None:
         """The room, and the micro-kernels, which know how it is divided."""
@@ -78,13 +80,15 @@ class ChainCode(KernelCode):
     def _micro_kernel(self, name: str, micro: MicroKernel, strides: Strides) -> ir.Function:
         return emit_micro_kernel(self.function.module, name, micro, self.lanes, strides)
 
-    def _share(self) -> ir.Value:
-        """The power of two that is no more than one over the keys: with it as the greatest weight, weighted sums
-        overflow no sooner than their means."""
+    def _weigh_by(self) -> tuple[ir.Value, ir.Value]:
+        """What weights take apart from scores: the units that say 2^n of the weight of a greatest score, and the
+        least distance from it that has a weight. That of the greatest is no more than one over the keys, so sums
+        of weighted values overflow no sooner than their means."""
         wanted = [self.builder.sub(self.elements, I64(1)), I1(0)]
         bits = self.builder.sub(I64(64), intrinsic(self.builder, "llvm.ctlz.i64", I64, wanted))
-        exponent = self.builder.trunc(self.builder.sub(I64(127), bits), I32)
-        return self.builder.bitcast(self.builder.shl(exponent, I32(23)), llvm_type(F32, 1))
+        exponent = self.builder.sitofp(self.builder.neg(bits), llvm_type(F32, 1))
+        given = emitted(self.builder, weight_by(source(0, F32)), 1, [exponent])
+        return self.code.broadcast(given[0]), self.code.broadcast(given[1])
 
     def item(self, item: ir.Value) -> None:
         """One block of queries."""
@@ -220,14 +224,14 @@ class ChainCode(KernelCode):
 
     def _weights(self, place: ir.Value, greatest: ir.Value, keys: Range) -> ir.Value:
         """Makes weights of a row of scores; returns their sum."""
-        base, share = (self.code.broadcast(each) for each in (self._origin(greatest, 1), self.share))
+        base = self.code.broadcast(self._origin(greatest, 1))
         zero = number(F32, self.lanes, 0.0)
         total = self.code.local(llvm_type(F32, self.lanes), zero)
 
         def weigh(index: ir.Value, mask: ir.Value | None) -> None:
             at = self._element(place, index)
-            (weight,) = emitted(self.builder, [_WEIGHT], self.lanes, [self.code.load(at, F32, self.lanes), base])
-            weight = self.builder.fmul(weight, share)
+            score = self.code.load(at, F32, self.lanes)
+            (weight,) = emitted(self.builder, [_WEIGHT], self.lanes, [score, base, *self.weigh_by])
             self.code.store(at, weight, F32)
             added = weight if mask is None else self.builder.select(mask, weight, zero)
             self.code.set(total, self.builder.fadd(self.code.get(total), added))
@@ -247,7 +251,7 @@ class ChainCode(KernelCode):
                 self.code.load(at, F32, self.lanes)
                 for at in (sums_at, before_at, self._element(self.added_room, row))
             )
-            (factor,) = emitted(self.builder, [_WEIGHT], self.lanes, [before, self._origin(greatest, self.lanes)])
+            (factor,) = emitted(self.builder, [_FACTOR], self.lanes, [before, self._origin(greatest, self.lanes)])
             self.code.store(before_at, factor, F32)
             self.code.store(sums_at, self.builder.fadd(self.builder.fmul(sums, factor), added), F32)
 
