@@ -249,11 +249,6 @@ def _weighted(weights: Node, values: Node) -> Node:
     (batch, queries, heads, groups, size)."""
     batch, heads, groups, queries, total = weights.sizes
     size = values.sizes[3]
-    columns = permuted(values, (0, 1, 3, 2))
-    if groups == 1 or queries == 1:
-        rows = reshaped(permuted(weights, (0, 3, 1, 2, 4)), (batch, queries, heads, groups, 1, total))
-        return contraction(rows, reshaped(columns, (batch, 1, heads, 1, size, total)), [5])
-    # The queries of all heads that share keys are rows of one product.
-    rows = reshaped(weights, (batch, heads, groups, queries, 1, total))
-    sums = contraction(rows, reshaped(columns, (batch, heads, 1, 1, size, total)), [5])
-    return permuted(reshaped(sums, (batch, heads, groups, queries, size)), (0, 3, 1, 2, 4))
+    rows = reshaped(permuted(weights, (0, 3, 1, 2, 4)), (batch, queries, heads, groups, 1, total))
+    columns = reshaped(permuted(values, (0, 1, 3, 2)), (batch, 1, heads, 1, size, total))
+    return contraction(rows, columns, [5])

@@ -50,6 +50,9 @@ class ChainCode(KernelCode):
         self.weighted = PackingCode(function, chaining.weighted, lanes, self.code, first)
         self.panels, self.keys, self.rows = chaining.a, chaining.keys, chaining.micro.rows
         self.depth = self.a.elements
+        by_keys = (self.b, chaining.b.along_depth), (self.weighted, not chaining.weighted.along_depth)
+        self.asked = [part for part, lies_so in by_keys if lies_so]
+        """The operands of which each key has its own part of the memory."""
         self.total = _sums_of(self)
         self._lay_out(chaining)
         self.weigh_by = self._weigh_by()
@@ -66,9 +69,9 @@ class ChainCode(KernelCode):
         self.b_room = self.room(F32, across * (widest + lanes))
         self.weighted_room = self.room(F32, result_columns * (keys + lanes))
         self.scores_room = self.room(F32, self.rows * self.pitch // size)
-        in_item, in_panel = chaining.room // lanes + lanes, -(-self.rows // lanes) * lanes
-        self.greatest_room, self.sums_room = (self.room(F32, in_item) for _ in range(2))
-        self.before_room, self.added_room = (self.room(F32, in_panel) for _ in range(2))
+        self.greatest_room = self.room(F32, chaining.room // lanes)
+        self.sums_room = self.room(F32, chaining.room)
+        self.factors_room = self.room(F32, -(-self.rows // lanes) * lanes)
         a_pitch, result_pitch = chaining.a.pitch(lanes), self.result_width * size
         self.multiply = self._micro_kernel(
             "products", chaining.micro, Strides(size, a_pitch, self.width * size, self.pitch)
@@ -108,14 +111,15 @@ class ChainCode(KernelCode):
             is_last = self.builder.icmp_signed("==", keys[1], self.elements)
             self.b.pack_tiles(self._b_at, self.width, (I64(0), self.depth), keys)
             self.weighted.pack_tiles(self._weighted_at, self.result_width, keys, (I64(0), self.inner))
+            following = self._following(item, keys, is_last)
             with self.code.loop(I64(0), panels) as panel:
+                self._ask_for(*following, panel, panels)
                 row = self.builder.mul(panel, I64(self.rows))
                 rows = row, self.code.minimum(self.builder.add(row, I64(self.rows)), count)
                 results = self._results_at(panel)
                 self._multiply(panel, keys)
                 adds = self.builder.icmp_signed("!=", part, I64(0))
                 self._weigh(panel, first, rows, keys)
-                self._take_in_sums(panel)
                 with self.builder.if_then(adds):
                     self._scale(results, self.builder.sub(rows[1], rows[0]))
                 self._add_weighted(results, keys, adds)
@@ -130,8 +134,9 @@ class ChainCode(KernelCode):
             behind = self.code.minimum(self.builder.add(row, rows), last)
             self.a.pack_panel(self._panel_at(panel), self.panels, (row, behind), (I64(0), self.depth))
             for vector in self._vectors():
-                for room, value in ((self.greatest_room, -math.inf), (self.sums_room, 0.0)):
-                    self.code.store(self._state_at(room, panel, vector), number(F32, self.lanes, value), F32)
+                lowest = number(F32, self.lanes, -math.inf)
+                self.code.store(self._state_at(self.greatest_room, panel, vector), lowest, F32)
+            self.a.clear(self._sums_at(panel, I64(0)), I64(self.rows * self.lanes))
 
     def _vectors(self) -> Iterator[ir.Value]:
         """The first row of each vector of a panel's rows."""
@@ -198,21 +203,43 @@ class ChainCode(KernelCode):
             c = self._element(self.scores_room, self.builder.mul(tile, I64(self.width)))
             self.builder.call(self.multiply, [a, b, c, c, I64(self.pitch), self.depth, I1(0)])
 
+    def _following(self, item: ir.Value, keys: Range, is_last: ir.Value) -> tuple[ir.Value, Range]:
+        """The group and the keys that are taken in after some."""
+        items = self.builder.mul(self.groups, self.chunks)
+        later = self.code.minimum(self.builder.add(item, I64(1)), self.builder.sub(items, I64(1)))
+        item = self.builder.select(is_last, later, item)
+        start = self.builder.select(is_last, I64(0), keys[1])
+        stop = self.code.minimum(self.builder.add(start, I64(self.keys)), self.elements)
+        return self.builder.udiv(item, self.chunks), (start, stop)
+
+    def _ask_for(self, group: ir.Value, keys: Range, panel: ir.Value, panels: ir.Value) -> None:
+        """Asks for the part of some keys, and of their values, that falls to a panel."""
+        count = self.builder.sub(keys[1], keys[0])
+        first, last = (
+            self.builder.add(keys[0], self.builder.udiv(self.builder.mul(count, number), panels))
+            for number in (panel, self.builder.add(panel, I64(1)))
+        )
+        for part in self.asked:
+            part.ask(group, (first, last))
+
     def _weigh(self, panel: ir.Value, first: ir.Value, rows: Range, keys: Range) -> None:
-        """Makes scores of products, then weights, relative to the greatest score so far; puts down what was the
-        greatest before, and the sums of these weights."""
+        """Makes scores of products, then weights, relative to the greatest score so far; puts down by how much
+        less weigh those before."""
         queries = self.builder.add(first, rows[0]), self.builder.add(first, rows[1])
         with self.scores.walk(*queries) as (query, pointers):
             row = self.builder.sub(query, queries[0])
             at = self._state_at(self.greatest_room, panel, row)
             before = self.code.load(at, F32, 1)
             found = self.scores.compute(pointers, self._scores_at(row), keys)
-            self.code.store(self._element(self.before_room, row), before, F32)
+            self.code.store(self._element(self.factors_room, row), before, F32)
             self.code.store(at, _greater(self.builder, found, before), F32)
+        for row in self._vectors():
+            at = self._element(self.factors_room, row)
+            greatest = self.code.load(self._state_at(self.greatest_room, panel, row), F32, self.lanes)
+            given = [self.code.load(at, F32, self.lanes), self._origin(greatest, self.lanes)]
+            self.code.store(at, emitted(self.builder, [_FACTOR], self.lanes, given)[0], F32)
         with self.code.loop(I64(0), self.builder.sub(rows[1], rows[0])) as row:
-            greatest = self.code.load(self._state_at(self.greatest_room, panel, row), F32, 1)
-            total = self._weights(self._scores_at(row), greatest, keys)
-            self.code.store(self._element(self.added_room, row), total, F32)
+            self._weigh_row(panel, row, keys)
 
     def _scores_at(self, row: ir.Value) -> ir.Value:
         return self.code.offset(self.scores_room, self.builder.mul(row, I64(self.pitch)))
@@ -222,11 +249,14 @@ class ChainCode(KernelCode):
         lowest, zero = (number(F32, lanes, value) for value in (-math.inf, 0.0))
         return self.builder.select(self.builder.fcmp_ordered("==", greatest, lowest), zero, greatest)
 
-    def _weights(self, place: ir.Value, greatest: ir.Value, keys: Range) -> ir.Value:
-        """Makes weights of a row of scores; returns their sum."""
+    def _weigh_row(self, panel: ir.Value, row: ir.Value, keys: Range) -> None:
+        """Makes weights of a row of scores, and adds them to the row's sums, one in each lane."""
+        greatest = self.code.load(self._state_at(self.greatest_room, panel, row), F32, 1)
         base = self.code.broadcast(self._origin(greatest, 1))
-        zero = number(F32, self.lanes, 0.0)
-        total = self.code.local(llvm_type(F32, self.lanes), zero)
+        sums_at, zero = self._sums_at(panel, row), number(F32, self.lanes, 0.0)
+        before = self.builder.fmul(self.code.load(sums_at, F32, self.lanes), self._factor(row))
+        sums = self.code.local(llvm_type(F32, self.lanes), before)
+        place = self._scores_at(row)
 
         def weigh(index: ir.Value, mask: ir.Value | None) -> None:
             at = self._element(place, index)
@@ -234,31 +264,25 @@ class ChainCode(KernelCode):
             (weight,) = emitted(self.builder, [_WEIGHT], self.lanes, [score, base, *self.weigh_by])
             self.code.store(at, weight, F32)
             added = weight if mask is None else self.builder.select(mask, weight, zero)
-            self.code.set(total, self.builder.fadd(self.code.get(total), added))
+            self.code.set(sums, self.builder.fadd(self.code.get(sums), added))
 
         self.code.vector_loop(I64(0), self.builder.sub(keys[1], keys[0]), weigh)
-        name = f"llvm.vector.reduce.fadd.{type_suffix(F32, self.lanes)}"
-        operands = [number(F32, 1, 0.0), self.code.get(total)]
-        return intrinsic(self.builder, name, llvm_type(F32, 1), operands, flags=("reassoc",))
+        self.code.store(sums_at, self.code.get(sums), F32)
 
-    def _take_in_sums(self, panel: ir.Value) -> None:
-        """Adds the new sums of a panel's weights to those so far, times how much less these weigh now, which it
-        puts down."""
-        for row in self._vectors():
-            sums_at, before_at = self._state_at(self.sums_room, panel, row), self._element(self.before_room, row)
-            greatest = self.code.load(self._state_at(self.greatest_room, panel, row), F32, self.lanes)
-            sums, before, added = (
-                self.code.load(at, F32, self.lanes)
-                for at in (sums_at, before_at, self._element(self.added_room, row))
-            )
-            (factor,) = emitted(self.builder, [_FACTOR], self.lanes, [before, self._origin(greatest, self.lanes)])
-            self.code.store(before_at, factor, F32)
-            self.code.store(sums_at, self.builder.fadd(self.builder.fmul(sums, factor), added), F32)
+    def _factor(self, row: ir.Value) -> ir.Value:
+        """By how much less what a row of a panel had so far weighs now."""
+        return self.code.broadcast(self.code.load(self._element(self.factors_room, row), F32, 1))
+
+    def _sums_at(self, panel: ir.Value, row: ir.Value) -> ir.Value:
+        """Where the vector of a row's sums of weights lies."""
+        before = self.builder.mul(panel, I64(self.rows))
+        number = self.builder.add(before, row)
+        return self._element(self.sums_room, self.builder.mul(number, I64(self.lanes)))
 
     def _scale(self, results: ir.Value, count: ir.Value) -> None:
         """Multiplies so many rows of a panel's results by how much less they weigh now."""
         with self.code.loop(I64(0), count) as row:
-            factor = self.code.broadcast(self.code.load(self._element(self.before_room, row), F32, 1))
+            factor = self._factor(row)
             with self._tiles() as tile:
                 place = self._result_at(results, tile, row)
                 for column in range(0, self.result_width, self.lanes):
@@ -296,8 +320,7 @@ class ChainCode(KernelCode):
         queries = self.builder.add(first, rows[0]), self.builder.add(first, rows[1])
         with self.walk_rows(pointers, *queries) as (query, row_pointers):
             row = self.builder.sub(query, queries[0])
-            sums = self.code.load(self._state_at(self.sums_room, panel, row), F32, 1)
-            share = self.code.broadcast(self.builder.fdiv(number(F32, 1, 1.0), sums))
+            share = self.code.broadcast(self.builder.fdiv(number(F32, 1, 1.0), self._sum_of(panel, row)))
             row_values = self.evaluate(Level.ROW, 1, row_pointers, known)
 
             def known_at(index: ir.Value) -> Values:
@@ -307,6 +330,14 @@ class ChainCode(KernelCode):
                 return row_values | {id(self.total): total}
 
             self.store_range(row_pointers, I64(0), self.inner, known_at)
+
+
+    def _sum_of(self, panel: ir.Value, row: ir.Value) -> ir.Value:
+        """The sum of a row's weights."""
+        sums = self.code.load(self._sums_at(panel, row), F32, self.lanes)
+        name = f"llvm.vector.reduce.fadd.{type_suffix(F32, self.lanes)}"
+        operands = [number(F32, 1, 0.0), sums]
+        return intrinsic(self.builder, name, llvm_type(F32, 1), operands, flags=("reassoc",))
 
 
 class _ScoresCode(KernelCode):
