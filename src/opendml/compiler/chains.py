@@ -38,6 +38,8 @@ def chain_of(values: Sequence[Node]) -> Chain | None:
     if kinds != _CHAINED or any(node.type is not ScalarType.FLOAT32 for node in sums):
         return None
     products, results = sums
+    if any(node.attribute != results.attribute for node in inside if node is not products):
+        return None
     for weights, weighted in (results.operands, results.operands[::-1]):
         scores = _scores_of(_unwrapped(weights))
         if scores is not None:
@@ -127,10 +129,11 @@ def _alone(users: Iterable[tuple[int, int]]) -> dict[int, int]:
 
 def _together(scores: Kernel, weights: Kernel, results: Kernel) -> Kernel | None:
     """Three kernels, each of which reads what the one before stores, as one; None if they are no chain."""
-    if any(len(kernel.stores) > 1 for kernel in (scores, weights, results)):
+    if len(scores.stores) > 1 or len(weights.stores) > 1:
         return None
-    domain = [size for size in scores.domain if size > 1]
-    places = dict(zip(_long(scores), range(len(domain)), strict=True))
+    long = [dimension for dimension, size in enumerate(scores.domain) if size > 1]
+    domain = [scores.domain[dimension] for dimension in long]
+    places = {dimension: place for place, dimension in enumerate(long)}
     parts = [_Part(scores, places)]
     for kernel in (weights, results):
         read = _load_of(kernel, parts[-1].kernel.stores[0])
@@ -139,20 +142,15 @@ def _together(scores: Kernel, weights: Kernel, results: Kernel) -> Kernel | None
             return None
         parts.append(_Part(kernel, found, read))
     loads: list[Access] = []
-    value: Node | None = None
+    values: tuple[Node, ...] = ()
     for part in parts:
-        value = part.value(value, loads, len(domain))
-    assert value is not None
-    if chain_of([value]) is None:
+        values = part.values(values, loads, len(domain))
+    if chain_of(values) is None:
         return None
     last = parts[-1]
     axes = tuple(sorted(last.places[axis] for axis in results.axes if axis in last.places))
-    return Kernel(tuple(domain), axes, tuple(loads), (last.access(results.stores[0], len(domain)),), (value,))
-
-
-def _long(kernel: Kernel) -> list[int]:
-    """The dimensions along which a kernel makes steps."""
-    return [dimension for dimension, size in enumerate(kernel.domain) if size > 1]
+    stores = tuple(last.access(store, len(domain)) for store in results.stores)
+    return Kernel(tuple(domain), axes, tuple(loads), stores, values)
 
 
 def _load_of(kernel: Kernel, store: Access) -> int | None:
@@ -163,7 +161,9 @@ def _load_of(kernel: Kernel, store: Access) -> int | None:
         if (load.buffer, load.type, load.offset) == (store.buffer, store.type, store.offset)
     ]
     guarded = {
-        node.attribute for node in ordered(kernel.values) if node.operation is Operation.SOURCE and node.operands
+        node.attribute
+        for node in ordered(kernel.values)
+        if node.operation is Operation.SOURCE and node.operands
     }
     return None if not found or found[0] in guarded else found[0]
 
@@ -202,7 +202,7 @@ class _Part:
             strides[place] = access.strides[dimension]
         return replace(access, strides=tuple(strides))
 
-    def value(self, before: Node | None, loads: list[Access], rank: int) -> Node:
+    def values(self, before: Sequence[Node], loads: list[Access], rank: int) -> tuple[Node, ...]:
         """What the kernel stores, over all dimensions, made of what the kernel before stores; its other loads
         are added to those of all."""
         numbers: dict[int, int] = {}
@@ -214,8 +214,8 @@ class _Part:
         def moved(node: Node) -> Node:
             attribute = node.attribute
             if node.operation is Operation.SOURCE:
-                if number_of(node) == self.read and before is not None:
-                    return before
+                if number_of(node) == self.read:
+                    return before[0]
                 attribute = numbers[number_of(node)]
             elif node.operation in REDUCTIONS and isinstance(attribute, tuple):
                 attribute = tuple(sorted(self.places[axis] for axis in attribute if axis in self.places))
@@ -225,4 +225,4 @@ class _Part:
                     sizes[place] = node.sizes[dimension]
             return Node(node.operation, node.type, tuple(sizes), node.operands, attribute)
 
-        return rebuild(self.kernel.values, moved)[0]
+        return rebuild(self.kernel.values, moved)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import math
 
-from opendml.program.common_math import EXP, EXPONENT_BIAS, LOG_2_LOW, UNITS, polynomial, power_of_two, reduced_by
+from opendml.program.common_math import (
+    EXP,
+    EXPONENT_BIAS,
+    LOG_2_LOW,
+    UNITS,
+    polynomial,
+    power_of_two,
+    reduced_by,
+)
 from opendml.program.functions import multiply_add, select
 from opendml.program.node import Node
 

@@ -72,7 +72,11 @@ def _with_expanded(pattern: Pattern) -> Pattern:
         a = replace(tiling.a, packing=_packing(tiling.a.packing))
         tiling = replace(tiling, a=a, b=_packing(tiling.b))
     elif isinstance(tiling, Chaining):
-        a, b, weighted = replace(tiling.a, packing=_packing(tiling.a.packing)), _packing(tiling.b), _packing(tiling.weighted)
+        a, b, weighted = (
+            replace(tiling.a, packing=_packing(tiling.a.packing)),
+            _packing(tiling.b),
+            _packing(tiling.weighted),
+        )
         tiling = replace(tiling, a=a, b=b, weighted=weighted, scores=_with_expanded(tiling.scores))
     elif tiling:
         tiling = replace(tiling, packing=_packing(tiling.packing))

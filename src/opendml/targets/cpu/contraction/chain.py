@@ -16,6 +16,7 @@ from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles, epilogue_of, loops_over, moves, part_of
 from opendml.targets.cpu.launch import Launch, Numbers, buffers_of, parameters_of, pattern_of
 from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.threads import available_threads
 from opendml.targets.cpu.pattern import Chaining, MicroKernel, Mode, Panels
 
 _KEYS = 256
@@ -23,14 +24,14 @@ _KEYS = 256
 of what they weigh. So many products are also added to one sum."""
 _WIDEST = 256
 """Elements of a query, or of what is weighted, at most: so many products are added to one sum."""
-_FEWEST_ROWS = 4
+_FEWEST_ROWS = 16
 """Queries that share keys from which on it pays to pack these."""
 _WEIGHT = 24.0
 """Cycles for a vector of scores to become weights."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Chained:
+class ChainedRoles:
     """The two products of a chain over the same rows. The first one's epilogue computes scores, and stores
     none; the operand `a` of the second are the weights, which are nowhere."""
 
@@ -45,7 +46,7 @@ class _Chained:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class Way:
     """Tiles in registers, so many rows for each item, and the estimated cycles of one item."""
 
     micro: MicroKernel
@@ -56,31 +57,34 @@ class _Way:
 
 def is_chained(kernel: Kernel) -> bool:
     """Whether a kernel is a softmax between products that is better computed as one."""
-    roles = _roles_of(kernel)
-    return roles is not None and next(_ways(roles), None) is not None
+    roles = chained_roles(kernel)
+    return roles is not None and next(ways(roles), None) is not None
 
 
 def chained(kernel: Kernel) -> list[Launch]:
     """The launch that computes a softmax between products; none if a kernel is none."""
-    roles = _roles_of(kernel)
+    roles = chained_roles(kernel)
     if roles is None:
         return []
     results = roles.results
     groups, rows = results.count(results.outer), results.count(results.rows)
 
-    def cycles(way: _Way) -> float:
+    threads = machine().threads or available_threads()
+
+    def cycles(way: Way) -> float:
         items = groups * -(-rows // way.rows)
-        return products._shared(items * way.item_cycles, items)
+        joining = max(1, min(threads, int(items * way.item_cycles // products._CLAIMED)))
+        return -(-items // joining) * way.item_cycles
 
-    return [_launch_of(roles, min(_ways(roles), key=cycles))]
+    return [launch_of_way(roles, min(ways(roles), key=cycles))]
 
 
-def _roles_of(kernel: Kernel) -> _Chained | None:
+def chained_roles(kernel: Kernel) -> ChainedRoles | None:
     """The products of a kernel; None if it has no chain, or one whose operands cannot be walked so."""
     chain = chain_of(kernel.values)
     if chain is None:
         return None
-    (store,) = kernel.stores
+    store = kernel.stores[0]
     weighted = part_of(kernel, chain.weighted)
     scores = epilogue_of(kernel, (chain.scores,), chain.products, ())
     results = epilogue_of(kernel, kernel.values, chain.results, kernel.stores)
@@ -89,13 +93,15 @@ def _roles_of(kernel: Kernel) -> _Chained | None:
         depth = _axes(chain.products.attribute)
         kept = [n for n, size in enumerate(kernel.domain) if size > 1 and n not in (*depth, *kernel.axes)]
         kept.sort(key=lambda number: -abs(store.strides[number]))
-        columns = [n for n in kept if moves(weighted, n) and not any(moves(each, n) for each in (a, b, scores))]
+        columns = [
+            n for n in kept if moves(weighted, n) and not any(moves(each, n) for each in (a, b, scores))
+        ]
         rows = [n for n in kept if not any(moves(each, n) for each in (b, weighted))]
         if any(moves(a, axis) for axis in kernel.axes) or not columns or not rows:
             continue
         outer = tuple(n for n in kept if n not in rows and n not in columns)
         shared = outer, tuple(rows)
-        found = _Chained(
+        found = ChainedRoles(
             Roles(a, b, scores, *shared, kernel.axes, depth),
             Roles(weighted, weighted, results, *shared, tuple(columns), kernel.axes),
         )
@@ -108,7 +114,7 @@ def _axes(attribute: object) -> tuple[int, ...]:
     return attribute
 
 
-def _is_walked(roles: _Chained) -> bool:
+def _is_walked(roles: ChainedRoles) -> bool:
     """Whether neighbours in tiles are neighbours wherever operands, scores and results are walked, and sums
     are short enough."""
     scores, results = roles.scores, roles.results
@@ -122,7 +128,7 @@ def _is_walked(roles: _Chained) -> bool:
     )
 
 
-def _ways(roles: _Chained) -> Iterator[_Way]:
+def ways(roles: ChainedRoles) -> Iterator[Way]:
     """The tiles, with each division of the rows; none where few rows share keys."""
     scores, results = roles.scores, roles.results
     lanes = machine().vector_bytes // F32.bytes
@@ -146,7 +152,7 @@ def _ways(roles: _Chained) -> Iterator[_Way]:
         most = _most_panels(micro, weighting, depth, width, lanes) * micro.rows
         for rows in products.block_sizes(m, micro.rows, most):
             item = products._STARTED + packed + -(-rows // micro.rows) * panel + rows * row / lanes
-            yield _Way(micro, weighting, rows, item)
+            yield Way(micro, weighting, rows, item)
 
 
 def _room() -> int:
@@ -164,7 +170,7 @@ def _most_panels(micro: MicroKernel, weighting: MicroKernel, depth: int, width: 
     return max(1, _room() // max(queries, results))
 
 
-def _launch_of(roles: _Chained, way: _Way) -> Launch:
+def launch_of_way(roles: ChainedRoles, way: Way) -> Launch:
     scores, results = roles.scores, roles.results
     m, keys = scores.count(scores.rows), scores.count(scores.columns)
     epilogue, *others = products._common_loops(roles.parts, results.outer)

@@ -60,7 +60,9 @@ class ChainCode(KernelCode):
     def _lay_out(self, chaining: Chaining) -> None:
         """The room, and the micro-kernels, which know how it is divided."""
         lanes, keys, widest, size = self.lanes, chaining.keys, chaining.widest, F32.bytes
-        self.width, self.result_width = (each.vectors * lanes for each in (chaining.micro, chaining.weighting))
+        self.width, self.result_width = (
+            each.vectors * lanes for each in (chaining.micro, chaining.weighting)
+        )
         across, result_columns = (
             -(-count // width) * width for count, width in ((keys, self.width), (widest, self.result_width))
         )
@@ -331,7 +333,6 @@ class ChainCode(KernelCode):
 
             self.store_range(row_pointers, I64(0), self.inner, known_at)
 
-
     def _sum_of(self, panel: ir.Value, row: ir.Value) -> ir.Value:
         """The sum of a row's weights."""
         sums = self.code.load(self._sums_at(panel, row), F32, self.lanes)
@@ -392,6 +393,4 @@ def _greater(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
 def _sums_of(code: KernelCode) -> Node:
     """The last load of a pattern: sums of products, which lie nowhere yet."""
     last = len(code.pattern.loads) - 1
-    return next(
-        node for node in code.nodes if node.operation is Operation.SOURCE and number_of(node) == last
-    )
+    return next(node for node in code.nodes if node.operation is Operation.SOURCE and number_of(node) == last)
