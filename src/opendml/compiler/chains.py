@@ -1,8 +1,8 @@
 """Puts the kernels of products, of a softmax of these, and of products with its weights together: one kernel,
 whose scores and weights never lie in memory.
 
-Such a kernel runs over the dimensions of all three: those of the scores, what the first products sum, and what
-the second ones add beside the queries. Its axes are the keys. A target says which of them it takes.
+Such a kernel runs over the dimensions of all three: those of the scores, what the first products sum, and
+what the second ones add beside the queries. Its axes are the keys. A target says which of them it takes.
 """
 
 from __future__ import annotations

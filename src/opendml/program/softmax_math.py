@@ -21,14 +21,14 @@ _LEAST_EXPONENT = -126
 
 
 def weight_by(exponent: Node) -> tuple[Node, Node]:
-    """What `weight` takes for weights of 2^exponent at most: the units of its argument, and the least argument
-    that has a weight."""
+    """What `weight` takes for weights of 2^exponent at most: the units of its argument, and the least
+    argument that has a weight."""
     return exponent + (UNITS + EXPONENT_BIAS), (_LEAST_EXPONENT - exponent) * math.log(2)
 
 
 def weight(score: Node, greatest: Node, units: Node, least: Node) -> Node:
-    """exp(score - greatest) times a power of two, within 0.9 ULP; 0 where that would be denormal. The greatest
-    is no less than the score; all are FLOAT32."""
+    """exp(score - greatest) times a power of two, within 0.9 ULP; 0 where that would be denormal. The
+    greatest is no less than the score; all are FLOAT32."""
     x = score - greatest
     bits, n, high = reduced_by(x, units)
     power = power_of_two(bits)

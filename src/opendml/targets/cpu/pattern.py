@@ -333,9 +333,9 @@ class Tiling:
 
 @dataclass(frozen=True, slots=True)
 class Chaining:
-    """How the results of a softmax between products are computed: for `keys` of these at a time, from panels of
-    the queries and tiles of the keys, by way of the `scores`, whose last load is the products, and tiles of
-    what is weighted.
+    """How the results of a softmax between products are computed: for `keys` of these at a time, from panels
+    of the queries and tiles of the keys, by way of the `scores`, whose last load is the products, and tiles
+    of what is weighted.
 
     `micro` makes the products, `weighting` the results; both have as many rows. Packed queries and results of
     an item have at most `room` elements each, of at most `widest` for each row."""

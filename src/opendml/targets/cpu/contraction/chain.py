@@ -16,12 +16,12 @@ from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles, epilogue_of, loops_over, moves, part_of
 from opendml.targets.cpu.launch import Launch, Numbers, buffers_of, parameters_of, pattern_of
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.threads import available_threads
 from opendml.targets.cpu.pattern import Chaining, MicroKernel, Mode, Panels
+from opendml.targets.cpu.threads import available_threads
 
 _KEYS = 256
-"""Keys that are taken in at a time: scores of a panel of queries stay in the first cache, and so does the tile
-of what they weigh. So many products are also added to one sum."""
+"""Keys that are taken in at a time: scores of a panel of queries stay in the first cache, and so does the
+tile of what they weigh. So many products are also added to one sum."""
 _WIDEST = 256
 """Elements of a query, or of what is weighted, at most: so many products are added to one sum."""
 _FEWEST_ROWS = 16

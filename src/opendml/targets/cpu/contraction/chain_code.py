@@ -1,9 +1,9 @@
 """A softmax between products: products of queries and keys, and sums of values by the weights that follow.
 
-An item is a block of queries. It packs them, then for some keys at a time these and their values. For one panel
-of queries after the other it computes the scores, in the thread's room, and makes weights of them: exp of the
-distance from the greatest score so far. Sums of weights and of weighted values so far are scaled down where the
-greatest has changed; behind the last keys the one divides the other.
+An item is a block of queries. It packs them, then for some keys at a time these and their values. For one
+panel of queries after the other it computes the scores, in the thread's room, and makes weights of them: exp
+of the distance from the greatest score so far. Sums of weights and of weighted values so far are scaled down
+where the greatest has changed; behind the last keys the one divides the other.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from llvmlite import ir
 
 from opendml.compiler.kernel import number_of
 from opendml.program import vector_math
-from opendml.program.softmax_math import weight, weight_by
 from opendml.program.node import Node, Operation, apply, source
+from opendml.program.softmax_math import weight, weight_by
 from opendml.targets.cpu.accumulation import emitted
-from opendml.targets.cpu.code import I1, I32, I64, Code
+from opendml.targets.cpu.code import I1, I64, Code
 from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
 from opendml.targets.cpu.contraction.packing import F32, PackingCode, Range
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
@@ -32,8 +32,8 @@ _FACTOR = vector_math.expand(apply(Operation.EXPONENTIAL, source(0, F32) - sourc
 
 
 class ChainCode(KernelCode):
-    """The pattern itself is that of what follows the results, whose last load they are: its row loops run over
-    queries, its innermost over the columns of the results."""
+    """The pattern itself is that of what follows the results, whose last load they are: its row loops run
+    over queries, its innermost over the columns of the results."""
 
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
@@ -86,9 +86,9 @@ class ChainCode(KernelCode):
         return emit_micro_kernel(self.function.module, name, micro, self.lanes, strides)
 
     def _weigh_by(self) -> tuple[ir.Value, ir.Value]:
-        """What weights take apart from scores: the units that say 2^n of the weight of a greatest score, and the
-        least distance from it that has a weight. That of the greatest is no more than one over the keys, so sums
-        of weighted values overflow no sooner than their means."""
+        """What weights take apart from scores: the units that say 2^n of the weight of a greatest score, and
+        the least distance from it that has a weight. That of the greatest is no more than one over the keys,
+        so sums of weighted values overflow no sooner than their means."""
         wanted = [self.builder.sub(self.elements, I64(1)), I1(0)]
         bits = self.builder.sub(I64(64), intrinsic(self.builder, "llvm.ctlz.i64", I64, wanted))
         exponent = self.builder.sitofp(self.builder.neg(bits), llvm_type(F32, 1))
@@ -225,8 +225,8 @@ class ChainCode(KernelCode):
             part.ask(group, (first, last))
 
     def _weigh(self, panel: ir.Value, first: ir.Value, rows: Range, keys: Range) -> None:
-        """Makes scores of products, then weights, relative to the greatest score so far; puts down by how much
-        less weigh those before."""
+        """Makes scores of products, then weights, relative to the greatest score so far; puts down by how
+        much less weigh those before."""
         queries = self.builder.add(first, rows[0]), self.builder.add(first, rows[1])
         with self.scores.walk(*queries) as (query, pointers):
             row = self.builder.sub(query, queries[0])
@@ -247,7 +247,8 @@ class ChainCode(KernelCode):
         return self.code.offset(self.scores_room, self.builder.mul(row, I64(self.pitch)))
 
     def _origin(self, greatest: ir.Value, lanes: int) -> ir.Value:
-        """What scores are relative to: the greatest, but where all are -infinity, which then weigh nothing."""
+        """What scores are relative to: the greatest, but where all are -infinity, which then weigh
+        nothing."""
         lowest, zero = (number(F32, lanes, value) for value in (-math.inf, 0.0))
         return self.builder.select(self.builder.fcmp_ordered("==", greatest, lowest), zero, greatest)
 
@@ -362,8 +363,8 @@ class _ScoresCode(KernelCode):
         return self.walk_rows(self._pointers, first, last)
 
     def compute(self, pointers: Pointers, place: ir.Value, keys: Range) -> ir.Value:
-        """Makes the scores of one query with some keys of the products that lie at a place; returns the greatest
-        that is a number, or -infinity."""
+        """Makes the scores of one query with some keys of the products that lie at a place; returns the
+        greatest that is a number, or -infinity."""
         known = self.evaluate(Level.ROW, 1, pointers, self._known)
         lowest = number(F32, self.lanes, -math.inf)
         greatest = self.code.local(llvm_type(F32, self.lanes), lowest)

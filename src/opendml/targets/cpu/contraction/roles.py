@@ -72,8 +72,8 @@ def part_of(kernel: Kernel, root: Node) -> Kernel:
 
 
 def epilogue_of(kernel: Kernel, roots: tuple[Node, ...], total: Node, stores: tuple[Access, ...]) -> Kernel:
-    """The kernel that stores some values of another one, which need one contraction, and finds its sums in its
-    last load."""
+    """The kernel that stores some values of another one, which need one contraction, and finds its sums in
+    its last load."""
     loads, values, numbers = _with_own_loads(kernel, roots, {id(total)})
     leaf = source(len(loads), total.type, total.sizes)
     values = rebuild(values, lambda node: leaf if node.operation is Operation.CONTRACTION else node)
