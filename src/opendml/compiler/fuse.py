@@ -5,7 +5,7 @@ nodes are inlined, and reductions over common axes of the kernel's domain stay i
 need such reductions themselves: the kernel passes over a group once for each. Views and reshaped tensors are
 how a kernel reads and writes. Written to a temporary first are only reductions over another domain or other
 axes, what is read through views that cannot be moved below it, and what would need too many passes or
-reductions.
+reductions. Products around a softmax may be put together again (`chains`).
 """
 
 from __future__ import annotations
