@@ -1,4 +1,5 @@
-"""Times matrix products and convolutions on the CPU beside NumPy, PyTorch, ONNX Runtime and OpenVINO.
+"""Times matrix products, convolutions and attention on the CPU beside NumPy, PyTorch, ONNX Runtime and
+OpenVINO.
 
 python -m benchmarks.contraction [--words WORD ...] [--rounds N] [--threads N] [--out DIRECTORY]
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.table_command import case_options, parsed, write_table
@@ -81,14 +83,15 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Times the cases and writes the table."""
-    arguments = parsed(case_options("Times matrix products and convolutions on the CPU."))
+    arguments = parsed(case_options("Times matrix products, convolutions and attention on the CPU."))
     # What comes with threads is imported when their number is known.
+    from benchmarks.attention_cases import attention_cases
     from benchmarks.contraction_cases import cases
     from benchmarks.peak import Peak
 
     peak = Peak(arguments.threads)
     rows = []
-    for case in cases(arguments.threads):
+    for case in chain(cases(arguments.threads), attention_cases(arguments.threads)):
         if all(word in case.name for word in arguments.words):
             row = time_case(case, peak, arguments.rounds)
             rows.append(row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -292,6 +293,63 @@ def test_nan_of_a_query_stays_in_its_row(device: str) -> None:
     assert np.isnan(result[1, 2, head]).all()
     result[1, 2, head] = 0
     assert np.isfinite(result).all()
+
+
+def _with_bias(device: str, keys: int, change: Callable[[Array], None]) -> tuple[Array, Array]:
+    """The results of 20 queries by head, where what is added to the scores is 0 but for a change, and the
+    expected ones."""
+    sizes = Sizes(batch=1, queries=20, new=keys, heads=1, shared=1, size=8)
+    given = sizes.tensors(14)
+    bias = np.zeros((1, 1, sizes.queries, sizes.total), np.float32)
+    change(bias[0, 0])
+    with np.errstate(invalid="ignore"):
+        expected = _attended(*_whole(sizes, given), bias)
+    return _computed(sizes, given | {"relative_position_bias_tensor": bias}, device)[0][0], expected[0]
+
+
+@every_device
+def test_rows_of_scores_that_are_not_finite_are_nan_and_infinitely_small_ones_weigh_nothing(
+    device: str,
+) -> None:
+    def change(scores: Array) -> None:
+        scores[1, 3], scores[2, 290], scores[3] = np.nan, np.inf, -np.inf
+        scores[4, :280], scores[5, 10:] = -np.inf, -np.inf
+
+    result, expected = _with_bias(device, 300, change)
+    assert np.isnan(result[1:4]).all()
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(expected))
+    _assert_near(np.delete(result, [1, 2, 3], 0), np.delete(expected, [1, 2, 3], 0))
+
+
+@every_device
+def test_scores_may_grow_from_key_to_key(device: str) -> None:
+    def change(scores: Array) -> None:
+        scores[0] = np.arange(700) * 0.02
+        scores[1] = np.arange(700)[::-1] * 0.02
+        scores[2, ::2] = -1000
+        scores[3] = 16384
+
+    result, expected = _with_bias(device, 700, change)
+    _assert_near(np.delete(result, 3, 0), np.delete(expected, 3, 0))
+    np.testing.assert_allclose(result[3], expected[3], rtol=2e-3, atol=2e-3)
+
+
+@every_device
+def test_the_greatest_values_do_not_overflow(device: str) -> None:
+    sizes = Sizes(batch=1, queries=20, new=300)
+    given = sizes.tensors(15)
+    given["value_tensor"][...] = np.float32(3.4e38)
+    np.testing.assert_allclose(_computed(sizes, given, device)[0], 3.4e38, rtol=5e-6)
+
+
+@every_device
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_many_queries_and_keys_with_a_past_and_a_mask(dtype: Any, device: str) -> None:
+    sizes = Sizes(queries=70, new=400, past=130, size=20, value=33)
+    given = sizes.tensors(16, dtype)
+    mask = np.random.default_rng(17).integers(0, 2, (2, 1, 70, 530)).astype(np.int32)
+    result = _computed(sizes, given | {"mask_tensor": mask}, device, MaskType.BOOLEAN)[0]
+    _assert_near(result, _attended(*_whole(sizes, given), np.where(mask == 0, FILTER, 0.0)))
 
 
 @every_device

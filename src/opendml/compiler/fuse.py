@@ -5,7 +5,7 @@ nodes are inlined, and reductions over common axes of the kernel's domain stay i
 need such reductions themselves: the kernel passes over a group once for each. Views and reshaped tensors are
 how a kernel reads and writes. Written to a temporary first are only reductions over another domain or other
 axes, what is read through views that cannot be moved below it, and what would need too many passes or
-reductions.
+reductions. Products around a softmax may be put together again (`chains`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 
+from opendml.compiler.chains import Takes, chained
 from opendml.compiler.guards import without_idle_guards
 from opendml.compiler.homes import Except, home_of
 from opendml.compiler.kernel import Access, Kernel, KernelProgram, Repeat
@@ -36,12 +37,13 @@ MAXIMUM_REDUCTIONS = 16
 64 three times as long; and the time to compile grows faster than their number."""
 
 
-def fuse(program: Program) -> KernelProgram:
-    """The kernels of a program, and those that prepare its constants."""
+def fuse(program: Program, takes: Takes | None = None) -> KernelProgram:
+    """The kernels of a program, and those that prepare its constants. Products around a softmax are one
+    kernel where the target `takes` it."""
     if not program.constants:
-        return _fused(program)
+        return _fused(program, takes=takes)
     first, rest = split(program)
-    ahead, kernels = _fused(first), _fused(rest)
+    ahead, kernels = _fused(first, takes=takes), _fused(rest, takes=takes)
     input_count = len(program.inputs)
     arena = input_count + len(program.outputs)
     offsets = list(accumulate((aligned(layout.span[1]) for layout in first.outputs), initial=0))
@@ -79,7 +81,7 @@ def _over(
     )
 
 
-def _fused(program: Program, lends_outputs: bool = False) -> KernelProgram:
+def _fused(program: Program, lends_outputs: bool = False, takes: Takes | None = None) -> KernelProgram:
     """The kernels of a program, whose constants are inputs like others. `lends_outputs`: its outputs share
     memory with nothing that it reads, and may hold temporaries that become parts of them."""
     roots = without_idle_guards(unrolled(moved(program.results)))
@@ -106,12 +108,14 @@ def _fused(program: Program, lends_outputs: bool = False) -> KernelProgram:
         own, *others = places
         result += merged([*between, *writer.kernels(node, [own])])
         buffer = arena + len(cuts) + len(repeats)
-        steps = steps_of(node, own, writer, partial(_fused, lends_outputs=True), buffer)
+        steps = steps_of(node, own, writer, partial(_fused, lends_outputs=True, takes=takes), buffer)
         repeats.append(Repeat(len(result), steps.length, steps.count))
         result += steps.kernels
         sizes[buffer] = steps.arena_bytes
         between = [writer.copy(node, each) for each in others]
     result += merged(between)
+    if takes is not None:
+        result, repeats, sizes = chained(result, repeats, sizes, takes)
     return _placed(result, repeats, len(inputs), arena, sizes)
 
 

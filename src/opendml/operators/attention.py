@@ -16,6 +16,9 @@ from opendml.spec.tensor_desc import TensorDesc
 
 _COMPUTED = ScalarType.FLOAT32
 Outputs = tuple[TensorDesc | None, ...]
+_MANY = 64
+"""Queries of a head that fill the tiles of a product: then those of heads that share keys need not be rows of
+the same one, which costs a copy of the results."""
 
 
 @defines("MULTIHEAD_ATTENTION", stored=True, output=True)
@@ -250,7 +253,7 @@ def _weighted(weights: Node, values: Node) -> Node:
     batch, heads, groups, queries, total = weights.sizes
     size = values.sizes[3]
     columns = permuted(values, (0, 1, 3, 2))
-    if groups == 1 or queries == 1:
+    if groups == 1 or queries == 1 or queries >= _MANY:
         rows = reshaped(permuted(weights, (0, 3, 1, 2, 4)), (batch, queries, heads, groups, 1, total))
         return contraction(rows, reshaped(columns, (batch, 1, heads, 1, size, total)), [5])
     # The queries of all heads that share keys are rows of one product.

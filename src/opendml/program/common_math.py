@@ -114,8 +114,13 @@ def reduced(x: Node, bias: float) -> tuple[Node, Node, Node]:
     2^23 the last bits of the significand count units. So nothing is converted, which for NaN would be
     undefined.
     """
-    shifted = multiply_add(x, LOG2_E, UNITS + bias)
-    n = shifted - (UNITS + bias)
+    return reduced_by(x, UNITS + bias)
+
+
+def reduced_by(x: Node, units: Node | float) -> tuple[Node, Node, Node]:
+    """As `reduced`, with a bias that is known as the sum of UNITS and it."""
+    shifted = multiply_add(x, LOG2_E, units)
+    n = shifted - units
     return float32_bits(shifted), n, multiply_add(n, -LOG_2_HIGH, x)
 
 

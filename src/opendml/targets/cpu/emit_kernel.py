@@ -11,12 +11,13 @@ from opendml.program.narrow import is_narrow
 from opendml.program.node import FUNCTIONS, Node, rebuild
 from opendml.targets.cpu.code import I64, POINTER
 from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
+from opendml.targets.cpu.contraction.chain_code import ChainCode
 from opendml.targets.cpu.contraction.code import ContractionCode
 from opendml.targets.cpu.contraction.image_code import BroadcastImageCode, ImageContractionCode
 from opendml.targets.cpu.contraction.packing import PanelCode, StripCode
 from opendml.targets.cpu.contraction.words import WordPanelCode, WordStripCode
 from opendml.targets.cpu.kernel_code import KernelCode
-from opendml.targets.cpu.pattern import Mode, Packing, Panels, Pattern, Strips, Tiling
+from opendml.targets.cpu.pattern import Chaining, Mode, Packing, Panels, Pattern, Strips, Tiling
 from opendml.targets.cpu.placing_code import ScatterCode, TopCode
 from opendml.targets.cpu.pointwise_code import PointwiseCode
 from opendml.targets.cpu.row_code import RowCode, SplitRowCode
@@ -49,6 +50,7 @@ _CODE: dict[Mode, type[KernelCode]] = {
     Mode.CONTRACTION_BROADCAST_IMAGE: BroadcastImageCode,
     Mode.CONTRACTION_PANELS: PanelCode,
     Mode.CONTRACTION_STRIPS: StripCode,
+    Mode.CONTRACTION_CHAIN: ChainCode,
 }
 
 _WORD_CODE: dict[Mode, type[KernelCode]] = {
@@ -82,6 +84,13 @@ def _with_expanded(pattern: Pattern) -> Pattern:
     if isinstance(tiling, Tiling):
         a = replace(tiling.a, packing=_packing(tiling.a.packing))
         tiling = replace(tiling, a=a, b=_packing(tiling.b))
+    elif isinstance(tiling, Chaining):
+        a, b, weighted = (
+            replace(tiling.a, packing=_packing(tiling.a.packing)),
+            _packing(tiling.b),
+            _packing(tiling.weighted),
+        )
+        tiling = replace(tiling, a=a, b=b, weighted=weighted, scores=_with_expanded(tiling.scores))
     elif tiling:
         tiling = replace(tiling, packing=_packing(tiling.packing))
     return replace(pattern, values=rebuild(pattern.values, _expanded), tiling=tiling)

@@ -14,6 +14,7 @@ from opendml.compiler.kernel import KernelProgram
 from opendml.compiler.memory import aligned
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
+from opendml.targets.cpu.contraction.chain import is_chained
 from opendml.targets.cpu.engine import Code, kernel_codes
 from opendml.targets.cpu.launch import Launch
 from opendml.targets.cpu.native import FIRST, HEADER, LAUNCH, PARAMETERS, PATIENCE, ROOM, THREADS
@@ -38,7 +39,7 @@ class CpuExecutable:
     use."""
 
     def __init__(self, program: Program, threads: int | None = None) -> None:
-        kernels = fuse(replace(program, results=simplify(program.results)))
+        kernels = fuse(replace(program, results=simplify(program.results)), is_chained)
         self._arena, self._buffers = kernels.arena, kernels.persistent + 1
         dispatched, initializing, prepared_bytes = _launches(kernels)
         read = {buffer for each in dispatched for buffer in each.launch.reads}

@@ -77,6 +77,8 @@ class Mode(Enum):
     """Packs an operand of them ahead; an item is a panel of its rows."""
     CONTRACTION_STRIPS = "contraction strips"
     """Packs the other operand ahead; an item is a strip of its columns."""
+    CONTRACTION_CHAIN = "contraction chain"
+    """Products, a softmax of these, and products with its weights; an item is a block of rows."""
 
     @property
     def reduces_rows(self) -> bool:
@@ -151,7 +153,7 @@ class Pattern:
     wide_tile: bool = False
     bundles: tuple[tuple[int, ...], ...] = ()
     many_rows: bool = False
-    tiling: Tiling | Panels | Strips | None = None
+    tiling: Tiling | Panels | Strips | Chaining | None = None
 
     def text(self) -> str:
         """A text that is equal for patterns with equal code."""
@@ -348,6 +350,32 @@ class Tiling:
         head += f" {self.ahead} {self.b_ahead} {self.parts_together}"
         image = [self.image.text()] if self.image else []
         return "\n".join([head, self.a.text(), self.b.text(), *image])
+
+
+@dataclass(frozen=True, slots=True)
+class Chaining:
+    """How the results of a softmax between products are computed: for `keys` of these at a time, from panels
+    of the queries and tiles of the keys, by way of the `scores`, whose last load is the products, and tiles
+    of what is weighted.
+
+    `micro` makes the products, `weighting` the results; both have as many rows. Packed queries and results of
+    an item have at most `room` elements each, of at most `widest` for each row."""
+
+    a: Panels
+    b: Packing
+    scores: Pattern
+    weighted: Packing
+    micro: MicroKernel
+    weighting: MicroKernel
+    keys: int
+    room: int
+    widest: int
+
+    def text(self) -> str:
+        """A text that is equal for chains with equal code."""
+        head = f"{self.micro.rows} {self.micro.vectors} {self.weighting.vectors} {self.keys} {self.room}"
+        parts = [part.text() for part in (self.a, self.b, self.scores, self.weighted)]
+        return "\n".join([f"{head} {self.widest}", *parts])
 
 
 class Header(NamedTuple):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from opendml.compiler.kernel import Kernel, operations_of
 from opendml.program.node import SCANS
 from opendml.targets.common.candidates import cheapest
+from opendml.targets.cpu.contraction.chain import chained
 from opendml.targets.cpu.contraction.schedule import tiled
 from opendml.targets.cpu.launch import Launch, Query, Table, query_of
 from opendml.targets.cpu.schedule_elements import ELEMENTS
@@ -20,7 +21,7 @@ from opendml.targets.cpu.schedule_scans import SCANNED_COLUMNS, SCANNED_ROWS
 
 def schedule(kernel: Kernel) -> list[Launch]:
     """The launches that run `kernel`, in order."""
-    tiles = tiled(kernel)
+    tiles = chained(kernel) or tiled(kernel)
     if tiles:
         return tiles
     placing = schedule_placing(kernel)

@@ -11,7 +11,7 @@ from llvmlite import ir
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import Level, Packing, Panels, Pattern, Step, Strips
+from opendml.targets.cpu.pattern import LINE, Level, Packing, Panels, Pattern, Step, Strips
 from opendml.targets.cpu.transposed_code import transposed
 from opendml.targets.cpu.values import number as constant
 from opendml.targets.cpu.values import splat
@@ -51,6 +51,17 @@ class PackingCode(KernelCode):
         """Goes to the first element of a group."""
         self._pointers = self.group_pointers(group)
         self._known = self.evaluate(Level.GROUP, 1, self._pointers, {})
+
+    def ask(self, group: ir.Value, majors: Range) -> None:
+        """Asks for rows of a group that will be packed later."""
+        counts = self.row_counts[: self._majors]
+        pointers = self.group_pointers(group)
+        with self._walk(pointers, counts, self.layout.row_stride, *majors) as (_, row):
+            for access, pointer in zip(self.accesses, row, strict=True):
+                if access.step is Step.CONTIGUOUS and not access.counter:
+                    length = self.builder.mul(self.inner, I64(access.type.bytes))
+                    with self.code.loop(I64(0), self.builder.add(length, I64(LINE - 1)), LINE) as at:
+                        self.code.prefetch(self.code.offset(pointer, at), level=2)
 
     def counted(self) -> ir.Value:
         """The bytes that the one load of an operand packed ahead counts to its group."""

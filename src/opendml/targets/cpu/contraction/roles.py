@@ -61,8 +61,8 @@ def roles_of(kernel: Kernel, exchanged: bool) -> Roles | None:
     packed = packed_operands(kernel, first, second)
     if packed is None:
         return None
-    a, b = (_part(kernel, each.values) for each in packed)
-    epilogue = _epilogue(kernel, total)
+    a, b = (part_of(kernel, each.values) for each in packed)
+    epilogue = epilogue_of(kernel, kernel.values, total, kernel.stores)
     store = kernel.stores[0]
     dimensions = [number for number, size in enumerate(kernel.domain) if size > 1]
     kept = sorted(
@@ -80,19 +80,20 @@ def roles_of(kernel: Kernel, exchanged: bool) -> Roles | None:
     return Roles(a, b, types, epilogue, outer, tuple(rows), tuple(columns), tuple(depth))
 
 
-def _part(kernel: Kernel, roots: tuple[Node, ...]) -> Kernel:
+def part_of(kernel: Kernel, roots: tuple[Node, ...]) -> Kernel:
     """The kernel that computes some values of another one, and stores none."""
     loads, values, numbers = _with_own_loads(kernel, roots, ())
     return Kernel(kernel.domain, (), loads, (), values, numbers)
 
 
-def _epilogue(kernel: Kernel, total: Node) -> Kernel:
-    """The kernel that stores what another one does, and finds the sums in its last load."""
-    loads, values, numbers = _with_own_loads(kernel, kernel.values, {id(total)})
+def epilogue_of(kernel: Kernel, roots: tuple[Node, ...], total: Node, stores: tuple[Access, ...]) -> Kernel:
+    """The kernel that stores some values of another one, which need one contraction, and finds its sums in
+    its last load."""
+    loads, values, numbers = _with_own_loads(kernel, roots, {id(total)})
     leaf = source(len(loads), total.type, total.sizes)
     values = rebuild(values, lambda node: leaf if node.operation is Operation.CONTRACTION else node)
     sums = Access(None, total.type, 0, (0,) * len(kernel.domain))
-    return Kernel(kernel.domain, (), (*loads, sums), kernel.stores, values, numbers)
+    return Kernel(kernel.domain, (), (*loads, sums), stores, values, numbers)
 
 
 def _with_own_loads(

@@ -584,14 +584,13 @@ def _packing(
 
 
 def _epilogue_nest(roles: Roles, outer: Sequence[Loop]) -> LoopNest:
-    """The loops of the epilogue: one over rows, one over columns. Its last load, the sums, moves with the
+    """The loops of the epilogue: those over rows, one over columns. Its last load, the sums, moves with the
     columns."""
     part = roles.epilogue
     position = len(part.loads) - 1
     still = (0,) * (position + 1 + len(part.stores))
-    rows, columns = (
-        (merged_neighbours(loops_over(part, each)) or [Loop(1, still)])[0]
-        for each in (roles.rows, roles.columns)
+    rows, (columns,) = (
+        merged_neighbours(loops_over(part, each)) or [Loop(1, still)] for each in (roles.rows, roles.columns)
     )
     strides = (*columns.strides[:position], F32.bytes, *columns.strides[position + 1 :])
-    return LoopNest(tuple(outer), (rows,), Loop(columns.count, strides), False)
+    return LoopNest(tuple(outer), tuple(rows), Loop(columns.count, strides), False)

@@ -1,0 +1,210 @@
+"""Decides how a softmax between products is computed: the tiles in registers, and the blocks of rows.
+
+How rows are divided changes no bit of the results: each row takes the same keys in, in the same parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from opendml.compiler.chains import chain_of
+from opendml.compiler.kernel import Kernel
+from opendml.compiler.loops import merged_neighbours
+from opendml.targets.cpu.contraction import schedule as products
+from opendml.targets.cpu.contraction.packing import F32
+from opendml.targets.cpu.contraction.roles import Roles, epilogue_of, loops_over, moves, part_of
+from opendml.targets.cpu.launch import Launch, Numbers, buffers_of, parameters_of, pattern_of
+from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.pattern import Chaining, MicroKernel, Mode, Panels
+from opendml.targets.cpu.threads import available_threads
+
+_KEYS = 256
+"""Keys that are taken in at a time: scores of a panel of queries stay in the first cache, and so does the
+tile of what they weigh. So many products are also added to one sum."""
+_WIDEST = 256
+"""Elements of a query, or of what is weighted, at most: so many products are added to one sum."""
+_FEWEST_ROWS = 16
+"""Queries that share keys from which on it pays to pack these."""
+_WEIGHT = 24.0
+"""Cycles for a vector of scores to become weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainedRoles:
+    """The two products of a chain over the same rows. The first one's epilogue computes scores, and stores
+    none; the operand `a` of the second are the weights, which are nowhere."""
+
+    scores: Roles
+    results: Roles
+
+    @property
+    def parts(self) -> tuple[Kernel, ...]:
+        """What is walked, in the order of its parameters."""
+        scores, results = self.scores, self.results
+        return results.epilogue, scores.a, scores.b, scores.epilogue, results.b
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Tiles in registers, so many rows for each item, and the estimated cycles of one item."""
+
+    micro: MicroKernel
+    weighting: MicroKernel
+    rows: int
+    item_cycles: float
+
+
+def is_chained(kernel: Kernel) -> bool:
+    """Whether a kernel is a softmax between products that is better computed as one."""
+    roles = chained_roles(kernel)
+    return roles is not None and next(ways(roles), None) is not None
+
+
+def chained(kernel: Kernel) -> list[Launch]:
+    """The launch that computes a softmax between products; none if a kernel is none."""
+    roles = chained_roles(kernel)
+    if roles is None:
+        return []
+    results = roles.results
+    groups, rows = results.count(results.outer), results.count(results.rows)
+
+    threads = machine().threads or available_threads()
+
+    def cycles(way: Way) -> float:
+        items = groups * -(-rows // way.rows)
+        joining = max(1, min(threads, int(items * way.item_cycles // products._CLAIMED)))
+        return -(-items // joining) * way.item_cycles
+
+    return [launch_of_way(roles, min(ways(roles), key=cycles))]
+
+
+def chained_roles(kernel: Kernel) -> ChainedRoles | None:
+    """The products of a kernel; None if it has no chain, or one whose operands cannot be walked so."""
+    chain = chain_of(kernel.values)
+    if chain is None:
+        return None
+    store = kernel.stores[0]
+    weighted = part_of(kernel, (chain.weighted,))
+    scores = epilogue_of(kernel, (chain.scores,), chain.products, ())
+    results = epilogue_of(kernel, kernel.values, chain.results, kernel.stores)
+    for first, second in (chain.products.operands, chain.products.operands[::-1]):
+        a, b = part_of(kernel, (first,)), part_of(kernel, (second,))
+        depth = _axes(chain.products.attribute)
+        kept = [n for n, size in enumerate(kernel.domain) if size > 1 and n not in (*depth, *kernel.axes)]
+        kept.sort(key=lambda number: -abs(store.strides[number]))
+        columns = [
+            n for n in kept if moves(weighted, n) and not any(moves(each, n) for each in (a, b, scores))
+        ]
+        rows = [n for n in kept if not any(moves(each, n) for each in (b, weighted))]
+        if any(moves(a, axis) for axis in kernel.axes) or not columns or not rows:
+            continue
+        outer = tuple(n for n in kept if n not in rows and n not in columns)
+        shared, floats = (outer, tuple(rows)), (F32, F32)
+        found = ChainedRoles(
+            Roles(a, b, floats, scores, *shared, kernel.axes, depth),
+            Roles(weighted, weighted, floats, results, *shared, tuple(columns), kernel.axes),
+        )
+        return found if _is_walked(found) else None
+    return None
+
+
+def _axes(attribute: object) -> tuple[int, ...]:
+    assert isinstance(attribute, tuple)
+    return attribute
+
+
+def _is_walked(roles: ChainedRoles) -> bool:
+    """Whether neighbours in tiles are neighbours wherever operands, scores and results are walked, and sums
+    are short enough."""
+    scores, results = roles.scores, roles.results
+    if max(scores.count(scores.depth), results.count(results.columns)) > _WIDEST:
+        return False
+    alone = ((scores.epilogue, scores.columns), (results.epilogue, results.columns))
+    tiles = (scores, results)
+    return all(len(merged_neighbours(loops_over(part, each))) == 1 for part, each in alone) and all(
+        products._b_along_depth(each) or len(merged_neighbours(loops_over(each.b, each.columns))) == 1
+        for each in tiles
+    )
+
+
+def ways(roles: ChainedRoles) -> Iterator[Way]:
+    """The tiles, with each division of the rows; none where few rows share keys."""
+    scores, results = roles.scores, roles.results
+    lanes = machine().vector_bytes // F32.bytes
+    m, keys = scores.count(scores.rows), scores.count(scores.columns)
+    depth, width = scores.count(scores.depth), results.count(results.columns)
+    if m < _FEWEST_ROWS:
+        return
+    a, b = products._packing_cycles(scores, lanes)
+    _, weighted = products._packing_cycles(results, lanes)
+    packed = keys * (depth * b + width * weighted) / lanes
+    for largest in products._MICRO_KERNELS[products._registers()]:
+        micro = replace(largest, rows=products._even_part(m, largest.rows))
+        weighting = min(
+            (replace(micro, vectors=vectors) for vectors in range(1, largest.vectors + 1)),
+            key=lambda each: -(-width // (each.vectors * lanes)) * products._tile_cycles(each),
+        )
+        panel = keys * depth * products._tile_cycles(micro) / (micro.vectors * lanes)
+        tiles = -(-width // (weighting.vectors * lanes))
+        panel += tiles * keys * products._tile_cycles(weighting)
+        row = depth * a + keys * _WEIGHT + width * products._COPIED
+        most = _most_panels(micro, weighting, depth, width, lanes) * micro.rows
+        for rows in products.block_sizes(m, micro.rows, most):
+            item = products._STARTED + packed + -(-rows // micro.rows) * panel + rows * row / lanes
+            yield Way(micro, weighting, rows, item)
+
+
+def _room() -> int:
+    """Elements of packed queries, and of results, of an item: each take a quarter of a core's own cache, and
+    hold a panel at least."""
+    return max(machine().l2_bytes // 4 // F32.bytes, 32 * _WIDEST)
+
+
+def _most_panels(micro: MicroKernel, weighting: MicroKernel, depth: int, width: int, lanes: int) -> int:
+    """How many panels an item may have."""
+    pitch = -(-micro.rows // lanes) * lanes
+    tile = weighting.vectors * lanes
+    queries = (depth + lanes) * pitch
+    results = -(-width // tile) * tile * micro.rows
+    return max(1, _room() // max(queries, results))
+
+
+def launch_of_way(roles: ChainedRoles, way: Way) -> Launch:
+    scores, results = roles.scores, roles.results
+    m, keys = scores.count(scores.rows), scores.count(scores.columns)
+    epilogue, *others = products._common_loops(roles.parts, results.outer)
+    along_depth = products._a_along_depth(scores)
+    order = (scores.rows, scores.depth) if along_depth else (scores.depth, scores.rows)
+    a, a_nest = products._packing(scores.a, others[0], *order, along_depth, F32)
+    (b, b_nest), (weighted, weighted_nest) = (
+        products._packing(each.b, outer, *products._b_order(each), products._b_along_depth(each), F32)
+        for each, outer in ((scores, others[1]), (results, others[3]))
+    )
+    scores_nest = products._epilogue_nest(scores, others[2])
+    nest = products._epilogue_nest(results, epilogue)
+    chaining = Chaining(
+        Panels(a, way.micro.rows, _WIDEST),
+        b,
+        pattern_of(scores.epilogue, scores_nest, Mode.CONTRACTION),
+        weighted,
+        way.micro,
+        way.weighting,
+        _KEYS,
+        _room(),
+        _WIDEST,
+    )
+    pattern = replace(pattern_of(results.epilogue, nest, Mode.CONTRACTION_CHAIN), tiling=chaining)
+    groups, chunks = results.count(results.outer), -(-m // way.rows)
+    parameters = parameters_of(
+        results.epilogue,
+        nest,
+        Numbers(results.count(results.columns), 1, m, way.rows, chunks, keys, groups),
+    )
+    parts = (scores.a, a_nest), (scores.b, b_nest), (scores.epilogue, scores_nest), (results.b, weighted_nest)
+    for part, part_nest in parts:
+        parameters += parameters_of(part, part_nest, Numbers(1, 1, 1, elements=scores.count(scores.depth)))
+    items = groups * chunks
+    grain = max(1, min(items // 32, int(products._CLAIMED // way.item_cycles)))
+    reads = buffers_of(load for part in roles.parts for load in part.loads)
+    return Launch(pattern, parameters, 0, items, grain, reads=reads)

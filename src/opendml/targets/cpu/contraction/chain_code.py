@@ -1,0 +1,397 @@
+"""A softmax between products: products of queries and keys, and sums of values by the weights that follow.
+
+An item is a block of queries. It packs them, then for some keys at a time these and their values. For one
+panel of queries after the other it computes the scores, in the thread's room, and makes weights of them: exp
+of the distance from the greatest score so far. Sums of weights and of weighted values so far are scaled down
+where the greatest has changed; behind the last keys the one divides the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+
+from llvmlite import ir
+
+from opendml.compiler.kernel import number_of
+from opendml.program import vector_math
+from opendml.program.node import Node, Operation, apply, source
+from opendml.program.softmax_math import weight, weight_by
+from opendml.targets.cpu.accumulation import emitted
+from opendml.targets.cpu.code import I1, I64, Code
+from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
+from opendml.targets.cpu.contraction.packing import F32, PackingCode, Range
+from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
+from opendml.targets.cpu.pattern import Chaining, Level, MicroKernel, Pattern, odd_lines
+from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat, type_suffix
+
+_WEIGHT = weight(*(source(number, F32) for number in range(4)))
+_FACTOR = vector_math.expand(apply(Operation.EXPONENTIAL, source(0, F32) - source(1, F32)))
+"""How much less what is relative to one number weighs relative to another."""
+
+
+class ChainCode(KernelCode):
+    """The pattern itself is that of what follows the results, whose last load they are: its row loops run
+    over queries, its innermost over the columns of the results."""
+
+    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+        super().__init__(function, pattern, lanes)
+        if not isinstance(pattern.tiling, Chaining):
+            raise TypeError("a chain has a way to be computed")
+        chaining = pattern.tiling
+        first = self.layout.length
+        self.a = PackingCode(function, chaining.a.packing, lanes, self.code, first)
+        first += self.a.layout.length
+        self.b = PackingCode(function, chaining.b, lanes, self.code, first)
+        first += self.b.layout.length
+        self.scores = _ScoresCode(function, chaining.scores, lanes, self.code, first)
+        first += self.scores.layout.length
+        self.weighted = PackingCode(function, chaining.weighted, lanes, self.code, first)
+        self.panels, self.keys, self.rows = chaining.a, chaining.keys, chaining.micro.rows
+        self.depth = self.a.elements
+        by_keys = (self.b, chaining.b.along_depth), (self.weighted, not chaining.weighted.along_depth)
+        self.asked = [part for part, lies_so in by_keys if lies_so]
+        """The operands of which each key has its own part of the memory."""
+        self.total = _sums_of(self)
+        self._lay_out(chaining)
+        self.weigh_by = self._weigh_by()
+
+    def _lay_out(self, chaining: Chaining) -> None:
+        """The room, and the micro-kernels, which know how it is divided."""
+        lanes, keys, widest, size = self.lanes, chaining.keys, chaining.widest, F32.bytes
+        self.width, self.result_width = (
+            each.vectors * lanes for each in (chaining.micro, chaining.weighting)
+        )
+        across, result_columns = (
+            -(-count // width) * width for count, width in ((keys, self.width), (widest, self.result_width))
+        )
+        self.pitch = odd_lines(across + lanes)
+        self.a_room, self.results_room = (self.room(F32, chaining.room) for _ in range(2))
+        self.b_room = self.room(F32, across * (widest + lanes))
+        self.weighted_room = self.room(F32, result_columns * (keys + lanes))
+        self.scores_room = self.room(F32, self.rows * self.pitch // size)
+        self.greatest_room = self.room(F32, chaining.room // lanes)
+        self.sums_room = self.room(F32, chaining.room)
+        self.factors_room = self.room(F32, -(-self.rows // lanes) * lanes)
+        a_pitch, result_pitch = chaining.a.pitch(lanes), self.result_width * size
+        self.multiply = self._micro_kernel(
+            "products", chaining.micro, Strides(size, a_pitch, self.width * size, self.pitch)
+        )
+        self.add_weighted = self._micro_kernel(
+            "weighted", chaining.weighting, Strides(self.pitch, size, result_pitch, result_pitch)
+        )
+
+    def _micro_kernel(self, name: str, micro: MicroKernel, strides: Strides) -> ir.Function:
+        return emit_micro_kernel(self.function.module, name, micro, self.lanes, strides)
+
+    def _weigh_by(self) -> tuple[ir.Value, ir.Value]:
+        """What weights take apart from scores: the units that say 2^n of the weight of a greatest score, and
+        the least distance from it that has a weight. That of the greatest is no more than one over the keys,
+        so sums of weighted values overflow no sooner than their means."""
+        wanted = [self.builder.sub(self.elements, I64(1)), I1(0)]
+        bits = self.builder.sub(I64(64), intrinsic(self.builder, "llvm.ctlz.i64", I64, wanted))
+        exponent = self.builder.sitofp(self.builder.neg(bits), llvm_type(F32, 1))
+        given = emitted(self.builder, weight_by(source(0, F32)), 1, [exponent])
+        return self.code.broadcast(given[0]), self.code.broadcast(given[1])
+
+    def item(self, item: ir.Value) -> None:
+        """One block of queries."""
+        group, chunk = self.code.split(item, [I64(0), self.chunks])
+        first, last = self.chunk_range(chunk, self.units)
+        pointers = self.group_pointers(group)
+        known = self.evaluate(Level.GROUP, 1, pointers, {})
+        for part in (self.a, self.b, self.scores, self.weighted):
+            part.begin(group)
+        count = self.builder.sub(last, first)
+        panels = self.a.parts(count, self.rows)
+        self._begin(first, last, panels)
+        parts = self.a.parts(self.elements, self.keys)
+        with self.code.loop(I64(0), parts) as part:
+            begin = self.builder.mul(part, I64(self.keys))
+            keys = begin, self.code.minimum(self.builder.add(begin, I64(self.keys)), self.elements)
+            is_last = self.builder.icmp_signed("==", keys[1], self.elements)
+            self.b.pack_tiles(self._b_at, self.width, (I64(0), self.depth), keys)
+            self.weighted.pack_tiles(self._weighted_at, self.result_width, keys, (I64(0), self.inner))
+            following = self._following(item, keys, is_last)
+            with self.code.loop(I64(0), panels) as panel:
+                self._ask_for(*following, panel, panels)
+                row = self.builder.mul(panel, I64(self.rows))
+                rows = row, self.code.minimum(self.builder.add(row, I64(self.rows)), count)
+                results = self._results_at(panel)
+                self._multiply(panel, keys)
+                adds = self.builder.icmp_signed("!=", part, I64(0))
+                self._weigh(panel, first, rows, keys)
+                with self.builder.if_then(adds):
+                    self._scale(results, self.builder.sub(rows[1], rows[0]))
+                self._add_weighted(results, keys, adds)
+                with self.builder.if_then(is_last):
+                    self._store(pointers, known, panel, first, rows, results)
+
+    def _begin(self, first: ir.Value, last: ir.Value, panels: ir.Value) -> None:
+        """Packs the queries; there is no greatest score yet, and nothing is summed."""
+        rows = I64(self.rows)
+        with self.code.loop(I64(0), panels) as panel:
+            row = self.builder.add(first, self.builder.mul(panel, rows))
+            behind = self.code.minimum(self.builder.add(row, rows), last)
+            self.a.pack_panel(self._panel_at(panel), self.panels, (row, behind), (I64(0), self.depth))
+            for vector in self._vectors():
+                lowest = number(F32, self.lanes, -math.inf)
+                self.code.store(self._state_at(self.greatest_room, panel, vector), lowest, F32)
+            self.a.clear(self._sums_at(panel, I64(0)), I64(self.rows * self.lanes))
+
+    def _vectors(self) -> Iterator[ir.Value]:
+        """The first row of each vector of a panel's rows."""
+        return (I64(row) for row in range(0, self.rows, self.lanes))
+
+    # Places
+
+    def _element(self, place: ir.Value, index: ir.Value) -> ir.Value:
+        return self.code.offset(place, self.builder.mul(index, I64(F32.bytes)))
+
+    def _state_at(self, room: ir.Value, panel: ir.Value, row: ir.Value) -> ir.Value:
+        """Where a number of a row of a panel lies, beside those of the others in whole vectors."""
+        before = self.builder.mul(panel, I64(-(-self.rows // self.lanes) * self.lanes))
+        return self._element(room, self.builder.add(before, row))
+
+    def _panel_at(self, panel: ir.Value) -> ir.Value:
+        """Where a panel of queries lies: as far apart as it has columns, and those that packing may write."""
+        columns = self.builder.add(self.depth, I64(self.lanes))
+        size = self.builder.mul(columns, I64(self.panels.pitch(self.lanes)))
+        return self.code.offset(self.a_room, self.builder.mul(panel, size))
+
+    def _results_at(self, panel: ir.Value) -> ir.Value:
+        """Where the results of a panel lie, tile by tile."""
+        tiles = self.a.parts(self.inner, self.result_width)
+        return self._element(
+            self.results_room, self.builder.mul(panel, self.builder.mul(tiles, I64(self._tile_elements)))
+        )
+
+    @property
+    def _tile_elements(self) -> int:
+        """Of a tile of results."""
+        return self.rows * self.result_width
+
+    def _b_bytes(self) -> ir.Value:
+        """From one tile of the keys to the next."""
+        rows = self.builder.add(self.depth, I64(self.lanes))
+        return self.builder.mul(rows, I64(self.width * F32.bytes))
+
+    def _b_at(self, row: ir.Value, column: ir.Value) -> ir.Value:
+        """The place of an element of the keys."""
+        tile, within = self.code.split(column, [I64(0), I64(self.width)])
+        place = self.code.offset(self.b_room, self.builder.mul(tile, self._b_bytes()))
+        return self.b.rows_at(place, self.width * F32.bytes)(row, within)
+
+    @property
+    def _weighted_bytes(self) -> int:
+        """From one tile of what is weighted to the next."""
+        return (self.keys + self.lanes) * self.result_width * F32.bytes
+
+    def _weighted_at(self, row: ir.Value, column: ir.Value) -> ir.Value:
+        """The place of an element of what is weighted."""
+        tile, within = self.code.split(column, [I64(0), I64(self.result_width)])
+        place = self.code.offset(self.weighted_room, self.builder.mul(tile, I64(self._weighted_bytes)))
+        return self.weighted.rows_at(place, self.result_width * F32.bytes)(row, within)
+
+    # Steps
+
+    def _multiply(self, panel: ir.Value, keys: Range) -> None:
+        """The products of a panel of queries and some keys."""
+        a = self._panel_at(panel)
+        tiles = self.a.parts(self.builder.sub(keys[1], keys[0]), self.width)
+        with self.code.loop(I64(0), tiles) as tile:
+            b = self.code.offset(self.b_room, self.builder.mul(tile, self._b_bytes()))
+            c = self._element(self.scores_room, self.builder.mul(tile, I64(self.width)))
+            self.builder.call(self.multiply, [a, b, c, c, I64(self.pitch), self.depth, I1(0)])
+
+    def _following(self, item: ir.Value, keys: Range, is_last: ir.Value) -> tuple[ir.Value, Range]:
+        """The group and the keys that are taken in after some."""
+        items = self.builder.mul(self.groups, self.chunks)
+        later = self.code.minimum(self.builder.add(item, I64(1)), self.builder.sub(items, I64(1)))
+        item = self.builder.select(is_last, later, item)
+        start = self.builder.select(is_last, I64(0), keys[1])
+        stop = self.code.minimum(self.builder.add(start, I64(self.keys)), self.elements)
+        return self.builder.udiv(item, self.chunks), (start, stop)
+
+    def _ask_for(self, group: ir.Value, keys: Range, panel: ir.Value, panels: ir.Value) -> None:
+        """Asks for the part of some keys, and of their values, that falls to a panel."""
+        count = self.builder.sub(keys[1], keys[0])
+        first, last = (
+            self.builder.add(keys[0], self.builder.udiv(self.builder.mul(count, number), panels))
+            for number in (panel, self.builder.add(panel, I64(1)))
+        )
+        for part in self.asked:
+            part.ask(group, (first, last))
+
+    def _weigh(self, panel: ir.Value, first: ir.Value, rows: Range, keys: Range) -> None:
+        """Makes scores of products, then weights, relative to the greatest score so far; puts down by how
+        much less weigh those before."""
+        queries = self.builder.add(first, rows[0]), self.builder.add(first, rows[1])
+        with self.scores.walk(*queries) as (query, pointers):
+            row = self.builder.sub(query, queries[0])
+            at = self._state_at(self.greatest_room, panel, row)
+            before = self.code.load(at, F32, 1)
+            found = self.scores.compute(pointers, self._scores_at(row), keys)
+            self.code.store(self._element(self.factors_room, row), before, F32)
+            self.code.store(at, _greater(self.builder, found, before), F32)
+        for row in self._vectors():
+            at = self._element(self.factors_room, row)
+            greatest = self.code.load(self._state_at(self.greatest_room, panel, row), F32, self.lanes)
+            given = [self.code.load(at, F32, self.lanes), self._origin(greatest, self.lanes)]
+            self.code.store(at, emitted(self.builder, [_FACTOR], self.lanes, given)[0], F32)
+        with self.code.loop(I64(0), self.builder.sub(rows[1], rows[0])) as row:
+            self._weigh_row(panel, row, keys)
+
+    def _scores_at(self, row: ir.Value) -> ir.Value:
+        return self.code.offset(self.scores_room, self.builder.mul(row, I64(self.pitch)))
+
+    def _origin(self, greatest: ir.Value, lanes: int) -> ir.Value:
+        """What scores are relative to: the greatest, but where all are -infinity, which then weigh
+        nothing."""
+        lowest, zero = (number(F32, lanes, value) for value in (-math.inf, 0.0))
+        return self.builder.select(self.builder.fcmp_ordered("==", greatest, lowest), zero, greatest)
+
+    def _weigh_row(self, panel: ir.Value, row: ir.Value, keys: Range) -> None:
+        """Makes weights of a row of scores, and adds them to the row's sums, one in each lane."""
+        greatest = self.code.load(self._state_at(self.greatest_room, panel, row), F32, 1)
+        base = self.code.broadcast(self._origin(greatest, 1))
+        sums_at, zero = self._sums_at(panel, row), number(F32, self.lanes, 0.0)
+        before = self.builder.fmul(self.code.load(sums_at, F32, self.lanes), self._factor(row))
+        sums = self.code.local(llvm_type(F32, self.lanes), before)
+        place = self._scores_at(row)
+
+        def weigh(index: ir.Value, mask: ir.Value | None) -> None:
+            at = self._element(place, index)
+            score = self.code.load(at, F32, self.lanes)
+            (weight,) = emitted(self.builder, [_WEIGHT], self.lanes, [score, base, *self.weigh_by])
+            self.code.store(at, weight, F32)
+            added = weight if mask is None else self.builder.select(mask, weight, zero)
+            self.code.set(sums, self.builder.fadd(self.code.get(sums), added))
+
+        self.code.vector_loop(I64(0), self.builder.sub(keys[1], keys[0]), weigh)
+        self.code.store(sums_at, self.code.get(sums), F32)
+
+    def _factor(self, row: ir.Value) -> ir.Value:
+        """By how much less what a row of a panel had so far weighs now."""
+        return self.code.broadcast(self.code.load(self._element(self.factors_room, row), F32, 1))
+
+    def _sums_at(self, panel: ir.Value, row: ir.Value) -> ir.Value:
+        """Where the vector of a row's sums of weights lies."""
+        before = self.builder.mul(panel, I64(self.rows))
+        number = self.builder.add(before, row)
+        return self._element(self.sums_room, self.builder.mul(number, I64(self.lanes)))
+
+    def _scale(self, results: ir.Value, count: ir.Value) -> None:
+        """Multiplies so many rows of a panel's results by how much less they weigh now."""
+        with self.code.loop(I64(0), count) as row:
+            factor = self._factor(row)
+            with self._tiles() as tile:
+                place = self._result_at(results, tile, row)
+                for column in range(0, self.result_width, self.lanes):
+                    at = self.code.offset(place, I64(column * F32.bytes))
+                    value = self.code.load(at, F32, self.lanes)
+                    self.code.store(at, self.builder.fmul(value, factor), F32)
+
+    def _tiles(self) -> AbstractContextManager[ir.Value]:
+        """A loop over the tiles of results."""
+        return self.code.loop(I64(0), self.a.parts(self.inner, self.result_width))
+
+    def _result_at(self, results: ir.Value, tile: ir.Value, row: ir.Value) -> ir.Value:
+        """Where a row of a tile of a panel's results lies."""
+        before = self.builder.mul(tile, I64(self._tile_elements))
+        return self._element(results, self.builder.add(before, self.builder.mul(row, I64(self.result_width))))
+
+    def _add_weighted(self, results: ir.Value, keys: Range, adds: ir.Value) -> None:
+        """Adds what some keys contribute to a panel's results, if there are any so far."""
+        count, pitch = self.builder.sub(keys[1], keys[0]), I64(self.result_width * F32.bytes)
+        with self._tiles() as tile:
+            b = self.code.offset(self.weighted_room, self.builder.mul(tile, I64(self._weighted_bytes)))
+            c = self._result_at(results, tile, I64(0))
+            self.builder.call(self.add_weighted, [self.scores_room, b, c, c, pitch, count, adds])
+
+    def _store(
+        self,
+        pointers: Pointers,
+        known: Values,
+        panel: ir.Value,
+        first: ir.Value,
+        rows: Range,
+        results: ir.Value,
+    ) -> None:
+        """What follows the results, of a panel's rows."""
+        queries = self.builder.add(first, rows[0]), self.builder.add(first, rows[1])
+        with self.walk_rows(pointers, *queries) as (query, row_pointers):
+            row = self.builder.sub(query, queries[0])
+            share = self.code.broadcast(self.builder.fdiv(number(F32, 1, 1.0), self._sum_of(panel, row)))
+            row_values = self.evaluate(Level.ROW, 1, row_pointers, known)
+
+            def known_at(index: ir.Value) -> Values:
+                tile, within = self.code.split(index, [I64(0), I64(self.result_width)])
+                at = self._element(self._result_at(results, tile, row), within)
+                total = self.builder.fmul(self.code.load(at, F32, self.lanes), share)
+                return row_values | {id(self.total): total}
+
+            self.store_range(row_pointers, I64(0), self.inner, known_at)
+
+    def _sum_of(self, panel: ir.Value, row: ir.Value) -> ir.Value:
+        """The sum of a row's weights."""
+        sums = self.code.load(self._sums_at(panel, row), F32, self.lanes)
+        name = f"llvm.vector.reduce.fadd.{type_suffix(F32, self.lanes)}"
+        operands = [number(F32, 1, 0.0), sums]
+        return intrinsic(self.builder, name, llvm_type(F32, 1), operands, flags=("reassoc",))
+
+
+class _ScoresCode(KernelCode):
+    """The scores, of products. The pattern's row loops run over queries, its innermost over keys."""
+
+    def __init__(
+        self, function: ir.Function, pattern: Pattern, lanes: int, code: Code, first_parameter: int
+    ) -> None:
+        super().__init__(function, pattern, lanes, code, first_parameter)
+        self._sums = _sums_of(self)
+        self._pointers: Pointers = ()
+        self._known: Values = {}
+
+    def begin(self, group: ir.Value) -> None:
+        """Goes to the first query and key of a group."""
+        self._pointers = self.group_pointers(group)
+        self._known = self.evaluate(Level.GROUP, 1, self._pointers, {})
+
+    def walk(self, first: ir.Value, last: ir.Value) -> AbstractContextManager[tuple[ir.Value, Pointers]]:
+        """A loop over queries: yields the query and where the accesses stand there."""
+        return self.walk_rows(self._pointers, first, last)
+
+    def compute(self, pointers: Pointers, place: ir.Value, keys: Range) -> ir.Value:
+        """Makes the scores of one query with some keys of the products that lie at a place; returns the
+        greatest that is a number, or -infinity."""
+        known = self.evaluate(Level.ROW, 1, pointers, self._known)
+        lowest = number(F32, self.lanes, -math.inf)
+        greatest = self.code.local(llvm_type(F32, self.lanes), lowest)
+
+        def compute(index: ir.Value, mask: ir.Value | None) -> None:
+            distance = self.builder.sub(index, keys[0])
+            at = self.code.offset(place, self.builder.mul(distance, I64(F32.bytes)))
+            given = known | {id(self._sums): self.code.load(at, F32, self.lanes)}
+            values = self.evaluate(Level.ELEMENT, self.lanes, pointers, given, index, mask)
+            score = splat(self.builder, self.value(self.pattern.values[0], self.lanes, values), self.lanes)
+            self.code.store(at, score, F32)
+            counted = score if mask is None else self.builder.select(mask, score, lowest)
+            self.code.set(greatest, _greater(self.builder, counted, self.code.get(greatest)))
+
+        self.code.vector_loop(*keys, compute)
+        name = f"llvm.vector.reduce.fmax.{type_suffix(F32, self.lanes)}"
+        return intrinsic(
+            self.builder, name, llvm_type(F32, 1), [self.code.get(greatest)], flags=("nnan", "nsz")
+        )
+
+
+def _greater(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
+    """The greater of two; the second where the first is NaN."""
+    return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+
+
+def _sums_of(code: KernelCode) -> Node:
+    """The last load of a pattern: sums of products, which lie nowhere yet."""
+    last = len(code.pattern.loads) - 1
+    return next(node for node in code.nodes if node.operation is Operation.SOURCE and number_of(node) == last)
