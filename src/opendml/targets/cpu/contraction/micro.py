@@ -89,7 +89,8 @@ class _MicroCode:
         self.builder = ir.IRBuilder(self.blocks["entry"])
         further = iter(function.args[7:])
         self.distances = next(further) if None in (strides.a_depth, strides.b_depth) else None
-        self.asked, self.asked_step = (next(further), next(further)) if strides.asks else (None, None)
+        self.asked = next(further) if strides.asks else None
+        self.asked_step = next(further) if strides.asks else None
         self.a_row = next(further) if strides.a_row is None else None
 
     def emit(self) -> None:
