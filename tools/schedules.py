@@ -109,6 +109,7 @@ def _products_on_processor(kernel: Kernel) -> Schedule:
     header = Header(*launch.parameters[: len(Header._fields)])
     name = f"tiles of {tiling.micro.rows}x{tiling.micro.vectors}"
     name += " exchanged" * ways[-1].name.count(" exchanged") + " packed ahead" * tiling.ahead
+    name += " in place" * tiling.a.in_place
     taken = Choice(name, f"blocks={header.chunk}x{header.block}", cycles[name])
     return Schedule(tuple(taken if each.name == name else each for each in choices), (taken,))
 

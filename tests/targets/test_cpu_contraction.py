@@ -87,12 +87,15 @@ def test_products_of_vectors_are_accurate(sizes: tuple[int, int, int], transpose
     assert_accurate(out, a, b, (2,))
 
 
-def every_tiling(kernel: Kernel, vectors: tuple[int, ...] = (2,), ahead: bool = False) -> dict[str, Tiles]:
+def every_tiling(
+    kernel: Kernel, vectors: tuple[int, ...] = (2,), ahead: bool = False, in_place: bool = False
+) -> dict[str, Tiles]:
     """The ways to compute a kernel in tiles of so many vectors, each with the smallest blocks."""
     ways: dict[str, Tiles] = {}
     for candidate in candidates(kernel):
         tiles = candidate.tiles
-        if tiles and tiles.micro.vectors in vectors and tiles.ahead is ahead:
+        reads = (tiles.ahead, tiles.in_place) if tiles else None
+        if tiles and tiles.micro.vectors in vectors and reads == (ahead, in_place):
             known = ways.get(candidate.name)
             if known is None or known.rows * known.columns > tiles.rows * tiles.columns:
                 ways[candidate.name] = tiles
@@ -260,8 +263,41 @@ def test_results_depend_neither_on_blocks_nor_on_who_computes_them() -> None:
     assert len(results) == 1
 
 
+def as_float32(value: Node) -> Node:
+    return convert(value, ScalarType.FLOAT32)
+
+
+def test_panels_are_read_in_place_where_short_rows_lie_one_behind_the_other() -> None:
+    b, out = values("float32", 2, 1, 33, 256), np.zeros((2, 40, 33, 1), "f")
+    dense = values("float32", 2, 40, 1, 256)
+    gaps, narrow = laid_out(dense, (0, 1, 2, 3), 1), dense.astype(np.float16)
+    long = values("float32", 2, 40, 1, 257)
+    for a, can in [(dense, True), (gaps, False), (narrow, False), (long, False)]:
+        wide = b if a is not long else values("float32", 2, 1, 33, 257)
+        ways = every_tiling(contraction_kernel(a, wide, (3,), [out], operand=as_float32), in_place=True)
+        assert any(not name.count("exchanged") for name in ways) is can
+
+
+@pytest.mark.parametrize("m", [14, 28, 41, 5])
+@pytest.mark.parametrize("k", [2, 147, 256])
+def test_panels_read_in_place_change_no_bit(m: int, k: int) -> None:
+    """Of several groups, with a last panel that is whole or not."""
+    a, b = values("float32", 2, m, 1, k), values("float32", 2, 1, k, 40).transpose(0, 1, 3, 2)
+    out = np.zeros((2, m, 40, 1), "f")
+    kernel = contraction_kernel(a, b, (3,), [out])
+    results = set()
+    for in_place in (False, True):
+        tiles = every_tiling(kernel, in_place=in_place)
+        (way,) = (tiles[name] for name in tiles if "exchanged" not in name)
+        out[...] = np.nan
+        run_launches(launches_of(way), [a, b, out])
+        results.add(out.tobytes())
+    assert len(results) == 1
+    assert_accurate(out, a, b, (3,))
+
+
 CHOSEN = {
-    (1024, 1024, 1024): "tiles of 14x2",
+    (1024, 1024, 1024): "tiles of 14x2 packed ahead",
     (128, 768, 768): "tiles of 13x2",
     (128, 768, 3072): "tiles of 13x2",
     (1, 4096, 4096): "as any reduction",
@@ -269,10 +305,10 @@ CHOSEN = {
     (2, 4096, 4096): "as any reduction",
     (3, 4096, 4096): "tiles of 3x4",
     (6, 2048, 2048): "tiles of 6x2",
-    (4096, 64, 64): "tiles of 14x2",
-    (50176, 64, 147): "tiles of 14x2",
+    (4096, 64, 64): "tiles of 14x2 in place",
+    (50176, 64, 147): "tiles of 14x2 in place",
     (3, 3, 3): "as any reduction",
-    (30, 30, 30): "tiles of 10x2",
+    (30, 30, 30): "tiles of 10x2 in place",
 }
 """The way that is chosen for products of matrices of (m, n, k)."""
 

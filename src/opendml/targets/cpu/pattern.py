@@ -204,6 +204,17 @@ class Packing:
         """How many elements share a word."""
         return 4 // self.type.bytes
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the operand is but a matrix of FLOAT32 in memory, whose rows are those of the major
+        dimension."""
+        pattern = self.pattern
+        if (len(pattern.loads), pattern.rows, self.majors) != (1, 1, 1):
+            return False
+        (load,), (value,) = pattern.loads, pattern.values
+        in_memory = load.type is ScalarType.FLOAT32 and load.step is Step.CONTIGUOUS and not load.counter
+        return in_memory and value.operation is Operation.SOURCE
+
     def text(self) -> str:
         """A text that is equal for packings with equal code."""
         return f"{self.majors} {self.along_depth} {self.type.name}\n{self.pattern.text()}"
@@ -213,28 +224,36 @@ class Packing:
 class Panels:
     """How the operand whose elements are broadcast lies packed: in panels of `rows` rows, each in parts of
     `depth` products. A part's columns follow each other; packing may write less than a vector of columns
-    behind the last."""
+    behind the last.
+
+    `in_place`: whole panels of plain operands are not packed, but read where they lie; of a last one that is
+    not whole the rows follow each other, and packing may write less than a vector behind each."""
 
     packing: Packing
     rows: int
     depth: int
+    in_place: bool = False
 
     @property
     def words(self) -> int:
         """The columns of a part: of words, each with one product or several."""
         return self.depth // self.packing.group
 
-    def pitch(self, lanes: int) -> int:
-        """The bytes from one column of a part to the next."""
-        return -(-self.rows // lanes) * lanes * 4
+    def strides(self, lanes: int) -> tuple[int, int]:
+        """The bytes from one row of a part to the next, and from one column."""
+        if self.in_place:
+            return odd_lines(self.depth + lanes), 4
+        return 4, -(-self.rows // lanes) * lanes * 4
 
     def part_bytes(self, lanes: int) -> int:
         """The bytes of a part, with all that packing may write."""
-        return -(-(self.words + lanes) * self.pitch(lanes) // LINE) * LINE
+        row, column = self.strides(lanes)
+        size = self.rows * row if self.in_place else (self.words + lanes) * column
+        return -(-size // LINE) * LINE
 
     def text(self) -> str:
         """A text that is equal for panels with equal code."""
-        return f"{self.rows} {self.depth}\n{self.packing.text()}"
+        return f"{self.rows} {self.depth} {self.in_place}\n{self.packing.text()}"
 
 
 @dataclass(frozen=True, slots=True)

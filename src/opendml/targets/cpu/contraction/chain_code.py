@@ -74,7 +74,7 @@ class ChainCode(KernelCode):
         self.greatest_room = self.room(F32, chaining.room // lanes)
         self.sums_room = self.room(F32, chaining.room)
         self.factors_room = self.room(F32, -(-self.rows // lanes) * lanes)
-        a_pitch, result_pitch = chaining.a.pitch(lanes), self.result_width * size
+        (_, a_pitch), result_pitch = chaining.a.strides(lanes), self.result_width * size
         self.multiply = self._micro_kernel(
             "products", chaining.micro, Strides(size, a_pitch, self.width * size, self.pitch)
         )
@@ -157,7 +157,7 @@ class ChainCode(KernelCode):
     def _panel_at(self, panel: ir.Value) -> ir.Value:
         """Where a panel of queries lies: as far apart as it has columns, and those that packing may write."""
         columns = self.builder.add(self.depth, I64(self.lanes))
-        size = self.builder.mul(columns, I64(self.panels.pitch(self.lanes)))
+        size = self.builder.mul(columns, I64(self.panels.strides(self.lanes)[1]))
         return self.code.offset(self.a_room, self.builder.mul(panel, size))
 
     def _results_at(self, panel: ir.Value) -> ir.Value:

@@ -9,6 +9,7 @@ whose last load is the sums. Where it but stores them, whole tiles are written t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from llvmlite import ir
 
@@ -20,6 +21,18 @@ from opendml.targets.cpu.contraction.packing import F32, Range
 from opendml.targets.cpu.contraction.words import packing_code
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
 from opendml.targets.cpu.pattern import LINE, Level, Pattern, Step, Strips, Tiling, odd_lines
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Where the sums of a panel go, and those before lie."""
+
+    held: ir.Value
+    """In the room."""
+    results: tuple[ir.Value, ir.Value]
+    """Where they belong, and the bytes from one row to the next there."""
+    done: ir.Value
+    """So many columns of them are written there."""
 
 
 class ContractionCode(KernelCode):
@@ -41,12 +54,13 @@ class ContractionCode(KernelCode):
         self.width = micro.vectors * lanes
         self.column_pitch = odd_lines(tiling.columns + lanes)
         a_row, a_depth = self._lay_out_rows(first)
+        self._asks = tiling.ahead or tiling.a.in_place
         strides = Strides(
-            a_row=a_row,
+            a_row=None if tiling.a.in_place else a_row,
             a_depth=a_depth,
             b_depth=self._lay_out_vectors(first + self.a.layout.length),
             c_row=self.column_pitch,
-            asks=self._asks(),
+            asks=self._asks,
             packed=tiling.a.packing.type,
         )
         self.c_room = self._rows(tiling.rows)
@@ -57,12 +71,12 @@ class ContractionCode(KernelCode):
 
     def _lay_out_rows(self, first_parameter: int) -> tuple[int, int | None]:
         """Prepares for the operand whose elements are broadcast; returns the bytes between its rows in a
-        tile, and between its columns."""
+        packed tile, and between its columns."""
         tiling, lanes = self.tiling, self.lanes
         panels = tiling.a
         self.a = packing_code(self.function, panels.packing, lanes, self.code, first_parameter)
         self.a_room = self.room(F32, 0 if tiling.ahead else panels.part_bytes(lanes) // F32.bytes)
-        return F32.bytes, panels.pitch(lanes)
+        return panels.strides(lanes)
 
     def _lay_out_vectors(self, first_parameter: int) -> int | None:
         """Prepares for the operand whose elements are vectors; returns the bytes between its rows in a
@@ -109,7 +123,7 @@ class ContractionCode(KernelCode):
             with self.code.loop(I64(0), count) as panel:
                 row = self.builder.add(first, self.builder.mul(panel, I64(panels.rows)))
                 behind = self.code.minimum(self.builder.add(row, I64(panels.rows)), last)
-                a = self._panel((row, behind), (begin, end), part, parts)
+                a, row_bytes = self._panel((row, behind), (begin, end), part, parts)
                 c = self._c_row(self.builder.sub(row, first))
                 with self.builder.if_then(is_last):
                     self._ask_for_results(pointers, row, behind, start, stop)
@@ -119,29 +133,39 @@ class ContractionCode(KernelCode):
                     is_whole = self.builder.icmp_signed("==", self.builder.sub(behind, row), I64(panels.rows))
                     done = self._whole_tiles(start, stop, self.builder.and_(is_last, is_whole))
                     results = self._results(pointers, row, start)
-                self._multiply(a, b, c, (begin, end), part, (start, stop), done, results)
+                sums = Sums(c, results, done)
+                self._multiply(a, b, (begin, end), part, (start, stop), sums, row_bytes)
                 if self.tiling.parts_together:
                     self._add_up(part, is_last, self.builder.sub(row, first), self.builder.sub(behind, row))
                 with self.builder.if_then(is_last):
                     self._store(pointers, known, c, row, behind, (start, stop), done)
 
-    def _asks(self) -> bool:
-        """Whether the micro-kernel asks for what is read next."""
-        return False
-
     def _begin_part(self, first: ir.Value, last: ir.Value, depth: Range, part: ir.Value) -> None:
         """Prepares for a range of rows and a part of the products."""
 
-    def _panel(self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value) -> ir.Value:
-        """Where a part of a panel lies, packed now or ahead."""
+    def _panel(
+        self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value
+    ) -> tuple[ir.Value, list[ir.Value]]:
+        """Where a part of a panel lies, packed now, ahead or not at all, and the bytes between its rows, if
+        the micro-kernel takes them."""
         panels = self.tiling.a
-        if not self.tiling.ahead:
+        if self.tiling.ahead:
+            number = self.builder.udiv(rows[0], I64(panels.rows))
+            position = self.builder.add(self.builder.mul(number, parts), part)
+            distance = self.builder.mul(position, I64(panels.part_bytes(self.lanes)))
+            return self.code.offset(self.a_groups, distance), []
+        if not panels.in_place:
             self.a.pack_panel(self.a_room, panels, rows, depth)
-            return self.a_room
-        number = self.builder.udiv(rows[0], I64(panels.rows))
-        position = self.builder.add(self.builder.mul(number, parts), part)
-        distance = self.builder.mul(position, I64(panels.part_bytes(self.lanes)))
-        return self.code.offset(self.a_groups, distance)
+            return self.a_room, []
+        is_whole = self.builder.icmp_signed("==", self.builder.sub(rows[1], rows[0]), I64(panels.rows))
+        with self.builder.if_then(self.builder.not_(is_whole)):
+            self.a.pack_panel(self.a_room, panels, rows, depth)
+        place, row_bytes = self.a.lies_at(rows[0], depth[0])
+        packed_bytes, _ = panels.strides(self.lanes)
+        return (
+            self.builder.select(is_whole, place, self.a_room),
+            [self.builder.select(is_whole, row_bytes, I64(packed_bytes))],
+        )
 
     def _add_up(self, part: ir.Value, is_last: ir.Value, row: ir.Value, count: ir.Value) -> None:
         """Behind the last of the parts whose sums belong together, adds a panel's to those before; behind the
@@ -227,28 +251,44 @@ class ContractionCode(KernelCode):
         self,
         a: ir.Value,
         block: tuple[ir.Value, ir.Value],
-        c: ir.Value,
         depth: Range,
         part: ir.Value,
         columns: Range,
-        done: ir.Value,
-        results: tuple[ir.Value, ir.Value],
+        sums: Sums,
+        row_bytes: list[ir.Value],
     ) -> None:
-        """The tiles of one panel; those of the first `done` columns go to the results."""
+        """The tiles of one panel."""
         count, adds = self._products(depth, part)
         tiles = self.b.parts(self.builder.sub(columns[1], columns[0]), self.width)
-        parts = self.a.parts(self.elements, self.tiling.a.depth)
-        following = self.builder.mul(parts, I64(self.tiling.a.part_bytes(self.lanes)))
         with self.code.loop(I64(0), tiles) as tile:
-            at = self.builder.mul(tile, I64(self.width * F32.bytes))
+            column = self.builder.mul(tile, I64(self.width))
+            at = self.builder.mul(column, I64(F32.bytes))
             b = self.code.offset(block[0], self.builder.mul(tile, block[1]))
-            if self.tiling.ahead:
-                self._ask_for_panel(self.code.offset(a, following), tile, tiles)
-            sums, direct = (self.code.offset(place, at) for place in (c, results[0]))
-            is_direct = self.builder.icmp_signed("<", self.builder.mul(tile, I64(self.width)), done)
-            target = self.builder.select(is_direct, direct, sums)
-            pitch = self.builder.select(is_direct, results[1], I64(self.column_pitch))
-            self.builder.call(self.micro, [a, b, sums, target, pitch, count, adds, *self.tap_distances])
+            held, direct = (self.code.offset(place, at) for place in (sums.held, sums.results[0]))
+            is_direct = self.builder.icmp_signed("<", column, sums.done)
+            target = self.builder.select(is_direct, direct, held)
+            pitch = self.builder.select(is_direct, sums.results[1], I64(self.column_pitch))
+            further = [*self.tap_distances, *self._share_of_next(a, tile, tiles), *row_bytes]
+            self.builder.call(self.micro, [a, b, held, target, pitch, count, adds, *further])
+
+    def _share_of_next(self, a: ir.Value, tile: ir.Value, tiles: ir.Value) -> list[ir.Value]:
+        """Where the part of the next panel lies that is asked for with a tile, and its bytes for each
+        product: asked for at once, its lines would delay those that are needed first."""
+        if not self._asks:
+            return []
+        panels = self.tiling.a
+        if panels.in_place:
+            _, row_bytes = self.a.lies_at(I64(0), I64(0))
+            part_bytes = next_panel = self.builder.mul(row_bytes, I64(panels.rows))
+            products = self.elements
+        else:
+            part_bytes = I64(panels.part_bytes(self.lanes))
+            next_panel = self.builder.mul(self.a.parts(self.elements, panels.depth), part_bytes)
+            products = I64(panels.words)
+        step = self.builder.udiv(part_bytes, self.builder.mul(tiles, products))
+        step = self.builder.add(step, I64(1))
+        before = self.builder.mul(tile, self.builder.mul(step, products))
+        return [self.code.offset(a, self.builder.add(next_panel, before)), step]
 
     def _products(self, depth: Range, part: ir.Value) -> tuple[ir.Value, ir.Value]:
         """How many products a part has, and whether their sums are added to those before."""
@@ -256,17 +296,6 @@ class ContractionCode(KernelCode):
         number = self.builder.urem(part, I64(together)) if together else part
         count = self.a.parts(self.builder.sub(depth[1], depth[0]), self.tiling.a.packing.group)
         return count, self.builder.icmp_signed("!=", number, I64(0))
-
-    def _ask_for_panel(self, panel: ir.Value, tile: ir.Value, tiles: ir.Value) -> None:
-        """Asks for the part of the next panel that falls to a tile."""
-        lines = I64(self.tiling.a.part_bytes(self.lanes) // LINE)
-        first, last = (
-            self.builder.udiv(self.builder.mul(lines, number), tiles)
-            for number in (tile, self.builder.add(tile, I64(1)))
-        )
-        with self.code.loop(first, last) as line:
-            place = self.code.offset(panel, self.builder.mul(line, I64(LINE)))
-            self.code.prefetch(place, level=2)
 
     def _store(
         self,

@@ -9,7 +9,7 @@ from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, Code
-from opendml.targets.cpu.contraction.code import ContractionCode
+from opendml.targets.cpu.contraction.code import ContractionCode, Sums
 from opendml.targets.cpu.contraction.micro import DISTANCE_BYTES
 from opendml.targets.cpu.contraction.packing import F32, PackingCode, Range
 from opendml.targets.cpu.kernel_code import Pointers, Values
@@ -165,10 +165,12 @@ class BroadcastImageCode(_SeeingCode):
         self._first = first
         self._pack_seen((first, last), self.chunk, depth, part)
 
-    def _panel(self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value) -> ir.Value:
+    def _panel(
+        self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value
+    ) -> tuple[ir.Value, list[ir.Value]]:
         line, column = self.code.split(self.builder.sub(rows[0], self._first), [I64(0), self.seen.width])
         place = self.seen.rows_from(self.image_room, I64(0))(line)
-        return self.code.offset(place, self.builder.mul(column, I64(F32.bytes)))
+        return self.code.offset(place, self.builder.mul(column, I64(F32.bytes))), []
 
 
 class ImageContractionCode(_SeeingCode):
@@ -189,12 +191,11 @@ class ImageContractionCode(_SeeingCode):
         self,
         a: ir.Value,
         block: tuple[ir.Value, ir.Value],
-        c: ir.Value,
         depth: Range,
         part: ir.Value,
         columns: Range,
-        done: ir.Value,
-        results: tuple[ir.Value, ir.Value],
+        sums: Sums,
+        row_bytes: list[ir.Value],
     ) -> None:
         """Windows between two rows of them are multiplied too, and not stored."""
         lines = self.seen.line(self.builder.sub(columns[1], columns[0]))
@@ -204,26 +205,9 @@ class ImageContractionCode(_SeeingCode):
         tiles = self.b.parts(span, self.width)
         with self.code.loop(I64(0), tiles) as tile:
             at = self.builder.mul(tile, block[1])
-            b, sums = self.code.offset(block[0], at), self.code.offset(c, at)
+            b, held = self.code.offset(block[0], at), self.code.offset(sums.held, at)
             further = [*self.tap_distances, *self._share_of_next(a, tile, tiles)]
-            self.builder.call(self.micro, [a, b, sums, sums, results[1], count, adds, *further])
-
-    def _asks(self) -> bool:
-        """For the next panel, as one has too few tiles for its reading to be hidden by their work."""
-        return self.tiling.ahead
-
-    def _share_of_next(self, a: ir.Value, tile: ir.Value, tiles: ir.Value) -> list[ir.Value]:
-        """Where the part of the next panel lies that is asked for with a tile, and its bytes for each
-        product."""
-        if not self.tiling.ahead:
-            return []
-        panels = self.tiling.a
-        part_bytes = I64(panels.part_bytes(self.lanes))
-        next_panel = self.builder.mul(self.a.parts(self.elements, panels.depth), part_bytes)
-        step = self.builder.udiv(part_bytes, self.builder.mul(tiles, I64(panels.depth)))
-        step = self.builder.add(step, I64(1))
-        before = self.builder.mul(tile, self.builder.mul(step, I64(panels.depth)))
-        return [self.code.offset(a, self.builder.add(next_panel, before)), step]
+            self.builder.call(self.micro, [a, b, held, held, sums.results[1], count, adds, *further])
 
     def _store_row(
         self, pointers: Pointers, known: Values, totals: ir.Value, columns: Range, first: ir.Value

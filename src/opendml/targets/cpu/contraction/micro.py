@@ -17,6 +17,8 @@ from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat
 
 DISTANCE_BYTES = 8
 """Of the distance of what one product takes of an operand."""
+_BASE_ROWS = 5
+"""Rows whose distances from the first of them addresses can say."""
 _LONG_STEP = 32
 """Multiply-adds in one step of the loop, at most, unless there are more of one product: enough to hide its
 counting, few enough for the registers."""
@@ -24,10 +26,10 @@ counting, few enough for the registers."""
 
 @dataclass(frozen=True, slots=True)
 class Strides:
-    """Where the packed operands and the sums lie, in bytes: one row of a tile to the next, and along k.
-    Along k, the operand whose distance is None lies anywhere."""
+    """Where the operands and the sums lie, in bytes: one row of a tile to the next, and along k. Along k, the
+    operand whose distance is None lies anywhere; if that of rows of a is, an argument says it."""
 
-    a_row: int
+    a_row: int | None
     a_depth: int | None
     b_depth: int | None
     c_row: int
@@ -45,9 +47,10 @@ def emit_micro_kernel(
     `row_bytes` apart.
 
     Where an operand lies anywhere, a further argument points to its distances from there; another one to what
-    is asked for, and the last says how many bytes with each product."""
+    is asked for, and the next says how many bytes with each product. The bytes between rows of a are last."""
     further = [POINTER] * (None in (strides.a_depth, strides.b_depth))
     further += [POINTER, I64] * strides.asks
+    further += [I64] * (strides.a_row is None)
     signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, POINTER, I64, I64, I1, *further])
     function = ir.Function(module, signature, name)
     function.linkage = "internal"
@@ -57,6 +60,24 @@ def emit_micro_kernel(
         argument.add_attribute("noalias")
     _MicroCode(function, micro, lanes, strides).emit()
     return function
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where the operands of the next product lie: a at the first of every _BASE_ROWS rows, or of all.
+    `asked`: what is asked for."""
+
+    a: tuple[ir.Value, ...]
+    b: ir.Value
+    asked: tuple[ir.Value, ...]
+
+    def all(self) -> list[ir.Value]:
+        return [*self.a, self.b, *self.asked]
+
+    def of(self, values: Sequence[ir.Value]) -> _Places:
+        """The same of other values, in their order."""
+        count = len(self.a)
+        return _Places(tuple(values[:count]), values[count], tuple(values[count + 1 :][: len(self.asked)]))
 
 
 class _MicroCode:
@@ -73,27 +94,29 @@ class _MicroCode:
             for name in ("entry", "steps", "rest_start", "rest", "done", "add", "store")
         }
         self.builder = ir.IRBuilder(self.blocks["entry"])
+        further = iter(function.args[7:])
+        self.distances = next(further) if None in (strides.a_depth, strides.b_depth) else None
+        self.asked = next(further) if strides.asks else None
+        self.asked_step = next(further) if strides.asks else None
+        self.a_row = next(further) if strides.a_row is None else None
 
     def emit(self) -> None:
         """Products are added from zero on, and their sums to what `c` holds: so rounding errors grow with the
         depth alone."""
-        a, b, c, results, row_bytes, depth, adds, *further = self.function.args
-        if self.strides.a_depth is None:
-            a = further[0]
-        if self.strides.b_depth is None:
-            b = further[0]
-        asked = further[-2:-1] if self.strides.asks else []
+        _, _, c, results, row_bytes, depth, adds, *_ = self.function.args
+        places = self._first()
         steps = self.builder.udiv(depth, I64(self.step))
         rest = self.builder.urem(depth, I64(self.step))
         has_steps = self.builder.icmp_unsigned("!=", steps, I64(0))
         self.builder.cbranch(has_steps, self.blocks["steps"], self.blocks["rest_start"])
         zeros = [number(self.type, self.lanes, 0)] * self.products
-        state = self._loop("steps", "entry", "rest_start", steps, [a, b, *asked, *zeros], self.step)
+        initial = [*places.all(), *zeros]
+        state = self._loop("steps", "entry", "rest_start", steps, places, initial, self.step)
         self._at("rest_start")
-        joined = self._merged("entry", [a, b, *asked, *zeros], "steps", state)
+        joined = self._merged("entry", initial, "steps", state)
         has_rest = self.builder.icmp_unsigned("!=", rest, I64(0))
         self.builder.cbranch(has_rest, self.blocks["rest"], self.blocks["done"])
-        state = self._loop("rest", "rest_start", "done", rest, joined, 1)
+        state = self._loop("rest", "rest_start", "done", rest, places, joined, 1)
         self._at("done")
         state = self._merged("rest_start", joined, "rest", state)
         totals = state[-self.products :]
@@ -101,8 +124,8 @@ class _MicroCode:
             totals = self._less_subtracted(totals, *state[:2])
         self.builder.cbranch(adds, self.blocks["add"], self.blocks["store"])
         self._at("add")
-        places = self._places(c, I64(self.strides.c_row))
-        held = [self.builder.load(place, typ=self.vector, align=4) for place in places]
+        held_at = self._places(c, I64(self.strides.c_row))
+        held = [self.builder.load(place, typ=self.vector, align=4) for place in held_at]
         add = self.builder.fadd if self.type.is_float else self.builder.add
         added = [add(*pair) for pair in zip(held, totals, strict=True)]
         self.builder.branch(self.blocks["store"])
@@ -112,16 +135,38 @@ class _MicroCode:
             self.builder.store(value, place, align=4)
         self.builder.ret_void()
 
+    def _first(self) -> _Places:
+        """Where the operands of the first product lie."""
+        a, b = self.function.args[:2]
+        if self.strides.a_depth is None:
+            a = self.distances
+        if self.strides.b_depth is None:
+            b = self.distances
+        bases = [a]
+        if self.a_row is not None:
+            distances = [self.builder.mul(self.a_row, I64(row)) for row in self.rows[::_BASE_ROWS]]
+            bases = [self._further(a, distance) for distance in distances]
+        return _Places(tuple(bases), b, () if self.asked is None else (self.asked,))
+
     def _loop(
-        self, name: str, before: str, behind: str, count: ir.Value, initial: Sequence[ir.Value], unrolled: int
+        self,
+        name: str,
+        before: str,
+        behind: str,
+        count: ir.Value,
+        places: _Places,
+        initial: Sequence[ir.Value],
+        unrolled: int,
     ) -> list[ir.Value]:
-        """`count` steps, at least one; the state is where a and b stand, then the totals."""
+        """`count` steps, at least one, of so many products; the state is the places, then the totals."""
         self._at(name)
         counter = self.builder.phi(I64)
         variables = [self.builder.phi(value.type) for value in initial]
-        state = list(variables)
+        places, totals = places.of(variables), variables[-self.products :]
         for _ in range(unrolled):
-            state = self._taken_in(state)
+            totals = self._taken_in(places, totals)
+            places = self._moved_on(places)
+        state = [*places.all(), *totals]
         left = self.builder.sub(counter, I64(1))
         for variable, start, value in zip(
             [counter, *variables], [count, *initial], [left, *state], strict=True
@@ -132,37 +177,55 @@ class _MicroCode:
         self.builder.cbranch(goes_on, self.blocks[name], self.blocks[behind])
         return state
 
-    def _taken_in(self, state: Sequence[ir.Value]) -> list[ir.Value]:
-        """The state with one more product of each result."""
-        a, b, *asked = state[: -self.products]
-        totals = list(state[-self.products :])
-        for place in asked:
+    def _taken_in(self, places: _Places, totals: Sequence[ir.Value]) -> list[ir.Value]:
+        """The totals with one more product each."""
+        for place in places.asked:
             self._ask(place)
-        (a_place, a_depth), (b_place, b_depth) = (
-            self._found(0, a, self.strides.a_depth),
-            self._found(1, b, self.strides.b_depth),
-        )
-        size = F32.bytes * self.lanes
+        b, size = self._found(1, places.b, self.strides.b_depth), F32.bytes * self.lanes
         row = [
-            self.builder.load(self._offset(b_place, vector * size), typ=self.vector, align=4)
+            self.builder.load(self._offset(b, vector * size), typ=self.vector, align=4)
             for vector in self.vectors
         ]
-        again = (
-            [a_place, *(self._hidden(a_place) for _ in self.vectors[1:])] if self._rows_read_again() else []
-        )
+        bases = self._bases(places)
+        result: list[ir.Value] = []
         for row_number in self.rows:
-            elements = self._broadcast([a_place], row_number) * len(row)
-            if self._is_read_again(row_number):
-                elements = self._broadcast(again, row_number)
-            for vector in self.vectors:
-                at = row_number * len(self.vectors) + vector
-                operands = elements[vector], row[vector]
-                totals[at] = self.multiply_add(self.builder, totals[at], *operands, self.lanes)
-        a, b = self._offset(a, a_depth), self._offset(b, b_depth)
+            elements = self._elements(bases, row_number)
+            for element, vector in zip(elements, row, strict=True):
+                total = totals[len(result)]
+                result.append(self.multiply_add(self.builder, total, element, vector, self.lanes))
+        return result
+
+    def _bases(self, places: _Places) -> Sequence[ir.Value]:
+        """Where the elements of a lie: the first of every _BASE_ROWS rows, or of all, once for each vector if
+        some are read again."""
+        if self.a_row is not None:
+            return places.a
+        first = self._found(0, places.a[0], self.strides.a_depth)
+        again = self.vectors[1:] if self._rows_read_again() else ()
+        return [first, *(self._hidden(first) for _ in again)]
+
+    def _elements(self, bases: Sequence[ir.Value], row: int) -> list[ir.Value]:
+        """A row's element of a, for each vector."""
+        if self.strides.a_row is None:
+            bases, distance = [bases[row // _BASE_ROWS]], self.builder.mul(self.a_row, I64(row % _BASE_ROWS))
+        else:
+            bases, distance = bases if self._is_read_again(row) else bases[:1], I64(row * self.strides.a_row)
+        places = [self._further(base, distance) for base in bases]
+        loads = [self.builder.load(place, typ=llvm_type(self.type, 1), align=4) for place in places]
+        values = [splat(self.builder, load, self.lanes) for load in loads]
+        return values if len(values) > 1 else values * len(self.vectors)
+
+    def _moved_on(self, places: _Places) -> _Places:
+        """The places of the next product."""
         # Counting from one index would lengthen all addresses: few processors read such operands at once.
-        step = self.function.args[-1]
-        asked = [self.builder.gep(place, [step], source_etype=ir.IntType(8)) for place in asked]
-        return [self._hidden(a), self._hidden(b), *asked, *totals]
+        a, b = (
+            DISTANCE_BYTES if each is None else each for each in (self.strides.a_depth, self.strides.b_depth)
+        )
+        return _Places(
+            tuple(self._hidden(self._offset(place, a)) for place in places.a),
+            self._hidden(self._offset(places.b, b)),
+            tuple(self._further(place, self.asked_step) for place in places.asked),
+        )
 
     def _less_subtracted(self, totals: Sequence[ir.Value], a: ir.Value, b: ir.Value) -> list[ir.Value]:
         """Products of elements from which something is to be subtracted: it lies behind their sums, which
@@ -178,7 +241,7 @@ class _MicroCode:
                 for row in range(2)
             )
             for row in self.rows:
-                (sums,), (p,) = (self._broadcast([self._offset(a, each * a_depth)], row) for each in range(2))
+                sums, p = (self._elements([self._offset(a, each * a_depth)], row)[0] for each in range(2))
                 position = row * len(self.vectors) + vector
                 less = self.builder.add(self.builder.mul(sums, q), self.builder.mul(p, differences))
                 result[position] = self.builder.sub(result[position], less)
@@ -189,23 +252,12 @@ class _MicroCode:
         operands = [place, I32(0), I32(2), I32(1)]
         intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), operands)
 
-    def _found(self, argument: int, pointer: ir.Value, depth: int | None) -> tuple[ir.Value, int]:
-        """Where an operand of the next product lies, and the bytes to step on: where it lies anywhere, the
-        pointer is that to its distance."""
+    def _found(self, argument: int, pointer: ir.Value, depth: int | None) -> ir.Value:
+        """Where an operand of the next product lies: where it lies anywhere, the pointer is that to its
+        distance."""
         if depth is not None:
-            return pointer, depth
-        distance = self.builder.load(pointer, typ=I64)
-        origin = self.function.args[argument]
-        return self.builder.gep(origin, [distance], source_etype=ir.IntType(8)), DISTANCE_BYTES
-
-    def _broadcast(self, places: Sequence[ir.Value], row: int) -> list[ir.Value]:
-        """A row's element of a at each place."""
-        element = llvm_type(self.type, 1)
-        loads = [
-            self.builder.load(self._offset(place, row * self.strides.a_row), typ=element, align=4)
-            for place in places
-        ]
-        return [splat(self.builder, load, self.lanes) for load in loads]
+            return pointer
+        return self._further(self.function.args[argument], self.builder.load(pointer, typ=I64))
 
     def _is_read_again(self, row: int) -> bool:
         """Whether each multiply-add of a row reads its element of a: so many rows, evenly."""
@@ -239,7 +291,10 @@ class _MicroCode:
         return [self._offset(row, vector * size) for row in rows for vector in self.vectors]
 
     def _offset(self, pointer: ir.Value, distance: int) -> ir.Value:
-        return self.builder.gep(pointer, [I64(distance)], source_etype=ir.IntType(8))
+        return self._further(pointer, I64(distance))
+
+    def _further(self, pointer: ir.Value, distance: ir.Value) -> ir.Value:
+        return self.builder.gep(pointer, [distance], source_etype=ir.IntType(8))
 
     def _merged(
         self, first: str, values: Sequence[ir.Value], second: str, others: Sequence[ir.Value]

@@ -79,9 +79,25 @@ class PackingCode(KernelCode):
                 self._pack_run(run, (start, stop), partial(place, row), position, ahead)
 
     def pack_panel(self, place: ir.Value, panels: Panels, rows: Range, depth: Range) -> None:
-        """One part of a panel, `depth` of its rows; those that the last panel lacks are anything."""
-        at = self.rows_at(place, panels.pitch(self.lanes))
-        self.put_down(at, rows, depth, panels.rows)
+        """One part of a panel, `depth` of its columns; rows that the last panel lacks are anything."""
+        row_bytes, column_bytes = panels.strides(self.lanes)
+        if panels.in_place:
+            self._pack_rows(self.rows_at(place, row_bytes), panels.rows, rows, depth)
+        else:
+            self.put_down(self.rows_at(place, column_bytes), rows, depth, panels.rows)
+
+    def _pack_rows(self, at: Place, count: int, rows: Range, depth: Range) -> None:
+        """So many rows, of which those that are missing are zero."""
+        self.pack(at, rows, depth, 0)
+        present, columns = self.builder.sub(rows[1], rows[0]), self.builder.sub(depth[1], depth[0])
+        with self.code.loop(present, I64(count)) as row:
+            self.clear(at(row, I64(0)), columns)
+
+    def lies_at(self, major: ir.Value, minor: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Of an operand that is plain: where an element lies, and the bytes from one row to the next."""
+        row_bytes = self.parameter(self.layout.row_stride(0, 0))
+        row = self.code.offset(self._pointers[0], self.builder.mul(major, row_bytes))
+        return self._element(row, minor), row_bytes
 
     def pack_tiles(self, place: Place, width: int, depth: Range, columns: Range) -> None:
         """Tiles of so many columns; those that the last one lacks are finite."""
@@ -152,7 +168,7 @@ class PackingCode(KernelCode):
 
     def _later(self, run: Pointers, rows: int) -> list[tuple[ir.Value, ir.Value]]:
         """Where contiguous accesses will stand so many rows of the major dimension later, and their steps."""
-        if not self._majors:
+        if not (rows and self._majors):
             return []
         result = []
         for position, access in enumerate(self.accesses):

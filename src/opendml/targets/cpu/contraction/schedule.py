@@ -87,6 +87,8 @@ class Tiles:
     """Whether the other operand is, which is a constant."""
     seen: Seen | None = None
     """The windows of which one operand consists, if they are packed as an image."""
+    in_place: bool = False
+    """Whether whole panels of the operand whose elements are broadcast are read where they lie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +216,7 @@ def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
     roles, micro = tiles.roles, tiles.micro
     name = f"tiles of {micro.rows}x{micro.vectors}" + (" of an image" if tiles.seen else "")
     name += (" exchanged" if exchanged else "") + (" packed ahead" if tiles.ahead else "")
+    name += " in place" if tiles.in_place else ""
     items = roles.count(roles.outer)
     items *= -(-roles.count(roles.rows) // tiles.rows) * -(-roles.count(roles.columns) // tiles.columns)
     work = tiles.item_cycles * items
@@ -231,7 +234,7 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
     most_results = _most_results()
     a, b = _packing_cycles(roles, lanes)
     stored = _COPIED if _is_contiguous(roles.epilogue.stores, roles.columns) else _SCATTERED
-    streamed = _STREAMED + _far(roles.a, roles.a.loads)
+    far = _far(roles.a, roles.a.loads)
     for largest in _MICRO_KERNELS[_registers()]:
         micro = replace(largest, rows=_even_part(m, largest.rows))
         width = micro.vectors * lanes
@@ -244,7 +247,11 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
             item += (columns * k * b + rows * columns * stored) / lanes
             yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes)
             packing = _a_groups(roles) * m * k * a / lanes
-            yield Tiles(roles, micro, rows, columns, item + rows * words * streamed / lanes, True, packing)
+            # What is fetched for all tiles of a panel comes while those of the one before are multiplied.
+            item += rows * words * (_STREAMED + far * width / columns) / lanes
+            yield Tiles(roles, micro, rows, columns, item, True, packing)
+            if _can_be_read_in_place(roles):
+                yield Tiles(roles, micro, rows, columns, item, in_place=True)
 
 
 def _image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
@@ -375,6 +382,16 @@ def _packing_cycles(roles: Roles, lanes: int) -> tuple[float, float]:
     return result[0], result[1]
 
 
+def _can_be_read_in_place(roles: Roles) -> bool:
+    """Whether the operand whose elements are broadcast is a matrix of short rows, which lie one behind the
+    other."""
+    if not _a_along_depth(roles):
+        return False
+    packing, nest = _packing(roles.a, [], roles.rows, roles.depth, True, roles.types[0])
+    k = roles.count(roles.depth)
+    return packing.is_plain and k <= _DEPTH and nest.rows[0].strides == (k * F32.bytes,)
+
+
 def _a_groups(roles: Roles) -> int:
     return roles.count(number for number in roles.outer if moves(roles.a, number))
 
@@ -503,7 +520,7 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     nest = _epilogue_nest(roles, outers[2])
     rows, columns = _in_tiles(results, micro, lanes)
     together = _PARTS_TOGETHER if a_type is F32 and k > _PARTS_TOGETHER * depth else 0
-    panels = Panels(a, micro.rows, depth)
+    panels = Panels(a, micro.rows, depth, tiles.in_place)
     image = seen.image if seen else None
     tiling = Tiling(panels, b, micro, rows, columns, tiles.ahead, tiles.b_ahead, together, image)
     pattern = replace(pattern_of(roles.epilogue, nest, mode), tiling=tiling)
