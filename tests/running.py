@@ -18,6 +18,7 @@ from opendml.runtime.program import program_of, tensors_of
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import reach
+from opendml.targets.cpu.contraction.chain import is_chained
 from opendml.targets.cpu.launch import Launch
 from opendml.targets.cpu.schedule import schedule
 
@@ -100,7 +101,8 @@ def _described(value: Array | Sequence[Array] | None) -> Any:
 def launches(desc: OperatorDesc) -> list[Launch]:
     """How the CPU runs the desc's kernels."""
     program = program_of(desc)
-    kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results))).kernels
+    program = Program(program.inputs, program.outputs, simplify(program.results))
+    kernels = fuse(program, is_chained).kernels
     return [launch for kernel in kernels for launch in schedule(kernel)]
 
 

@@ -12,11 +12,12 @@ import llvmlite.binding as llvm
 import pytest
 from llvmlite import ir
 
-from opendml import TensorDesc
+from opendml import TensorDesc, descs
+from opendml.spec.enums import MultiheadAttentionMaskType, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.targets.cpu.emit_kernel import emit_kernel
-from opendml.targets.cpu.pattern import Pattern
+from opendml.targets.cpu.pattern import Mode, Pattern
 from tests.running import launches
 from tests.targets.walks import FAMILIES, WALKS
 from tools.pointwise_cases import OPERATORS, desc_of, type_combinations
@@ -125,6 +126,23 @@ def test_no_kernel_of_groups_needs_a_symbol(processor: Processor) -> None:
     first = PROCESSORS.index(processor)
     descs = [desc for family in FAMILIES[1:] for walk in WALKS for desc in family(walk)]
     assert needed_symbols(descs[first :: 2 * SHARE], processor) == {}
+
+
+@every_processor
+def test_no_chain_needs_a_symbol(processor: Processor) -> None:
+    tensor = TensorDesc(TensorDataType.FLOAT16, [1, 20, 32])
+    desc = descs.MultiheadAttention1(
+        query_tensor=tensor,
+        key_tensor=tensor,
+        value_tensor=tensor,
+        output_tensor=tensor,
+        scale=0.25,
+        query_head_count=2,
+        key_value_head_count=2,
+        mask_type=MultiheadAttentionMaskType.NONE,
+    )
+    assert [launch.pattern.mode for launch in launches(desc)] == [Mode.CONTRACTION_CHAIN]
+    assert needed_symbols([desc], processor) == {}
 
 
 def test_a_needed_symbol_is_found() -> None:
