@@ -326,9 +326,13 @@ class KernelCode:
         """The loads of every other element and of those between of which a node is one."""
         for even, odd in self.pattern.pairs:
             if number_of(node) in (even, odd):
-                loads = {number_of(each): each for each in self.nodes if each.operation is Operation.SOURCE}
-                if all(number in loads and self.is_plain(loads[number]) for number in (even, odd)):
-                    return loads[even], loads[odd]
+                loads: dict[int, list[Node]] = {even: [], odd: []}
+                for each in self.nodes:
+                    if each.operation is Operation.SOURCE and number_of(each) in loads:
+                        loads[number_of(each)].append(each)
+                # One that is read under several guards is several loads.
+                if all(len(each) == 1 and self.is_plain(each[0]) for each in loads.values()):
+                    return loads[even][0], loads[odd][0]
         return None
 
     def is_plain(self, node: Node) -> bool:

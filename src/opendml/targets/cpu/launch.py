@@ -14,7 +14,7 @@ from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cpu.interleave import interleaved
 from opendml.targets.cpu.machine import Machine, machine
-from opendml.targets.cpu.pattern import TILE, AccessPattern, Header, Level, Mode, Pattern, Step
+from opendml.targets.cpu.pattern import TILE, AccessPattern, Header, Level, Mode, Pattern, Step, Together
 from opendml.targets.cpu.stash import STASHED
 
 BLOCK_BYTES = 32 * 1024
@@ -28,6 +28,7 @@ _STREAMED_ROW = 512
 """Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
 _NEVER_STREAMED = {
     Mode.TRANSPOSED,
+    Mode.SHARED_ROWS,
     Mode.SCAN_ROWS,
     Mode.SCAN_ROWS_MAP,
     Mode.CONTRACTION,
@@ -151,6 +152,8 @@ class Numbers:
     """Whether tiles are as wide as the rows are."""
     many_rows: bool = False
     """Whether rows are taken in many at once."""
+    together: Together | None = None
+    """What rows that are computed together read."""
 
 
 def launch_of(
@@ -169,6 +172,7 @@ def launch_of(
         stashes=numbers.stashed > 0,
         whole_rows=numbers.whole_rows,
         many_rows=numbers.many_rows,
+        together=numbers.together,
         wide_tile=mode.columns and numbers.block > TILE,
     )
     grain = max(1, min(CLAIM_BYTES // max(item_bytes, 1), items))
@@ -207,7 +211,7 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
         kernel.values,
         in_order=in_order,
         long_rows=mode.reduces_rows and nest.inner.count >= _LONG_ROW,
-        pairs=_pairs(kernel, nest) if mode is Mode.POINTWISE else (),
+        pairs=_pairs(kernel, nest) if mode in (Mode.POINTWISE, Mode.SHARED_ROWS) else (),
     )
 
 
