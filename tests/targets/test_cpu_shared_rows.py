@@ -90,7 +90,8 @@ def convolved(desc: Any, x: Array, filters: Array, bias: Array) -> Array:
         top, left = row * desc.dilations[0], column * desc.dilations[1]
         seen = image[:, :, top :: desc.strides[0], left :: desc.strides[1]][:, :, :height, :width]
         total += seen * filters[:, 0, row, column].reshape(1, -1, 1, 1)
-    return np.maximum(total + bias, 0)
+    result: Array = np.maximum(total + bias, 0)
+    return result
 
 
 FORMS = [
@@ -135,7 +136,7 @@ def test_what_is_read_under_several_guards_is_no_pair() -> None:
 
 
 def test_what_is_not_a_number_beside_a_margin_stays_where_it_is() -> None:
-    x = np.ones((1, 2, 7, 7), np.float32)
+    x: Array = np.ones((1, 2, 7, 7), np.float32)
     x[0, 0, 0, 0], x[0, 1, 6, 6] = np.nan, np.inf
     filters = np.ones((2, 1, 3, 3), np.float32)
     out = dml.convolution(x, filters, start_padding=[1, 1], end_padding=[1, 1], group_count=2, device="cpu")

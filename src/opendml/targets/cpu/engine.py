@@ -59,10 +59,6 @@ class Effort(Enum):
     """All that it can do to code of several functions, but for making vectors."""
 
 
-_EFFORTS = {Mode.POINTWISE: Effort.CLEAN, Mode.SHARED_ROWS: Effort.ALL}
-"""What is not worth hoisting alone: loops without loops around them, and rows that compute much alike."""
-
-
 @dataclass(frozen=True, slots=True)
 class Code:
     """A kernel's machine code: the address of its function, and the bytes of room that each thread needs."""
@@ -112,7 +108,7 @@ def _load_kernels(kernels: Mapping[str, Pattern]) -> None:
 
 def _compiled(patterns: Sequence[Pattern]) -> Iterator[bytes]:
     """The objects of patterns. While LLVM works on one, the next is written."""
-    efforts = [_EFFORTS.get(pattern.mode, Effort.HOIST) for pattern in patterns]
+    efforts = [Effort.CLEAN if pattern.mode is Mode.POINTWISE else Effort.HOIST for pattern in patterns]
     if len(patterns) < 2:
         yield from map(compile_object, map(kernel_assembly, patterns), efforts)
         return

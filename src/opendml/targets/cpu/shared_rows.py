@@ -11,8 +11,10 @@ from opendml.compiler.loops import LoopNest
 from opendml.program.node import Node, Operation, ordered
 from opendml.targets.cpu.pattern import LINE, Reading, Together
 
-MOST_ROWS = 8
+_MOST_ROWS = 4
 """Rows that are computed together, at most,"""
+_ALL_ROWS = 8
+"""or all, if they are no more,"""
 _MOST_LOADS = 128
 """and loads of all of them: each is code of its own."""
 
@@ -52,7 +54,9 @@ def _ways(kernel: Kernel, nest: LoopNest) -> Iterator[SharedRows]:
     read = [number for number in loads if kernel.loads[number].buffer is not None]
     (loop,) = nest.rows
     alone = _readings(kernel, nest, 1, loads)
-    for rows in range(2, min(MOST_ROWS, loop.count, _MOST_LOADS // max(1, len(read))) + 1):
+    most = _MOST_LOADS // max(1, len(read))
+    counts = [*range(2, min(_MOST_ROWS, loop.count) + 1), *([loop.count] if loop.count <= _ALL_ROWS else [])]
+    for rows in (count for count in counts if 1 < count <= most):
         together = _readings(kernel, nest, rows, loads)
         distinct = {row[number] for row in together for number in read}
         whole, rest = divmod(loop.count, rows)
