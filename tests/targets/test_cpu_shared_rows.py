@@ -166,9 +166,29 @@ POOLINGS: list[Callable[[Array], Any]] = [
 def test_pooling_of_shared_rows_is_that_of_each_channel_with_columns_for_rows(
     pooling: Callable[[Array], Any], dtype: type
 ) -> None:
-    x = np.random.default_rng(2).standard_normal((1, 5, 19, 23)).astype(dtype)
+    x: Array = np.random.default_rng(2).standard_normal((1, 5, 19, 23)).astype(dtype)
     turned = pooling(np.ascontiguousarray(x.swapaxes(2, 3)))
     np.testing.assert_allclose(pooling(x).swapaxes(2, 3), turned, 1e-3, 1e-3)
+
+
+def test_the_row_of_zeros_is_as_long_as_blocks_of_narrow_elements() -> None:
+    sizes = [1, 1, 5, 40_000]
+    tensor = dml.TensorDesc(dml.INT8, sizes)
+    desc = dml.descs.MaxPooling2(
+        tensor,
+        tensor,
+        None,
+        strides=(1, 1),
+        window_size=(3, 1),
+        start_padding=(1, 0),
+        end_padding=(1, 0),
+        dilations=(1, 1),
+    )
+    x = np.random.default_rng(4).integers(-128, 128, sizes, np.int8)
+    out = np.empty_like(x)
+    run_launches(launches(kernel_of(desc), "blocks of shared rows"), [x, out])
+    padded = np.pad(x, [(0, 0), (0, 0), (1, 1), (0, 0)], constant_values=-128)
+    np.testing.assert_array_equal(out, np.maximum(np.maximum(padded[:, :, :-2], x), padded[:, :, 2:]))
 
 
 @pytest.mark.parametrize("desc", FORMS[:3], ids=lambda desc: f"{desc.input_tensor.sizes[2:]} {desc.strides}")

@@ -43,7 +43,7 @@ class SharedRowsCode(KernelCode):
 
     def items(self, first: ir.Value, last: ir.Value) -> None:
         """Some blocks, which are counted."""
-        widest = max(access.type.bytes for access in self.accesses)
+        widest = max(access.type.bytes for access in self.accesses if not access.counter)
         columns = self.builder.add(self.code.minimum(self.block, self.inner), I64(self.lanes))
         cleared = self.builder.add(self.builder.mul(columns, I64(2 * widest)), I64(2 * LINE))
         with self.code.loop(I64(0), cleared, 8) as at:
