@@ -43,6 +43,17 @@ def _elements() -> Iterator[tuple[str, Node]]:
     yield _name("channels first", x), permuted(x, (0, 3, 1, 2))
     x, y = (source(number, FLOAT32, (1024, 1024)) for number in range(2))
     yield _name("sum with a transpose", x), x + permuted(y, (1, 0))
+    for channels, size, stride in ((192, 28, 1), (960, 7, 1), (96, 112, 2)):
+        filtered = convolution(
+            FLOAT32,
+            (1, channels, size, size),
+            (channels, 3, 3),
+            groups=channels,
+            stride=stride,
+            before=1,
+            after=1,
+        )
+        yield f"convolution of {channels} channels {size}x{size} alone, stride {stride}", filtered
 
 
 def _groups() -> Iterator[tuple[str, Node]]:

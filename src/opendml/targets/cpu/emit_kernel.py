@@ -22,11 +22,13 @@ from opendml.targets.cpu.placing_code import ScatterCode, TopCode
 from opendml.targets.cpu.pointwise_code import PointwiseCode
 from opendml.targets.cpu.row_code import RowCode, SplitRowCode
 from opendml.targets.cpu.scan_code import ScanColumnCode, ScanRowCode
+from opendml.targets.cpu.shared_rows_code import SharedRowsCode
 from opendml.targets.cpu.transposed_code import TransposedCode
 
 _CODE: dict[Mode, type[KernelCode]] = {
     Mode.POINTWISE: PointwiseCode,
     Mode.TRANSPOSED: TransposedCode,
+    Mode.SHARED_ROWS: SharedRowsCode,
     Mode.ROWS: RowCode,
     Mode.ROWS_PARTIAL: SplitRowCode,
     Mode.ROWS_COMBINE: SplitRowCode,

@@ -326,9 +326,13 @@ class KernelCode:
         """The loads that together have all elements along the innermost loop, if a node is one of such."""
         for bundle in self.pattern.bundles:
             if number_of(node) in bundle:
-                loads = {number_of(each): each for each in self.nodes if each.operation is Operation.SOURCE}
-                if all(number in loads and self.is_plain(loads[number]) for number in bundle):
-                    return [loads[number] for number in bundle]
+                loads: dict[int, list[Node]] = {number: [] for number in bundle}
+                for each in self.nodes:
+                    if each.operation is Operation.SOURCE and number_of(each) in loads:
+                        loads[number_of(each)].append(each)
+                # One that is read under several guards is several loads.
+                if all(len(each) == 1 and self.is_plain(each[0]) for each in loads.values()):
+                    return [each for (each,) in loads.values()]
         return []
 
     def is_plain(self, node: Node) -> bool:

@@ -14,7 +14,7 @@ from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cpu.interleave import interleaved
 from opendml.targets.cpu.machine import Machine, machine
-from opendml.targets.cpu.pattern import TILE, AccessPattern, Header, Level, Mode, Pattern, Step
+from opendml.targets.cpu.pattern import TILE, AccessPattern, Header, Level, Mode, Pattern, Step, Together
 from opendml.targets.cpu.stash import STASHED
 
 BLOCK_BYTES = 32 * 1024
@@ -30,6 +30,7 @@ _STREAMED_CROSSED_ROW = 256
 """Bytes of it from which on that pays where operands lie across. What is written there, to a row after the
 other, is not followed by the processor, so it goes past the caches as soon as a core's own do not hold it."""
 _NEVER_STREAMED = {
+    Mode.SHARED_ROWS,
     Mode.SCAN_ROWS,
     Mode.SCAN_ROWS_MAP,
     Mode.CONTRACTION,
@@ -154,6 +155,8 @@ class Numbers:
     """Whether tiles are as wide as the rows are."""
     many_rows: bool = False
     """Whether rows are taken in many at once."""
+    together: Together | None = None
+    """What rows that are computed together read."""
 
 
 def launch_of(
@@ -172,6 +175,7 @@ def launch_of(
         stashes=numbers.stashed > 0,
         whole_rows=numbers.whole_rows,
         many_rows=numbers.many_rows,
+        together=numbers.together,
         wide_tile=mode.columns and numbers.block > TILE,
     )
     grain = max(1, min(CLAIM_BYTES // max(item_bytes, 1), items))
@@ -214,7 +218,7 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
         kernel.values,
         in_order=in_order,
         long_rows=mode.reduces_rows and nest.inner.count >= _LONG_ROW,
-        bundles=_bundles(kernel, nest) if mode is Mode.POINTWISE else (),
+        bundles=_bundles(kernel, nest) if mode in (Mode.POINTWISE, Mode.SHARED_ROWS) else (),
     )
 
 

@@ -28,6 +28,8 @@ class Mode(Enum):
     """Element-wise; an item is a block of one row."""
     TRANSPOSED = "transposed"
     """Element-wise, with operands that are contiguous along another loop; an item is a block of both."""
+    SHARED_ROWS = "shared rows"
+    """Element-wise, where neighbouring rows read the same; an item is a block of rows and columns."""
     ROWS = "rows"
     """Groups whose innermost dimension is reduced; an item is a batch of groups."""
     ROWS_PARTIAL = "rows partial"
@@ -126,6 +128,26 @@ class AccessPattern:
     counter: bool = False
 
 
+class Reading(NamedTuple):
+    """What a load reads along a row: `number` is that of all loads of the same, `line` of those that read
+    near each other under the same conditions, `distance` the bytes from where the line begins."""
+
+    number: int
+    line: int
+    distance: int
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Neighbouring rows that are computed together. `readings`: for each of them, what each load reads; None
+    where others read nothing of it. `alone`: what loads read in rows that are left over. `alike`: for each
+    access the first one that moves like it."""
+
+    readings: tuple[tuple[Reading | None, ...], ...]
+    alone: tuple[Reading | None, ...]
+    alike: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """Kernels of equal pattern share one function.
@@ -136,6 +158,7 @@ class Pattern:
     `whole_rows`: a tile of columns is as wide as the rows are. `wide_tile`: it may be wider than TILE.
     `bundles`: accesses that together have all elements along the innermost loop, in their order.
     `many_rows`: rows are taken in many at once, and the next asked for.
+    `together`: what rows that are computed together read.
     `tiling`: how sums of products are computed; the pattern itself is that of what follows them.
     """
 
@@ -153,6 +176,7 @@ class Pattern:
     wide_tile: bool = False
     bundles: tuple[tuple[int, ...], ...] = ()
     many_rows: bool = False
+    together: Together | None = None
     tiling: Tiling | Panels | Strips | Chaining | None = None
 
     def text(self) -> str:
@@ -163,7 +187,7 @@ class Pattern:
         ]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)} {self.stage} {self.in_order}"
         head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile} {self.bundles}"
-        head += f" {self.many_rows}"
+        head += f" {self.many_rows} {self.together}"
         tiling = [self.tiling.text()] if self.tiling else []
         return "\n".join([head, *accesses, fingerprint(self.values), *tiling])
 
@@ -171,7 +195,7 @@ class Pattern:
     def lane_bytes(self) -> int:
         """Bytes of a vector register that a lane takes: an element of 32 bits, or of the widest type if that
         is narrower. Wider elements take several registers."""
-        if self.mode is not Mode.POINTWISE:
+        if self.mode not in (Mode.POINTWISE, Mode.SHARED_ROWS):
             return 4
         types = {node.type for node in ordered(self.values)} | {a.type for a in (*self.loads, *self.stores)}
         return min(4, max(type.bytes for type in types))

@@ -11,8 +11,18 @@ from opendml.compiler.loops import Loop, LoopNest
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import guards_of
 from opendml.targets.cpu.costs import FAR
-from opendml.targets.cpu.launch import BLOCK_BYTES, Launch, Numbers, Query, Table, launch_of, shape_of
+from opendml.targets.cpu.launch import (
+    BLOCK_BYTES,
+    CLAIM_BYTES,
+    Launch,
+    Numbers,
+    Query,
+    Table,
+    launch_of,
+    shape_of,
+)
 from opendml.targets.cpu.pattern import LINE, Mode, crossed_block
+from opendml.targets.cpu.shared_rows import SharedRows, shared_rows
 
 _SHORTEST_CROSSED = 8
 """Steps that both loops of such a kernel have at least: one vector of FLOAT32 with AVX2."""
@@ -48,6 +58,44 @@ def _run_blocks(query: Query, way: Blocks) -> list[Launch]:
     numbers = Numbers(block=way.block, blocks=blocks, units=blocks)
     item_bytes = way.block * shape.step_bytes
     return [launch_of(query.kernel, query.nest, Mode.POINTWISE, numbers, shape.groups * blocks, item_bytes)]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedBlocks:
+    """Blocks of so many columns, and of so many rows that share what they read."""
+
+    rows: SharedRows
+    block: int
+    chunk: int
+
+
+def _in_shared_blocks(query: Query) -> Estimate[SharedBlocks] | Refusal:
+    rows = shared_rows(query.kernel, query.nest)
+    if rows is None:
+        return Refusal("neighbouring rows read nothing in common")
+    shape = shape_of(query.kernel, rows.nest)
+    block = min(shape.inner, BLOCK_BYTES // shape.element_bytes)
+    together = len(rows.together.readings)
+    chunk = together * max(1, CLAIM_BYTES // (together * block * shape.step_bytes))
+    memory = FAR * _moved_bytes(query.kernel, rows.nest) * rows.reads
+    return Estimate(SharedBlocks(rows, block, chunk), {"memory": memory})
+
+
+def _run_shared_blocks(query: Query, way: SharedBlocks) -> list[Launch]:
+    nest = way.rows.nest
+    shape = shape_of(query.kernel, nest)
+    blocks, chunks = -(-shape.inner // way.block), -(-shape.rows // way.chunk)
+    numbers = Numbers(
+        block=way.block,
+        blocks=blocks,
+        units=shape.rows,
+        chunk=way.chunk,
+        chunks=chunks,
+        together=way.rows.together,
+    )
+    items = shape.groups * chunks * blocks
+    item_bytes = way.block * min(way.chunk, shape.rows) * shape.step_bytes
+    return [launch_of(query.kernel, nest, Mode.SHARED_ROWS, numbers, items, item_bytes)]
 
 
 def _in_crossed_blocks(query: Query) -> Estimate[CrossedBlocks] | Refusal:
@@ -126,5 +174,6 @@ def _crossed(kernel: Kernel, nest: LoopNest) -> LoopNest | Refusal:
 ELEMENTS: Table = (
     Candidate("blocks of both loops", _in_crossed_blocks, _run_crossed_blocks),
     Candidate("blocks of rows", _in_blocks, _run_blocks),
+    Candidate("blocks of shared rows", _in_shared_blocks, _run_shared_blocks),
 )
 """The ways to walk a kernel without axes."""

@@ -1,0 +1,179 @@
+"""Finds what neighbouring rows of an element-wise kernel have in common: a row of windows reads again most of
+what the row before it did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from opendml.compiler.kernel import Kernel, number_of
+from opendml.compiler.loops import LoopNest
+from opendml.program.node import Node, Operation, ordered
+from opendml.targets.cpu.pattern import LINE, Reading, Together
+
+_MOST_ROWS = 4
+"""Rows that are computed together, at most,"""
+_ALL_ROWS = 8
+"""or all, if they are no more,"""
+_MOST_LOADS = 128
+"""and loads of all of them: each is code of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRows:
+    """Rows that are computed together, of the one row loop of `nest`."""
+
+    nest: LoopNest
+    together: Together
+    reads: float
+    """Distinct loads for each load of a row, over all rows: those that are left over share none."""
+
+
+def shared_rows(kernel: Kernel, nest: LoopNest) -> SharedRows | None:
+    """The way to compute rows together in which they share the most; None if none share anything. However
+    short, rows are what is stored contiguous."""
+    ways = [way for each in _nests(kernel, nest) for way in _ways(kernel, each)]
+    best = min(ways, key=lambda way: way.reads, default=None)
+    return best if best and best.reads < 1 else None
+
+
+def _nests(kernel: Kernel, nest: LoopNest) -> Iterator[LoopNest]:
+    """The nests in which each of the other loops is the one of rows."""
+    loops = (*nest.groups, nest.inner)
+    size, store = kernel.stores[0].type.bytes, len(kernel.loads)
+    inner = next((loop for loop in loops if loop.strides[store] == size), nest.inner)
+    for row in loops:
+        if row is not inner:
+            groups = tuple(each for each in loops if each is not row and each is not inner)
+            yield LoopNest(groups, (row,), inner, False)
+
+
+def _ways(kernel: Kernel, nest: LoopNest) -> Iterator[SharedRows]:
+    """Each number of rows together."""
+    loads = _loads(kernel, nest)
+    read = [number for number in loads if kernel.loads[number].buffer is not None]
+    (loop,) = nest.rows
+    alone = _readings(kernel, nest, 1, loads)
+    most = _MOST_LOADS // max(1, len(read))
+    counts = [*range(2, min(_MOST_ROWS, loop.count) + 1), *([loop.count] if loop.count <= _ALL_ROWS else [])]
+    for rows in (count for count in counts if 1 < count <= most):
+        together = _readings(kernel, nest, rows, loads)
+        distinct = {row[number] for row in together for number in read}
+        whole, rest = divmod(loop.count, rows)
+        reads = (whole * len(distinct) + rest * len(read)) / (loop.count * len(read)) if read else 1.0
+        yield SharedRows(nest, Together(together, alone[0], _alike(kernel)), reads)
+
+
+def _readings(
+    kernel: Kernel, nest: LoopNest, rows: int, loads: Mapping[int, Node]
+) -> tuple[tuple[Reading | None, ...], ...]:
+    """What loads read in each of so many rows together."""
+    names = _Names(kernel, nest, rows)
+    return tuple(
+        tuple(
+            names.reading(loads[number], row) if number in loads else None
+            for number in range(len(kernel.loads))
+        )
+        for row in range(rows)
+    )
+
+
+def _loads(kernel: Kernel, nest: LoopNest) -> dict[int, Node]:
+    """The loads that move along a row, by their numbers; under several guards a load is several, and none of
+    these."""
+    nodes: dict[int, list[Node]] = {}
+    for node in ordered(kernel.values):
+        if node.operation is Operation.SOURCE:
+            nodes.setdefault(number_of(node), []).append(node)
+    return {
+        number: found[0] for number, found in nodes.items() if len(found) == 1 and nest.inner.strides[number]
+    }
+
+
+def _alike(kernel: Kernel) -> tuple[int, ...]:
+    """For each access the first one that moves like it."""
+    strides = [access.strides for access in (*kernel.loads, *kernel.stores)]
+    return tuple(strides.index(each) for each in strides)
+
+
+class _Names:
+    """What is read along rows of which so many are computed together. It is equal for equal computations,
+    apart from conditions that always hold."""
+
+    def __init__(self, kernel: Kernel, nest: LoopNest, rows: int) -> None:
+        self._kernel, self._rows = kernel, rows
+        (self._loop,) = nest.rows
+        self._others = (*nest.groups, nest.inner)
+        self._inner = nest.inner
+        self._numbers: dict[object, int] = {}
+        self._lines: dict[object, list[tuple[int, int]]] = {}
+
+    def reading(self, node: Node, row: int) -> Reading:
+        """What a load reads in the row that is one of those together."""
+        conditions = [self._of(each, row) for each in self._scalars(node, row)]
+        load = self._kernel.loads[number_of(node)]
+        lines = self._lines.setdefault((load.buffer, load.strides, *conditions), [])
+        offset = load.offset + row * self._stride(node)
+        for line, first in lines:
+            if abs(offset - first) <= LINE:
+                return Reading(self._of(node, row), line, offset - first)
+        line = sum(map(len, self._lines.values()))
+        lines.append((line, offset))
+        return Reading(self._of(node, row), line, 0)
+
+    def _scalars(self, node: Node, row: int) -> Iterator[Node]:
+        """The conditions of a guard that are the same for all columns."""
+        for each in node.operands[:1]:
+            for condition in conditions_of(each):
+                below = [part for part in ordered([condition]) if part.operation is Operation.SOURCE]
+                moves = any(self._inner.strides[number_of(part)] for part in below)
+                if not moves and not self._holds(condition, row):
+                    yield condition
+
+    def _of(self, node: Node, row: int) -> int:
+        """The number of a value."""
+        operands = [each for each in node.operands if not self._holds(each, row)]
+        if node.operation is Operation.AND and len(operands) == 1:
+            return self._of(operands[0], row)
+        attribute: object = node.attribute
+        if node.operation is Operation.SOURCE:
+            load = self._kernel.loads[number_of(node)]
+            attribute = load.buffer, load.offset + row * self._stride(node), load.strides
+        key = node.operation, node.type, repr(attribute), tuple(self._of(each, row) for each in operands)
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _holds(self, node: Node, row: int) -> bool:
+        """Whether a condition of guards is true in all such rows."""
+        if node.operation is Operation.AND:
+            return all(self._holds(each, row) for each in node.operands)
+        if node.operation is not Operation.LESS:
+            return False
+        left, right = (self._range(each, row) for each in node.operands)
+        return left is not None and right is not None and left[0] >= 0 and left[1] < right[0]
+
+    def _range(self, node: Node, row: int) -> tuple[int, int] | None:
+        """The least and the greatest value of a counter in such rows."""
+        if node.operation is not Operation.SOURCE or node.operands:
+            return None
+        number = number_of(node)
+        load = self._kernel.loads[number]
+        if load.buffer is not None:
+            return None
+        last = row + (self._loop.count // self._rows - 1) * self._rows
+        ends = [(loop.count - 1) * loop.strides[number] for loop in self._others]
+        rows = [each * self._stride(node) for each in (row, last)]
+        least = sum(min(each, 0) for each in ends) + min(rows)
+        most = sum(max(each, 0) for each in ends) + max(rows)
+        return load.offset + least, load.offset + most
+
+    def _stride(self, node: Node) -> int:
+        return self._loop.strides[number_of(node)]
+
+
+def conditions_of(guard: Node) -> Iterator[Node]:
+    """Those that hold where a guard does."""
+    if guard.operation is Operation.AND:
+        for each in guard.operands:
+            yield from conditions_of(each)
+    else:
+        yield guard

@@ -1,0 +1,201 @@
+"""Element-wise kernels on the CPU whose neighbouring rows are computed together, since they read the same."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendml as dml
+from opendml.compiler.fuse import fuse
+from opendml.compiler.kernel import Kernel
+from opendml.runtime.memory.host_array import Array
+from opendml.runtime.program import program_of
+from opendml.targets.common.candidates import Estimate
+from opendml.targets.cpu.launch import Launch, query_of
+from opendml.targets.cpu.pattern import Mode
+from opendml.targets.cpu.schedule import schedule
+from opendml.targets.cpu.schedule_elements import ELEMENTS
+from tests.targets.kernels import run_launches
+
+Sizes = tuple[int, int]
+
+
+def depthwise(
+    image: Sizes, window: Sizes, strides: Sizes, dilations: Sizes, start: Sizes, end: Sizes, channels: int = 3
+) -> Any:
+    """The desc of a convolution of each channel alone, with bias and ReLU."""
+    x = dml.TensorDesc(dml.FLOAT32, [2, channels, *image])
+    filters = dml.TensorDesc(dml.FLOAT32, [channels, 1, *window])
+    bias = dml.TensorDesc(dml.FLOAT32, [1, channels, 1, 1])
+    extents = [(size - 1) * dilation + 1 for size, dilation in zip(window, dilations, strict=True)]
+    sizes = [
+        (size + before + after - extent) // stride + 1
+        for size, before, after, extent, stride in zip(image, start, end, extents, strides, strict=True)
+    ]
+    return dml.descs.Convolution(
+        x,
+        filters,
+        bias,
+        dml.TensorDesc(dml.FLOAT32, [2, channels, *sizes]),
+        strides=strides,
+        dilations=dilations,
+        start_padding=start,
+        end_padding=end,
+        output_padding=(0, 0),
+        group_count=channels,
+        fused_activation=dml.descs.ActivationRelu(),
+    )
+
+
+def kernel_of(desc: Any) -> Kernel:
+    """The one kernel of an operator."""
+    (kernel,) = fuse(program_of(desc)).kernels
+    return kernel
+
+
+def launches(kernel: Kernel, name: str) -> list[Launch]:
+    """The launches of the candidate of a name."""
+    query = query_of(kernel)
+    (way,) = (each for each in ELEMENTS if each.name == name)
+    answer = way.estimate(query)
+    assert isinstance(answer, Estimate), answer
+    return way.result(query, answer.parameters)
+
+
+def fenced(array: Array) -> Array:
+    """A copy of an array behind which nothing can be read."""
+    page = mmap.PAGESIZE
+    memory = mmap.mmap(-1, -(-array.nbytes // page) * page + page)
+    bytes = np.frombuffer(memory, np.uint8)
+    unreadable = ctypes.c_void_p(bytes.ctypes.data + len(bytes) - page)
+    assert ctypes.CDLL(None).mprotect(unreadable, ctypes.c_size_t(page), 0) == 0
+    end = len(bytes) - page
+    result = bytes[end - array.nbytes : end].view(array.dtype).reshape(array.shape)
+    result[...] = array
+    return result
+
+
+def convolved(desc: Any, x: Array, filters: Array, bias: Array) -> Array:
+    """The convolution in float64."""
+    margins = [(0, 0), (0, 0), *zip(desc.start_padding, desc.end_padding, strict=True)]
+    image = np.pad(x.astype(np.float64), margins)
+    height, width = desc.output_tensor.sizes[2:]
+    total = np.zeros(desc.output_tensor.sizes)
+    for row, column in np.ndindex(*filters.shape[2:]):
+        top, left = row * desc.dilations[0], column * desc.dilations[1]
+        seen = image[:, :, top :: desc.strides[0], left :: desc.strides[1]][:, :, :height, :width]
+        total += seen * filters[:, 0, row, column].reshape(1, -1, 1, 1)
+    result: Array = np.maximum(total + bias, 0)
+    return result
+
+
+FORMS = [
+    depthwise((7, 7), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1)),
+    depthwise((14, 14), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1)),
+    depthwise((17, 5), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1)),
+    depthwise((23, 40), (5, 3), (1, 3), (2, 1), (3, 0), (0, 2)),
+    depthwise((11, 35), (2, 4), (1, 2), (1, 2), (0, 4), (2, 1)),
+]
+
+
+@pytest.mark.parametrize("desc", FORMS, ids=lambda desc: f"{desc.input_tensor.sizes[2:]} {desc.strides}")
+def test_rows_together_have_the_bits_of_rows_alone(desc: Any) -> None:
+    kernel = kernel_of(desc)
+    random = np.random.default_rng(1)
+    x, filters, bias = (
+        fenced(random.standard_normal(each.sizes, np.float32))
+        for each in (desc.input_tensor, desc.filter_tensor, desc.bias_tensor)
+    )
+    together, alone = (np.full(desc.output_tensor.sizes, np.nan, np.float32) for _ in range(2))
+    run_launches(launches(kernel, "blocks of shared rows"), [x, filters, bias, fenced(together)])
+    for out, name, at_once in (
+        (together, "blocks of shared rows", None),
+        (alone, "blocks of rows", None),
+        (together, "blocks of shared rows", 1),
+    ):
+        run_launches(launches(kernel, name), [x, filters, bias, out], at_once)
+        np.testing.assert_allclose(out, convolved(desc, x, filters, bias), 1e-5, 1e-5)
+    np.testing.assert_array_equal(together.view(np.uint32), alone.view(np.uint32))
+
+
+def test_what_is_read_under_several_guards_is_no_pair() -> None:
+    desc = depthwise((20, 2), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1))
+    random = np.random.default_rng(3)
+    x, filters, bias = (
+        random.standard_normal(each.sizes, np.float32)
+        for each in (desc.input_tensor, desc.filter_tensor, desc.bias_tensor)
+    )
+    kernel, out = kernel_of(desc), np.empty(desc.output_tensor.sizes, np.float32)
+    run_launches(schedule(kernel), [x, filters, bias, out])
+    np.testing.assert_allclose(out, convolved(desc, x, filters, bias), 1e-5, 1e-5)
+
+
+def test_what_is_not_a_number_beside_a_margin_stays_where_it_is() -> None:
+    x: Array = np.ones((1, 2, 7, 7), np.float32)
+    x[0, 0, 0, 0], x[0, 1, 6, 6] = np.nan, np.inf
+    filters = np.ones((2, 1, 3, 3), np.float32)
+    out = dml.convolution(x, filters, start_padding=[1, 1], end_padding=[1, 1], group_count=2, device="cpu")
+    assert np.argwhere(~np.isfinite(out[0, 0])).tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    assert np.argwhere(~np.isfinite(out[0, 1])).tolist() == [[5, 5], [5, 6], [6, 5], [6, 6]]
+
+
+POOLINGS: list[Callable[[Array], Any]] = [
+    lambda x: dml.max_pooling(
+        x, window_size=[3, 3], strides=[2, 2], start_padding=[1, 1], end_padding=[1, 1], device="cpu"
+    ),
+    lambda x: dml.average_pooling(
+        x,
+        window_size=[3, 3],
+        strides=[1, 1],
+        start_padding=[1, 1],
+        end_padding=[1, 1],
+        include_padding=False,
+        device="cpu",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("pooling", "dtype"), list(zip(POOLINGS, (np.float32, np.float16), strict=True)), ids=["max", "average"]
+)
+def test_pooling_of_shared_rows_is_that_of_each_channel_with_columns_for_rows(
+    pooling: Callable[[Array], Any], dtype: type
+) -> None:
+    x: Array = np.random.default_rng(2).standard_normal((1, 5, 19, 23)).astype(dtype)
+    turned = pooling(np.ascontiguousarray(x.swapaxes(2, 3)))
+    np.testing.assert_allclose(pooling(x).swapaxes(2, 3), turned, 1e-3, 1e-3)
+
+
+def test_the_row_of_zeros_is_as_long_as_blocks_of_narrow_elements() -> None:
+    sizes = [1, 1, 5, 40_000]
+    tensor = dml.TensorDesc(dml.INT8, sizes)
+    desc = dml.descs.MaxPooling2(
+        tensor,
+        tensor,
+        None,
+        strides=(1, 1),
+        window_size=(3, 1),
+        start_padding=(1, 0),
+        end_padding=(1, 0),
+        dilations=(1, 1),
+    )
+    x = np.random.default_rng(4).integers(-128, 128, sizes, np.int8)
+    out = np.empty_like(x)
+    run_launches(launches(kernel_of(desc), "blocks of shared rows"), [x, out])
+    padded = np.pad(x, [(0, 0), (0, 0), (1, 1), (0, 0)], constant_values=-128)
+    np.testing.assert_array_equal(out, np.maximum(np.maximum(padded[:, :, :-2], x), padded[:, :, 2:]))
+
+
+@pytest.mark.parametrize("desc", FORMS[:3], ids=lambda desc: f"{desc.input_tensor.sizes[2:]} {desc.strides}")
+def test_rows_of_windows_are_computed_together(desc: Any) -> None:
+    assert [launch.pattern.mode for launch in schedule(kernel_of(desc))] == [Mode.SHARED_ROWS]
+
+
+def test_rows_that_read_nothing_in_common_are_computed_alone() -> None:
+    desc = depthwise((12, 12), (2, 2), (2, 2), (1, 1), (0, 0), (0, 0))
+    assert [launch.pattern.mode for launch in schedule(kernel_of(desc))] == [Mode.POINTWISE]
