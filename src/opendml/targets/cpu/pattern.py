@@ -208,8 +208,9 @@ class Panels:
     depth: int
 
     def pitch(self, lanes: int) -> int:
-        """The bytes from one column of a part to the next."""
-        return -(-self.rows // lanes) * lanes * 4
+        """The bytes from one column of a part to the next: of a panel of one row, its elements follow each
+        other."""
+        return -(-self.rows // lanes) * lanes * 4 if self.rows > 1 else 4
 
     def part_bytes(self, lanes: int) -> int:
         """The bytes of a part, with all that packing may write."""

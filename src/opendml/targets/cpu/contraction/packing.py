@@ -69,7 +69,9 @@ class PackingCode(KernelCode):
     def pack_panel(self, place: ir.Value, panels: Panels, rows: Range, depth: Range) -> None:
         """One part of a panel, `depth` of its rows; those that the last panel lacks are anything."""
         at = self.rows_at(place, panels.pitch(self.lanes))
-        if panels.packing.along_depth:
+        if panels.packing.along_depth and panels.rows == 1:
+            self.pack(lambda row, column: at(column, row), rows, depth, 0)
+        elif panels.packing.along_depth:
             self.pack_transposed(at, rows, depth, panels.rows)
         else:
             self.pack(at, depth, rows, AHEAD)
