@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -11,7 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opendml import TensorDataType, TensorDesc, descs
+from opendml.compiler.fuse import fuse
+from opendml.compiler.simplify import simplify
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
+from opendml.runtime.program import program_of
 from tests.operators.test_pooling import FORMS, UNDILATED, Form, _attributes
 from tests.peers.peer import examples
 from tests.running import device_kinds, launches, on_arrays
@@ -146,3 +151,14 @@ def test_windows_are_searched_once() -> None:
         x, incoming, x, **_attributes(Form((12, 12), (3, 3), (2, 2), (1, 1), (1, 1), (0, 0)))
     )
     assert len(launches(desc)) > 1
+
+
+@types
+def test_sums_are_rounded_before_they_lie_in_memory(type: Any) -> None:
+    data_type = TensorDataType[np.dtype(type).name.upper()]
+    x, incoming = (TensorDesc(data_type, [2, 3, size, size]) for size in (11, 6))
+    window = {"strides": (2, 2), "window_size": (3, 3), "start_padding": (1, 1), "end_padding": (1, 1)}
+    desc = descs.AveragePoolingGrad(incoming, x, **window, include_padding=True)
+    program = program_of(desc)
+    kernels = fuse(replace(program, results=simplify(program.results))).kernels
+    assert ScalarType.FLOAT64 not in {store.type for kernel in kernels for store in kernel.stores}
