@@ -11,8 +11,9 @@ demo: $(VENV)/ready
 	$(BIN)/python examples/demo.py
 	$(BIN)/python examples/digits.py
 
+# Files in their order: those that compile for a GPU have few tests, but long ones, and must not come last.
 test: $(VENV)/ready
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 # Random cases on all processors, other ones every time; each failure is printed with the line that shows it again.
 MINUTES ?= 1

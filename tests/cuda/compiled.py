@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
 
 import pytest
 
@@ -12,6 +13,7 @@ from opendml.compiler.simplify import simplify
 from opendml.errors import Unsupported
 from opendml.program.program import Program
 from opendml.targets.cuda.executable import Scheduler
+from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import Mode
@@ -25,6 +27,8 @@ MACHINES = {
     90: Machine(90, 132, 228 * 1024),
     100: Machine(100, 148, 228 * 1024),
 }
+COUNTS = ("BATCH", "BLOCKS", "KEEP", "RUN", "THREADS", "TILE", "TX", "UNITS")
+"""Constants that say how many, and choose no code."""
 CASES = list(all_cases())
 TILED = (Mode.FMA, Mode.MMA)
 
@@ -41,13 +45,10 @@ def launches(case: Case, machine: Machine, scheduler: Scheduler = schedule) -> I
         yield scheduler(kernel, machine, alignments)
 
 
-def all_launches(machine: Machine) -> dict[str, Launch]:
-    """One launch of each pattern."""
-    return _by_pattern(CASES, machine)
-
-
-def _by_pattern(cases: Iterable[Case], machine: Machine) -> dict[str, Launch]:
-    return {launch.pattern.text(): launch for case in cases for launch in launches(case, machine)}
+@cache
+def all_launches(capability: int) -> dict[Case, list[Launch]]:
+    """Those of every case."""
+    return {case: list(launches(case, MACHINES[capability])) for case in CASES}
 
 
 def contraction_launches(capability: int) -> Iterator[Launch]:
@@ -77,36 +78,41 @@ def contraction_launches(capability: int) -> Iterator[Launch]:
         yield from launches(cases[name], MACHINES[90])
 
 
-def compiled_per_capability() -> Iterator[tuple[int, Launch]]:
-    """All patterns for one capability; for the others, of each mode, vector and way of lying in memory
-    one."""
-    for capability, machine in MACHINES.items():
-        seen = set()
-        yield from ((capability, launch) for launch in contraction_launches(capability))
-        others = [case for case in CASES if not case.name.startswith("contraction")]
-        for launch in _by_pattern(others, machine).values():
+@cache
+def kernels(capability: int) -> dict[Mode, list[Launch]]:
+    """What is compiled for a capability, by mode: every line of every pattern for one capability; for the
+    others, of each mode, type and way of lying in memory, one pattern."""
+    chosen = list(contraction_launches(capability))
+    seen = set()
+    for case, found in all_launches(capability).items():
+        for launch in found if not case.name.startswith("contraction") else ():
             pattern = launch.pattern
-            key = (
-                pattern.mode,
-                pattern.vector > 1,
-                pattern.columns,
-                pattern.accesses[0].type,
-            )
+            key = (pattern.mode, pattern.vector > 1, pattern.columns, pattern.accesses[0].type)
             if capability == 90 or key not in seen:
                 seen.add(key)
-                yield capability, launch
+                chosen.append(launch)
+    result: dict[Mode, list[Launch]] = {mode: [] for mode in Mode}
+    for launch in _with_new_lines(chosen):
+        result[launch.pattern.mode].append(launch)
+    return result
 
 
-COMPILED = list(compiled_per_capability())
+def _with_new_lines(found: Iterable[Launch]) -> Iterator[Launch]:
+    """Those with a line that none before them has in the same mode. The numbers in lines do not count, but
+    those of constants that decide what code there is."""
+    seen: set[tuple[Mode, bool, str]] = set()
+    for launch in found:
+        pattern = launch.pattern
+        lines = {(pattern.mode, pattern.columns, _kind(line)) for line in kernel_source(pattern).splitlines()}
+        if not lines <= seen:
+            seen |= lines
+            yield launch
 
 
-def compiled(chosen: Callable[[int, Launch], bool]) -> list[Any]:
-    """Those kernels for which `chosen(capability, launch)` is true, as parameters of a test."""
-    return [
-        pytest.param(capability, launch, id=f"sm_{capability}-{number}-{launch.pattern.mode.value}")
-        for number, (capability, launch) in enumerate(COMPILED)
-        if chosen(capability, launch)
-    ]
+def _kind(line: str) -> str:
+    """A line without its numbers."""
+    name = line.split()[2] if line.startswith("constexpr int ") else ""
+    return line if name and name not in COUNTS else re.sub(r"\d+", "0", line)
 
 
 def machine_code(launch: Launch, capability: int) -> bytes:
@@ -114,7 +120,6 @@ def machine_code(launch: Launch, capability: int) -> bytes:
     pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC's bindings are not installed")
     from opendml.targets.cuda.compile import compile_source
-    from opendml.targets.cuda.kernel_source import kernel_source
 
     try:
         return compile_source(kernel_source(launch.pattern), f"sm_{capability}")

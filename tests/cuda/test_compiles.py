@@ -3,13 +3,16 @@ within the hardware's limits."""
 
 from __future__ import annotations
 
+import re
+from itertools import chain
+
 import numpy as np
 import pytest
 
-from opendml.targets.cuda.launch import Launch
+from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.parameters import magic
 from opendml.targets.cuda.pattern import Form, Mode
-from tests.cuda.compiled import CASES, MACHINES, all_launches, compiled, launches, machine_code
+from tests.cuda.compiled import CASES, MACHINES, all_launches, kernels, launches, machine_code
 from tests.targets.test_levels import random_program
 from tools.cuda_case import Case
 
@@ -18,9 +21,11 @@ SHARED_BYTES = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 MOST_PARAMETER_BYTES = 4096
 
 
-@pytest.mark.parametrize(("capability", "launch"), compiled(lambda sm, _: sm != 90))
-def test_kernel_compiles(capability: int, launch: Launch) -> None:
-    assert machine_code(launch, capability).startswith(b"\x7fELF")
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("capability", MACHINES)
+def test_kernels_compile(capability: int, mode: Mode) -> None:
+    for launch in kernels(capability)[mode]:
+        assert machine_code(launch, capability).startswith(b"\x7fELF"), launch.pattern.text()
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -33,27 +38,26 @@ def test_programs_over_repeated_values_compile(seed: int) -> None:
 @pytest.mark.parametrize("capability", MACHINES)
 def test_launches_keep_within_limits(capability: int) -> None:
     machine = MACHINES[capability]
-    for case in CASES:
-        for launch in launches(case, machine):
-            constants = dict(launch.pattern.constants)
-            assert 32 <= launch.block <= 1024
-            assert launch.block % 32 == 0
-            assert launch.block == constants["THREADS"]
-            assert 1 <= launch.grid < 2**31
-            assert launch.shared_bytes <= SHARED_BYTES[capability]
-            assert constants.get("BLOCKS", 1) * launch.block <= 2048
-            if launch.cooperative:
-                assert launch.grid <= constants["BLOCKS"] * machine.multiprocessors
-                assert launch.grid % launch.values["team"] == 0
+    for launch in chain.from_iterable(all_launches(capability).values()):
+        constants = dict(launch.pattern.constants)
+        assert 32 <= launch.block <= 1024
+        assert launch.block % 32 == 0
+        assert launch.block == constants["THREADS"]
+        assert 1 <= launch.grid < 2**31
+        assert launch.shared_bytes <= SHARED_BYTES[capability]
+        assert constants.get("BLOCKS", 1) * launch.block <= 2048
+        if launch.cooperative:
+            assert launch.grid <= constants["BLOCKS"] * machine.multiprocessors
+            assert launch.grid % launch.values["team"] == 0
 
 
 def test_every_schedule_is_covered() -> None:
-    modes = {launch.pattern.mode for launch in all_launches(MACHINES[90]).values()}
+    modes = {launch.pattern.mode for launch in chain.from_iterable(all_launches(90).values())}
     assert modes == set(Mode)
 
 
 def test_every_form_is_covered() -> None:
-    patterns = [launch.pattern for launch in all_launches(MACHINES[90]).values()]
+    patterns = [launch.pattern for launch in chain.from_iterable(all_launches(90).values())]
     folded = {dict(pattern.constants).get("FORM") for pattern in patterns if pattern.columns}
     assert {Form.FLAT, Form.ABREAST} <= folded
     assert any(pattern.flat and not pattern.columns for pattern in patterns)
@@ -63,7 +67,7 @@ def test_every_form_is_covered() -> None:
 def test_parameters_fit_a_launch() -> None:
     from opendml.targets.cuda.parameters import Parameters
 
-    for launch in all_launches(MACHINES[90]).values():
+    for launch in chain.from_iterable(all_launches(90).values()):
         assert len(Parameters(launch.pattern).pack(launch.values, launch.share)) <= MOST_PARAMETER_BYTES
 
 
@@ -74,3 +78,11 @@ def test_magic_divides_all_indices() -> None:
         for index in (0, 1, count - 1, count, count + 1, 7 * count - 1, 2**31 - 1):
             if index < 2**31:
                 assert index * multiplier >> shift == index // count
+
+
+def test_what_guards_several_loads_is_computed_once() -> None:
+    case = next(case for case in CASES if case.name == "ROI_ALIGN MAX [2, 3] 2")
+    source = max((kernel_source(launch.pattern) for launch in launches(case, MACHINES[90])), key=len)
+    loading = source[source.index("void load_late(") : source.index("void store_outputs(")]
+    computed = re.findall(r"const [\w ]+ (v\d+) = ", loading)
+    assert len(computed) == len(set(computed)) > 100

@@ -85,7 +85,10 @@ class Printer(Needs):
 
     def _loading(self) -> list[str]:
         def lines(numbers: Sequence[int]) -> list[str]:
-            return [line for number in numbers for line in self._load(number, f"to.l{number}")]
+            apart = [number for number in numbers if self._is_guarded_by_lane(number)]
+            others = [number for number in numbers if number not in apart]
+            loads = [line for number in others for line in self._load(number, f"to.l{number}")]
+            return [*loads, *self._lane_by_lane(apart)]
 
         broken = broken_accesses(self.pattern)
         arguments = "const Parameters& p, const Offsets& at"
@@ -166,17 +169,30 @@ class Printer(Needs):
         return [f"load({to}, {self._address(number)});"]
 
     def _guarded_load(self, number: int, to: str) -> list[str]:
-        """A unit in one access where its lanes are guarded together; else lane by lane."""
-        step = self.pattern.loads[number].step
-        if step is Step.NONE:
+        """An element, or a unit in one access whose lanes are guarded together."""
+        if self.pattern.loads[number].step is Step.NONE:
             return [f"{to} = {self._inline_load(number)};"]
-        if step is Step.STRIDED:
-            read = self._inline_load(number, "lane")
-            return ["#pragma unroll", f"for (int lane = 0; lane < V; lane++) {to}.data[lane] = {read};"]
         lines, name = self._compute(self.guards[number], {}, self._inline_load)
         guard, *distances = map(name, self.guards[number])
         address = " + ".join([self._address(number), *distances])
         return ["{", *(f"    {line}" for line in lines), f"    load_where({guard}, {to}, {address});", "}"]
+
+    def _is_guarded_by_lane(self, number: int) -> bool:
+        access = self.pattern.loads[number]
+        return access.guarded and not access.counter and access.step is Step.STRIDED
+
+    def _lane_by_lane(self, numbers: Sequence[int]) -> list[str]:
+        """Loads that each lane guards by itself, in one loop: what several need is computed once."""
+        if not numbers:
+            return []
+        roots = [root for number in numbers for root in self.guards[number]]
+        lines, name = self._compute(roots, {}, partial(self._inline_load, lane="lane"))
+        for number in numbers:
+            address = f"{self._address(number)} + lane * {step_of(self.pattern, number)}"
+            read = self._read_where(number, address, *map(name, self.guards[number]))
+            lines.append(f"to.l{number}.data[lane] = {read};")
+        loop = "for (int lane = 0; lane < V; lane++) {"
+        return ["#pragma unroll", loop, *(f"    {line}" for line in lines), "}"]
 
     def _address(self, number: int) -> str:
         return f"(char*)p.base{number} + at.a{number}"
