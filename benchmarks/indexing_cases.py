@@ -3,7 +3,7 @@ networks, and the words of other libraries for it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -224,7 +224,12 @@ def _gradients() -> Iterator[Case]:
 
     x, gradient = _normal(8, 64, 56, 56), _normal(8, 64, 28, 28)
     pooled = torch.from_numpy(x)
-    window = {"strides": (2, 2), "window_size": (3, 3), "start_padding": (1, 1), "end_padding": (0, 0)}
+    window: dict[str, Any] = {
+        "strides": (2, 2),
+        "window_size": (3, 3),
+        "start_padding": (1, 1),
+        "end_padding": (0, 0),
+    }
     _, places = torch.nn.functional.max_pool2d(pooled, 3, 2, 1, return_indices=True)
     backward = torch.ops.aten.max_pool2d_with_indices_backward
     yield Case(
@@ -279,9 +284,9 @@ def _recurrent(name: str, steps: int, batch: int, hidden: int) -> Case:
     if name == "GRU":
         attributes["linear_before_reset"] = 1
 
-    def ours(x: Any, w: Any, r: Any, b: Any) -> Sequence[Any]:
+    def ours(x: Any, w: Any, r: Any, b: Any) -> Any:
         further: dict[str, Any] = {"linear_before_reset": True} if name == "GRU" else {}
-        function = {"LSTM": dml.lstm, "GRU": dml.gru}[name]
+        function: Callable[..., Any] = dml.lstm if name == "LSTM" else dml.gru
         return function(x, w, r, b, activation_descs=activations, output_sequence=True, **further)[0]
 
     return Case(
