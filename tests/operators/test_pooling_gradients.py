@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -12,7 +13,11 @@ from hypothesis import strategies as st
 
 import opendml as dml
 from opendml import TensorDataType, TensorDesc, descs
+from opendml.compiler.fuse import fuse
+from opendml.compiler.simplify import simplify
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
+from opendml.runtime.program import program_of
 from tests.operators.test_pooling import FORMS, UNDILATED, Form, _attributes
 from tests.peers.peer import examples
 from tests.running import device_kinds, launches, on_arrays
@@ -153,3 +158,14 @@ def test_strides_and_padding_may_be_left_out() -> None:
     gradient = np.ones((1, 1, 2, 3), np.float32)
     result = dml.average_pooling_grad(gradient, window_size=[2, 1], include_padding=False, sizes=[1, 1, 3, 3])
     np.testing.assert_array_equal(result[0, 0], [[0.5] * 3, [1] * 3, [0.5] * 3])
+
+
+@types
+def test_sums_are_rounded_before_they_lie_in_memory(type: Any) -> None:
+    data_type = TensorDataType[np.dtype(type).name.upper()]
+    x, incoming = (TensorDesc(data_type, [2, 3, size, size]) for size in (11, 6))
+    window = {"strides": (2, 2), "window_size": (3, 3), "start_padding": (1, 1), "end_padding": (1, 1)}
+    desc = descs.AveragePoolingGrad(incoming, x, **window, include_padding=True)
+    program = program_of(desc)
+    kernels = fuse(replace(program, results=simplify(program.results))).kernels
+    assert ScalarType.FLOAT64 not in {store.type for kernel in kernels for store in kernel.stores}

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import opendml as dml
-from opendml import Device
+from opendml import Device, TensorDataType, TensorDesc, descs
+from opendml.compiler.fuse import fuse
+from opendml.compiler.kernel import Kernel
+from opendml.compiler.simplify import simplify
+from opendml.program.node import ordered
 from opendml.runtime.memory.host_array import Array
+from opendml.runtime.program import program_of
 
 # Counter, key and numbers of Random123's known answers.
 KNOWN = [
@@ -78,3 +84,16 @@ def test_the_counter_goes_on_as_on_the_page_of_directml(device: Device) -> None:
     _, after = dml.random_generator(state, sizes=[1_299_420], output_state=True, device=device)
     assert sum(int(word) << 32 * place for place, word in enumerate(after[:4])) == counter + 324_855
     assert counter + 324_855 == 0x48656C6C_6F46726F_6D536561_74746C65
+
+
+@pytest.mark.parametrize("count", [1000, 1001])
+def test_each_block_of_numbers_is_computed_once(count: int) -> None:
+    state, numbers = (TensorDesc(TensorDataType.UINT32, sizes) for sizes in ([1, 6], [1, count]))
+    desc = descs.RandomGenerator(state, numbers, None)
+    program = program_of(desc)
+    largest = max(fuse(replace(program, results=simplify(program.results))).kernels, key=_operations)
+    assert (largest.domain[0], len(largest.stores)) == (-(-count // 4), 4)
+
+
+def _operations(kernel: Kernel) -> int:
+    return sum(1 for _ in ordered(kernel.values))

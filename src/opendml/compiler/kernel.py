@@ -16,13 +16,15 @@ class Access:
     strides (bytes).
 
     Without a buffer it reads nothing: its value is what the offset would be, an integer that counts along the
-    domain. What is `fixed` is the same in every run."""
+    domain. What is `fixed` is the same in every run, and what has several `steps` in so many of a
+    recurrence."""
 
     buffer: int | None
     type: ScalarType
     offset: int
     strides: tuple[int, ...]
     fixed: bool = False
+    steps: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from opendml.compiler.kernel import Kernel, KernelProgram
+from opendml.compiler.kernel import Access, Kernel, KernelProgram
 from opendml.compiler.write import Place, Writer
 from opendml.program.node import Node, Recurrence
 from opendml.program.program import Program
@@ -43,29 +43,38 @@ def steps_of(
         parts.append((whole.part(window.first, window.sizes), advance))
     written = (replace(state, offset=state.offset + place.layout.strides[0]), place.layout.strides[0])
     body = fuse(Program(tuple(part.layout for part, _ in parts), (state.layout,), (steps.body,)))
-    moving = [(each.buffer, each.offset, advance) for each, advance in (*parts, written)]
-    kernels = tuple(_repeated(body.kernels, [*moving, (arena, 0, 0)], steps.count))
+    tensors = [
+        _Moving(each.buffer, each.offset, advance, 1 if advance else steps.count)
+        for each, advance in (*parts, written)
+    ]
+    kernels = tuple(_repeated(body.kernels, [*tensors, _Moving(arena, 0, 0, 1)], steps.count))
     return Steps(kernels, len(body.kernels), steps.count, body.arena_bytes)
 
 
-def _repeated(
-    kernels: Sequence[Kernel], places: Sequence[tuple[int, int, int]], count: int
-) -> Iterator[Kernel]:
-    """The kernels of one step so many times, over another table of buffers: for each of their own the buffer,
-    the offset there, and by how much that grows with every step."""
+@dataclass(frozen=True, slots=True)
+class _Moving:
+    """Where a buffer of the kernels of one step lies, by how much that grows with every step, and how many
+    steps find the same there."""
+
+    buffer: int
+    offset: int
+    advance: int
+    steps: int
+
+
+def _repeated(kernels: Sequence[Kernel], places: Sequence[_Moving], count: int) -> Iterator[Kernel]:
+    """The kernels of one step so many times, over another table of buffers."""
+
+    def moved(access: Access, step: int) -> Access:
+        if access.buffer is None:
+            return access
+        place = places[access.buffer]
+        offset = access.offset + place.offset + step * place.advance
+        return replace(access, buffer=place.buffer, offset=offset, steps=place.steps)
+
     for step in range(count):
         for kernel in kernels:
             loads, stores = (
-                tuple(
-                    each
-                    if each.buffer is None
-                    else replace(
-                        each,
-                        buffer=places[each.buffer][0],
-                        offset=each.offset + places[each.buffer][1] + step * places[each.buffer][2],
-                    )
-                    for each in accesses
-                )
-                for accesses in (kernel.loads, kernel.stores)
+                tuple(moved(each, step) for each in accesses) for accesses in (kernel.loads, kernel.stores)
             )
             yield replace(kernel, loads=loads, stores=stores)

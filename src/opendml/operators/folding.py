@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from opendml.operators.registry import defines
 from opendml.program.functions import reduce_sum
-from opendml.program.node import Node, index
+from opendml.program.node import Node, convert, index
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, permuted, reshaped, sliced, whole_quotient, windows
 from opendml.spec.tensor_desc import TensorDesc
@@ -55,7 +55,7 @@ def fold(
     batch, channels, *image = output.sizes
     counts = _counts(image, window_sizes, strides, dilations, start_padding, end_padding)
     columns = reshaped(x, (batch, channels, *window_sizes, *counts))
-    return folded(columns, image, strides, dilations, start_padding)
+    return folded(columns, image, strides, dilations, start_padding, ScalarType.of(output.data_type))
 
 
 def folded(
@@ -64,9 +64,12 @@ def folded(
     strides: Sequence[int],
     dilations: Sequence[int],
     before: Sequence[int],
+    type: ScalarType,
+    divisor: float = 1.0,
 ) -> Node:
     """The sum, at each place of an image, of what its windows have there: of columns (N, C, extents, counts)
-    those of all windows o and elements k with o * stride + k * dilation - before at the place."""
+    those of all windows o and elements k with o * stride + k * dilation - before at the place. Sums are
+    divided, and then rounded to a type."""
     batch, channels = columns.sizes[:2]
     extents = columns.sizes[2 : 2 + len(image)]
     folds = list(map(_folding, image, extents, strides, dilations, before))
@@ -91,6 +94,7 @@ def folded(
             computed[2 + spatial + axis] = whole_quotient(number, each.divisor)
     seen = gathered(columns, sizes, computed, offsets, steps)
     sums = reduce_sum(seen, range(2 + 2 * spatial, len(sizes)))
+    sums = convert(sums if divisor == 1.0 else sums / divisor, type)
     whole = reshaped(sums, (batch, channels, *(each.blocks * each.phases for each in folds)))
     return sliced(whole, (0, 0, *(each.start for each in folds)), (batch, channels, *image))
 

@@ -9,6 +9,7 @@ from opendml.operators.pooling import Windows, index_of_greatest, number_of_elem
 from opendml.operators.registry import defines
 from opendml.program.functions import equal, select
 from opendml.program.node import Node, convert
+from opendml.program.scalar_type import ScalarType
 from opendml.program.view import permuted, repeated, reshaped
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -36,11 +37,11 @@ def average_pooling_grad(
     if isinstance(number, Node):
         single = reshaped(gradient, (*gradient.sizes, *(1,) * len(counts)))
         shares = seen.pooled(single / convert(number, gradient.type))
-    sums = _folded(seen, _in_windows(seen, shares))
-    return sums if isinstance(number, Node) else sums / float(number)
+    divisor = 1.0 if isinstance(number, Node) else float(number)
+    return _folded(seen, _in_windows(seen, shares), output, divisor)
 
 
-@defines("MAX_POOLING_GRAD")
+@defines("MAX_POOLING_GRAD", output=True)
 def max_pooling_grad(
     x: Node,
     gradient: Node,
@@ -50,6 +51,7 @@ def max_pooling_grad(
     start_padding: Sequence[int],
     end_padding: Sequence[int],
     dilations: Sequence[int],
+    output: TensorDesc,
 ) -> Node:
     """sum, over the windows whose greatest element this is, of gradient
 
@@ -60,7 +62,7 @@ def max_pooling_grad(
     seen = windows_of(x.sizes, gradient.sizes[2:], window_size, strides, dilations, start_padding)
     order = (0, 1, *seen.axes, *range(2, seen.axes[0]))
     is_greatest = equal(_in_windows(seen, index_of_greatest(seen, x)), permuted(seen.numbers(), order))
-    return _folded(seen, select(is_greatest, _in_windows(seen, gradient), 0.0))
+    return _folded(seen, select(is_greatest, _in_windows(seen, gradient), 0.0), output)
 
 
 def _in_windows(seen: Windows, value: Node) -> Node:
@@ -69,6 +71,7 @@ def _in_windows(seen: Windows, value: Node) -> Node:
     return repeated(single, (*seen.sizes[:2], *seen.extents, *seen.counts))
 
 
-def _folded(seen: Windows, shares: Node) -> Node:
-    """The sums of the windows' elements at each place of the image."""
-    return folded(shares, seen.sizes[2:], seen.strides, seen.dilations, seen.before)
+def _folded(seen: Windows, shares: Node, output: TensorDesc, divisor: float = 1.0) -> Node:
+    """The sums of the windows' elements at each place of the image, divided."""
+    type = ScalarType.of(output.data_type)
+    return folded(shares, seen.sizes[2:], seen.strides, seen.dilations, seen.before, type, divisor)

@@ -9,7 +9,7 @@ from opendml.operators.registry import defines
 from opendml.program.functions import equal, select
 from opendml.program.node import Node, Operation, apply, convert, element_number, index
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import reshaped, sliced
+from opendml.program.view import joined, reshaped, sliced
 from opendml.spec.enums import RandomGeneratorType
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -31,19 +31,19 @@ def random_generator(
     numbers these are. The counter goes on from 0 after its last value.
     """
     numbers, next_state = output
-    rank = len(numbers.sizes)
-    words = [_word(state, place, rank) for place in range(_WORDS + 2)]
-    counter, key = words[:_WORDS], words[_WORDS:]
-    number = convert(element_number(numbers.sizes), ScalarType.UINT64)
-    steps, place = apply(Operation.SHIFT_RIGHT, number, 2), _low(apply(Operation.AND, number, _WORDS - 1))
-    drawn = _chosen(_philox(_advanced(counter, steps), key), place)
+    count = math.prod(numbers.sizes)
+    blocks = -(-count // _WORDS)
+    words = [_word(state, place, 2) for place in range(_WORDS + 2)]
+    steps = convert(element_number((blocks, 1)), ScalarType.UINT64)
+    made = joined(_philox(_advanced(words[:_WORDS], steps), words[_WORDS:]), 1)
+    drawn = reshaped(sliced(reshaped(made, (blocks * _WORDS,)), (0,), (count,)), numbers.sizes)
     if next_state is None:
         return (drawn,)
-    blocks = index(ScalarType.UINT64, (), -(-math.prod(numbers.sizes) // _WORDS), ())
+    further = index(ScalarType.UINT64, (), blocks, ())
     rank = len(state.sizes)
     place = index(ScalarType.UINT32, state.sizes, 0, (*(0,) * (rank - 1), 1))
     own = [_word(state, place, rank) for place in range(_WORDS + 2)]
-    return drawn, _chosen([*_advanced(own[:_WORDS], blocks), *own[_WORDS:]], place)
+    return drawn, _chosen([*_advanced(own[:_WORDS], further), *own[_WORDS:]], place)
 
 
 def _word(state: Node, place: int, rank: int) -> Node:

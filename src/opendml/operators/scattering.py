@@ -14,9 +14,9 @@ from functools import partial, reduce
 from opendml.operators.indexing import place_within, steps_along
 from opendml.operators.registry import defines
 from opendml.program.functions import equal, logical_not, reduce_sum, running_sum, select
-from opendml.program.node import Node, Operation, apply, constant, convert, placing, position
+from opendml.program.node import Node, Operation, apply, convert, placing
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import gathered, reshaped, sliced
+from opendml.program.view import gathered, joined, reshaped, sliced
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -80,10 +80,10 @@ def nonzero_coordinates(x: Node, *, output: tuple[TensorDesc, TensorDesc]) -> tu
     total, coordinates = output
     count = math.prod(x.sizes)
     type = ScalarType.INT32 if count < 2**31 else ScalarType.INT64
-    found = logical_not(equal(reshaped(x, (count,)), 0))
+    found = logical_not(equal(reshaped(x, (count, 1)), 0))
     row = running_sum(convert(found, type), 0, exclusive=False, reverse=False) - 1
     number = placing(Operation.SCATTER, select(found, row, -1), 0, count)
-    rows = _coordinates(reshaped(number, (count, 1)), x.sizes[len(x.sizes) - coordinates.sizes[-1] :])
+    rows = _coordinates(number, x.sizes[len(x.sizes) - coordinates.sizes[-1] :])
     of_all = reduce_sum(convert(found, ScalarType.UINT32), [0])
     return reshaped(of_all, total.sizes), reshaped(rows, coordinates.sizes)
 
@@ -104,20 +104,12 @@ def _number_of_tuple(indices: Node, sizes: Sequence[int]) -> Node:
 
 
 def _coordinates(number: Node, sizes: Sequence[int]) -> Node:
-    """A row of coordinates in a tensor of `sizes` for each number of an element; zeros for -1."""
-    columns = position((1, len(sizes)), [1])
-
-    def of_column(values: Sequence[float], type: ScalarType) -> Node:
-        chosen = constant(values[0], type)
-        for column, value in enumerate(values[1:], 1):
-            chosen = select(equal(columns, column), value, chosen)
-        return chosen
-
-    def divided(value: Node, divisors: Sequence[int]) -> Node:
+    """A row of coordinates in a tensor of `sizes` for each number (count, 1) of an element; zeros for -1."""
+    rest, coordinates = select(number < 0, 0, number), list[Node]()
+    for column in range(1, len(sizes)):
+        places = math.prod(sizes[column:])
         # Half a unit is more than all roundings: no quotient comes to the other side of a whole number.
-        reciprocal = of_column([1.0 / divisor for divisor in divisors], ScalarType.FLOAT64)
-        return convert((convert(value, ScalarType.FLOAT64) + 0.5) * reciprocal, value.type)
-
-    line = divided(number, [math.prod(sizes[column + 1 :]) for column in range(len(sizes))])
-    coordinate = line - divided(line, sizes) * of_column(sizes, number.type)
-    return select(number < 0, 0, coordinate)
+        line = convert((convert(rest, ScalarType.FLOAT64) + 0.5) * (1.0 / places), number.type)
+        coordinates.append(line)
+        rest = rest - line * places
+    return joined([*coordinates, rest], 1)

@@ -17,7 +17,16 @@ from opendml.program.program import Program
 from opendml.targets.cpu.contraction.chain import is_chained
 from opendml.targets.cpu.engine import Code, kernel_codes
 from opendml.targets.cpu.launch import Launch
-from opendml.targets.cpu.native import FIRST, HEADER, LAUNCH, PARAMETERS, PATIENCE, ROOM, THREADS
+from opendml.targets.cpu.native import (
+    BACKWARDS,
+    FIRST,
+    HEADER,
+    LAUNCH,
+    PARAMETERS,
+    PATIENCE,
+    ROOM,
+    THREADS,
+)
 from opendml.targets.cpu.pattern import Parameters
 from opendml.targets.cpu.pool import pool
 from opendml.targets.cpu.schedule import schedule
@@ -41,7 +50,9 @@ class CpuExecutable:
     def __init__(self, program: Program, threads: int | None = None) -> None:
         kernels = fuse(replace(program, results=simplify(program.results)), is_chained)
         self._arena, self._buffers = kernels.arena, kernels.persistent + 1
-        dispatched, initializing, prepared_bytes = _launches(kernels)
+        scheduled = _scheduled(kernels)
+        steady, temporary_bytes = _steady_rooms(kernels, scheduled)
+        dispatched, initializing, prepared_bytes = _launches(kernels, scheduled, steady, temporary_bytes)
         read = {buffer for each in dispatched for buffer in each.launch.reads}
         self._kept = KeptConstants(program.inputs, program.constants & read, prepared_bytes)
         moved = sum(
@@ -50,7 +61,7 @@ class CpuExecutable:
         threads = 1 if moved < _SHARED_BYTES else threads or available_threads()
         codes = kernel_codes([each.launch.pattern for each in (*dispatched, *initializing)])
         first, others = codes[: len(dispatched)], codes[len(dispatched) :]
-        self._job = _Job(dispatched, first, threads, kernels.arena, kernels.arena_bytes)
+        self._job = _Job(dispatched, first, threads, kernels.arena, temporary_bytes)
         self._initializer = _Job(
             initializing, others, threads, kernels.arena, kernels.initializer_arena_bytes
         )
@@ -72,6 +83,11 @@ class CpuExecutable:
         for number, address in constants.items():
             instance.bind(number, address)
         instance.dispatch()
+
+    @property
+    def launch_count(self) -> int:
+        """The launches of a dispatch."""
+        return int(self._job.words[0])
 
     def instantiate(self, arena: int | None = None, persistent: int = 0) -> CpuInstance:
         """A new instance with its own job and table of buffers, and its own arena unless one is given."""
@@ -166,9 +182,17 @@ class _Placed:
         return tuple(parameters)
 
 
-def _launches(kernels: KernelProgram) -> tuple[list[_Placed], list[_Placed], int]:
+def _launches(
+    kernels: KernelProgram, scheduled: Sequence[Sequence[Launch]], steady: Mapping[int, int], end: int
+) -> tuple[list[_Placed], list[_Placed], int]:
     """The launches of a dispatch, those of the initialization, and the bytes that these write for the others:
-    what kernels prepare, then panels of constants."""
+    what kernels prepare, then panels of constants.
+
+    Args:
+        kernels: what is run.
+        scheduled: the launches of each kernel.
+        steady, end: the rooms of what is packed for all steps of a recurrence, and where these end.
+    """
     ahead_bytes, prepared_bytes = kernels.initializer_arena_bytes, kernels.persistent_bytes
     dispatched: list[_Placed] = []
     initializing = [
@@ -177,7 +201,8 @@ def _launches(kernels: KernelProgram) -> tuple[list[_Placed], list[_Placed], int
         for launch in schedule(kernel)
     ]
     packed: dict[tuple[str, tuple[int, ...]], int] = {}
-    for launches in _scheduled(kernels):
+    begun: set[int] = set()
+    for number, launches in enumerate(scheduled):
         if launches[0].fixed:
             # What several kernels pack alike is packed once.
             key = launches[0].pattern.text(), launches[0].parameters
@@ -189,9 +214,30 @@ def _launches(kernels: KernelProgram) -> tuple[list[_Placed], list[_Placed], int
                 initializing.append(first)
                 prepared_bytes += aligned(launches[0].partial_bytes)
         else:
-            placed = [_Placed(launch, kernels.arena, kernels.arena_bytes) for launch in launches]
+            offset = steady.get(number, end)
+            placed = [_Placed(launch, kernels.arena, offset) for launch in launches]
+            if offset in begun:
+                placed.pop(0)
+            elif number in steady:
+                begun.add(offset)
         dispatched += placed
     return dispatched, initializing, prepared_bytes
+
+
+def _steady_rooms(
+    kernels: KernelProgram, scheduled: Sequence[Sequence[Launch]]
+) -> tuple[dict[int, int], int]:
+    """Where kernels find what the first step of a recurrence packs for all, by their numbers: behind the
+    temporaries, and where that ends."""
+    rooms: dict[int, int] = {}
+    end = kernels.arena_bytes
+    for repeat in kernels.repeats:
+        for first in range(repeat.first, repeat.first + repeat.length):
+            packing = scheduled[first][0]
+            if packing.steady and not packing.fixed:
+                rooms |= {first + step * repeat.length: end for step in range(repeat.count)}
+                end += aligned(packing.partial_bytes)
+    return rooms, end
 
 
 def _scheduled(kernels: KernelProgram) -> list[list[Launch]]:
@@ -206,18 +252,20 @@ def _scheduled(kernels: KernelProgram) -> list[list[Launch]]:
             break
         steps = result[repeat.first :]
         first, second = steps[: repeat.length], steps[repeat.length :]
-        for step in range(2, repeat.count):
-            result += [
-                [_advanced(*each, step) for each in zip(*pair, strict=True)]
-                for pair in zip(first, second, strict=True)
-            ]
+        result[repeat.first :] = [
+            [_advanced(*each, step) for each in zip(*pair, strict=True)]
+            for step in range(repeat.count)
+            for pair in zip(first, second or first, strict=True)
+        ]
     return result
 
 
 def _advanced(first: Launch, second: Launch, step: int) -> Launch:
-    """The launch of a later step than the first two."""
+    """The launch of a step, by those of the first two. Every other step begins with the items that the step
+    before has ended with: of what all read, some may still be in a cache."""
     both = zip(first.parameters, second.parameters, strict=True)
-    return replace(first, parameters=tuple([a + step * (b - a) for a, b in both]))
+    parameters = tuple([a + step * (b - a) for a, b in both])
+    return replace(first, parameters=parameters, backwards=step % 2 == 1)
 
 
 class _Job:
@@ -237,8 +285,8 @@ class _Job:
         self.pointers = [HEADER + LAUNCH * number + PARAMETERS for number in range(len(launches))]
         # Behind the temporaries lie partial sums, and behind these each thread's room. All launches share
         # both: the launch that reads partial sums follows at once.
-        partials = [each.launch.partial_bytes for each in launches if each.buffer == arena]
-        room_at = aligned(temporary_bytes + max(partials, default=0))
+        ends = [each.offset + each.launch.partial_bytes for each in launches if each.buffer == arena]
+        room_at = aligned(max(ends, default=temporary_bytes))
         room_bytes = aligned(max((code.room_bytes for code in codes), default=0))
         self.arena_bytes = room_at + threads * room_bytes
         claims = sum(-(-each.launch.items // each.launch.grain) for each in launches)
@@ -260,6 +308,7 @@ def _words(launches: Sequence[_Placed], codes: Sequence[Code]) -> np.ndarray[tup
         words[at] = code.address
         words[at + PARAMETERS] = parameters_at * words.itemsize
         words[at + FIRST : at + FIRST + 3] = each.launch.first, each.launch.items, each.launch.grain
+        words[at + BACKWARDS] = each.launch.backwards
         words[parameters_at : parameters_at + len(parameters)] = parameters
         parameters_at += len(parameters)
     return words

@@ -63,6 +63,10 @@ class Launch:
     """The buffers of the tensors that it reads."""
     fixed: bool = False
     """Whether all that it writes is its room, the same in every run: the next launch reads it there."""
+    steady: bool = False
+    """The same for all steps of a recurrence."""
+    backwards: bool = False
+    """Whether the last items are claimed first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,9 @@ PARAMETERS = 1
 """The word that holds the address of the parameters."""
 FIRST = 2
 """The first of three words: the first item, the number of items, the items that a thread claims at a time."""
+BACKWARDS = 5
+"""The word that holds whether the last items are claimed first: what a launch before has read last may still
+be in a cache."""
 _NEXT = 8
 _DONE = 16
 
@@ -202,6 +205,21 @@ look:
   ret i1 %over
 }
 
+define private { i64, i64 } @turned(ptr %launch, i64 %at, i64 %stop) alwaysinline {
+  %pi = getelementptr i64, ptr %launch, i64 {ITEMS}
+  %items = load i64, ptr %pi
+  %pb = getelementptr i64, ptr %launch, i64 {BACKWARDS}
+  %word = load i64, ptr %pb
+  %backwards = icmp ne i64 %word, 0
+  %low = sub i64 %items, %stop
+  %high = sub i64 %items, %at
+  %from = select i1 %backwards, i64 %low, i64 %at
+  %to = select i1 %backwards, i64 %high, i64 %stop
+  %one = insertvalue { i64, i64 } undef, i64 %from, 0
+  %both = insertvalue { i64, i64 } %one, i64 %to, 1
+  ret { i64, i64 } %both
+}
+
 define private i32 @run_alone(ptr %job, ptr %buffers) {
 entry:
   %launches = load i64, ptr %job
@@ -242,8 +260,11 @@ work:
   %upto = add i64 %at, %step
   %within = icmp ult i64 %upto, %items
   %stop = select i1 %within, i64 %upto, i64 %items
-  %from = add i64 %first, %at
-  %to = add i64 %first, %stop
+  %turned = call { i64, i64 } @turned(ptr %launch, i64 %at, i64 %stop)
+  %low = extractvalue { i64, i64 } %turned, 0
+  %high = extractvalue { i64, i64 } %turned, 1
+  %from = add i64 %first, %low
+  %to = add i64 %first, %high
   call void %function(i64 %from, i64 %to, ptr %parameters, ptr %buffers, ptr %room)
   br label %look
 look:
@@ -295,8 +316,11 @@ work:
   %upto = add i64 %claimed, %grain
   %within = icmp ult i64 %upto, %items
   %stop = select i1 %within, i64 %upto, i64 %items
-  %from = add i64 %first, %claimed
-  %to = add i64 %first, %stop
+  %turned = call { i64, i64 } @turned(ptr %launch, i64 %claimed, i64 %stop)
+  %low = extractvalue { i64, i64 } %turned, 0
+  %high = extractvalue { i64, i64 } %turned, 1
+  %from = add i64 %first, %low
+  %to = add i64 %first, %high
   call void %function(i64 %from, i64 %to, ptr %parameters, ptr %buffers, ptr %room)
   %count = sub i64 %stop, %claimed
   %before = atomicrmw add ptr %done, i64 %count release
@@ -635,6 +659,7 @@ _NUMBERS = {
     "FIRST": FIRST,
     "ITEMS": FIRST + 1,
     "GRAIN": FIRST + 2,
+    "BACKWARDS": BACKWARDS,
     "NEXT": _NEXT,
     "DONE": _DONE,
     "BEYOND_ALL": 2**62,

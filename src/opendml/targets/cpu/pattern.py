@@ -263,11 +263,16 @@ class Panels:
         """The columns of a part: of words, each with one product or several."""
         return self.depth // self.packing.group
 
+    @property
+    def is_line(self) -> bool:
+        """Whether packed elements follow each other: those of one row, each a word."""
+        return self.rows == 1 and self.packing.group == 1
+
     def strides(self, lanes: int) -> tuple[int, int]:
         """The bytes from one row of a part to the next, and from one column."""
         if self.in_place:
             return odd_lines(self.depth + lanes), 4
-        return 4, -(-self.rows // lanes) * lanes * 4
+        return 4, 4 if self.is_line else -(-self.rows // lanes) * lanes * 4
 
     def part_bytes(self, lanes: int) -> int:
         """The bytes of a part, with all that packing may write."""

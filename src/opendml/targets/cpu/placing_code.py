@@ -92,7 +92,6 @@ class ScatterCode(PlacingCode):
     def line(self, item: ir.Value, pointers: Pointers) -> None:
         """One line, in order."""
         of_line = self.outside_loops(Level.GROUP, pointers, {})
-        widen = self.builder.sext if self.operand.type.is_signed else self.builder.zext
         limit = self.code.broadcast(self.code.narrowed(self.elements, scalar_llvm_type(self.operand.type)))
         with self.walk_rows(pointers, I64(0), self.units) as (_, row):
             known = self.outside_loops(Level.ROW, row, of_line)
@@ -103,15 +102,24 @@ class ScatterCode(PlacingCode):
                 if mask is not None:
                     inside = self.builder.and_(inside, mask)
                 self.put_down(vectors)
-                with self.set_lanes(inside) as lane:
-                    place, *value = self.lane(lane)
-                    place = place if place.type == I64 else widen(place, I64)
-                    if value:
-                        self._add(pointers, place, value[0])
-                    else:
-                        self.write(pointers, place, self.builder.add(index, lane))
+                outside = any_lane(self.builder, self.builder.not_(inside), self.lanes)
+                with self.builder.if_else(outside, likely=False) as (some, all_lanes):
+                    with some, self.set_lanes(inside) as lane:
+                        self._place(pointers, lane, index)
+                    with all_lanes:
+                        for number in range(self.lanes):
+                            self._place(pointers, I64(number), index)
 
             self.code.vector_loop(I64(0), self.inner, step)
+
+    def _place(self, pointers: Pointers, lane: ir.Value, index: ir.Value) -> None:
+        """Writes or adds what one lane of the vectors at an index has."""
+        place, *value = self.lane(lane)
+        place = place if place.type == I64 else self.builder.zext(place, I64)
+        if value:
+            self._add(pointers, place, value[0])
+        else:
+            self.write(pointers, place, self.builder.add(index, lane))
 
     def _add(self, pointers: Pointers, place: ir.Value, value: ir.Value) -> None:
         for target in self.places(pointers, place):

@@ -81,10 +81,13 @@ class PackingCode(KernelCode):
     def pack_panel(self, place: ir.Value, panels: Panels, rows: Range, depth: Range) -> None:
         """One part of a panel, `depth` of its columns; rows that the last panel lacks are anything."""
         row_bytes, column_bytes = panels.strides(self.lanes)
+        at = self.rows_at(place, column_bytes)
         if panels.in_place:
             self._pack_rows(self.rows_at(place, row_bytes), panels.rows, rows, depth)
+        elif panels.is_line and panels.packing.along_depth:
+            self.pack(lambda row, column: at(column, row), rows, depth, 0)
         else:
-            self.put_down(self.rows_at(place, column_bytes), rows, depth, panels.rows)
+            self.put_down(at, rows, depth, panels.rows)
 
     def _pack_rows(self, at: Place, count: int, rows: Range, depth: Range) -> None:
         """So many rows, of which those that are missing are zero."""

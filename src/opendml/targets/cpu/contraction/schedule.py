@@ -82,9 +82,9 @@ class Tiles:
     ahead: bool = False
     """Whether the operand whose elements are broadcast is packed by a launch of its own, not by each item."""
     packing_work: float = 0.0
-    """Estimated cycles of all threads in that launch."""
+    """Estimated cycles of all threads in a launch that packs one of the operands."""
     b_ahead: bool = False
-    """Whether the other operand is, which is a constant."""
+    """Whether the other operand is, which is a constant, or the same in all steps of a recurrence."""
     seen: Seen | None = None
     """The windows of which one operand consists, if they are packed as an image."""
     in_place: bool = False
@@ -109,9 +109,10 @@ class Candidate:
             return self.cycles
         items = round(self.work / self.tiles.item_cycles)
         longest = -(-items // max(1, min(threads, self.work // _CLAIMED))) * self.tiles.item_cycles
-        if not self.tiles.ahead or _is_fixed(self.tiles.roles.a):
+        part = packed_ahead(self.tiles)
+        if part is None or _is_fixed(part):
             return longest
-        return longest + _LAUNCHED + self.tiles.packing_work / threads
+        return longest + (_LAUNCHED + self.tiles.packing_work / threads) / steps_of(part)
 
 
 def tiled(kernel: Kernel) -> list[Launch]:
@@ -128,7 +129,7 @@ def tiled(kernel: Kernel) -> list[Launch]:
     alike += [
         with_strips(tiles)
         for tiles in alike
-        if _is_fixed(tiles.roles.b) and not tiles.ahead and lies_in_tiles(tiles)
+        if _is_fixed(tiles.roles.b) and packed_ahead(tiles) is None and lies_in_tiles(tiles)
     ]
     # Of ways with equal bits the threads at hand decide.
     threads = machine().threads or available_threads()
@@ -157,11 +158,24 @@ def lies_in_tiles(tiles: Tiles) -> bool:
 
 
 def with_strips(tiles: Tiles) -> Tiles:
-    """The same tiles where b, a constant, is packed ahead."""
+    """The same tiles where b, which stays the same, is packed ahead."""
     roles, lanes = tiles.roles, machine().vector_bytes // F32.bytes
-    saved = _packing_cycles(roles, lanes)[1] - _FETCHED_STRIP - _far(roles.b, roles.b.loads)
-    vectors = tiles.columns * roles.count(roles.depth) / lanes
-    return replace(tiles, b_ahead=True, item_cycles=tiles.item_cycles - vectors * saved)
+    packing = _packing_cycles(roles, lanes)[1]
+    saved = packing - _FETCHED_STRIP - _far(roles.b, roles.b.loads)
+    depth = roles.count(roles.depth) / lanes
+    item = tiles.item_cycles - tiles.columns * depth * saved
+    work = _groups(roles, roles.b) * roles.count(roles.columns) * depth * packing
+    return replace(tiles, b_ahead=True, item_cycles=item, packing_work=work)
+
+
+def packed_ahead(tiles: Tiles) -> Kernel | None:
+    """The operand that a launch of its own packs."""
+    return tiles.roles.a if tiles.ahead else tiles.roles.b if tiles.b_ahead else None
+
+
+def steps_of(part: Kernel) -> int:
+    """In how many steps of a recurrence an operand is the same."""
+    return min((load.steps for load in part.loads if load.buffer is not None), default=1)
 
 
 def candidates(kernel: Kernel) -> Iterator[Candidate]:
@@ -171,8 +185,11 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
     for exchanged in (False, True):
         roles = roles_of(kernel, exchanged)
         if roles is not None:
+            stays = steps_of(roles.b) > 1
             for tiles in _tilings(roles, lanes):
                 yield _candidate(tiles, exchanged)
+                if stays and not tiles.ahead and lies_in_tiles(tiles):
+                    yield _candidate(with_strips(tiles), exchanged)
             if roles.types[0] is not F32:
                 continue
             for broadcast, tilings in ((False, _image_tilings), (True, _broadcast_image_tilings)):
@@ -215,15 +232,18 @@ def _shared(cycles: float, items: int) -> float:
 def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
     roles, micro = tiles.roles, tiles.micro
     name = f"tiles of {micro.rows}x{micro.vectors}" + (" of an image" if tiles.seen else "")
-    name += (" exchanged" if exchanged else "") + (" packed ahead" if tiles.ahead else "")
+    lanes = machine().vector_bytes // F32.bytes
+    part = packed_ahead(tiles)
+    name += (" exchanged" if exchanged else "") + (" packed ahead" if part else "")
     name += " in place" if tiles.in_place else ""
     items = roles.count(roles.outer)
     items *= -(-roles.count(roles.rows) // tiles.rows) * -(-roles.count(roles.columns) // tiles.columns)
     work = tiles.item_cycles * items
     cycles = _shared(work, items)
-    if tiles.ahead:
-        panels = _a_groups(roles) * -(-roles.count(roles.rows) // micro.rows)
-        cycles += _LAUNCHED + _shared(tiles.packing_work, panels)
+    if part:
+        count, size = (roles.rows, micro.rows) if tiles.ahead else (roles.columns, micro.vectors * lanes)
+        parts = _groups(roles, part) * -(-roles.count(count) // size)
+        cycles += (_LAUNCHED + _shared(tiles.packing_work, parts)) / steps_of(part)
     return Candidate(name, cycles, tiles, work)
 
 
@@ -235,8 +255,7 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
     a, b = _packing_cycles(roles, lanes)
     stored = _COPIED if _is_contiguous(roles.epilogue.stores, roles.columns) else _SCATTERED
     far = _far(roles.a, roles.a.loads)
-    for largest in _MICRO_KERNELS[_registers()]:
-        micro = replace(largest, rows=_even_part(m, largest.rows))
+    for micro in _tile_shapes(roles):
         width = micro.vectors * lanes
         most_rows, most_columns = _in_tiles(most_results, micro, lanes)
         for rows, columns in product(
@@ -246,12 +265,23 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
             item = _STARTED + tiles * words * _tile_cycles(micro, roles.types[0])
             item += (columns * k * b + rows * columns * stored) / lanes
             yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes)
-            packing = _a_groups(roles) * m * k * a / lanes
+            packing = _groups(roles, roles.a) * m * k * a / lanes
             # What is fetched for all tiles of a panel comes while those of the one before are multiplied.
             item += rows * words * (_STREAMED + far * width / columns) / lanes
             yield Tiles(roles, micro, rows, columns, item, True, packing)
             if _can_be_read_in_place(roles):
                 yield Tiles(roles, micro, rows, columns, item, in_place=True)
+
+
+def _tile_shapes(roles: Roles) -> list[MicroKernel]:
+    """The tiles of the largest sizes, each with as many rows as the parts of all have. Few rows have room for
+    more vectors, whose sums do not wait for each other; that pays where b need not be packed for them."""
+    m = roles.count(roles.rows)
+    shapes = [replace(each, rows=_even_part(m, each.rows)) for each in _MICRO_KERNELS[_registers()]]
+    if m <= _FEW_ROWS and steps_of(roles.b) > 1:
+        most = (_registers() - 1) // (m + 1)
+        shapes += [MicroKernel(m, vectors) for vectors in (8, most) if vectors <= most]
+    return shapes
 
 
 def _image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
@@ -275,7 +305,7 @@ def _image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
                 item += rows * lines * (_ROW + -(-seen.width // lanes) * stored)
                 columns = lines * seen.width
                 yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes, seen=seen)
-                packing = _a_groups(roles) * m * k * a / lanes
+                packing = _groups(roles, roles.a) * m * k * a / lanes
                 item += rows * k * _STREAMED / lanes
                 yield Tiles(roles, micro, rows, columns, item, True, packing, seen=seen)
 
@@ -392,8 +422,9 @@ def _can_be_read_in_place(roles: Roles) -> bool:
     return packing.is_plain and k <= _DEPTH and nest.rows[0].strides == (k * F32.bytes,)
 
 
-def _a_groups(roles: Roles) -> int:
-    return roles.count(number for number in roles.outer if moves(roles.a, number))
+def _groups(roles: Roles, part: Kernel) -> int:
+    """How many groups of panels or strips an operand has."""
+    return roles.count(number for number in roles.outer if moves(part, number))
 
 
 def _tile_cycles(micro: MicroKernel, packed: ScalarType = F32) -> float:
@@ -492,14 +523,15 @@ def launches_of(tiles: Tiles) -> list[Launch]:
         panels = Panels(packing, micro.rows, depth)
         count = -(-m // micro.rows)
         group_bytes = count * -(-k // depth) * panels.part_bytes(lanes)
-        groups = _a_groups(roles)
+        groups = _groups(roles, roles.a)
         room = groups * group_bytes
         numbers = Numbers(1, 1, m, micro.rows, count, k, groups)
         pattern = replace(packing.pattern, mode=Mode.CONTRACTION_PANELS, tiling=panels)
         grain = max(1, int(_CLAIMED // (micro.rows * k)))
         parameters = parameters_of(roles.a, nest, numbers)
         reads = buffers_of(roles.a.loads)
-        launches = [Launch(pattern, parameters, 0, groups * count, grain, room, reads, _is_fixed(roles.a))]
+        stays = _is_fixed(roles.a), steps_of(roles.a) > 1
+        launches = [Launch(pattern, parameters, 0, groups * count, grain, room, reads, *stays)]
         a_part = _counter(roles, moving, group_bytes)
     if tiles.b_ahead:
         strips, b_part = _strips(roles, micro.vectors * lanes, depth, lanes)
@@ -536,8 +568,8 @@ def launches_of(tiles: Tiles) -> list[Launch]:
 
 
 def _strips(roles: Roles, width: int, depth: int, lanes: int) -> tuple[Launch, Kernel]:
-    """The launch that packs b, a constant, ahead in parts of so many products, and what then counts where its
-    strips lie."""
+    """The launch that packs b ahead in parts of so many products, and what then counts where its strips
+    lie."""
     n, k = roles.count(roles.columns), roles.count(roles.depth)
     moving = [number for number in roles.outer if moves(roles.b, number)]
     outer = merged_neighbours(loops_over(roles.b, moving))
@@ -548,7 +580,9 @@ def _strips(roles: Roles, width: int, depth: int, lanes: int) -> tuple[Launch, K
     pattern = replace(packing.pattern, mode=Mode.CONTRACTION_STRIPS, tiling=strips)
     parameters = parameters_of(roles.b, nest, Numbers(1, 1, n, width, count, k, groups))
     grain, reads = max(1, int(_CLAIMED // (width * k))), buffers_of(roles.b.loads)
-    launch = Launch(pattern, parameters, 0, groups * count, grain, groups * group_bytes, reads, True)
+    room, steady = groups * group_bytes, steps_of(roles.b) > 1
+    fixed = _is_fixed(roles.b) or not steady
+    launch = Launch(pattern, parameters, 0, groups * count, grain, room, reads, fixed, steady)
     return launch, _counter(roles, moving, group_bytes)
 
 

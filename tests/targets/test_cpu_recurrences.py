@@ -1,0 +1,98 @@
+"""Recurrences on the CPU: what all steps read is packed once, and every other step runs backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from opendml.compiler.fuse import fuse
+from opendml.compiler.simplify import simplify
+from opendml.operators.matrix import product
+from opendml.program.node import Node, Window, recurrence
+from opendml.program.program import Program, packed
+from opendml.program.view import reshaped, sliced
+from opendml.runtime.memory.host_array import Array
+from opendml.targets.cpu.executable import CpuExecutable
+from opendml.targets.cpu.pattern import Mode
+from opendml.targets.cpu.schedule import schedule
+from opendml.targets.reference.evaluate import evaluate
+from tests.programs import layout_of, sources
+
+HIDDEN = 320
+GENERATOR = np.random.default_rng(0)
+WEIGHTS = GENERATOR.uniform(-0.1, 0.1, (HIDDEN, HIDDEN)).astype(np.float32)
+
+
+def _state(rows: int) -> Array:
+    return GENERATOR.uniform(-1, 1, (1, rows, HIDDEN)).astype(np.float32)
+
+
+def _multiplied(state: Node, weights: Node, steps: int) -> Node:
+    """Each state is the one before times the weights."""
+
+    def step(state: Node, parts: Sequence[Node]) -> Node:
+        rows = reshaped(state, state.sizes[1:])
+        return reshaped(product(rows, parts[0]), state.sizes)
+
+    return recurrence(steps, state, [(weights, Window((0, 0), (HIDDEN, HIDDEN), (0, 0)))], step)
+
+
+def _program(result: Node, arrays: Sequence[Array], constants: Sequence[int] = ()) -> Program:
+    written = (packed(result.type, result.sizes),)
+    return Program(tuple(map(layout_of, arrays)), written, simplify([result]), frozenset(constants))
+
+
+def _run(program: Program, arrays: Sequence[Array], threads: int) -> Array:
+    executable = CpuExecutable(program, threads)
+    kept = np.zeros(executable.persistent_bytes + 64, np.uint8)
+    executable.initialize(
+        {number: arrays[number].ctypes.data for number in program.constants}, kept.ctypes.data
+    )
+    instance = executable.instantiate(persistent=kept.ctypes.data)
+    out = np.full(program.outputs[0].sizes, np.nan, np.float32)
+    for number, array in enumerate((*arrays, out)):
+        if number not in program.constants:
+            instance.bind(number, array.ctypes.data)
+    instance.dispatch()
+    return out
+
+
+@pytest.mark.parametrize("rows", [1, 2, 33])
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_steps_share_what_they_multiply_by(rows: int, steps: int) -> None:
+    arrays = [_state(rows), WEIGHTS]
+    result = _multiplied(*sources(*arrays), steps) * 1.0
+    (wanted,) = evaluate([result], arrays)
+    found = [
+        _run(_program(result, arrays, constants), arrays, threads)
+        for constants in ((), (1,))
+        for threads in (1, 2)
+    ]
+    np.testing.assert_allclose(found[0], wanted.astype(float), rtol=1e-5, atol=1e-5)
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0], other)
+
+
+def test_what_all_steps_multiply_by_is_packed_once() -> None:
+    arrays = [_state(1), WEIGHTS]
+    program = _program(_multiplied(*sources(*arrays), 4) * 1.0, arrays)
+    kernels = fuse(program)
+    (repeat,) = kernels.repeats
+    launches = [schedule(kernel) for kernel in kernels.kernels]
+    packing = [each[0] for each in launches if each[0].pattern.mode is Mode.CONTRACTION_STRIPS]
+    assert len(packing) == repeat.count
+    assert all(launch.steady and not launch.fixed for launch in packing)
+    assert CpuExecutable(program).launch_count == sum(map(len, launches)) - (repeat.count - 1)
+
+
+def test_recurrences_with_weights_of_their_own_have_rooms_of_their_own() -> None:
+    arrays = [_state(1), WEIGHTS]
+    state, weights = sources(*arrays)
+    first = _multiplied(state, weights * 0.5, 2)
+    second = _multiplied(sliced(first, (2, 0, 0), state.sizes), weights * -2.0, 3)
+    result = second * 1.0
+    (wanted,) = evaluate([result], arrays)
+    found = _run(_program(result, arrays), arrays, 1)
+    np.testing.assert_allclose(found, wanted.astype(float), rtol=1e-5, atol=1e-5)
