@@ -53,6 +53,7 @@ class ChainCode(KernelCode):
         by_keys = (self.b, chaining.b.along_depth), (self.weighted, not chaining.weighted.along_depth)
         self.asked = [part for part, lies_so in by_keys if lies_so]
         """The operands of which each key has its own part of the memory."""
+        self.asked_queries = [self.a] if chaining.a.packing.along_depth else []
         self.total = _sums_of(self)
         self._lay_out(chaining)
         self.weigh_by = self._weigh_by()
@@ -205,24 +206,28 @@ class ChainCode(KernelCode):
             c = self._element(self.scores_room, self.builder.mul(tile, I64(self.width)))
             self.builder.call(self.multiply, [a, b, c, c, I64(self.pitch), self.depth, I1(0)])
 
-    def _following(self, item: ir.Value, keys: Range, is_last: ir.Value) -> tuple[ir.Value, Range]:
-        """The group and the keys that are taken in after some."""
+    def _following(self, item: ir.Value, keys: Range, is_last: ir.Value) -> tuple[ir.Value, Range, Range]:
+        """The group and the keys that are taken in after some, and the queries that are packed before."""
         items = self.builder.mul(self.groups, self.chunks)
         later = self.code.minimum(self.builder.add(item, I64(1)), self.builder.sub(items, I64(1)))
-        item = self.builder.select(is_last, later, item)
+        group, chunk = self.code.split(self.builder.select(is_last, later, item), [I64(0), self.chunks])
+        first, last = self.chunk_range(chunk, self.units)
         start = self.builder.select(is_last, I64(0), keys[1])
         stop = self.code.minimum(self.builder.add(start, I64(self.keys)), self.elements)
-        return self.builder.udiv(item, self.chunks), (start, stop)
+        return group, (start, stop), (first, self.builder.select(is_last, last, first))
 
-    def _ask_for(self, group: ir.Value, keys: Range, panel: ir.Value, panels: ir.Value) -> None:
-        """Asks for the part of some keys, and of their values, that falls to a panel."""
-        count = self.builder.sub(keys[1], keys[0])
-        first, last = (
-            self.builder.add(keys[0], self.builder.udiv(self.builder.mul(count, number), panels))
-            for number in (panel, self.builder.add(panel, I64(1)))
-        )
-        for part in self.asked:
-            part.ask(group, (first, last))
+    def _ask_for(
+        self, group: ir.Value, keys: Range, queries: Range, panel: ir.Value, panels: ir.Value
+    ) -> None:
+        """Asks for the part of some keys, of their values and of some queries that falls to a panel."""
+        for parts, wanted in ((self.asked, keys), (self.asked_queries, queries)):
+            count = self.builder.sub(wanted[1], wanted[0])
+            first, last = (
+                self.builder.add(wanted[0], self.builder.udiv(self.builder.mul(count, number), panels))
+                for number in (panel, self.builder.add(panel, I64(1)))
+            )
+            for part in parts:
+                part.ask(group, (first, last))
 
     def _weigh(self, panel: ir.Value, first: ir.Value, rows: Range, keys: Range) -> None:
         """Makes scores of products, then weights, relative to the greatest score so far; puts down by how
