@@ -15,6 +15,7 @@ from opendml.program.node import Operation as Op
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.contraction import schedule as contraction_schedule
+from opendml.targets.cpu.contraction.costs import block_sizes
 from opendml.targets.cpu.contraction.schedule import (
     Tiles,
     candidates,
@@ -22,7 +23,7 @@ from opendml.targets.cpu.contraction.schedule import (
     lies_in_tiles,
     with_strips,
 )
-from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
 from tests.targets.kernels import contraction_kernel, run_launches
@@ -315,10 +316,9 @@ CHOSEN = {
 
 @pytest.mark.parametrize("sizes", CHOSEN, ids=str)
 def test_the_way_that_costs_least_is_chosen(
-    sizes: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+    sizes: tuple[int, int, int],
 ) -> None:
     host = replace(machine(), vector_bytes=64, l2_bytes=2 * 1024 * 1024)
-    monkeypatch.setattr(contraction_schedule, "machine", lambda: host)
     m, n, k = sizes
     a, b, out = (
         np.empty((m, 1, k), "f"),
@@ -326,7 +326,8 @@ def test_the_way_that_costs_least_is_chosen(
         np.empty((m, n, 1), "f"),
     )
     kernel = contraction_kernel(a, b, (2,), [out])
-    best = min(candidates(kernel), key=lambda candidate: candidate.cycles)
+    with assumed(host):
+        best = min(candidates(kernel), key=lambda candidate: candidate.cycles)
     assert best.name == CHOSEN[sizes]
 
 
@@ -351,7 +352,7 @@ def test_the_number_of_threads_decides_blocks_and_nothing_that_bits_depend_on(
 @pytest.mark.parametrize("unit", [1, 13, 48])
 def test_blocks_are_whole_tiles_that_fit_their_room(count: int, unit: int) -> None:
     for most in (128, 512):
-        for size in contraction_schedule.block_sizes(count, unit, most // unit * unit):
+        for size in block_sizes(count, unit, most // unit * unit):
             assert size % unit == 0
             assert unit <= size <= most
 
