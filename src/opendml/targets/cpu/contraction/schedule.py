@@ -55,6 +55,18 @@ tile of b stay in the first cache."""
 _PARTS_TOGETHER = 8
 """Parts of so many products whose sums are added up before they are added to those of others, where there are
 more: so rounding errors grow with the eighth part of k / 256."""
+_ROWS_TOGETHER = 32
+"""The same where b is read in place: so many rows are read side by side, a tile of each."""
+_MOST_ROWS, _MOST_VECTORS = 8, 4
+"""Of tiles then."""
+_COLUMNS_IN_ROWS = 4096
+"""Of a block then, at most."""
+_VECTORS_TOGETHER = 128
+"""The same of vectors along k, whose lanes then are put together."""
+_SUMS = {32: 24, 16: 12}
+"""By the number of vector registers, the sums of such vectors, at most."""
+_COLUMNS_OF_DOTS = 1024
+"""Of a block of these, at most."""
 _ITEMS = 8
 """Items that a job should have, at least, so that threads finish together."""
 
@@ -69,6 +81,10 @@ _REDUCED, _READ = 3.0, 2.0
 """Cycles for a vector of products of a reduction like any other, and to read one that lies contiguous."""
 _IN_ROWS = 2.5
 """The first two where many rows are taken in at once."""
+_FOLDED = 10.0
+"""Cycles to put the lanes of a vector together."""
+_READ_IN_ROWS, _TILE_BEGUN = 2.0, 30.0
+"""Cycles to read a vector of b in place, and to begin and end with a part of a tile there."""
 _LAUNCHED = 3000.0
 """Cycles until all threads have come to the end of a launch."""
 
@@ -93,6 +109,24 @@ class Tiles:
     """The windows of which one operand consists, if they are packed as an image."""
     in_place: bool = False
     """Whether whole panels of the operand whose elements are broadcast are read where they lie."""
+    b_in_place: bool = False
+    """Whether whole tiles of the other operand are."""
+    dots: bool = False
+    """Whether vectors lie along k, of b where it lies."""
+
+    @property
+    def depth(self) -> int:
+        """Products, or words of several, that are added up before they are added to the result."""
+        if self.seen:
+            return self.seen.depth(_DEPTH)
+        if self.dots:
+            return _VECTORS_TOGETHER * machine().vector_bytes // F32.bytes
+        return _ROWS_TOGETHER if self.b_in_place else _DEPTH
+
+    @property
+    def parts_together(self) -> int:
+        """Parts of so many products whose sums are added up before they are added to those of others."""
+        return _DEPTH * _PARTS_TOGETHER // _ROWS_TOGETHER if self.b_in_place else _PARTS_TOGETHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +136,15 @@ class Candidate:
     name: str
     cycles: float
     """Estimated, for the thread that works longest, of as many threads as _ITEMS."""
+    work: float
+    """Estimated, of all threads together."""
     tiles: Tiles | None = None
-    work: float = 0.0
-    """Of tiles, the estimated cycles of all threads together."""
+
+    @property
+    def order(self) -> tuple[int, float]:
+        """Candidates with less are better. As many threads join as there is work for, so all that is less
+        than enough for _ITEMS of them takes as long."""
+        return round(self.cycles), self.work + (self.tiles.packing_work if self.tiles else 0.0)
 
     def cycles_on(self, threads: int) -> float:
         """Of tiles, those of the thread that works longest of so many, without the packing of constants,
@@ -125,7 +165,7 @@ def tiled(kernel: Kernel) -> list[Launch]:
     if Operation.CONTRACTION not in operations_of(kernel.values):
         return []
     ways = list(candidates(kernel))
-    best = min(ways, key=lambda way: way.cycles).tiles
+    best = min(ways, key=lambda way: way.order).tiles
     if best is None:
         return []
     # That constants are packed once changes neither the bits, which all tiles share, nor the roles.
@@ -149,13 +189,13 @@ def _sums_alike(tiles: Tiles, others: Tiles) -> bool:
     if tiles.seen and others.seen:
         windows = tiles.seen.image.taps == others.seen.image.taps
         return windows and tiles.roles.depth == others.roles.depth
-    return tiles.roles is others.roles
+    return tiles.roles is others.roles and tiles.depth == others.depth
 
 
 def lies_in_tiles(tiles: Tiles) -> bool:
     """Whether each tile's part of b is packed apart from the others."""
     roles = tiles.roles
-    if tiles.seen and not tiles.seen.broadcast:
+    if tiles.b_in_place or tiles.dots or (tiles.seen and not tiles.seen.broadcast):
         return False
     packing, nest = packing_of(roles.b, [], *b_order(roles), b_along_depth(roles), roles.types[1])
     return packing.along_depth or len(nest.rows) == packing.majors
@@ -185,7 +225,7 @@ def steps_of(part: Kernel) -> int:
 def candidates(kernel: Kernel) -> Iterator[Candidate]:
     """The ways to compute a kernel's sums of products."""
     lanes = machine().vector_bytes // F32.bytes
-    yield Candidate("as any reduction", _reduction_cycles(kernel, lanes))
+    yield _as_any_reduction(kernel, lanes)
     for exchanged in (False, True):
         roles = roles_of(kernel, exchanged)
         if roles is not None:
@@ -196,6 +236,8 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
                     yield _candidate(with_strips(tiles), exchanged)
             if roles.types[0] is not F32:
                 continue
+            for tiles in (*_tilings_in_rows(roles, lanes), *_dots(roles, lanes)):
+                yield _candidate(tiles, exchanged)
             for broadcast, tilings in ((False, _image_tilings), (True, _broadcast_image_tilings)):
                 seen = seen_by(roles, broadcast)
                 if seen is not None and seen.depth(_DEPTH):
@@ -203,8 +245,8 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
                         yield _candidate(tiles, exchanged)
 
 
-def _reduction_cycles(kernel: Kernel, lanes: int) -> float:
-    """The cycles of a reduction whose innermost loop reads every operand where it lies."""
+def _as_any_reduction(kernel: Kernel, lanes: int) -> Candidate:
+    """A reduction whose innermost loop reads every operand where it lies."""
     nest = loop_nest(kernel)
     inner, many_rows = nest.inner, takes_in_many_rows(kernel, nest)
     vector = _IN_ROWS - _READ if many_rows else _REDUCED
@@ -214,7 +256,8 @@ def _reduction_cycles(kernel: Kernel, lanes: int) -> float:
             vector += far_cycles(kernel, (load,), many_rows)
     kept = math.prod(size for number, size in enumerate(kernel.domain) if number not in kernel.axes)
     rows = math.prod(kernel.domain) // inner.count
-    return _shared(rows * (ROW + -(-inner.count // lanes) * vector), kept)
+    work = rows * (ROW + -(-inner.count // lanes) * vector)
+    return Candidate("as any reduction", _shared(work, kept), work)
 
 
 def _shared(cycles: float, items: int) -> float:
@@ -225,11 +268,13 @@ def _shared(cycles: float, items: int) -> float:
 
 def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
     roles, micro = tiles.roles, tiles.micro
-    name = f"tiles of {micro.rows}x{micro.vectors}" + (" of an image" if tiles.seen else "")
+    name = f"{'dots' if tiles.dots else 'tiles'} of {micro.rows}x{micro.vectors}" + (
+        " of an image" if tiles.seen else ""
+    )
     lanes = machine().vector_bytes // F32.bytes
     part = packed_ahead(tiles)
     name += (" exchanged" if exchanged else "") + (" packed ahead" if part else "")
-    name += " in place" if tiles.in_place else ""
+    name += " in place" if tiles.in_place else " by rows" if tiles.b_in_place else ""
     items = roles.count(roles.outer)
     items *= -(-roles.count(roles.rows) // tiles.rows) * -(-roles.count(roles.columns) // tiles.columns)
     work = tiles.item_cycles * items
@@ -238,7 +283,7 @@ def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
         count, size = (roles.rows, micro.rows) if tiles.ahead else (roles.columns, micro.vectors * lanes)
         parts = _groups(roles, part) * -(-roles.count(count) // size)
         cycles += (_LAUNCHED + _shared(tiles.packing_work, parts)) / steps_of(part)
-    return Candidate(name, cycles, tiles, work)
+    return Candidate(name, cycles, work, tiles)
 
 
 def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
@@ -265,6 +310,58 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
             yield Tiles(roles, micro, rows, columns, item, True, packing)
             if _can_be_read_in_place(roles):
                 yield Tiles(roles, micro, rows, columns, item, in_place=True)
+
+
+def _tilings_in_rows(roles: Roles, lanes: int) -> Iterator[Tiles]:
+    """Where there are few rows, and b is read where it lies: tiles of all of these, with each division of the
+    columns."""
+    m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
+    if not 1 < m <= _MOST_ROWS or not _lies_in_rows(roles):
+        return
+    a, b = packing_cycles(roles, lanes)
+    stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
+    read = _READ_IN_ROWS + far_cycles(roles.b, roles.b.loads, in_rows=True)
+    for vectors in range(1, min(_MOST_VECTORS, (register_count() - 1) // (m + 1)) + 1):
+        micro, width = MicroKernel(m, vectors), vectors * lanes
+        tile = k * tile_cycles(micro) + -(-k // _ROWS_TOGETHER) * _TILE_BEGUN
+        for columns in block_sizes(n, width, _COLUMNS_IN_ROWS // width * width):
+            packed = min(n, columns) % width
+            item = STARTED + -(-columns // width) * tile
+            item += (columns * k * read + packed * k * b + m * k * a + m * columns * stored) / lanes
+            yield Tiles(roles, micro, m, columns, item, b_in_place=True)
+
+
+def _dots(roles: Roles, lanes: int) -> Iterator[Tiles]:
+    """Where there are few rows, and b lies along k: vectors of both, with each division of the columns."""
+    m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
+    if m > _MOST_ROWS or not _lies_in_columns(roles):
+        return
+    a, _ = packing_cycles(roles, lanes)
+    stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
+    together = max(1, min(_MOST_ROWS, lanes, _SUMS[register_count()] // m))
+    vector = max(m / 2, (m / together + 1) / 2) + _READ_IN_ROWS
+    vector += far_cycles(roles.b, roles.b.loads, in_rows=True)
+    parts = -(-k // (_VECTORS_TOGETHER * lanes))
+    column = -(-k // lanes) * vector + m * parts * _FOLDED + parts * ROW / together
+    for columns in block_sizes(n, together, _COLUMNS_OF_DOTS // together * together):
+        item = STARTED + columns * column + (m * k * a + m * columns * stored) / lanes
+        yield Tiles(roles, MicroKernel(m, together), m, columns, item, dots=True)
+
+
+def _lies_in_columns(roles: Roles) -> bool:
+    """Whether the operand whose elements are vectors lies along k, in one loop."""
+    if not roles.columns or not b_along_depth(roles) or roles.types[1] is not F32:
+        return False
+    packing, nest = packing_of(roles.b, [], *b_order(roles), True, F32)
+    return len(nest.rows) == packing.majors
+
+
+def _lies_in_rows(roles: Roles) -> bool:
+    """Whether the operand whose elements are vectors is a matrix whose rows are those of one product."""
+    if b_along_depth(roles) or roles.types[1] is not F32:
+        return False
+    packing, _ = packing_of(roles.b, [], *b_order(roles), False, F32)
+    return packing.is_plain
 
 
 def _tile_shapes(roles: Roles) -> list[MicroKernel]:
@@ -424,7 +521,7 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     a_order = (roles.rows, roles.depth) if along_depth else (roles.depth, roles.rows)
     a_part, b_part = roles.a, roles.b
     seen = tiles.seen
-    depth = seen.depth(_DEPTH) if seen else _DEPTH * roles.group
+    depth = tiles.depth if seen else tiles.depth * roles.group
     a_type, b_type = roles.types
     launches, room = [], 0
     if tiles.ahead:
@@ -461,11 +558,16 @@ def launches_of(tiles: Tiles) -> list[Launch]:
         results = _image_rows(columns), columns
     groups = roles.count(roles.outer)
     nest = epilogue_nest(roles, outers[2])
+    if tiles.b_in_place:
+        results = micro.rows, _COLUMNS_IN_ROWS
     rows, columns = _in_tiles(results, micro, lanes)
-    together = _PARTS_TOGETHER if a_type is F32 and k > _PARTS_TOGETHER * depth else 0
-    panels = Panels(a, micro.rows, depth, tiles.in_place)
+    if tiles.dots:
+        mode, rows, columns = Mode.CONTRACTION_DOTS, micro.rows, _COLUMNS_OF_DOTS
+    together = tiles.parts_together if a_type is F32 and k > tiles.parts_together * depth else 0
+    panels = Panels(a, micro.rows, depth, tiles.in_place, tiles.dots)
     image = seen.image if seen else None
-    tiling = Tiling(panels, b, micro, rows, columns, tiles.ahead, tiles.b_ahead, together, image)
+    ahead = tiles.ahead, tiles.b_ahead
+    tiling = Tiling(panels, b, micro, rows, columns, *ahead, together, image, tiles.b_in_place)
     pattern = replace(pattern_of(roles.epilogue, nest, mode), tiling=tiling)
     blocks, chunks = -(-n // tiles.columns), -(-m // tiles.rows)
     numbers = Numbers(tiles.columns, blocks, m, tiles.rows, chunks, k, groups)
