@@ -236,8 +236,10 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
                     yield _candidate(with_strips(tiles), exchanged)
             if roles.types[0] is not F32:
                 continue
-            for tiles in (*_tilings_in_rows(roles, lanes), *_dots(roles, lanes)):
-                yield _candidate(tiles, exchanged)
+            if not stays:
+                # What all steps multiply by is packed once, for all of them.
+                for tiles in (*_tilings_in_rows(roles, lanes), *_dots(roles, lanes)):
+                    yield _candidate(tiles, exchanged)
             for broadcast, tilings in ((False, _image_tilings), (True, _broadcast_image_tilings)):
                 seen = seen_by(roles, broadcast)
                 if seen is not None and seen.depth(_DEPTH):
