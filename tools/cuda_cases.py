@@ -226,6 +226,9 @@ REDUCED: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
 """Sizes, and the axes that are reduced in them: groups along the innermost loop and side by side, small and
 large."""
 
+LINES: tuple[tuple[tuple[int, ...], int], ...] = (((2, 65536), 1), ((3, 50001), 1), ((30000, 3), 0))
+"""Sizes with few long lines, and the axis that these run along."""
+
 
 def reduction_cases() -> Iterator[Case]:
     """Reductions of every function, softmax and its relatives, running sums and products, local responses."""
@@ -247,6 +250,8 @@ def reduction_cases() -> Iterator[Case]:
     for data_type, (sizes, axes) in product((*FLOATS, dml.INT32), REDUCED):
         for direction in AxisDirection:
             yield from _running_cases(TensorDesc(data_type, sizes), axes[0], direction)
+    for data_type, (sizes, axis), direction in product((*FLOATS, dml.INT32), LINES, AxisDirection):
+        yield from _running_cases(TensorDesc(data_type, sizes), axis, direction)
     image = TensorDesc(dml.FLOAT32, (2, 20, 9, 11))
     for across in (True, False):
         response = descs.LocalResponseNormalization(image, image, cross_channel=across, local_size=5)

@@ -1,4 +1,4 @@
-"""Prints kernels that reduce in any way, in several passes, and kernels that scan: one element at a time."""
+"""Prints kernels that reduce in any way, in several passes, one element at a time."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from opendml.targets.common.accumulations import Accumulation, accumulations_of
 from opendml.targets.common.guards import guards_of
 from opendml.targets.common.passes import MOMENTS, pass_count
 from opendml.targets.cuda.cxx import function
-from opendml.targets.cuda.expression import TYPES, expression, literal
+from opendml.targets.cuda.expression import TYPES, expression
 from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import Mode, Pattern
-from opendml.targets.cuda.position_source import positions
+from opendml.targets.cuda.pattern import Pattern
+from opendml.targets.cuda.position_source import item_position, positions
 from opendml.targets.cuda.source import Printer
 
 _ARGUMENTS = "const Parameters& p, const Offsets& at"
 
 
 class GroupPrinter(Printer):
-    """Prints what kernels/reduce.cuh and kernels/scan.cuh are written in."""
+    """Prints what kernels/reduce.cuh is written in."""
 
     def __init__(self, pattern: Pattern) -> None:
         super().__init__(pattern)
@@ -33,22 +33,9 @@ class GroupPrinter(Printer):
             self._constants(),
             Parameters(self.pattern).declaration(),
             *positions(self.pattern),
-            self._item(),
+            item_position(self.pattern),
         ]
-        parts += self._scan() if self.pattern.mode is Mode.SCAN else self._reductions()
-        return "\n\n".join(parts)
-
-    def _item(self) -> str:
-        """The start of a group; of groups side by side, each is an item."""
-        lines = ["return at_group(p, item);"]
-        if self.pattern.columns:
-            lines = [
-                "const Index group = divide(item, p.tiles);",
-                "return in_row<1>(p, at_group(p, group), item - group * (Index)p.tiles.count);",
-            ]
-        return function("Offsets at_item(const Parameters& p, Index item)", lines)
-
-    # Reductions
+        return "\n\n".join([*parts, *self._reductions()])
 
     def _reductions(self) -> list[str]:
         nodes = [node for stage in self.stages for each in stage for node in each.nodes]
@@ -106,34 +93,6 @@ class GroupPrinter(Printer):
         lines, name = self._compute([root for _, root in stores], self._found(), self._group_load)
         lines += [f"store({self._address(number)}, {name(root)});" for number, root in stores]
         return function(f"void store_{what}({_ARGUMENTS}, const Found& found)", lines)
-
-    # Scans
-
-    def _scan(self) -> list[str]:
-        (scan,) = (node for node in self.nodes if node.operation in SCANS)
-        if not isinstance(scan.attribute, tuple):
-            raise TypeError(f"{scan} has no axis")
-        _, exclusive, reverse = scan.attribute
-        type = TYPES[scan.type]
-        ((total,),) = self.stages
-        operand, name = self._compute(scan.operands, {}, self._group_load)
-        stores = [(number, root) for number, _, root in self.element_stores()]
-        result, result_name = self._compute(
-            [root for _, root in stores], {id(scan): "running"}, self._group_load
-        )
-        result += [f"store({self._address(number)}, {result_name(root)});" for number, root in stores]
-        identity = literal(total.start[0].attribute, scan.type)  # type: ignore[arg-type]
-        (merged,) = total.merge
-        return [
-            f"typedef {type} Scanned;",
-            f"constexpr bool EXCLUSIVE = {exclusive}, REVERSE = {reverse};",
-            f"#define IDENTITY ({type})({identity})",
-            function(f"Scanned scanned({_ARGUMENTS})", [*operand, f"return {name(scan.operands[0])};"]),
-            function(
-                "Scanned put_together(Scanned a, Scanned b)", [f"return {expression(merged, ['a', 'b'])};"]
-            ),
-            function(f"void store_elements({_ARGUMENTS}, Scanned running)", result),
-        ]
 
 
 def _part(index: int, part: int) -> str:

@@ -9,6 +9,7 @@ from opendml.targets.cuda.contraction_source import ContractionPrinter
 from opendml.targets.cuda.group_source import GroupPrinter
 from opendml.targets.cuda.pattern import Mode, Pattern
 from opendml.targets.cuda.placing_source import PlacingPrinter
+from opendml.targets.cuda.scan_source import ScanPrinter
 from opendml.targets.cuda.source import Printer
 
 _FILES = {
@@ -18,10 +19,10 @@ _FILES = {
     Mode.STAGED: ("moments", "staged"),
     Mode.TILE: ("moments", "block", "alone", "tile"),
     Mode.HELD: ("moments", "block", "alone", "held"),
-    Mode.SPREAD: ("moments", "block", "meeting", "held"),
-    Mode.TEAM: ("moments", "block", "meeting", "team"),
+    Mode.SPREAD: ("moments", "block", "meeting", "exchange", "held"),
+    Mode.TEAM: ("moments", "block", "meeting", "exchange", "team"),
     Mode.REDUCE: ("reduce",),
-    Mode.SCAN: ("scan",),
+    Mode.SCAN: ("meeting", "scan"),
     Mode.SCATTER: ("scatter",),
     Mode.TOP: ("top",),
     Mode.FMA: ("operands", "fma", "contraction"),
@@ -31,7 +32,7 @@ _FILES = {
 
 _PRINTERS: dict[Mode, type[Printer]] = {
     Mode.REDUCE: GroupPrinter,
-    Mode.SCAN: GroupPrinter,
+    Mode.SCAN: ScanPrinter,
     Mode.SCATTER: PlacingPrinter,
     Mode.TOP: PlacingPrinter,
     Mode.FMA: ContractionPrinter,

@@ -45,7 +45,7 @@ class Mode(Enum):
     """Sums of products of FLOAT16 in tiles, on tensor cores."""
 
 
-COLLECTIVE = (Mode.REDUCE, Mode.SCAN, Mode.SCATTER, Mode.TOP, Mode.FMA, Mode.MMA)
+COLLECTIVE = (Mode.REDUCE, Mode.SCATTER, Mode.TOP, Mode.FMA, Mode.MMA)
 """The modes whose code reads one element at a time, where it needs it."""
 
 

@@ -242,6 +242,13 @@ DEVICE void load_where(bool guard, Vector<T, V>& to, const char* from) {
     else gather(to, from, sizeof(T));
 }
 
+// What another block may have written just now, past the caches of this multiprocessor.
+DEVICE unsigned long long load_uncached(const unsigned long long* from) {
+    unsigned long long value;
+    asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+    return value;
+}
+
 // A number to divide by. `magic` holds ceil(2^shift / count) in its low half and the shift in its high half.
 struct Divisor {
     long long count;
