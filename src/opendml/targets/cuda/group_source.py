@@ -35,16 +35,18 @@ class GroupPrinter(Printer):
             *positions(self.pattern),
             item_position(self.pattern),
         ]
-        return "\n\n".join([*parts, *self._reductions()])
+        elements = [(number, root) for number, _, root in self.element_stores()]
+        return "\n\n".join([*parts, *self._reductions(), self._stores("elements", elements)])
 
     def _reductions(self) -> list[str]:
+        """The states of all passes, what they come to, and the stores of groups."""
         nodes = [node for stage in self.stages for each in stage for node in each.nodes]
         found = "".join(f" {TYPES[node.type]} {self.names[id(node)]};" for node in nodes)
         parts = [f"struct Found {{{found} }};"]
         for number, stage in enumerate(self.stages):
             parts += self._stage(number, stage)
         parts.append(self._stores("groups", [(n, root) for n, _, root in self.group_stores()]))
-        return [*parts, self._stores("elements", [(n, root) for n, _, root in self.element_stores()])]
+        return parts
 
     def _stage(self, number: int, stage: Sequence[Accumulation]) -> list[str]:
         """The states of one pass, and what is done with them."""
@@ -55,7 +57,7 @@ class GroupPrinter(Printer):
             for part, type in enumerate(each.parts)
         ]
         operands = [operand for each in stage for operand in each.operands]
-        lines, name = self._compute(operands, self._found(), self._group_load)
+        lines, name = self._compute(operands, self._found(), self._element_value)
         starting, adding, merging, concluding = list(lines), list(lines), [], []
         for index, each in enumerate(stage):
             to, left, right = (
@@ -68,17 +70,24 @@ class GroupPrinter(Printer):
             merging += _assigned(to, each.merge, [*left, *right], f"s{index}_")
             results = [f"found.{self.names[id(node)]}" for node in each.nodes]
             concluding += _assigned(results, each.results, [*right, "p.share"], f"s{index}_")
-        reading = f"({tag}, {states}& to, {_ARGUMENTS}, const Found& found)"
         return [
             f"struct alignas(8) {states} {{ {' '.join(members)} }};",
             function(f"{states} nothing({tag})", [f"return {states}();"]),
-            function(f"void start{reading}", starting),
-            function(f"void take_in{reading}", adding),
+            self._element_function(f"void start({tag}, {states}& to", starting),
+            self._element_function(f"void take_in({tag}, {states}& to", adding),
             function(f"void merge({tag}, {states}& to, const {states}& from)", merging),
             function(
                 f"void conclude({tag}, Found& found, const {states}& from, const Parameters& p)", concluding
             ),
         ]
+
+    def _element_value(self, number: int, *guard: str) -> str:
+        """What a load gives of the element that is taken in."""
+        return self._group_load(number, *guard)
+
+    def _element_function(self, head: str, lines: Sequence[str]) -> str:
+        """A function that takes in an element, after its first arguments."""
+        return function(f"{head}, {_ARGUMENTS}, const Found& found)", lines)
 
     def _found(self) -> dict[int, str]:
         return {

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from opendml.targets.cuda.contraction_source import ContractionPrinter
 from opendml.targets.cuda.group_source import GroupPrinter
+from opendml.targets.cuda.pass_source import PassPrinter
 from opendml.targets.cuda.pattern import Mode, Pattern
 from opendml.targets.cuda.placing_source import PlacingPrinter
 from opendml.targets.cuda.scan_source import ScanPrinter
@@ -22,6 +23,7 @@ _FILES = {
     Mode.SPREAD: ("moments", "block", "meeting", "exchange", "held"),
     Mode.TEAM: ("moments", "block", "meeting", "exchange", "team"),
     Mode.REDUCE: ("reduce",),
+    Mode.PASSES: ("meeting", "passes"),
     Mode.SCAN: ("meeting", "scan"),
     Mode.SCATTER: ("scatter",),
     Mode.TOP: ("top",),
@@ -32,6 +34,7 @@ _FILES = {
 
 _PRINTERS: dict[Mode, type[Printer]] = {
     Mode.REDUCE: GroupPrinter,
+    Mode.PASSES: PassPrinter,
     Mode.SCAN: ScanPrinter,
     Mode.SCATTER: PlacingPrinter,
     Mode.TOP: PlacingPrinter,

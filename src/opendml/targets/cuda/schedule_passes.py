@@ -60,15 +60,11 @@ def _groups(nest: Nest) -> _Groups:
     return _Groups(columns, nest.group_count * (inner if columns else 1), units)
 
 
-def _has_elements(nest: Nest) -> bool:
-    return any(store.strides[axis] for store in nest.kernel.stores for axis in nest.kernel.axes)
-
-
 def _shared_by(query: Query, threads: int, span: int) -> Threads:
     """The way with as many blocks to a group as keep the device busy, if one pass of each is all."""
     nest, team = query.nest, 1
     groups = _groups(nest)
-    if pass_count(nest.kernel.values) == 1 and not _has_elements(nest):
+    if pass_count(nest.kernel.values) == 1 and not nest.has_elements:
         blocks = -(-groups.count // (threads // span))
         wanted = query.machine.multiprocessors * _TEAM_BLOCKS // blocks
         team = max(1, min(wanted, groups.units // (span * _LEAST_UNITS)))
@@ -114,7 +110,7 @@ def _run(query: Query, way: Threads) -> Launch:
         "THREADS": way.threads,
         "SPAN": way.span,
         "STAGES": pass_count(nest.kernel.values),
-        "HAS_ELEMENTS": int(_has_elements(nest)),
+        "HAS_ELEMENTS": int(nest.has_elements),
         "TEAM": int(team > 1),
     }
     pattern = Pattern(

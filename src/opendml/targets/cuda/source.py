@@ -107,7 +107,7 @@ class Printer(Needs):
             functions.append(
                 function(f"const char* held_address({arguments})", [f"return {self._address(held)};"])
             )
-        if self.pattern.mode in (Mode.STAGED, Mode.HELD, Mode.SPREAD):
+        if self.pattern.mode in (Mode.STAGED, Mode.HELD, Mode.SPREAD, Mode.PASSES):
             functions += self._copying(arguments)
         return functions
 

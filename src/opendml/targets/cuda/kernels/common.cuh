@@ -242,10 +242,16 @@ DEVICE void load_where(bool guard, Vector<T, V>& to, const char* from) {
     else gather(to, from, sizeof(T));
 }
 
-// What another block may have written just now, past the caches of this multiprocessor.
-DEVICE unsigned long long load_uncached(const unsigned long long* from) {
-    unsigned long long value;
-    asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+// What another block may have written just now, past the caches of this multiprocessor: whole words of 8 bytes.
+template <typename T>
+DEVICE T load_uncached(const char* from) {
+    unsigned long long words[sizeof(T) / 8];
+#pragma unroll
+    for (int i = 0; i < sizeof(T) / 8; i++) {
+        asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(words[i]) : "l"(from + 8 * i) : "memory");
+    }
+    T value;
+    memcpy(&value, words, sizeof(T));
     return value;
 }
 

@@ -19,7 +19,7 @@ struct Exchange : Meeting {
             each<REDUCED>([&](auto j) {
                 sums[j] = sum_of<32>(blocks, [&](int block, int which) {
                     const double* from = found + block * count + (j * WIDTH + finished_group()) * 2 + which;
-                    return bits_as<double>(load_uncached((const unsigned long long*)from));
+                    return load_uncached<double>((const char*)from);
                 });
             });
         }

@@ -5,6 +5,11 @@
 
 constexpr int PARTS = KEEP / VECTOR, TOGETHER = THREADS / SPAN, STEP = SPAN * PARTS;
 
+// The sum of a slice, as blocks leave it to each other.
+struct alignas(8) Found {
+    Scanned sum;
+};
+
 // The part of a line that the threads of a block share, in units of VECTOR elements.
 struct Slice {
     Offsets at;
@@ -75,15 +80,12 @@ DEVICE Scanned before_slice(Team& team, const Parameters& p, const Slice& slice)
         for (int k = 0; k < KEEP; k++) sum = put_together(sum, values[k]);
     }
     before_thread(sum, all);
-    unsigned long long* const page = (unsigned long long*)team.page(p, 8);
-    if (threadIdx.x == 0) memcpy(page + team.rank, &all, sizeof(Scanned));
+    char* const page = team.page(p, sizeof(Found));
+    if (threadIdx.x == 0) *(Found*)(page + team.rank * sizeof(Found)) = {all};
     team.meet(p);
     sum = IDENTITY;
     for (int other = threadIdx.x; other < team.rank; other += THREADS) {
-        const unsigned long long word = load_uncached(page + other);
-        Scanned theirs;
-        memcpy(&theirs, &word, sizeof(Scanned));
-        sum = put_together(sum, theirs);
+        sum = put_together(sum, load_uncached<Found>(page + other * sizeof(Found)).sum);
     }
     before_thread(sum, all);
     return all;
