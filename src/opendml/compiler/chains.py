@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from opendml.compiler.kernel import Access, Kernel, Repeat, number_of
+from opendml.compiler.kernel import Access, Kernel, Repeat, number_of, operations_of
 from opendml.program.node import COLLECTIVE, REDUCTIONS, Node, Operation, ordered, rebuild
 from opendml.program.scalar_type import ScalarType
 
@@ -84,11 +84,14 @@ def chained(
     repeated; and the sizes of those temporaries that are left."""
     writers, readers = _only_users(kernels, temporaries)
     result, left = dict(enumerate(kernels)), dict(temporaries)
+    products = {number for number, kernel in result.items() if _multiplies(kernel)}
     for weights, last in readers.items():
         middle = writers[weights]
         for scores in (buffer for buffer, reader in readers.items() if reader == middle):
             parts = writers[scores], middle, last
-            if any(_is_repeated(part, repeats) for part in parts):
+            if not products.issuperset((parts[0], last)) or any(
+                _is_repeated(part, repeats) for part in parts
+            ):
                 continue
             chain = _together(*(kernels[part] for part in parts))
             if chain is not None and takes(chain):
@@ -96,6 +99,10 @@ def chained(
                 del result[parts[0]], result[middle], left[scores], left[weights]
     moved = [replace(each, first=sum(number < each.first for number in result)) for each in repeats]
     return [result[number] for number in sorted(result)], moved, left
+
+
+def _multiplies(kernel: Kernel) -> bool:
+    return Operation.CONTRACTION in operations_of(kernel.values)
 
 
 def _is_repeated(number: int, repeats: Iterable[Repeat]) -> bool:
