@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from opendml.compiler.kernel import Access, Kernel, Repeat, number_of
+from opendml.compiler.kernel import Access, Kernel, Repeat, number_of, operations_of
 from opendml.program.node import COLLECTIVE, REDUCTIONS, Node, Operation, ordered, rebuild
 from opendml.program.scalar_type import ScalarType
 
@@ -84,12 +84,14 @@ def chained(
     repeated; and the sizes of those temporaries that are left. A kernel is part of one chain at most."""
     writers, readers = _only_users(kernels, temporaries)
     result, left = dict(enumerate(kernels)), dict(temporaries)
+    products = {number for number, kernel in result.items() if _multiplies(kernel)}
     parts_of_chains = set[int]()
     for weights, last in readers.items():
         middle = writers[weights]
         for scores in (buffer for buffer, reader in readers.items() if reader == middle):
             parts = writers[scores], middle, last
-            if not parts_of_chains.isdisjoint(parts) or any(_is_repeated(part, repeats) for part in parts):
+            is_none = not products.issuperset((parts[0], last)) or not parts_of_chains.isdisjoint(parts)
+            if is_none or any(_is_repeated(part, repeats) for part in parts):
                 continue
             chain = _together(*(kernels[part] for part in parts))
             if chain is not None and takes(chain):
@@ -98,6 +100,10 @@ def chained(
                 del result[parts[0]], result[middle], left[scores], left[weights]
     moved = [replace(each, first=sum(number < each.first for number in result)) for each in repeats]
     return [result[number] for number in sorted(result)], moved, left
+
+
+def _multiplies(kernel: Kernel) -> bool:
+    return Operation.CONTRACTION in operations_of(kernel.values)
 
 
 def _is_repeated(number: int, repeats: Iterable[Repeat]) -> bool:

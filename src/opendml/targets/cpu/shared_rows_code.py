@@ -92,7 +92,7 @@ class SharedRowsCode(KernelCode):
 
         for self._readings, place, value in zip(readings, places, values, strict=True):
             self._begin_lines(place, value, columns[0])
-        self.code.vector_loop(*columns, store)
+        self.store_vectors(places[0], *columns, store)
 
     def _begin_lines(self, pointers: Pointers, values: Values, start: ir.Value) -> None:
         """Where the lines of a row begin. Where the part of their guards that is the same for all columns is
