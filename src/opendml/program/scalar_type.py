@@ -90,7 +90,7 @@ def number_in(value: float, type: ScalarType) -> float:
     """A number as one of `type`, as CONVERT would have it: rounded to floats, truncated to integers."""
     if type.is_float:
         # NumPy knows what becomes of numbers beyond the type's, and takes ten times as long.
-        with suppress(OverflowError):
+        with suppress(OverflowError, struct.error):
             (rounded,) = struct.unpack(_FORMATS[type], struct.pack(_FORMATS[type], value))
             return float(rounded)
         with np.errstate(over="ignore"):
