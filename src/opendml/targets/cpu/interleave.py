@@ -21,10 +21,9 @@ def interleaved(kernel: Kernel) -> Kernel:
     """The kernel without the loop over a bundle, if it has one."""
     if kernel.axes:
         return kernel
-    nodes = len(ordered(kernel.values))
     few = [each for each, count in enumerate(kernel.domain) if 2 <= count <= WIDEST_BUNDLE]
     bundle = next((each for each in few if _is_bundle(kernel, each)), None)
-    if bundle is None or nodes * kernel.domain[bundle] > _MOST_NODES:
+    if bundle is None or len(ordered(kernel.values)) * kernel.domain[bundle] > _MOST_NODES:
         return kernel
     return _put_together(kernel, bundle)
 

@@ -12,11 +12,11 @@ from opendml.program.node import Node, Operation, ordered
 from opendml.targets.cpu.pattern import LINE, Reading, Together
 
 _MOST_ROWS = 4
-"""Rows that are computed together, at most,"""
+"""Rows of many that are computed together, at most."""
 _ALL_ROWS = 8
-"""or all, if they are no more,"""
+"""Rows of a kernel that are computed together if it has no more."""
 _MOST_LOADS = 128
-"""and loads of all of them: each is code of its own."""
+"""Loads of all rows that are computed together, at most: each is code of its own."""
 
 
 @dataclass(frozen=True, slots=True)
