@@ -274,7 +274,7 @@ def _with_many_passes(nodes: Sequence[Node], own: set[int]) -> list[Node]:
     passes: dict[int, int] = {}
     found: list[Node] = []
     inside = {id(node) for node in nodes}
-    apart = own | {id(operand) for node in nodes for operand in node.operands} - inside
+    apart = {*own, *({id(operand) for node in nodes for operand in node.operands} - inside)}
     for node in nodes:
         below = 0
         for operand in node.operands:

@@ -9,7 +9,7 @@ from typing import Any
 
 from opendml.compiler.kernel import Access, Kernel, operations_of
 from opendml.compiler.loops import LoopNest, bundles, loop_nest
-from opendml.program.node import SEARCHES, Operation, ordered
+from opendml.program.node import SEARCHES, Node, Operation, ordered
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cpu.interleave import interleaved
@@ -37,8 +37,9 @@ find them there anyway."""
 _STREAMED_ROW = 512
 """Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
 _STREAMED_CROSSED_ROW = 256
-"""Bytes of it from which on that pays where operands lie across. What is written there, to a row after the
-other, is not followed by the processor, so it goes past the caches as soon as a core's own do not hold it."""
+"""Bytes of the innermost loop from which on streaming pays where operands lie across. Processors do not
+foresee writes to one row after the other, so results go past the caches as soon as a core's own do not hold
+them."""
 _STREAMED_WIDTHS = (2, 4, 8)
 """Of bundles: of others few lie at a boundary."""
 _NEVER_STREAMED = {
@@ -217,11 +218,9 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
     # Loops start at the boundary of a vector in one store. Others may lie differently.
     streams = next((position for position, store in enumerate(stores) if store.streamed), None)
     stores = tuple(replace(store, streamed=position == streams) for position, store in enumerate(stores))
-    searches = [
-        node
-        for node in (ordered(kernel.values) if SEARCHES & operations_of(kernel.values) else ())
-        if node.operation in SEARCHES
-    ]
+    searches: list[Node] = []
+    if SEARCHES & operations_of(kernel.values):
+        searches = [node for node in ordered(kernel.values) if node.operation in SEARCHES]
     in_order = all(node.operands[1].operation is Operation.SOURCE for node in searches) and (
         mode.columns
         or all(_in_order(nest, number) for number, load in enumerate(kernel.loads) if load.buffer is None)
