@@ -8,6 +8,7 @@ from llvmlite import ir
 
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.accumulations import TOGETHER
 from opendml.targets.cpu.accumulation import Accumulation, State
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
@@ -87,7 +88,7 @@ class ColumnCode(GroupCode):
             with self.code.loop(self.builder.add(first, I64(1)), last) as row:
                 self._take_in(number, pointers, row, 1, fresh=False)
             return
-        if self.pattern.many_rows:
+        if self.pattern.many_rows or self.adds_together(number):
             self._take_in_many(number, pointers, first, last)
             return
         count = self.builder.sub(last, first)
@@ -100,12 +101,13 @@ class ColumnCode(GroupCode):
     def _take_in_many(self, number: int, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
         """The same for many rows at once."""
         self._take_in(number, pointers, first, 0, fresh=True)
-        odd = self.builder.and_(self.builder.sub(last, first), I64(_MANY_ROWS - 1))
+        at_once = _MANY_ROWS if self.pattern.many_rows else TOGETHER
+        odd = self.builder.and_(self.builder.sub(last, first), I64(at_once - 1))
         done = self.builder.add(first, odd)
         with self.code.loop(first, done) as row:
             self._take_in(number, pointers, row, 1, fresh=False)
-        with self.code.loop(done, last, _MANY_ROWS) as row:
-            self._take_in(number, pointers, row, _MANY_ROWS, fresh=False)
+        with self.code.loop(done, last, at_once) as row:
+            self._take_in(number, pointers, row, at_once, fresh=False)
 
     def _ask_for_later(self, rows: Sequence[Pointers], index: ir.Value) -> None:
         """Asks for the elements at an index of as many rows behind these."""
@@ -126,7 +128,7 @@ class ColumnCode(GroupCode):
     def _take_in(self, number: int, pointers: Pointers, first: ir.Value, count: int, fresh: bool) -> None:
         """Neighbouring rows into the states; fresh ones start from the first row of the group, which all its
         chunks share."""
-        stage, needed = self.passes[number], self.operands[number]
+        stage, needed, in_order = self.passes[number], self.operands[number], self.pattern.in_order
         rows = [self.row_pointers(pointers, self.builder.add(first, I64(each))) for each in range(count)]
         outer = [self.evaluate(Level.ROW, 1, row, {}, roots=needed) for row in rows]
         outer_first = self.evaluate(Level.ROW, 1, pointers, {}, roots=needed) if fresh else {}
@@ -158,11 +160,14 @@ class ColumnCode(GroupCode):
             if self.pattern.many_rows:
                 # Rounding errors grow with the number of sums: these rows have their own.
                 states = [accumulation.start(self.builder, self.lanes, []) for accumulation in stage]
-            for row, known in zip(rows, outer, strict=True):
-                elements = operands(row, known, index, mask)
+            given = list(zip(rows, outer, strict=True))
+            for batch in [given] if self.adds_together(number) else [[each] for each in given]:
+                elements = [operands(row, known, index, mask) for row, known in batch]
                 states = [
-                    accumulation.add(self.builder, self.lanes, state, element, self.pattern.in_order)
-                    for accumulation, state, element in zip(stage, states, elements, strict=True)
+                    accumulation.add_together(
+                        self.builder, self.lanes, state, [each[which] for each in elements], in_order
+                    )
+                    for which, (accumulation, state) in enumerate(zip(stage, states, strict=True))
                 ]
             if self.pattern.many_rows:
                 pairs = zip(stage, totals, states, strict=True)
