@@ -88,8 +88,11 @@ class ColumnCode(GroupCode):
             with self.code.loop(self.builder.add(first, I64(1)), last) as row:
                 self._take_in(number, pointers, row, 1, fresh=False)
             return
-        if self.pattern.many_rows or self.adds_together(number):
+        if self.pattern.many_rows:
             self._take_in_many(number, pointers, first, last)
+            return
+        if self.adds_together(number):
+            self._take_in_together(number, pointers, first, last)
             return
         count = self.builder.sub(last, first)
         odd = self.builder.and_(self.builder.sub(count, I64(1)), I64(_ROWS_AT_ONCE - 1))
@@ -101,13 +104,25 @@ class ColumnCode(GroupCode):
     def _take_in_many(self, number: int, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
         """The same for many rows at once."""
         self._take_in(number, pointers, first, 0, fresh=True)
-        at_once = _MANY_ROWS if self.pattern.many_rows else TOGETHER
-        odd = self.builder.and_(self.builder.sub(last, first), I64(at_once - 1))
+        odd = self.builder.and_(self.builder.sub(last, first), I64(_MANY_ROWS - 1))
         done = self.builder.add(first, odd)
         with self.code.loop(first, done) as row:
             self._take_in(number, pointers, row, 1, fresh=False)
-        with self.code.loop(done, last, at_once) as row:
-            self._take_in(number, pointers, row, at_once, fresh=False)
+        with self.code.loop(done, last, _MANY_ROWS) as row:
+            self._take_in(number, pointers, row, _MANY_ROWS, fresh=False)
+
+    def _take_in_together(self, number: int, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
+        """The same for rows of which TOGETHER cost less than one after the other: the odd ones first, so that
+        few rows are one or two visits."""
+        count = self.builder.sub(last, first)
+        odd = self.builder.and_(count, I64(_ROWS_AT_ONCE - 1))
+        self._choose(odd, lambda rows: self._take_in(number, pointers, first, rows, fresh=True))
+        some = self.builder.add(first, odd)
+        done = self.builder.add(first, self.builder.and_(count, I64(TOGETHER - 1)))
+        with self.code.loop(some, done, _ROWS_AT_ONCE) as row:
+            self._take_in(number, pointers, row, _ROWS_AT_ONCE, fresh=False)
+        with self.code.loop(done, last, TOGETHER) as row:
+            self._take_in(number, pointers, row, TOGETHER, fresh=False)
 
     def _ask_for_later(self, rows: Sequence[Pointers], index: ir.Value) -> None:
         """Asks for the elements at an index of as many rows behind these."""
