@@ -126,7 +126,7 @@ class ColumnCode(GroupCode):
 
     def _ask_for_later(self, rows: Sequence[Pointers], index: ir.Value) -> None:
         """Asks for the elements at an index of as many rows behind these."""
-        for position, access in enumerate(self.accesses):
+        for position, access in enumerate(self.pattern.loads):
             if access.step is Step.CONTIGUOUS and access.level is Level.ELEMENT and not access.counter:
                 stride = self.parameter(self.layout.row_stride(position, self.pattern.rows - 1))
                 distance = self.builder.mul(index, self.steps[position])
@@ -187,6 +187,7 @@ class ColumnCode(GroupCode):
             if self.pattern.many_rows:
                 pairs = zip(stage, totals, states, strict=True)
                 states = [each.merge(self.builder, self.lanes, *pair) for each, *pair in pairs]
+            if self.pattern.many_rows or count == TOGETHER:
                 self._ask_for_later(rows, index)
             for accumulation, state in zip(stage, states, strict=True):
                 self.set_state(accumulation, index, state)
