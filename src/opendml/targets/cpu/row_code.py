@@ -22,8 +22,8 @@ BATCH = 16
 """Groups that share one vector computation of their statistics."""
 
 _AHEAD_BYTES = 4096
-"""How far ahead groups in chunks, and elements that are taken in together, are asked for: beside the arithmetic
-the processor itself does not look as far. Sums of 8 MB then take three quarters of the time."""
+"""How far ahead groups in chunks, and elements that are taken in together, are asked for: beside the
+arithmetic the processor itself does not look as far. Sums of 8 MB then take three quarters of the time."""
 
 _Kept = dict[int, tuple[Node, ir.Value]]
 """Statistics of a batch, and where they lie."""
