@@ -77,6 +77,7 @@ def emit_kernel(module: ir.Module, name: str, pattern: Pattern, lanes: int) -> N
 
 
 def _code_of(pattern: Pattern) -> type[KernelCode]:
+    """What writes the code of a pattern."""
     tiling = pattern.tiling
     narrow = isinstance(tiling, Panels | Strips) and tiling.packing.group > 1
     return _WORD_CODE[pattern.mode] if narrow else _CODE[pattern.mode]
@@ -89,12 +90,13 @@ def _with_expanded(pattern: Pattern) -> Pattern:
         a = replace(tiling.a, packing=_packing(tiling.a.packing))
         tiling = replace(tiling, a=a, b=_packing(tiling.b))
     elif isinstance(tiling, Chaining):
-        a, b, weighted = (
-            replace(tiling.a, packing=_packing(tiling.a.packing)),
-            _packing(tiling.b),
-            _packing(tiling.weighted),
+        tiling = replace(
+            tiling,
+            a=replace(tiling.a, packing=_packing(tiling.a.packing)),
+            b=_packing(tiling.b),
+            weighted=_packing(tiling.weighted),
+            scores=_with_expanded(tiling.scores),
         )
-        tiling = replace(tiling, a=a, b=b, weighted=weighted, scores=_with_expanded(tiling.scores))
     elif tiling:
         tiling = replace(tiling, packing=_packing(tiling.packing))
     return replace(pattern, values=rebuild(pattern.values, _expanded), tiling=tiling)
