@@ -254,6 +254,13 @@ def test_few_rows_are_multiplied_by_rows_where_these_lie(sizes: tuple[int, int, 
         assert len(results) == 1
 
 
+def test_dots_are_only_of_rows_that_lie_along_what_is_summed() -> None:
+    a, b, out = values("float32", 4, 1, 30), values("float32", 1, 50, 30), np.zeros((4, 50, 1), "f")
+    assert dots(contraction_kernel(a, b, (2,), [out]))
+    assert not dots(contraction_kernel(laid_out(a, (2, 1, 0)), b, (2,), [out]))
+    assert not dots(contraction_kernel(a, laid_out(b, (2, 1, 0)), (2,), [out]))
+
+
 def dots(kernel: Kernel) -> list[Tiles]:
     """The ways whose vectors lie along what is summed."""
     return [each.tiles for each in candidates(kernel) if each.tiles and each.tiles.dots]

@@ -236,8 +236,10 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
                     yield _candidate(with_strips(tiles), exchanged)
             if roles.types[0] is not F32:
                 continue
-            for tiles in (*_tilings_in_rows(roles, lanes), *_dots(roles, lanes)):
-                yield _candidate(tiles, exchanged)
+            if not stays:
+                # What all steps multiply by is packed once, for all of them.
+                for tiles in (*_tilings_in_rows(roles, lanes), *_dots(roles, lanes)):
+                    yield _candidate(tiles, exchanged)
             for broadcast, tilings in ((False, _image_tilings), (True, _broadcast_image_tilings)):
                 seen = seen_by(roles, broadcast)
                 if seen is not None and seen.depth(_DEPTH):
@@ -332,9 +334,9 @@ def _tilings_in_rows(roles: Roles, lanes: int) -> Iterator[Tiles]:
 
 
 def _dots(roles: Roles, lanes: int) -> Iterator[Tiles]:
-    """Where there are few rows, and b lies along k: vectors of both, with each division of the columns."""
+    """Where there are few rows, and both lie along k: vectors of both, with each division of the columns."""
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
-    if m > _MOST_ROWS or not _lies_in_columns(roles):
+    if m > _MOST_ROWS or not a_along_depth(roles) or not _lies_in_columns(roles):
         return
     a, _ = packing_cycles(roles, lanes)
     stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
