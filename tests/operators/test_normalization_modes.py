@@ -111,6 +111,18 @@ def test_float16_of_these_sizes_is_split_too() -> None:
     assert set(modes(desc_of(FLOAT16, [50_000, 16], [0]))) == SPLIT_COLUMNS
 
 
+@pytest.mark.parametrize(
+    ("sizes", "axes"),
+    [([300_000], [0]), ([50_000, 16], [0]), ([40, 8000], [1]), ([20, 11, 1037], [1])],
+    ids=str,
+)
+def test_float16_gives_the_same_bits_on_any_number_of_threads(sizes: list[int], axes: list[int]) -> None:
+    x = random_values(1, sizes, np.float16, 50.0, 2.0)
+    desc = desc_of(FLOAT16, sizes, axes)
+    results = [run(desc, [x, None, None], Device("cpu", threads=threads)) for threads in (1, 2, 3)]
+    assert all(same_bits(result, results[0]) for result in results[1:])
+
+
 def test_all_modes_of_normalization_are_reached() -> None:
     others = {mode for mode in Mode if mode.value.split()[0] in ("scan", "scatter", "top", "contraction")}
     others |= {Mode.POINTWISE, Mode.SHARED_ROWS, Mode.TRANSPOSED}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.targets.cpu import engine
 from opendml.targets.cpu.executable import CpuExecutable
+from tests.running import launches
 
 ACTIVATIONS: dict[str, tuple[str, ...]] = {
     "ActivationCelu": ("alpha",),
@@ -70,6 +72,14 @@ def test_twenty_alphas_are_one_compilation(
     for alpha in ordinary(20):
         CpuExecutable(program_of(getattr(dml.descs, name)(tensor, tensor, alpha=alpha, **others)))
     assert len(compilations) == 1
+
+
+@pytest.mark.parametrize("data_type", [dml.FLOAT32, dml.FLOAT16])
+def test_celu_divides_nothing_by_alpha_but_one(data_type: dml.TensorDataType) -> None:
+    x = dml.TensorDesc(data_type, [1000])
+    (launch,) = launches(dml.descs.ActivationCelu(x, x, alpha=0.7))
+    quotients = [line for line in engine.kernel_assembly(launch.pattern).splitlines() if " fdiv " in line]
+    assert all(re.search(r"fdiv .*0x3FF0000000000000\)?, ", line) for line in quotients)
 
 
 def test_other_epsilons_bounds_and_fills_compile_nothing(compilations: dict[str, engine.Code]) -> None:
