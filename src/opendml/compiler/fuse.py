@@ -10,7 +10,7 @@ reductions. Products around a softmax may be put together again (`chains`).
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -269,7 +269,7 @@ def _foreign(root: Node, held: Container[int]) -> list[Node]:
     return list(home.others)
 
 
-def _with_many_passes(nodes: Sequence[Node], own: Set[int]) -> list[Node]:
+def _with_many_passes(nodes: Sequence[Node], own: set[int]) -> list[Node]:
     """What to write to temporaries, so that no operand of its `own` reductions needs too many passes."""
     passes: dict[int, int] = {}
     found: list[Node] = []

@@ -13,6 +13,7 @@ from opendml.targets.cpu.code import I64, POINTER
 from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
 from opendml.targets.cpu.contraction.chain_code import ChainCode
 from opendml.targets.cpu.contraction.code import ContractionCode
+from opendml.targets.cpu.contraction.dot_code import DotCode
 from opendml.targets.cpu.contraction.image_code import BroadcastImageCode, ImageContractionCode
 from opendml.targets.cpu.contraction.packing import PanelCode, StripCode
 from opendml.targets.cpu.contraction.words import WordPanelCode, WordStripCode
@@ -48,6 +49,7 @@ _CODE: dict[Mode, type[KernelCode]] = {
     Mode.TOP_CHUNKS: TopCode,
     Mode.TOP_MERGE: TopCode,
     Mode.CONTRACTION: ContractionCode,
+    Mode.CONTRACTION_DOTS: DotCode,
     Mode.CONTRACTION_IMAGE: ImageContractionCode,
     Mode.CONTRACTION_BROADCAST_IMAGE: BroadcastImageCode,
     Mode.CONTRACTION_PANELS: PanelCode,

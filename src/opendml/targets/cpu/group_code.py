@@ -50,6 +50,10 @@ class GroupCode(KernelCode):
         """The nodes of `kept` that are known after a pass."""
         return {key: node for key, node in self.kept(level).items() if self.depths[key] <= stage + 1}
 
+    def adds_together(self, stage: int) -> bool:
+        """Whether a pass takes in several elements of a group at less cost than one by one."""
+        return any(accumulation.adds_together for accumulation in self.passes[stage])
+
     def parts_before(self, stage: int, accumulation: Accumulation) -> int:
         """The number of parts of all accumulations before this one."""
         before = [each for earlier in self.passes[:stage] for each in earlier]
