@@ -9,7 +9,7 @@ from opendml.compiler.chains import chain_of
 from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import KernelProgram
 from opendml.operators.softmax import softmax1
-from opendml.program.functions import reduce_sum
+from opendml.program.functions import exp, reduce_maximum, reduce_sum
 from opendml.program.node import Node, contraction, convert, source
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
@@ -59,6 +59,13 @@ def test_weights_that_are_a_result_too_lie_in_memory() -> None:
 )
 def test_other_weights_are_no_chain(weights: Node) -> None:
     assert len(fused(contraction(in_memory(weights), V, [2])).kernels) > 1
+
+
+def test_weights_that_are_shares_of_what_is_read_are_no_chain() -> None:
+    for numerator, is_chain in ((source(1, ScalarType.FLOAT64, (2, 5, 1, 1, 1)), False), (1.0, True)):
+        weights = exp(SCORES - reduce_maximum(SCORES, [2]))
+        weights = weights * convert(numerator / reduce_sum(weights, [2]), FLOAT32)
+        assert (chain_of([contraction(weights, V, [2])]) is not None) is is_chain
 
 
 def test_chains_go_with_others() -> None:

@@ -62,8 +62,9 @@ def _scores_of(weights: Node) -> Node | None:
         return None
     one, total = share.operands
     (distance,) = exponential.operands
-    is_share = one.attribute == 1 and total.operation is Operation.SUM and total.operands == (exponential,)
-    if not is_share or distance.operation is not Operation.SUBTRACT:
+    is_one = one.operation is Operation.CONSTANT and one.attribute == 1
+    is_sum = total.operation is Operation.SUM and total.operands == (exponential,)
+    if not (is_one and is_sum) or distance.operation is not Operation.SUBTRACT:
         return None
     scores, greatest = distance.operands
     is_relative = greatest.operation is Operation.GREATEST and greatest.operands == (scores,)
