@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 import opendml as dml
-from benchmarks.contraction_cases import Array, Case, Run
+from benchmarks.contraction_cases import Array, Case, Run, bound
 
 _SIZE = 64
 """Elements of a head."""
@@ -68,15 +68,7 @@ def _opendml(attention: Attention, arrays: list[Array], threads: int) -> Run:
         key_value_head_count=attention.shared,
         mask_type=dml.MultiheadAttentionMaskType.NONE,
     )
-    out = np.empty(arrays[0].shape, np.float32)
-    model = graph.compile({"out": result}, device=dml.Device("cpu", threads=threads))
-    dispatch = model.bind(inputs, {"out": out}).dispatch
-
-    def run() -> Array:
-        dispatch()
-        return out
-
-    return run
+    return bound(graph, result, inputs, threads)
 
 
 def _torch(attention: Attention, arrays: list[Array]) -> Run:

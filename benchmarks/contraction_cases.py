@@ -247,7 +247,7 @@ def _opendml_product(a: Array, b: Array, threads: int) -> Run:
     left, right = (
         graph.input(name, dml.FLOAT32, list(each.shape)) for name, each in zip("ab", (a, b), strict=True)
     )
-    return _opendml(graph, dml.gemm(left, right), {"a": a, "b": b}, threads)
+    return bound(graph, dml.gemm(left, right), {"a": a, "b": b}, threads)
 
 
 def _opendml_layer(layer: Layer, arrays: list[Array], threads: int) -> Run:
@@ -263,7 +263,7 @@ def _opendml_layer(layer: Layer, arrays: list[Array], threads: int) -> Run:
         group_count=layer.groups,
         fused_activation=dml.descs.ActivationRelu(),
     )
-    return _opendml(graph, result, {"x": x}, threads)
+    return bound(graph, result, {"x": x}, threads)
 
 
 def _opendml_integers(a: Array, b: Array, zeros: list[Array], threads: int) -> Run:
@@ -271,7 +271,7 @@ def _opendml_integers(a: Array, b: Array, zeros: list[Array], threads: int) -> R
     left, right = graph.input("a", dml.UINT8, list(a.shape)), graph.input("b", dml.INT8, list(b.shape))
     a_zero, b_zero = (graph.constant(zero.reshape(1, 1)) for zero in zeros)
     result = dml.matrix_multiply_integer(left, a_zero, right, b_zero)
-    return _opendml(graph, result, {"a": a, "b": b}, threads, np.int32)
+    return bound(graph, result, {"a": a, "b": b}, threads, np.int32)
 
 
 def _opendml_integer_layer(layer: Layer, given: list[Array], threads: int) -> Run:
@@ -295,16 +295,17 @@ def _opendml_integer_layer(layer: Layer, given: list[Array], threads: int) -> Ru
         end_padding=[layer.margin] * 2,
         group_count=layer.groups,
     )
-    return _opendml(graph, result, {"x": x}, threads, np.uint8)
+    return bound(graph, result, {"x": x}, threads, np.uint8)
 
 
-def _opendml(
+def bound(
     graph: dml.Graph,
     result: dml.GraphTensor,
     inputs: dict[str, Array],
     threads: int,
     type: Any = np.float32,
 ) -> Run:
+    """A run of opendml: the graph over given arrays, into one of the type."""
     out = np.empty(result.sizes, type)
     model = graph.compile({"out": result}, device=dml.Device("cpu", threads=threads))
     dispatch = model.bind(inputs, {"out": out}).dispatch

@@ -9,8 +9,6 @@ operator must move: each input read once, each output written once.
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +16,7 @@ import numpy as np
 
 from benchmarks.family_cases import Array, Case, cases
 from benchmarks.table_command import case_options, parsed, write_table
+from benchmarks.turns import in_turns
 
 COLUMNS = ("floor", "opendml", "torch", "numpy")
 
@@ -56,16 +55,7 @@ def time_case(case: Case, rounds: int, threads: int) -> dict[str, Any]:
             contenders["numpy"]()
         except TypeError:  # results of another type
             del contenders["numpy"]
-    copy = Copy(moved // 2, threads)
-    times: dict[str, list[float]] = {name: [] for name in ("floor", *contenders)}
-    for _ in range(rounds):
-        times["floor"].append(copy.seconds())
-        for name, contender in contenders.items():
-            contender()
-            begun = time.perf_counter()
-            contender()
-            times[name].append(time.perf_counter() - begun)
-    milliseconds = {name: statistics.median(values) * 1e3 for name, values in times.items()}
+    milliseconds = in_turns(Copy(moved // 2, threads).seconds, contenders, rounds)
     return {
         "name": case.name,
         "goal": case.goal,

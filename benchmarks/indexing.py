@@ -8,12 +8,11 @@ threads and values; figures are medians. The floor is the copy of as many bytes 
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from benchmarks.table_command import case_options, parsed, write_table
+from benchmarks.turns import fastest, in_turns
 
 COLUMNS = ("floor", "opendml", "torch", "onnxruntime", "numpy")
 PEERS = COLUMNS[2:]
@@ -34,22 +33,13 @@ def time_case(case: Any, rounds: int, threads: int) -> dict[str, Any]:
             continue
         contenders[name] = run
     moved = case.moved or sum(x.nbytes for x in case.inputs) + written
-    copy = Copy(moved // 2, threads)
-    times: dict[str, list[float]] = {name: [] for name in ("floor", *contenders)}
-    for _ in range(rounds):
-        times["floor"].append(copy.seconds())
-        for name, contender in contenders.items():
-            contender()
-            begun = time.perf_counter()
-            contender()
-            times[name].append(time.perf_counter() - begun)
-    milliseconds = {name: statistics.median(values) * 1e3 for name, values in times.items()}
-    fastest = min((milliseconds[name] for name in PEERS if name in milliseconds), default=None)
+    milliseconds = in_turns(Copy(moved // 2, threads).seconds, contenders, rounds)
+    ahead = fastest(milliseconds, PEERS)
     return {
         "name": case.name,
         "bytes": moved,
         "of_floor": milliseconds["floor"] / milliseconds["opendml"],
-        "of_fastest": fastest / milliseconds["opendml"] if fastest else None,
+        "of_fastest": milliseconds[ahead] / milliseconds["opendml"] if ahead else None,
         "milliseconds": milliseconds,
     }
 
@@ -122,8 +112,7 @@ def _onnxruntime(case: Any, threads: int) -> Callable[[], Any]:
 
 def line(row: dict[str, Any]) -> str:
     """A row in a few words."""
-    peers = {name: row["milliseconds"][name] for name in PEERS if name in row["milliseconds"]}
-    ahead = min(peers, key=lambda name: peers[name], default=None)
+    ahead = fastest(row["milliseconds"], PEERS)
     peer = f"{row['of_fastest']:5.2f} of {ahead}" if ahead else ""
     return f"{row['name']:46} {row['milliseconds']['opendml']:8.3f} ms {row['of_floor']:5.2f} of floor {peer}"
 
@@ -137,8 +126,8 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     for row in rows:
         times = row["milliseconds"]
         shown = " | ".join(f"{times[name]:.3g}" if name in times else "" for name in COLUMNS)
-        fastest = "" if row["of_fastest"] is None else f"{row['of_fastest']:.2f}"
-        lines.append(f"| {row['name']} | {row['of_floor']:.2f} | {fastest} | {shown} |")
+        of_fastest = "" if row["of_fastest"] is None else f"{row['of_fastest']:.2f}"
+        lines.append(f"| {row['name']} | {row['of_floor']:.2f} | {of_fastest} | {shown} |")
     return "\n".join(lines)
 
 

@@ -57,7 +57,6 @@ def _indices(limit: int, *sizes: int) -> Array:
 
 
 def _gathers() -> Iterator[Case]:
-
     import opendml as dml
 
     table = _normal(20_000, 256)
@@ -108,7 +107,6 @@ def _gathers() -> Iterator[Case]:
 
 
 def _scatters() -> Iterator[Case]:
-
     import opendml as dml
 
     x, updates = _normal(1000, 1000), _normal(1000, 1000)

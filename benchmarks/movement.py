@@ -9,12 +9,11 @@ read and written. `fused` is the time with a RELU behind it, `relu` that of the 
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from benchmarks.table_command import case_options, parsed, write_table
+from benchmarks.turns import fastest, in_turns
 
 COLUMNS = ("floor", "opendml", "torch", "onnxruntime", "openvino", "jax", "numpy", "relu", "fused")
 PEERS = COLUMNS[2:7]
@@ -41,22 +40,13 @@ def time_case(case: Any, rounds: int, threads: int) -> dict[str, Any]:
             difference = max(difference, float(np.abs(ours.astype(np.float32) - theirs).max()))
     read = case.read if case.read is not None else sum(x.nbytes for x in case.inputs)
     moved = read + sum(each.nbytes for each in results)
-    copy = Copy(moved // 2, threads)
-    times: dict[str, list[float]] = {name: [] for name in ("floor", *contenders)}
-    for _ in range(rounds):
-        times["floor"].append(copy.seconds())
-        for name, contender in contenders.items():
-            contender()
-            begun = time.perf_counter()
-            contender()
-            times[name].append(time.perf_counter() - begun)
-    milliseconds = {name: statistics.median(values) * 1e3 for name, values in times.items()}
-    fastest = min((milliseconds[name] for name in PEERS if name in milliseconds), default=None)
+    milliseconds = in_turns(Copy(moved // 2, threads).seconds, contenders, rounds)
+    ahead = fastest(milliseconds, PEERS)
     return {
         "name": case.name,
         "bytes": moved,
         "of_floor": milliseconds["floor"] / milliseconds["opendml"],
-        "of_fastest": fastest / milliseconds["opendml"] if fastest else None,
+        "of_fastest": milliseconds[ahead] / milliseconds["opendml"] if ahead else None,
         "fused_of_floor": milliseconds["floor"] / milliseconds["fused"],
         "milliseconds": milliseconds,
         "difference": difference,
@@ -219,8 +209,7 @@ def _onnx_model(case: Any) -> bytes:
 
 def line(row: dict[str, Any]) -> str:
     """A row in a few words."""
-    peers = {name: row["milliseconds"][name] for name in PEERS if name in row["milliseconds"]}
-    ahead = min(peers, key=lambda name: peers[name], default=None)
+    ahead = fastest(row["milliseconds"], PEERS)
     peer = f"{row['of_fastest']:5.2f} of {ahead}" if ahead else ""
     figures = f"{row['milliseconds']['opendml']:8.3f} ms {row['of_floor']:5.2f} of floor"
     return f"{row['name']:46} {figures} {row['fused_of_floor']:5.2f} fused {peer:20} {row['difference']:.1e}"
@@ -235,8 +224,8 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     for row in rows:
         times = row["milliseconds"]
         shown = " | ".join(f"{times[name]:.3g}" if name in times else "" for name in COLUMNS)
-        fastest = "" if row["of_fastest"] is None else f"{row['of_fastest']:.2f}"
-        shares = f"{row['of_floor']:.2f} | {fastest} | {row['fused_of_floor']:.2f}"
+        of_fastest = "" if row["of_fastest"] is None else f"{row['of_fastest']:.2f}"
+        shares = f"{row['of_floor']:.2f} | {of_fastest} | {row['fused_of_floor']:.2f}"
         lines.append(f"| {row['name']} | {shares} | {shown} |")
     return "\n".join(lines)
 

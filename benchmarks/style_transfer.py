@@ -9,8 +9,6 @@ them. Differences are from PyTorch's float64, of values from 0 to 255 before the
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ import numpy as np
 
 from benchmarks.onnx_model import IR_VERSION, Builder
 from benchmarks.table_command import parsed, table_options, write_table
+from benchmarks.turns import in_turns
 from examples.style_transfer import (
     BORDER,
     MEANS,
@@ -201,21 +200,13 @@ def measure(weights: Weights, photo: Picture, rounds: int, threads: int) -> list
         except ImportError:
             print(f"{name} is not installed")
     differences = {name: float(np.abs(np.asarray(run()) - exact).max()) for name, run in runs.items()}
-    seconds: dict[str, list[float]] = {name: [] for name in ("floor", *runs)}
-    for _ in range(rounds):
-        seconds["floor"].append(count / peak.flops())
-        for name, run in runs.items():
-            run()
-            begun = time.perf_counter()
-            run()
-            seconds[name].append(time.perf_counter() - begun)
-    medians = {name: statistics.median(values) for name, values in seconds.items()}
+    medians = in_turns(lambda: count / peak.flops(), runs, rounds)
     return [
         {
             "name": name,
-            "milliseconds": median * 1e3,
+            "milliseconds": median,
             "of_floor": medians["floor"] / median,
-            "gflops": count / median / 1e9,
+            "gflops": count / median / 1e6,
             "difference": differences.get(name),
         }
         for name, median in medians.items()

@@ -295,6 +295,16 @@ def test_the_page_of_a_fusing_operator_lists_activations_with_their_levels() -> 
     assert "ACTIVATION_ELU, ACTIVATION_CELU (from 3_0)" in str(fusion.blocks[0])
 
 
+def test_the_page_says_of_what_the_distance_of_a_sum_is_a_share() -> None:
+    page = operator_page(operator("GRU"))
+    (accuracy,) = (section for section in page.sections if section.title == "Accuracy")
+    (table,) = accuracy.blocks
+    assert isinstance(table, Table)
+    bounds = {row[0]: row[1] for row in table.rows}
+    assert bounds["FLOAT32"].endswith(" * 2^-23 of the greatest result")
+    assert bounds["FLOAT16"].endswith(" * 2^-10 of the greatest result")
+
+
 def test_the_formula_has_a_line_for_each_statement() -> None:
     (formula, *_) = operator_page(operator("MEAN_VARIANCE_NORMALIZATION1")).sections[0].blocks
     assert isinstance(formula, Code)

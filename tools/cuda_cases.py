@@ -226,6 +226,15 @@ REDUCED: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
 """Sizes, and the axes that are reduced in them: groups along the innermost loop and side by side, small and
 large."""
 
+LINES: tuple[tuple[tuple[int, ...], int], ...] = (
+    ((2, 65536), 1),
+    ((3, 50001), 1),
+    ((30000, 3), 0),
+    ((7, 20000), 1),
+    ((30, 5000), 1),
+)
+"""Sizes with long lines, and the axis that these run along: first, few that several blocks share."""
+
 
 def reduction_cases() -> Iterator[Case]:
     """Reductions of every function, softmax and its relatives, running sums and products, local responses."""
@@ -244,13 +253,41 @@ def reduction_cases() -> Iterator[Case]:
             title = f"{activation.operator} {data_type.name} {sizes} {axes}"
             # The rounding of x - max counts as often as e-folds lie between them.
             yield Case(title, program_of(activation), ulps=24)
+    yield from _long_group_cases()
     for data_type, (sizes, axes) in product((*FLOATS, dml.INT32), REDUCED):
         for direction in AxisDirection:
             yield from _running_cases(TensorDesc(data_type, sizes), axes[0], direction)
+    for data_type in (*FLOATS, dml.INT32):
+        for (sizes, axis), direction in product(
+            LINES if data_type == dml.FLOAT32 else LINES[:1], AxisDirection
+        ):
+            yield from _running_cases(TensorDesc(data_type, sizes), axis, direction)
     image = TensorDesc(dml.FLOAT32, (2, 20, 9, 11))
     for across in (True, False):
         response = descs.LocalResponseNormalization(image, image, cross_channel=across, local_size=5)
         yield Case(f"{response.operator} {across}", program_of(response))
+
+
+LONG: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
+    ((12, 1000), (1,)),
+    ((700, 600), (1,)),
+    ((3, 90, 2, 52), (1, 3)),
+    ((2, 1, 140, 256), (2, 3)),
+)
+"""Sizes, and axes of groups that are worth a block or more: few and many, in rows that lie apart, and for
+several blocks."""
+
+
+def _long_group_cases() -> Iterator[Case]:
+    """Softmax, hardmax and a reduction of two passes over such groups."""
+    for data_type, (sizes, axes) in product(FLOATS, LONG):
+        tensor = TensorDesc(data_type, sizes)
+        softmax = descs.ActivationSoftmax1(tensor, tensor, axes=axes)
+        yield Case(f"{softmax.operator} {data_type.name} {sizes} {axes}", program_of(softmax), ulps=24)
+        hardmax = descs.ActivationHardmax1(tensor, tensor, axes=axes)
+        yield Case(f"{hardmax.operator} {data_type.name} {sizes} {axes}", program_of(hardmax))
+        desc = _reduction(ReduceFunction.LOG_SUM_EXP, tensor, axes)
+        yield Case(f"reduction LOG_SUM_EXP {data_type.name} {sizes} {axes}", program_of(desc))
 
 
 def _reduction(function: ReduceFunction, input: TensorDesc, axes: Sequence[int]) -> OperatorDesc:

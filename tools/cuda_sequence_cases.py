@@ -75,6 +75,19 @@ def _attention() -> Iterator[Case]:
         )
         absolute = 1e-5 if type is dml.FLOAT32 else 4e-3
         yield Case(f"attention {type.name}", program_of(desc), deviation=1.0, absolute=absolute)
+        # Four query heads read each head of keys.
+        alone = descs.MultiheadAttention1(
+            query_tensor=TensorDesc(type, (2, 33, 8 * 24)),
+            key_tensor=key,
+            value_tensor=key,
+            output_tensor=TensorDesc(type, (2, 33, 8 * 24)),
+            scale=0.2,
+            query_head_count=8,
+            key_value_head_count=2,
+            mask_type=MultiheadAttentionMaskType.NONE,
+        )
+        title = f"attention {type.name} of heads that share keys"
+        yield Case(title, program_of(alone), deviation=1.0, absolute=absolute)
 
 
 def _quantized() -> Iterator[tuple[str, OperatorDesc]]:
@@ -114,6 +127,18 @@ def _quantized() -> Iterator[tuple[str, OperatorDesc]]:
             bytes_of(2, 8, 15, 17),
             **windows,
             group_count=2,
+        ),
+    )
+    yield (
+        "convolution to integers",
+        descs.ConvolutionInteger(
+            image,
+            pixel,
+            bytes_of(8, 6, 3, 3, signed=True),
+            None,
+            TensorDesc(dml.INT32, (2, 8, 15, 17)),
+            **windows,
+            group_count=1,
         ),
     )
     yield (

@@ -154,10 +154,16 @@ def tail_weight(u: mpf) -> mpf:
 
 
 def half_tail(u: mpf) -> mpf:
-    """exp(x^2 / 2) times the probability above x, over s = 1.5 / (x + 1.5), for u = 2 s - 1."""
-    s = (u + 1) / 2
-    x = mpf("1.5") / s - mpf("1.5")
-    return mp.exp(x**2 / 2) * mp.erfc(x / mp.sqrt(2)) / 2 / s
+    """exp(x^2 / 2) times the probability above x, for u from -1 at 0 to 1 at HALF_TAIL_END."""
+    x = HALF_TAIL_END / 2 * (u + 1)
+    return mp.exp(x**2 / 2) * mp.erfc(x / mp.sqrt(2)) / 2
+
+
+def half_tail_weight(u: mpf) -> mpf:
+    """The relative error of the tail for an error of 1 in half_tail; the less, the more of x times the tail
+    is below 2^-14, from where on FLOAT16 has steps of one size."""
+    x, tail = HALF_TAIL_END / 2 * (u + 1), half_tail(u)
+    return min(mpf(1), x * tail * mp.exp(-(x**2) / 2) * 2**14 if x > 1 else mpf(1)) / tail
 
 
 def of_square(function: Function) -> Function:
@@ -205,6 +211,7 @@ def even_fit(name: str, function: Function, high: mpf, degree: int) -> Fit:
 
 TAIL_SCALE = mpf("1.625")
 TAIL_NUMERATOR = mpf(float(np.float32(float(scaled_tail(mpf(0))))))
+HALF_TAIL_END = mpf("5.75")  # from where on x times the probability above it is 0 in FLOAT16
 HALF_LOG_2 = mp.log(2) / 2 * mpf("1.0001")
 UNIT_SINH = mpf("1.176")
 QUARTER_PI = mp.pi / 4 * mpf("1.0001")
@@ -221,7 +228,7 @@ FITS = (
     Fit("HALF_EXP", exp_remainder, lambda r: r**2 / mp.exp(r), -HALF_LOG_2, HALF_LOG_2, 2),
     Fit("HALF_EXPM1", exp_remainder, lambda r: r**2 / mp.expm1(r), -HALF_LOG_2, HALF_LOG_2, 2),
     Fit("HALF_SOFTPLUS", lambda t: mp.log1p(t) / t, lambda t: t / mp.log1p(t), mpf("1e-12"), mpf(1), 5),
-    Fit("HALF_TAIL", half_tail, lambda u: 1 / half_tail(u), mpf("-0.6"), mpf(1), 5),
+    Fit("HALF_TAIL", half_tail, half_tail_weight, mpf(-1), mpf(1), 9),
     Fit("HALF_LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 4),
     Fit("HALF_POWER_LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 6),
     odd_fit("HALF_SIN", sine_rest, mp.sin, QUARTER_PI, 1),

@@ -63,6 +63,9 @@ def _groups() -> Iterator[tuple[str, Node]]:
         ((2048, 4096), (1,)),
         ((8, 100_000), (1,)),
         ((15, 16_384), (1,)),
+        ((400, 24_000), (1,)),
+        ((4, 500_000), (1,)),
+        ((1, 16_777_216), (1,)),
         ((64, 4096), (0,)),
         ((200, 10_000), (0,)),
     ]
@@ -114,7 +117,8 @@ def _groups() -> Iterator[tuple[str, Node]]:
 
 
 def _scans() -> Iterator[tuple[str, Node]]:
-    for sizes, axis in (((64, 65_536), 1), ((4, 1_000_000), 1), ((4096, 512), 0), ((500, 40_000), 0)):
+    lines = (((4096, 512), 1), ((1000, 5000), 1), ((64, 65_536), 1), ((4, 1_000_000), 1))
+    for sizes, axis in (*lines, ((4096, 512), 0), ((500, 40_000), 0)):
         x = source(0, FLOAT32, sizes)
         total = functions.running_sum(x, axis, exclusive=False, reverse=False)
         yield _name("running sum", x, (axis,)), convert(total, FLOAT32)

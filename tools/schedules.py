@@ -24,7 +24,7 @@ from opendml.targets.cpu.contraction import schedule as cpu_contraction
 from opendml.targets.cpu.launch import query_of
 from opendml.targets.cpu.machine import Machine as Processor
 from opendml.targets.cpu.machine import assumed
-from opendml.targets.cpu.pattern import Header, Tiling
+from opendml.targets.cpu.pattern import Header, Mode, Tiling
 from opendml.targets.cuda import schedule as cuda
 from opendml.targets.cuda import schedule_contraction as cuda_contraction
 from opendml.targets.cuda.groups import FORMS
@@ -99,7 +99,7 @@ def schedule_on(machine: str, kernel: Kernel) -> Schedule:
 
 def _products_on_processor(kernel: Kernel) -> Schedule:
     """The cheapest blocks of each tile. Nothing is taken if no tiles are."""
-    ways = sorted(cpu_contraction.candidates(kernel), key=lambda way: way.cycles, reverse=True)
+    ways = sorted(cpu_contraction.candidates(kernel), key=lambda way: way.order, reverse=True)
     cycles = {way.name: way.cycles for way in ways}
     choices = tuple(Choice(name, "", cycles[name]) for name in reversed(cycles))
     launch = cpu.schedule(kernel)[-1]
@@ -107,9 +107,10 @@ def _products_on_processor(kernel: Kernel) -> Schedule:
     if not isinstance(tiling, Tiling):
         return Schedule(choices, ())
     header = Header(*launch.parameters[: len(Header._fields)])
-    name = f"tiles of {tiling.micro.rows}x{tiling.micro.vectors}"
+    kind = "dots" if launch.pattern.mode is Mode.CONTRACTION_DOTS else "tiles"
+    name = f"{kind} of {tiling.micro.rows}x{tiling.micro.vectors}"
     name += " exchanged" * ways[-1].name.count(" exchanged") + " packed ahead" * tiling.ahead
-    name += " in place" * tiling.a.in_place
+    name += " in place" * tiling.a.in_place + " by rows" * tiling.b_in_place
     taken = Choice(name, f"blocks={header.chunk}x{header.block}", cycles[name])
     return Schedule(tuple(taken if each.name == name else each for each in choices), (taken,))
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from opendml.compiler.fuse import MAXIMUM_PASSES, MAXIMUM_REDUCTIONS, fuse
+from opendml.compiler.fuse import MAXIMUM_PASSES, MAXIMUM_REDUCTIONS, MOST_AGAIN, fuse
 from opendml.compiler.kernel import KernelProgram
+from opendml.operators.softmax import softmax1
 from opendml.program.functions import deviation, maximum, mean, reduce_maximum, tanh, variance
 from opendml.program.node import (
     REDUCTIONS,
@@ -37,6 +38,11 @@ def normalized(x: Node, *axes: int) -> Node:
     return deviation(x, mean(x, axes)) * convert(variance(x, axes), FLOAT32)
 
 
+def variances(program: KernelProgram) -> list[int]:
+    """How many variances each kernel computes."""
+    return [sum(node.operation is Operation.VARIANCE for node in ordered(k.values)) for k in program.kernels]
+
+
 def test_chain_of_element_wise_operations_is_one_kernel() -> None:
     program = fused(tanh(maximum(X * 2.0, 0.0)) + 1.0)
     assert (len(program.kernels), program.arena_bytes) == (1, 0)
@@ -60,11 +66,24 @@ def test_a_chain_of_normalizations_is_a_kernel_for_every_few() -> None:
     value = X
     for _ in range(4 * MAXIMUM_PASSES):
         value = tanh(normalized(value, 2, 3))
-    program = fused(value)
-    stored = [
-        sum(node.operation is Operation.VARIANCE for node in ordered(k.values)) for k in program.kernels
-    ]
-    assert stored == [MAXIMUM_PASSES] * 4
+    assert variances(fused(value)) == [MAXIMUM_PASSES] * 4
+
+
+def test_what_takes_many_operations_is_not_computed_again_in_a_third_pass() -> None:
+    value = X
+    for _ in range(6):
+        value = normalized(value, 2, 3)
+        for _ in range(MOST_AGAIN // 2):
+            value = tanh(value)
+    assert variances(fused(value)) == [2, 2, 2]
+
+
+def test_a_softmax_of_a_normalization_with_scale_and_bias_is_one_kernel() -> None:
+    scale, bias = (source(number, FLOAT32, SIZES) for number in (1, 2))
+    narrow = convert(normalized(X, 3) * scale + bias, ScalarType.FLOAT16)
+    value = softmax1(convert(narrow, FLOAT32), axes=[3])
+    program = fuse(Program((LAYOUT,) * 3, (LAYOUT,), (value,)))
+    assert [kernel.axes for kernel in program.kernels] == [(3,)]
 
 
 def test_kernels_that_differ_in_numbers_share_their_values() -> None:

@@ -60,6 +60,15 @@ def test_division_by_another_number_stays_a_division() -> None:
     assert simple(X / 3.0).operation is Operation.DIVIDE
 
 
+def test_division_by_a_number_is_a_multiplication_where_only_float16_is_made_of_it() -> None:
+    def divided(number: float) -> list[Operation]:
+        return operations(simple(convert(convert(HALF, ScalarType.FLOAT32) / number, ScalarType.FLOAT16)))
+
+    assert divided(3.0)[-2] is Operation.MULTIPLY
+    # Reciprocals of these are denormal or infinite.
+    assert divided(2.0**127 * 1.5)[-2] is divided(1e-40)[-2] is Operation.DIVIDE
+
+
 def test_widening_and_narrowing_again_is_left_out() -> None:
     assert operations(simple(convert(convert(HALF, ScalarType.FLOAT32), ScalarType.FLOAT16))) == [
         Operation.SOURCE

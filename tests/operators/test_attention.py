@@ -189,6 +189,17 @@ def test_relative_positions_and_masks_are_repeated(repeated: tuple[int, ...], de
     _assert_near(_computed(sizes, given | more, device, MaskType.BOOLEAN)[0], expected)
 
 
+@every_device
+@pytest.mark.parametrize("rank", [1, 2, 3, 5])
+def test_a_mask_may_lack_leading_dimensions_or_have_a_fifth(rank: int, device: str) -> None:
+    sizes = Sizes()
+    given = sizes.tensors(4)
+    shape = (1, 1, sizes.heads, sizes.queries, sizes.total)[5 - rank :]
+    mask = np.random.default_rng(6).integers(0, 2, shape).astype(np.int32)
+    expected = _attended(*_whole(sizes, given), np.where(mask == 0, FILTER, 0.0).reshape(shape[-4:]))
+    _assert_near(_computed(sizes, given | {"mask_tensor": mask}, device, MaskType.BOOLEAN)[0], expected)
+
+
 LENGTHS = {
     MaskType.KEY_SEQUENCE_LENGTH: np.array([[2, 5]]),
     MaskType.KEY_SEQUENCE_END_START: np.array([[4, 5], [1, 3]]),

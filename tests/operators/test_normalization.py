@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 
 import numpy as np
@@ -149,6 +149,54 @@ def test_float16_statistics_do_not_overflow(device: Device) -> None:
     x = random_values(5, [4, 20000], np.float16, 20000.0, 6000.0)
     desc = desc_of(FLOAT16, x.shape, [1])
     assert_close(run(desc, [x, None, None], device), normalized(desc, x, None, None))
+
+
+def _far_off(x: Array) -> Array:
+    x[0, 0] = x[-1, -1] = 30000
+    return x
+
+
+def _periodic(x: Array) -> Array:
+    """Every eighth vector of a row, or every eighth row, starts what is summed together."""
+    x[::8] += 3000
+    x[:, (np.arange(x.shape[1]) // 16) % 8 == 0] -= 3000
+    return x
+
+
+FLOAT16_GROUPS: dict[str, Callable[[], Array]] = {
+    "large mean": lambda: random_values(7, [1030, 1030], np.float16, 30000.0, 15.0),
+    "one step apart": lambda: np.where(random_values(7, [1030, 1030], np.float16) > 2, 2050, 2048),
+    "far off": lambda: _far_off(random_values(7, [1030, 1030], np.float16)),
+    "periodic": lambda: _periodic(random_values(7, [1030, 1030], np.float16)),
+    "all magnitudes": lambda: (
+        random_values(7, [1030, 1030], np.float16)
+        * np.exp2(random_values(8, [1030, 1030], np.float16, -4.0, 3.0))
+    ),
+    "denormals": lambda: random_values(7, [1030, 1030], np.float16) * np.float16(1e-6),
+    "two numbers": lambda: np.where(random_values(7, [1030, 1030], np.float16) > 0, 31984, -31984),
+}
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("group", FLOAT16_GROUPS.values(), ids=FLOAT16_GROUPS.keys())
+def test_float16_statistics_are_exact_for_any_group(
+    group: Callable[[], Array], axis: int, device: Device
+) -> None:
+    x = np.clip(group(), -32000, 32000).astype(np.float16)
+    for normalize_variance in (True, False):
+        desc = desc_of(FLOAT16, x.shape, [axis], epsilon=0.0, normalize_variance=normalize_variance)
+        assert_close(run(desc, [x, None, None], device), normalized(desc, x, None, None))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_float16_group_with_an_infinity_or_nan_is_nan(value: float, axis: int, device: Device) -> None:
+    x = random_values(7, [300, 300], np.float16)
+    x[np.arange(3) * 140, np.arange(3) * 140] = value
+    result = run(desc_of(FLOAT16, x.shape, [axis]), [x, None, None], device)
+    lines = np.isnan(result).all(axis), np.isnan(result).any(axis)
+    assert np.array_equal(*lines)
+    assert np.flatnonzero(lines[0]).tolist() == [0, 140, 280]
 
 
 SHAPES = [([6, 50], [1]), ([50, 6], [0]), ([4, 3, 20000], [0, 2]), ([9000, 40], [0])]

@@ -113,5 +113,5 @@ def test_float16_of_these_sizes_is_split_too() -> None:
 
 def test_all_modes_of_normalization_are_reached() -> None:
     others = {mode for mode in Mode if mode.value.split()[0] in ("scan", "scatter", "top", "contraction")}
-    others |= {Mode.POINTWISE, Mode.TRANSPOSED}
+    others |= {Mode.POINTWISE, Mode.SHARED_ROWS, Mode.TRANSPOSED}
     assert set(Mode) - others == ROWS | COLUMNS | SPLIT_ROWS | SPLIT_COLUMNS

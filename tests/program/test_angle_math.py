@@ -113,7 +113,7 @@ def test_special_value(name: str, argument: float, expected: float) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_float_becomes_an_integer_by_conversion(name: str) -> None:
-    nodes = list(ordered([expanded(CASES[name].function(X))]))
+    nodes = ordered([expanded(CASES[name].function(X))])
     assert not [node for node in nodes if node.operation in FUNCTIONS]
     conversions = [node for node in nodes if node.operation is Operation.CONVERT]
     assert all(node.type.is_float or not node.operands[0].type.is_float for node in conversions)

@@ -32,3 +32,9 @@ def test_numbers_are_rounded_to_floats_and_truncated_to_integers_in_range(
     result = number_in(value, ScalarType[type])
     assert result == expected
     assert isinstance(result, float) == type.startswith("FLOAT")
+
+
+@pytest.mark.parametrize("type", ["FLOAT16", "FLOAT32", "FLOAT64"])
+def test_whole_numbers_beyond_all_floats_overflow(type: str) -> None:
+    with pytest.raises(OverflowError):
+        number_in(10**400, ScalarType[type])

@@ -265,8 +265,8 @@ def test_a_graph_refuses_what_does_not_belong_to_it() -> None:
         (lambda: graph.compile({"y": foreign}), "outputs['y']: not a tensor of this graph"),
         (lambda: graph.compile({"y": array}), "outputs['y']: not a tensor of this graph"),  # type: ignore[dict-item]
         (lambda: graph.compile({"y": x}, "gpu"), "device: 'gpu'"),
-        (lambda: normalize(x, foreign, axes=[0]), "scale: not a tensor of this graph"),
-        (lambda: normalize(x, array, axes=[0]), "make arrays constants of the graph"),  # type: ignore[misc]
+        (lambda: normalize(x, foreign, axes=[0]), "this graph; it is one of another graph"),
+        (lambda: normalize(x, array, axes=[0]), "graph.constant makes one of an array"),  # type: ignore[misc]
         (lambda: dml.activation_relu(x, out=x), "out and device belong to the compiled graph"),
         (lambda: dml.activation_relu(x, device="cpu"), "out and device belong to the compiled graph"),
         (lambda: normalize(x, axes=[1]), "mean_variance_normalization1.axes"),

@@ -271,8 +271,17 @@ def test_inputs_that_are_no_tensors_are_refused(x: Any, message: str) -> None:
             "element_wise_add.b: sizes [2, 2]; must be those of a, [2, 3]",
         ),
         (lambda: dml.activation_celu(ramp(3), alpha="x"), "activation_celu.alpha: 'x'; must be a number"),
+        (
+            lambda: dml.gemm(ramp(4, 3), ramp(5, 3)),
+            "gemm.b: sizes [5, 3]; must be [3, any] for the leading sizes and the K of a; "
+            "with trans_b TRANSPOSE it is the last size that must be K",
+        ),
+        (
+            lambda: dml.convolution(ramp(1, 1, 4, 4), ramp(1, 1, 3, 3), strides=[1]),
+            "convolution.strides: 1 element; must be 2, one for each spatial dimension of input",
+        ),
     ],
-    ids=["type", "other type", "sizes", "attribute"],
+    ids=["type", "other type", "sizes", "attribute", "of another attribute", "of a count"],
 )
 def test_a_message_names_the_argument_and_the_fix_once(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(InvalidArgument) as error:

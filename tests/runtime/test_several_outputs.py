@@ -124,7 +124,7 @@ def test_where_all_outputs_are_optional_those_not_asked_for_are_none() -> None:
     assert type(only) is RnnOutputs
     assert only.output_sequence is None
     np.testing.assert_array_equal(only.output_single, single)
-    with pytest.raises(InvalidArgument, match=r"^rnn\.output_sequence: missing; at least one output"):
+    with pytest.raises(InvalidArgument, match=r"^rnn\.output_sequence: missing, as are the other outputs"):
         recurrent()
 
 

@@ -48,14 +48,14 @@ def test_decides_known_layouts(sizes: list[int], strides: list[int], expected: b
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 60)), max_size=5))
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=400, deadline=None)
 def test_equals_enumeration(dimensions: list[tuple[int, int]]) -> None:
     sizes, strides = [size for size, _ in dimensions], [stride for _, stride in dimensions]
     assert overlaps(sizes, strides) == counted(sizes, strides)
 
 
 @given(st.lists(st.tuples(st.integers(2, 4), st.integers(40, 900)), min_size=3, max_size=4))
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=400, deadline=None)
 def test_equals_enumeration_for_sparse_strides(dimensions: list[tuple[int, int]]) -> None:
     sizes, strides = [size for size, _ in dimensions], [stride for _, stride in dimensions]
     assert overlaps(sizes, strides) == counted(sizes, strides)

@@ -154,7 +154,7 @@ VALUES: st.SearchStrategy[Any] = st.one_of(
 
 
 @given(st.data(), st.sampled_from(NAMES), st.sampled_from(LEVELS))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_garbage_gives_messages_and_no_other_exception(
     data: st.DataObject, operator: str, level: FeatureLevel
 ) -> None:
@@ -178,7 +178,7 @@ NUMBER = st.one_of(st.integers(0, 9), st.sampled_from([2**31 - 1, 2**32 - 1, -1,
 
 
 @given(st.data(), st.sampled_from(NAMES))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_plausible_descs_give_messages_and_no_other_exception(data: st.DataObject, operator: str) -> None:
     """Well-formed values that do not belong together: what the rules between fields calculate with."""
     having = data.draw(st.sampled_from([None, *STACKED])) if "ATTENTION" in operator else None

@@ -11,7 +11,7 @@ import pytest
 from opendml.program.node import Node, Operation, contraction, convert, reduction, source
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
-from opendml.targets.common.accumulations import Accumulation, accumulations_of
+from opendml.targets.common.accumulations import TOGETHER, Accumulation, accumulations_of
 from opendml.targets.reference.evaluate import evaluate
 
 F32, F64, I32 = ScalarType.FLOAT32, ScalarType.FLOAT64, ScalarType.INT32
@@ -84,6 +84,50 @@ def test_mean_and_variance_share_a_state(
     array = np.array(values, stored.numpy) if not from_half else np.array(FLOATS[0], stored.numpy)
     x = convert(source(0, stored, (len(values),)), F32)
     check([reduction(operation, x, [0]) for operation in operations], [array])
+
+
+EIGHTS: dict[str, Sequence[float]] = {
+    "large mean": [60000, 60032, 60000, 60000, 60000, 60000, 60000, 60000],
+    "sums beyond float16": [65504, 65504, -65504, 65504, 65504, 65504, 65504, 65504],
+    "one far off, first": [60000, 3, 3.5, 2.5, 3, 3.25, 2.75, 3],
+    "one far off, last": [3, 3.5, 2.5, 3, 3.25, 2.75, 3, -60000],
+    "magnitudes that float32 cannot add": [65504, -65504, 6e-8, 0.1, 0.3, 1e-3, 7e-5, -6e-8],
+    "denormals": [6e-8, 1.2e-7, -6e-8, 0.0, 1.8e-7, 6e-8, 6e-5, 5.9e-5],
+    "random": [0.3, -1.7, 0.01, 2.4, -0.6, 1.1, -0.2, 0.9],
+    "equal": [0.1] * TOGETHER,
+}
+
+
+@pytest.mark.parametrize("values", EIGHTS.values(), ids=EIGHTS.keys())
+@pytest.mark.parametrize("shift", [0.0, 0.5, -65504.0])
+def test_eight_float16_are_taken_in_together_within_half_a_millionth_of_their_deviation(
+    values: Sequence[float], shift: float
+) -> None:
+    array = np.array(values, np.float16)
+    x = convert(source(0, ScalarType.FLOAT16, array.shape), F32)
+    nodes = [reduction(operation, x, [0]) for operation in (Operation.MEAN, Operation.VARIANCE)]
+    ((one,),) = accumulations_of(nodes)
+    assert one.add_together is not None
+    start = [np.array(part) for part in (shift, 0.0, 0.0)]
+    state = evaluate(one.add_together, [*start, *(np.array(each, np.float32) for each in array)])
+    exact = array.astype(np.float64)
+    mean, squares = (float(part) for part in (state[1] / TOGETHER + shift, state[2]))
+    assert abs(mean - exact.mean()) <= 0.5e-6 * exact.std()
+    # Of a shift that is far off, FLOAT64 loses its own digits alone.
+    wanted = float(np.square(exact - shift).sum())
+    spread = float(np.square(exact - exact.mean()).sum())
+    assert abs(squares - wanted) <= 0.5e-6 * spread + 1e-14 * wanted
+
+
+def test_infinities_and_nan_stay_when_taken_in_together() -> None:
+    x = convert(source(0, ScalarType.FLOAT16, (TOGETHER,)), F32)
+    ((one,),) = accumulations_of([reduction(Operation.VARIANCE, x, [0])])
+    assert one.add_together is not None
+    for value in (NAN, INF, -INF):
+        array = np.array([1.0] * (TOGETHER - 1) + [value], np.float32)
+        with np.errstate(invalid="ignore"):
+            state = evaluate(one.add_together, [np.array(0.0)] * 3 + [np.array(each) for each in array])
+            assert np.isnan(evaluate(one.results, [*state, np.array(1 / TOGETHER)])[0])
 
 
 @pytest.mark.parametrize("type", [F32, I32])

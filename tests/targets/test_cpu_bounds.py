@@ -104,7 +104,7 @@ def test_a_loop_goes_on_until_nothing_counts_for_any_reduction() -> None:
     assert any(_bounded_loops(result, x, shifts, *counts))
 
 
-@pytest.mark.parametrize("case", ["lanes", "rows", "other number", "elements", "in order"])
+@pytest.mark.parametrize("case", ["lanes", "rows", "other number", "elements", "in order", "again"])
 def test_a_loop_goes_on_where_elements_may_count(case: str) -> None:
     x, shifts = _values(3, 2 * TAPS, 20), _shifts(3)
     sizes = {"lanes": (3, 1, 20), "rows": (3, TAPS, 1)}.get(case, (3, 1, 1))
@@ -115,6 +115,8 @@ def test_a_loop_goes_on_where_elements_may_count(case: str) -> None:
     result = reduce_sum(terms, [1])
     if case == "elements":
         result = convert(terms, ScalarType.FLOAT64) * result
+    if case == "again":
+        result = reduce_sum(select(_taps(F32) < count, found * convert(result, F32), 0.0), [1])
     result = convert(result, F32)
     assert_agrees([result], [x, shifts, counts])
     assert not any(_bounded_loops(result, x, shifts, counts))

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import opendml as dml
 from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import Kernel
 from opendml.operators.softmax import softmax1
@@ -149,3 +150,44 @@ def test_few_rows_and_wide_heads_are_products_of_their_own(sizes: tuple[int, ...
     assert not is_chained(chain(result, *arrays))
     program = Program(tuple(map(layout_of, arrays)), (packed(FLOAT32, result.sizes),), (result,))
     assert len(fuse(program, is_chained).kernels) == 3
+
+
+Tensor = dml.GraphTensor
+
+
+def products(a: Tensor, b: Tensor) -> Tensor:
+    """Those of the rows of two tensors."""
+    return dml.gemm(a, b, trans_b=dml.MatrixTransform.TRANSPOSE)
+
+
+def weights(a: Tensor, b: Tensor) -> Tensor:
+    """The softmax of such products."""
+    return dml.activation_softmax1(products(a, b), axes=[3])
+
+
+def first(tensor: Tensor, *sizes: int) -> Tensor:
+    """The first elements, so many along each dimension."""
+    return dml.slice1(
+        tensor, input_window_offsets=[0] * 4, input_window_sizes=sizes, input_window_strides=[1] * 4
+    )
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        lambda q, k: products(weights(q, k), weights(k, q)),
+        lambda q, k: dml.gemm(dml.activation_softmax1(dml.gemm(weights(q, k), k), axes=[3]), k),
+        lambda q, k: dml.gemm(first(weights(q, k), 1, 1, 24, 24), first(k, 1, 1, 24, 24)),
+        lambda q, k: dml.gemm(first(weights(q, k), 1, 2, 1, 24), k),
+    ],
+    ids=["both operands are weights", "weights of weighted sums", "of the first head", "of the first query"],
+)
+def test_what_is_more_or_less_than_a_chain_is_computed_too(graph: Callable[..., Tensor]) -> None:
+    given = np.random.default_rng(5).standard_normal((2, 1, 2, 24, 24)).astype(np.float32)
+    results = []
+    for device in ("cpu", "reference"):
+        made = dml.Graph()
+        q, k = (made.input(name, dml.FLOAT32, [1, 2, 24, 24]) for name in "qk")
+        model = made.compile({"y": graph(q, k)}, device=device)
+        results.append(model(q=given[0], k=given[1])["y"])
+    np.testing.assert_allclose(*results, rtol=1e-5, atol=1e-5)

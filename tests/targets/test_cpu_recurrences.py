@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import opendml as dml
 from opendml.compiler.fuse import fuse
 from opendml.compiler.simplify import simplify
 from opendml.operators.matrix import product
@@ -14,6 +16,7 @@ from opendml.program.node import Node, Window, recurrence
 from opendml.program.program import Program, packed
 from opendml.program.view import reshaped, sliced
 from opendml.runtime.memory.host_array import Array
+from opendml.runtime.program import program_of
 from opendml.targets.cpu.executable import CpuExecutable
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
@@ -96,3 +99,36 @@ def test_recurrences_with_weights_of_their_own_have_rooms_of_their_own() -> None
     (wanted,) = evaluate([result], arrays)
     found = _run(_program(result, arrays), arrays, 1)
     np.testing.assert_allclose(found, wanted.astype(float), rtol=1e-5, atol=1e-5)
+
+
+def test_steps_share_machine_code_whatever_lies_beside_the_first_state() -> None:
+    """Of such sizes a temporary of each step lies beside the first state, but not beside the second one."""
+    steps, batch, size, hidden = 2, 3, 3, 7
+
+    def tensor(*sizes: int) -> dml.TensorDesc:
+        return dml.TensorDesc(dml.FLOAT32, [1, *sizes])
+
+    state = tensor(1, batch, hidden)
+    desc = dml.descs.Gru(
+        tensor(steps, batch, size),
+        tensor(1, 3 * hidden, size),
+        tensor(1, 3 * hidden, hidden),
+        bias_tensor=tensor(1, 1, 6 * hidden),
+        hidden_init_tensor=state,
+        output_single_tensor=state,
+        activation_descs=(dml.descs.ActivationSigmoid(), dml.descs.ActivationTanh()),
+        direction=dml.RecurrentNetworkDirection.BACKWARD,
+        linear_before_reset=True,
+    )
+    program = program_of(desc)
+    kernels = fuse(replace(program, results=simplify(program.results)))
+    (repeat,) = kernels.repeats
+    first, second = (
+        [launch.pattern.text() for kernel in step for launch in schedule(kernel)]
+        for step in (
+            kernels.kernels[repeat.first : repeat.first + repeat.length],
+            kernels.kernels[repeat.first + repeat.length :][: repeat.length],
+        )
+    )
+    assert any(Mode.SHARED_ROWS.name in text for text in first)
+    assert first == second

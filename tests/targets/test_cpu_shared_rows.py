@@ -21,6 +21,7 @@ from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.cpu.schedule_elements import ELEMENTS
 from tests.targets.kernels import run_launches
+from tests.targets.walks import check
 
 Sizes = tuple[int, int]
 
@@ -97,7 +98,7 @@ def convolved(desc: Any, x: Array, filters: Array, bias: Array) -> Array:
 FORMS = [
     depthwise((7, 7), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1)),
     depthwise((14, 14), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1)),
-    depthwise((17, 5), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1)),
+    depthwise((13, 5), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1)),
     depthwise((23, 40), (5, 3), (1, 3), (2, 1), (3, 0), (0, 2)),
     depthwise((11, 35), (2, 4), (1, 2), (1, 2), (0, 4), (2, 1)),
 ]
@@ -199,3 +200,25 @@ def test_rows_of_windows_are_computed_together(desc: Any) -> None:
 def test_rows_that_read_nothing_in_common_are_computed_alone() -> None:
     desc = depthwise((12, 12), (2, 2), (2, 2), (1, 1), (0, 0), (0, 0))
     assert [launch.pattern.mode for launch in schedule(kernel_of(desc))] == [Mode.POINTWISE]
+
+
+def repeated(sizes: list[int], repeats: list[int], data_type: dml.TensorDataType) -> Any:
+    """The desc of a TILE."""
+    result = [size * count for size, count in zip(sizes, repeats, strict=True)]
+    return dml.descs.Tile(
+        dml.TensorDesc(data_type, sizes), dml.TensorDesc(data_type, result), repeats=repeats
+    )
+
+
+@pytest.mark.usefixtures("small_caches")
+@pytest.mark.parametrize("width", [512, 519])
+@pytest.mark.parametrize("data_type", [dml.FLOAT32, dml.FLOAT16, dml.UINT8, dml.INT64])
+def test_rows_together_are_streamed_where_all_lie_alike(data_type: dml.TensorDataType, width: int) -> None:
+    rows = repeated([2, 33, width], [1, 2, 1], data_type)
+    bundles = repeated([2, 33, width, 1], [1, 2, 1, 2], data_type)
+    for desc in (rows, bundles):
+        (launch,) = launches(kernel_of(desc), "blocks of shared rows")
+        assert launch.pattern.stores[0].streamed is (width == 512)
+        (taken,) = schedule(kernel_of(desc))
+        assert any(store.streamed for store in taken.pattern.stores)
+        check(desc, dml.Device("cpu"))

@@ -18,6 +18,8 @@ from opendml.targets.cuda import groups as cuda_forms
 from opendml.targets.cuda import schedule_elements as cuda_elements
 from opendml.targets.cuda import schedule_groups as cuda_groups
 from opendml.targets.cuda import schedule_passes as cuda_passes
+from opendml.targets.cuda import schedule_scans as cuda_scans
+from opendml.targets.cuda import schedule_shares as cuda_shares
 from tools.schedules import DEVICES, PROCESSORS, TABLE, main, taken
 
 Table = tuple[Candidate[Any, Any, Any], ...]
@@ -36,6 +38,9 @@ CUDA_TABLES: tuple[Table, ...] = (
     cuda_groups.GROUPS,
     cuda_passes.ALONG,
     cuda_passes.ABREAST,
+    cuda_shares.SHARES,
+    cuda_scans.LINES,
+    cuda_scans.LINES_ABREAST,
 )
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from opendml.compiler.kernel import Access, Kernel, Repeat, number_of
+from opendml.compiler.kernel import Access, Kernel, Repeat, number_of, operations_of
 from opendml.program.node import COLLECTIVE, REDUCTIONS, Node, Operation, ordered, rebuild
 from opendml.program.scalar_type import ScalarType
 
@@ -81,21 +81,29 @@ def chained(
     kernels: Sequence[Kernel], repeats: Sequence[Repeat], temporaries: Mapping[int, int], takes: Takes
 ) -> tuple[list[Kernel], list[Repeat], dict[int, int]]:
     """The kernels with the chains among them that a target takes, at the place of their last; how they are
-    repeated; and the sizes of those temporaries that are left."""
+    repeated; and the sizes of those temporaries that are left. A kernel is part of one chain at most."""
     writers, readers = _only_users(kernels, temporaries)
     result, left = dict(enumerate(kernels)), dict(temporaries)
+    products = {number for number, kernel in result.items() if _multiplies(kernel)}
+    parts_of_chains = set[int]()
     for weights, last in readers.items():
         middle = writers[weights]
         for scores in (buffer for buffer, reader in readers.items() if reader == middle):
             parts = writers[scores], middle, last
-            if any(_is_repeated(part, repeats) for part in parts):
+            is_none = not products.issuperset((parts[0], last)) or not parts_of_chains.isdisjoint(parts)
+            if is_none or any(_is_repeated(part, repeats) for part in parts):
                 continue
             chain = _together(*(kernels[part] for part in parts))
             if chain is not None and takes(chain):
+                parts_of_chains.update(parts)
                 result[last] = chain
                 del result[parts[0]], result[middle], left[scores], left[weights]
     moved = [replace(each, first=sum(number < each.first for number in result)) for each in repeats]
     return [result[number] for number in sorted(result)], moved, left
+
+
+def _multiplies(kernel: Kernel) -> bool:
+    return Operation.CONTRACTION in operations_of(kernel.values)
 
 
 def _is_repeated(number: int, repeats: Iterable[Repeat]) -> bool:
@@ -170,7 +178,8 @@ def _load_of(kernel: Kernel, store: Access) -> int | None:
 
 def _places(sizes: Sequence[int], load: Access, before: _Part, domain: list[int]) -> dict[int, int] | None:
     """Where the dimensions of a kernel are among those of all, if it reads what the kernel before stores by a
-    load: dimensions along which that stands still are new. None if others are not the same."""
+    load: dimensions along which that stands still are new. None if others are not the same, or if it reads
+    only a part."""
     store = before.kernel.stores[0]
     known = {store.strides[dimension]: place for dimension, place in before.places.items()}
     result = {}
@@ -183,7 +192,8 @@ def _places(sizes: Sequence[int], load: Access, before: _Part, domain: list[int]
             return None
         elif size > 1:
             result[dimension] = known[stride]
-    return result
+    stored = {place for stride, place in known.items() if stride}
+    return result if stored <= set(result.values()) else None
 
 
 @dataclass(frozen=True, slots=True)

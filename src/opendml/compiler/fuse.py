@@ -32,6 +32,10 @@ from opendml.program.program import Program, packed
 
 MAXIMUM_PASSES = 3
 """Over a group, before its results: those of a softmax of a normalization."""
+MOST_AGAIN = 12
+"""Operations for each element in a third pass, some of which two have made already: those of a softmax of a
+normalization with scale and bias. With more, it takes less time to write and read elements than to compute
+them again, and there is less code to compile."""
 MAXIMUM_REDUCTIONS = 16
 """In a kernel: all states are live at once. Of 32, for want of registers, each takes half as long again, of
 64 three times as long; and the time to compile grows faster than their number."""
@@ -270,24 +274,36 @@ def _foreign(root: Node, held: Container[int]) -> list[Node]:
     return list(home.others)
 
 
-def _with_many_passes(nodes: Sequence[Node], own: Container[int]) -> list[Node]:
+def _with_many_passes(nodes: Sequence[Node], own: set[int]) -> list[Node]:
     """What to write to temporaries, so that no operand of its `own` reductions needs too many passes."""
     passes: dict[int, int] = {}
     found: list[Node] = []
+    inside = {id(node) for node in nodes}
+    apart = {*own, *({id(operand) for node in nodes for operand in node.operands} - inside)}
     for node in nodes:
         below = 0
         for operand in node.operands:
             below = max(below, passes.get(id(operand), 0))
         if id(node) in own:
             operand = node.operands[0]
-            if passes.get(id(operand), 0) >= MAXIMUM_PASSES:
+            before = passes.get(id(operand), 0)
+            if before >= MAXIMUM_PASSES or (before > 1 and _operations(operand, apart) > MOST_AGAIN):
                 passes[id(operand)] = below = 0
+                apart.add(id(operand))
                 found.append(operand)
             below += 1
         elif node.operation in COLLECTIVE:
             below = MAXIMUM_PASSES
         passes[id(node)] = below
     return found
+
+
+def _operations(value: Node, apart: Container[int]) -> int:
+    """How many operations each element of a value takes, of what is reduced or stored `apart`."""
+    return sum(node.sizes == value.sizes and node.operation not in _GIVEN for node in ordered([value], apart))
+
+
+_GIVEN = frozenset({Operation.SOURCE, Operation.CONSTANT, Operation.PARAMETER})
 
 
 def _with_few_reductions(nodes: Sequence[Node], own: Sequence[Node]) -> list[Node]:

@@ -17,7 +17,7 @@ class Access:
 
     Without a buffer it reads nothing: its value is what the offset would be, an integer that counts along the
     domain. What is `fixed` is the same in every run, and what has several `steps` in so many of a
-    recurrence."""
+    recurrence; from one of its steps to the next, offsets grow by `advance`."""
 
     buffer: int | None
     type: ScalarType
@@ -25,6 +25,7 @@ class Access:
     strides: tuple[int, ...]
     fixed: bool = False
     steps: int = 1
+    advance: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ def _repeated(kernels: Sequence[Kernel], places: Sequence[_Moving], count: int) 
             return access
         place = places[access.buffer]
         offset = access.offset + place.offset + step * place.advance
-        return replace(access, buffer=place.buffer, offset=offset, steps=place.steps)
+        return replace(access, buffer=place.buffer, offset=offset, steps=place.steps, advance=place.advance)
 
     for step in range(count):
         for kernel in kernels:

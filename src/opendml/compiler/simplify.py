@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from opendml.program.narrow import narrowed
+from opendml.program.narrow import is_narrow, narrowed
 from opendml.program.node import Node, Operation, Recurrence, apply, constant, convert, rebuild
 from opendml.program.vector_math import KNOWN_ERRORS
 
@@ -73,7 +73,8 @@ def _product(node: Node) -> Node:
 
 
 def _quotient(node: Node) -> Node:
-    """Division by one or, exactly, by a power of two."""
+    """Division by one, and by a number whose reciprocal does as well: of a power of two exactly, of others
+    where a quotient may be cheap."""
     numerator, divisor = node.operands
     if _is_one(divisor):
         return numerator
@@ -82,7 +83,7 @@ def _quotient(node: Node) -> Node:
     if divisor.operation is not Operation.CONSTANT or not node.type.is_float:
         return node
     mantissa, exponent = math.frexp(float(divisor.attribute))  # type: ignore[arg-type]
-    if abs(mantissa) == 0.5 and abs(exponent) < 100:
+    if (abs(mantissa) == 0.5 or is_narrow(node)) and abs(exponent) < 100:
         reciprocal = constant(1.0 / float(divisor.attribute), node.type)  # type: ignore[arg-type]
         return Node(Operation.MULTIPLY, node.type, node.sizes, (numerator, reciprocal))
     return node

@@ -18,6 +18,7 @@ from opendml.program.functions import (
     maximum,
     minimum,
     multiply_add,
+    near_quotient,
     scaled,
     scaled_exp,
     select,
@@ -39,7 +40,8 @@ def celu(x: Node, *, alpha: float) -> Node:
     if math.isinf(alpha):
         return x
     # What was rounded off a quotient of denormals could not be told.
-    ratio = (x * 2.0**64) / (alpha * 2.0**64) if abs(alpha) < 2.0**-64 else x / alpha
+    scale = 2.0**64 if abs(alpha) < 2.0**-64 else 1.0
+    ratio = near_quotient(x if scale == 1.0 else x * scale, alpha * scale)
     below = alpha * expm1(ratio)
     if -1.0 < alpha < 0.0:
         # The exponential alone would overflow before its product does.

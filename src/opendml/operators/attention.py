@@ -230,8 +230,9 @@ def _positions(total: int) -> Node:
 
 
 def _of_scores(tensor: Node, heads: int, groups: int) -> Node:
-    """A tensor (batch, query heads, queries, keys), each of them 1 where it repeats, beside scores."""
-    batch, count, *rest = tensor.sizes[-4:]
+    """A tensor (batch, query heads, queries, keys), perhaps without the first of these, beside scores. What
+    repeats is 1."""
+    batch, count, *rest = (1, 1, 1, *tensor.sizes)[-4:]
     return reshaped(tensor, (batch, *((1, 1) if count == 1 else (heads, groups)), *rest))
 
 

@@ -118,7 +118,7 @@ def reduced(x: Node, bias: float) -> tuple[Node, Node, Node]:
 
 
 def reduced_by(x: Node, units: Node | float) -> tuple[Node, Node, Node]:
-    """As `reduced`, with a bias that is known as the sum of UNITS and it."""
+    """The same where `units`, the sum of UNITS and the bias, may be a node."""
     shifted = multiply_add(x, LOG2_E, units)
     n = shifted - units
     return float32_bits(shifted), n, multiply_add(n, -LOG_2_HIGH, x)

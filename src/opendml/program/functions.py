@@ -45,6 +45,16 @@ def multiply_add(a: Node | Number, b: Node | Number, c: Node | Number) -> Node:
     return apply(Operation.MULTIPLY_ADD, a, b, c)
 
 
+BY_RECIPROCAL = 3
+"""The attribute of a quotient that may be a product with the divisor's reciprocal."""
+
+
+def near_quotient(x: Node, number: float) -> Node:
+    """x / number within 2 ULP, where no denormal results matter: for the argument of a function that takes
+    its rounding error in. The number's magnitude is from 2^-100 on."""
+    return Node(Operation.DIVIDE, x.type, x.sizes, (x, constant(number, x.type)), BY_RECIPROCAL)
+
+
 def scaled(x: Node, factor: float) -> Node:
     """x times a factor that the type of x need not hold, as if only the result were rounded."""
     if float(np.finfo(np.float32).max) < abs(factor) < math.inf:

@@ -43,7 +43,12 @@ def expand(node: Node) -> Node:
 
 def exponential(x: Node) -> Node:
     """exp(x)"""
-    power, r = _reduced(x, 88.7)
+    return bounded_exponential(_within(x, 88.7))
+
+
+def bounded_exponential(x: Node) -> Node:
+    """exp(x) for x from -88 to 88.7"""
+    power, r = _reduced(x)
     return power * polynomial((1.0, 1.0, *_EXP), r)
 
 
@@ -55,7 +60,7 @@ def scaled_exponential(x: Node, factor: Node) -> Node:
 
 def exponential_minus_one(x: Node) -> Node:
     """exp(x) - 1, relative to itself also near zero; 2^127 where it is more"""
-    power, r = _reduced(x, 88.0)
+    power, r = _reduced(_within(x, 88.0))
     return multiply_add(power, r * polynomial((1.0, *_EXPM1), r), power - 1.0)
 
 
@@ -71,13 +76,12 @@ def logarithm_one_plus_exponential(x: Node, exponential: Function = exponential)
     return power * polynomial(_SOFTPLUS, power)
 
 
-def gaussian_error_linear_unit(x: Node, exponential: Function = exponential) -> Node:
+def gaussian_error_linear_unit(x: Node, exponential: Function = bounded_exponential) -> Node:
     """max(x, 0) less |x| times the probability above |x|, which is exp(-x^2 / 2) times a slow function of
-    k / (|x| + k); with a target's own exponential if it has one"""
+    |x|; with a target's own exponential if it has one"""
     magnitude = abs(x)
     magnitude = select(magnitude > _TAIL_END, _TAIL_END, magnitude)
-    share = _TAIL_SCALE / (magnitude + _TAIL_SCALE)
-    slow = share * polynomial(_TAIL, multiply_add(share, 2.0, -1.0))
+    slow = polynomial(_TAIL, multiply_add(magnitude, 2.0 / _TAIL_END, -1.0))
     tail = slow * exponential(magnitude * magnitude * -0.5)
     return multiply_add(-magnitude, tail, select(x < 0.0, 0.0, x))
 
@@ -100,15 +104,16 @@ def power(x: Node, y: Node) -> Node:
     return power_math.with_care(x, y, exponent, exponential(exponent), of_any, _GREATEST)
 
 
-def _reduced(x: Node, highest: float) -> tuple[Node, Node]:
-    """2^n, and r with exp(x) = 2^n exp(r). A NaN is in r, and its bits in the power do no harm.
+def _within(x: Node, highest: float) -> Node:
+    """x, but not beyond where exp(x) is 2^-127, which is zero, as its exponent is, or 2^128, infinity."""
+    return at_most(at_least(x, -88.0), highest)
 
-    2^-127 is zero, as its exponent is, and 2^128 infinity.
-    """
-    within = at_most(at_least(x, -88.0), highest)
-    shifted = multiply_add(within, LOG2_E, UNITS)
+
+def _reduced(x: Node) -> tuple[Node, Node]:
+    """2^n, and r with exp(x) = 2^n exp(r). A NaN is in r, and its bits in the power do no harm."""
+    shifted = multiply_add(x, LOG2_E, UNITS)
     power = power_of_two(float32_bits(shifted) + EXPONENT_BIAS)
-    return power, multiply_add(shifted - UNITS, -LOG_2, within)
+    return power, multiply_add(shifted - UNITS, -LOG_2, x)
 
 
 _EXP = (0.5000512, 0.16753532, 0.0412774459)
@@ -119,11 +124,22 @@ _EXPM1 = (0.50001651, 0.167496458, 0.0416102409)
 _SOFTPLUS = (0.999991596, -0.499361247, 0.325205654, -0.210045591, 0.101218492, -0.0238675363)
 """log(1 + t) / t for t from 0 to 1."""
 
-_TAIL_SCALE, _TAIL_END = 1.5, 8.0
-"""k, and where the tail is zero in FLOAT16 even times the greatest x."""
-_TAIL = (0.41155526, 0.130046859, -0.0381255373, -0.0117883934, 0.0106111271, -0.00229153526)
-"""exp(x^2 / 2) times the probability above x, over s, as a function of 2 s - 1 for s = k / (x + k); up to
-x = 6, from where on x times the probability is zero in FLOAT16."""
+_TAIL_END = 5.75
+"""From here on x times the probability above x is zero in FLOAT16."""
+_TAIL = (
+    0.125961348,
+    -0.10584598,
+    0.0833532065,
+    -0.0610202961,
+    0.0432381183,
+    -0.0367297903,
+    0.0214581843,
+    0.0055176192,
+    0.0078053684,
+    -0.0200927481,
+)
+"""exp(x^2 / 2) times the probability above x, as a function of 2 x / _TAIL_END - 1; weighted relative to
+itself, less where FLOAT16 is denormal."""
 
 _LOG = (-0.499931872, 0.332647979, -0.253154159, 0.220946014, -0.149602652)
 """(log(1 + f) - f) / f^2 for f from -0.3 to 0.4."""

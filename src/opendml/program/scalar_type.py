@@ -91,7 +91,7 @@ def number_in(value: float, type: ScalarType) -> float:
     if type.is_float:
         # NumPy knows what becomes of numbers beyond the type's, and takes ten times as long.
         with suppress(OverflowError):
-            (rounded,) = struct.unpack(_FORMATS[type], struct.pack(_FORMATS[type], value))
+            (rounded,) = struct.unpack(_FORMATS[type], struct.pack(_FORMATS[type], float(value)))
             return float(rounded)
         with np.errstate(over="ignore"):
             return float(np.asarray(value, np.float64).astype(type.numpy))

@@ -17,7 +17,7 @@ from opendml.program.functions import multiply_add, select
 from opendml.program.node import Node
 
 _LEAST_EXPONENT = -126
-"""Of a FLOAT32 that is not denormal."""
+"""The exponent of the least FLOAT32 that is not denormal."""
 
 
 def weight_by(exponent: Node) -> tuple[Node, Node]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from opendml.reference.content import Table
 from opendml.reference.definitions import definition_text
@@ -104,20 +105,20 @@ def _values(level: FeatureLevel) -> list[str]:
 
 def accuracy_table() -> Table:
     """A row for each operator and type whose accuracy was measured."""
-    rows = tuple(
-        (name, type, f"{fact['ulp']:g}", f"{fact['measured']:g}")
-        for name, facts in sorted(accuracy_facts().items())
-        for type, fact in facts.items()
-    )
-    return Table(("Operator", "Type", "At most", "Measured"), rows)
+    return _measured(accuracy_facts(), "ulp")
 
 
 def sum_accuracy_table() -> Table:
     """A row for each operator and type whose sums were measured."""
+    return _measured(sum_accuracy_facts(), "steps")
+
+
+def _measured(facts: Mapping[str, Mapping[str, Mapping[str, Any]]], unit: str) -> Table:
+    """What is promised in that unit, and what was found."""
     rows = tuple(
-        (name, type, f"{fact['steps']:g}", f"{fact['measured']:g}")
-        for name, facts in sorted(sum_accuracy_facts().items())
-        for type, fact in facts.items()
+        (name, type, f"{fact[unit]:g}", f"{fact['measured']:g}")
+        for name, types in sorted(facts.items())
+        for type, fact in types.items()
     )
     return Table(("Operator", "Type", "At most", "Measured"), rows)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from typing import Any
 
 from opendml import functions
 from opendml.operators.registry import implemented
@@ -205,18 +204,18 @@ def _since(name: str, level: FeatureLevel, operator: Operator) -> str:
 
 def _accuracy(operator: Operator) -> tuple[Block, ...]:
     """The greatest distance from the exact result: what is promised, and what was found."""
-    facts: dict[str, dict[str, Any]] = accuracy_facts().get(operator.name, {})
-    rows = tuple(
+    rows = [
         (type, f"{fact['ulp']:g} ULP", f"{fact['measured']:g} ULP", fact["measured_over"])
-        for type, fact in facts.items()
-    )
-    sums = tuple(
-        (type, f"{fact['steps']:g} steps at the greatest result", f"{fact['measured']:g}")
-        for type, fact in sum_accuracy_facts().get(operator.name, {}).items()
-    )
-    if sums:
-        return (Table(("Type", "At most", "Measured"), sums),)
-    return (Table(("Type", "At most", "Measured", "Over"), rows),) if rows else ()
+        for type, fact in accuracy_facts().get(operator.name, {}).items()
+    ]
+    for type, fact in sum_accuracy_facts().get(operator.name, {}).items():
+        unit = f"* {_PRECISION[type]} of the greatest result"
+        rows.append((type, f"{fact['steps']:g} {unit}", f"{fact['measured']:g} {unit}", "random operands"))
+    return (Table(("Type", "At most", "Measured", "Over"), tuple(rows)),) if rows else ()
+
+
+_PRECISION = {"FLOAT32": "2^-23", "FLOAT16": "2^-10"}
+"""The step from 1 to the next number of a type."""
 
 
 def _decisions(operator: Operator) -> tuple[Block, ...]:

@@ -33,8 +33,3 @@ def buffer_text(buffer: Any) -> str:
     if dtype is None or not isinstance(shape, tuple):
         return shown(buffer)
     return f"<{type(buffer).__name__} {dtype} {list(shape)}>"
-
-
-def counted(count: int, one: str, several: str) -> str:
-    """ "1 dispatch" or "3 dispatches"."""
-    return f"{count} {one if count == 1 else several}"

@@ -44,9 +44,14 @@ def same_words(same: Same) -> str:
     return f"{', '.join(same.tensors)}: same {join(same.what, 'and')}{below}"
 
 
+def counted(count: int, one: str, several: str) -> str:
+    """ "1 dispatch" or "3 dispatches"."""
+    return f"{count} {one if count == 1 else several}"
+
+
 def dimensions(count: int) -> str:
     """ "1 dimension" or "3 dimensions"."""
-    return f"{count} dimension{'' if count == 1 else 's'}"
+    return counted(count, "dimension", "dimensions")
 
 
 def allowance(

@@ -41,6 +41,12 @@ BROKEN = [
     Broken(
         "convolved_channels",
         "CONVOLUTION",
+        {"GroupCount": 1},
+        [wrong_sizes("FilterTensor", [8, 2, 3, 3, 3], "[any, 4, any, any, any]", "4 channels forward")],
+    ),
+    Broken(
+        "convolved_channels",
+        "CONVOLUTION",
         {"BiasTensor": [1, 1, 1, 1, 1]},
         [wrong_sizes("BiasTensor", [1, 1, 1, 1, 1], "[1, 8, 1, 1, 1]", "8 output channels")],
     ),

@@ -11,6 +11,20 @@ BROKEN = [
     Broken(
         "matching_matrices",
         "GEMM",
+        {"BTensor": [2, 2, 5, 4]},
+        [
+            wrong_sizes(
+                "BTensor",
+                [2, 2, 5, 4],
+                "[2, 2, 4, any]",
+                "the leading sizes and the K of ATensor; with TransB TRANSPOSE it is the last size that must "
+                "be K",
+            )
+        ],
+    ),
+    Broken(
+        "matching_matrices",
+        "GEMM",
         {"BTensor": [2, 2, 5, 5]},
         [wrong_sizes("BTensor", [2, 2, 5, 5], "[2, 2, 4, any]", "the leading sizes and the K of ATensor")],
     ),

@@ -15,7 +15,7 @@ BROKEN = [
         [
             (
                 ".FilterZeroPointTensor: sizes [1, 4, 1, 1]; "
-                "must be [1, 1, 1, 1], or [1, 8, 1, 1] for one of each output channel"
+                "must be [1, 1, 1, 1], or [1, 8, 1, 1], one for each output channel"
             )
         ],
     ),
@@ -26,7 +26,7 @@ BROKEN = [
         [
             (
                 ".FilterScaleTensor: sizes [1, 1, 8, 1]; "
-                "must be [1, 1, 1, 1], or [1, 8, 1, 1] for one of each output channel"
+                "must be [1, 1, 1, 1], or [1, 8, 1, 1], one for each output channel"
             )
         ],
     ),
@@ -43,7 +43,7 @@ BROKEN = [
         [
             (
                 ".InputScaleTensor: sizes [1, 2, 1, 1, 1]; "
-                "must be [1, 1, 1, 1, 1], or [1, 3, 1, 1, 1] for one of each channel"
+                "must be [1, 1, 1, 1, 1], or [1, 3, 1, 1, 1], one for each channel"
             )
         ],
     ),
@@ -54,7 +54,7 @@ BROKEN = [
         [
             (
                 ".InputZeroPointTensor: sizes [2, 3, 1, 1, 1]; "
-                "must be [1, 1, 1, 1, 1], or [1, 3, 1, 1, 1] for one of each channel"
+                "must be [1, 1, 1, 1, 1], or [1, 3, 1, 1, 1], one for each channel"
             )
         ],
     ),
@@ -65,7 +65,7 @@ BROKEN = [
         [
             (
                 ".OutputScaleTensor: sizes [1, 3, 1, 1]; "
-                "must be [1, 1, 1, 1], or [3, 1, 1, 1] for one of each channel"
+                "must be [1, 1, 1, 1], or [3, 1, 1, 1], one for each channel"
             )
         ],
     ),
@@ -79,12 +79,7 @@ BROKEN = [
         "matrix_parameters",
         "MATRIX_MULTIPLY_INTEGER",
         {"AZeroPointTensor": [1, 1, 1, 3]},
-        [
-            (
-                ".AZeroPointTensor: sizes [1, 1, 1, 3]; "
-                "must be [1, 1, 1, 1], or [1, 1, 3, 1] for one of each row"
-            )
-        ],
+        [(".AZeroPointTensor: sizes [1, 1, 1, 3]; must be [1, 1, 1, 1], or [1, 1, 3, 1], one for each row")],
     ),
     Broken(
         "matrix_parameters",
@@ -96,13 +91,13 @@ BROKEN = [
         "matrix_parameters",
         "MATRIX_MULTIPLY_INTEGER_TO_FLOAT",
         {"BScaleTensor": [1, 1, 5, 1]},
-        [(".BScaleTensor: sizes [1, 1, 5, 1]; must be [1, 1, 1, 1], or [1, 1, 1, 5] for one of each column")],
+        [(".BScaleTensor: sizes [1, 1, 5, 1]; must be [1, 1, 1, 1], or [1, 1, 1, 5], one for each column")],
     ),
     Broken(
         "matrix_parameters",
         "MATRIX_MULTIPLY_INTEGER_TO_FLOAT",
         {"AScaleTensor": [2, 1, 3, 1]},
-        [(".AScaleTensor: sizes [2, 1, 3, 1]; must be [1, 1, 1, 1], or [1, 1, 3, 1] for one of each row")],
+        [(".AScaleTensor: sizes [2, 1, 3, 1]; must be [1, 1, 1, 1], or [1, 1, 3, 1], one for each row")],
     ),
     Broken(
         "matrix_parameters",
@@ -111,7 +106,7 @@ BROKEN = [
         [
             (
                 ".BZeroPointTensor: sizes [1, 1, 1, 3]; "
-                "must be [1, 1, 1, 1], or [1, 1, 1, 5] for one of each column"
+                "must be [1, 1, 1, 1], or [1, 1, 1, 5], one for each column"
             )
         ],
     ),
@@ -119,12 +114,7 @@ BROKEN = [
         "matrix_parameters",
         "QUANTIZED_LINEAR_MATRIX_MULTIPLY",
         {"OutputScaleTensor": [1, 1, 1, 5]},
-        [
-            (
-                ".OutputScaleTensor: sizes [1, 1, 1, 5]; "
-                "must be [1, 1, 1, 1], or [1, 1, 3, 1] for one of each row"
-            )
-        ],
+        [(".OutputScaleTensor: sizes [1, 1, 1, 5]; must be [1, 1, 1, 1], or [1, 1, 3, 1], one for each row")],
     ),
     Broken(
         "matrix_parameters",
@@ -133,7 +123,7 @@ BROKEN = [
         [
             (
                 ".OutputZeroPointTensor: sizes [1, 1, 5, 1]; "
-                "must be [1, 1, 1, 1], or [1, 1, 3, 1] for one of each row"
+                "must be [1, 1, 1, 1], or [1, 1, 3, 1], one for each row"
             )
         ],
     ),

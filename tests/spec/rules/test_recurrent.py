@@ -81,31 +81,31 @@ BROKEN = [
         "activations_of_gates",
         "RNN",
         {"ActivationDescs": [ActivationRelu()] * 2},
-        [".ActivationDescs: 2; must be 1 for FORWARD"],
+        [".ActivationDescs: 2 activations; must be 1 for FORWARD"],
     ),
     Broken(
         "activations_of_gates",
         "GRU",
         {"ActivationDescs": [ActivationRelu()]},
-        [".ActivationDescs: 1; must be 2 for FORWARD"],
+        [".ActivationDescs: 1 activation; must be 2 for FORWARD"],
     ),
     Broken(
         "activations_of_gates",
         "LSTM",
         {"ActivationDescs": [ActivationRelu()] * 4},
-        [".ActivationDescs: 4; must be 3 for FORWARD"],
+        [".ActivationDescs: 4 activations; must be 3 for FORWARD"],
     ),
     Broken(
         "some_output",
         "RNN",
         {"OutputSequenceTensor": None, "OutputSingleTensor": None},
-        [".OutputSequenceTensor: missing; at least one output is required"],
+        [".OutputSequenceTensor: missing, as are the other outputs; at least one is required"],
     ),
     Broken(
         "some_output",
         "LSTM",
         {"OutputSequenceTensor": None, "OutputSingleTensor": None, "OutputCellSingleTensor": None},
-        [".OutputSequenceTensor: missing; at least one output is required"],
+        [".OutputSequenceTensor: missing, as are the other outputs; at least one is required"],
     ),
 ]
 

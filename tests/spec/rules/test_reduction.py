@@ -114,7 +114,7 @@ BROKEN = [
         "channel_biases",
         "VALUE_SCALE_2D",
         {"Bias": [1.0]},
-        [".Bias: 1 elements; must be 3, one for each channel (ChannelCount)"],
+        [".Bias: 1 element; must be 3, one for each channel (ChannelCount)"],
     ),
     Broken(
         "channel_biases",

@@ -110,9 +110,13 @@ def _message(
     cast: str,
 ) -> str:
     is_alone = len(facts.outputs) == 1
-    names = {each.name: each.argument_name for each in facts.tensors}
+    names = {each.name: each.argument_name for each in facts.fields if not each.is_count}
     names |= {each.name: "the output" for each in facts.outputs if is_alone and not each.is_array}
-    said = re.sub(r"\b(\w+Tensors?)\b", lambda word: names.get(word[1], word[1]), text)
+    # A name of one word may be meant as such, and one behind an article is an enumeration's.
+    pattern = r"(?<! a )(?<! an )\b[A-Z][a-z]*[A-Z]\w*"
+    said = re.sub(pattern, lambda word: names.get(word[0], word[0]), text)
+    for count in filter(lambda each: each.is_count, facts.fields):
+        said = said.removesuffix(f" ({count.name})")
     if field is None:
         return facts.function_name + said
     if field.kind == "OUTPUT_TENSOR":

@@ -21,7 +21,7 @@ from opendml.runtime.calls.operator_call import (
     require_running,
     type_of_number,
 )
-from opendml.runtime.described import counted, tensor_text
+from opendml.runtime.described import tensor_text
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.reinterpret import reinterpreted
 from opendml.runtime.graphs.work import Watched
@@ -33,7 +33,7 @@ from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
 from opendml.spec.plain import DataTypeLike
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.spec.wording import shown
+from opendml.spec.wording import counted, shown
 
 
 class GraphTensor:
@@ -226,7 +226,9 @@ def _nodes(call: Call, graph: Graph) -> list[Node | None]:
         elif tensor is None or (isinstance(tensor, GraphTensor) and tensor.graph is graph):
             nodes.append(None if tensor is None else tensor._node)
         else:
-            raise InvalidArgument(f"{label}: not a tensor of this graph; make arrays constants of the graph")
+            is_foreign = isinstance(tensor, GraphTensor)
+            fix = "it is one of another graph" if is_foreign else "graph.constant makes one of an array"
+            raise InvalidArgument(f"{label}: not a tensor of this graph; {fix}")
     return nodes
 
 

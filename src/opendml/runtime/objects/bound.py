@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opendml.errors import DeviceRemoved, InvalidArgument
-from opendml.runtime.described import counted
 from opendml.spec.plain import listed
-from opendml.spec.wording import shown
+from opendml.spec.wording import counted, shown
 from opendml.targets.executable import Runnable
 
 if TYPE_CHECKING:

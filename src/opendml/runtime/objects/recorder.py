@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument
-from opendml.runtime.described import counted
 from opendml.runtime.locked import Locked
 from opendml.runtime.memory.ranges import Range
 from opendml.runtime.objects.binding_table import BindingTable, Descriptors
 from opendml.runtime.objects.compiled import CompiledOperator
 from opendml.runtime.objects.dispatchable import Bindings, Command, Dispatchable
 from opendml.runtime.objects.named import Named
+from opendml.spec.wording import counted
 
 if TYPE_CHECKING:
     from opendml.runtime.objects.device import Device

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.rule import Rule, given_tensors
 from opendml.spec.schema import Field, Operator
+from opendml.spec.wording import counted
 
 
 def counted_dimensions(operator: Operator, count: Field, tensor_name: str) -> Rule:
@@ -22,6 +23,6 @@ def counted_dimensions(operator: Operator, count: Field, tensor_name: str) -> Ru
                 length = len(getattr(desc, array.python_name))
                 if length != needed:
                     allowed = f"must be {needed}, one for each {kind} of {tensor_name} ({count.name})"
-                    yield array, f": {length} elements; {allowed}"
+                    yield array, f": {counted(length, 'element', 'elements')}; {allowed}"
 
     return Rule("counted_dimensions", (*arrays, tensor_field), check, basic=True)

@@ -8,6 +8,7 @@ from opendml.spec.rules.rule import Broken
 from opendml.spec.rules.sizes import Size, Sizes, expect
 from opendml.spec.rules.windows import windows
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.wording import counted
 
 _CONVOLUTIONS = ("CONVOLUTION", "CONVOLUTION_INTEGER", "QUANTIZED_LINEAR_CONVOLUTION")
 
@@ -42,11 +43,12 @@ def convolved_channels(
     channels, dimensions = input_tensor.sizes[1], len(input_tensor.sizes)
     forward = direction is ConvolutionDirection.FORWARD
     needed: tuple[Size, Size] = (None, channels // group_count) if forward else (channels, None)
-    reason = f"{channels} channels in {group_count} groups {'forward' if forward else 'backward'}"
+    groups = f" in {group_count} groups" if group_count > 1 else ""
+    reason = f"{counted(channels, 'channel', 'channels')}{groups} {'forward' if forward else 'backward'}"
     yield from expect("filter_tensor", filter_tensor, (*needed, *(None,) * (dimensions - 2)), reason)
     outputs = _output_channels(filter_tensor, group_count, direction)
     bias = (1, outputs, *(1,) * (dimensions - 2))
-    yield from expect("bias_tensor", bias_tensor, bias, f"{outputs} output channels")
+    yield from expect("bias_tensor", bias_tensor, bias, counted(outputs, "output channel", "output channels"))
 
 
 @shape(*_CONVOLUTIONS, reason="the input, filter, strides, dilations, padding and groups given", is_open=True)

@@ -20,18 +20,21 @@ _PRODUCTS = (
 def matching_matrices(
     a_tensor: TensorDesc,
     b_tensor: TensorDesc,
-    trans_a: MatrixTransform = MatrixTransform.NONE,
-    trans_b: MatrixTransform = MatrixTransform.NONE,
+    trans_a: MatrixTransform | None = None,
+    trans_b: MatrixTransform | None = None,
 ) -> Broken:
     """A's columns are B's rows, and the leading dimensions are equal.
 
-    Sizes are those of the matrices as stored, before a transposition. Matrices are repeated along leading
-    dimensions by strides of 0 only.
+    Sizes are those of the matrices as stored, before a transposition, which only GEMM has. Matrices are
+    repeated along leading dimensions by strides of 0 only.
     """
     leading = a_tensor.sizes[:-2]
     inner = a_tensor.sizes[-2 if trans_a is MatrixTransform.TRANSPOSE else -1]
     needed: tuple[Size, Size] = (None, inner) if trans_b is MatrixTransform.TRANSPOSE else (inner, None)
-    yield from expect("b_tensor", b_tensor, (*leading, *needed), "the leading sizes and the K of ATensor")
+    reason = "the leading sizes and the K of ATensor"
+    if trans_b is MatrixTransform.NONE and b_tensor.sizes[-1] == inner:
+        reason += "; with TransB TRANSPOSE it is the last size that must be K"
+    yield from expect("b_tensor", b_tensor, (*leading, *needed), reason)
 
 
 @shape(*_PRODUCTS, reason="the product of ATensor and BTensor")

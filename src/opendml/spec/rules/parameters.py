@@ -22,7 +22,7 @@ def one_or_each(parameter: str, tensor: TensorDesc | None, axis: int, count: int
     if len(sizes) >= -axis:
         each[axis] = count
     if sizes not in (single, each):
-        other = f", or {each} for one of each {what}" if each != single else ""
+        other = f", or {each}, one for each {what}" if each != single else ""
         yield parameter, f": sizes {sizes}; must be {single}{other}"
 
 

@@ -10,6 +10,7 @@ from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
 from opendml.spec.rules.sizes import Size, Sizes, expect
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.wording import counted
 
 _REASON = "the input, hidden size and direction given"
 
@@ -72,7 +73,8 @@ def activations_of_gates(
     """For each direction RNN has one activation, GRU two, LSTM three."""
     needed = each * _directions(direction)
     if len(activation_descs) != needed:
-        yield "activation_descs", f": {len(activation_descs)}; must be {needed} for {direction.name}"
+        given = counted(len(activation_descs), "activation", "activations")
+        yield "activation_descs", f": {given}; must be {needed} for {direction.name}"
 
 
 @rule("RNN", "GRU", "LSTM")
@@ -86,7 +88,7 @@ def some_output(
     DirectML's pages are silent; ONNX Runtime's DirectML provider demands it.
     """
     if output_sequence_tensor is output_single_tensor is output_cell_single_tensor is None:
-        yield "output_sequence_tensor", ": missing; at least one output is required"
+        yield "output_sequence_tensor", ": missing, as are the other outputs; at least one is required"
 
 
 def _directions(direction: RecurrentNetworkDirection) -> int:

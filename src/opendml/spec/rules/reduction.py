@@ -10,6 +10,7 @@ from opendml.spec.rules.rule import Broken
 from opendml.spec.rules.scalars import integer_range
 from opendml.spec.rules.sizes import Sizes, without_leading_ones
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.wording import counted
 
 _INDICES = (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
 
@@ -61,4 +62,5 @@ def channel_biases(input_tensor: TensorDesc, bias: tuple[float, ...]) -> Broken:
     if channels not in (1, 3):
         yield "input_tensor", f".Sizes[1]: {channels}; must be 1 or 3 channels"
     elif len(bias) != channels:
-        yield "bias", f": {len(bias)} elements; must be {channels}, one for each channel (ChannelCount)"
+        given = counted(len(bias), "element", "elements")
+        yield "bias", f": {given}; must be {channels}, one for each channel (ChannelCount)"

@@ -38,6 +38,22 @@ class Accumulation:
         graph = self._graphs.add_in_order if in_order else self._graphs.add
         return emitted(builder, graph, lanes, [*state, *element])
 
+    @property
+    def adds_together(self) -> bool:
+        """Whether TOGETHER elements are taken in at less cost than one by one."""
+        return self._graphs.add_together is not None
+
+    def add_together(
+        self, builder: ir.IRBuilder, lanes: int, state: State, elements: Sequence[State], in_order: bool
+    ) -> State:
+        """The state with the operands of several elements: TOGETHER of them at once, if that is less."""
+        if self._graphs.add_together is not None and len(elements) == accumulations.TOGETHER:
+            given = [*state, *(operand for element in elements for operand in element)]
+            return emitted(builder, self._graphs.add_together, lanes, given)
+        for element in elements:
+            state = self.add(builder, lanes, state, element, in_order)
+        return state
+
     def merge(self, builder: ir.IRBuilder, lanes: int, left: State, right: State) -> State:
         """The state of two parts of one group."""
         return emitted(builder, self._graphs.merge, lanes, [*left, *right])

@@ -82,11 +82,12 @@ class Code:
         with self.builder.if_then(self.builder.icmp_signed("!=", rest, I64(0))):
             body(self.builder.sub(stop, rest), self.first_lanes(rest))
 
-    def elements_to_boundary(self, pointer: ir.Value, type: ScalarType) -> ir.Value:
-        """How many elements lie between an address and the next multiple of a vector's size."""
+    def elements_to_boundary(self, pointer: ir.Value, type: ScalarType, width: int = 1) -> ir.Value:
+        """How many elements, or bundles of so many, lie between an address and the next multiple of the
+        size of a vector."""
         address = self.builder.ptrtoint(pointer, I64)
         distance = self.builder.and_(self.builder.neg(address), I64(type.bytes * self.lanes - 1))
-        return self.builder.udiv(distance, I64(type.bytes))
+        return self.builder.udiv(distance, I64(width * type.bytes))
 
     def first_lanes(self, count: ir.Value) -> ir.Value:
         """The mask of the first `count` lanes."""
@@ -277,16 +278,26 @@ class Code:
         ]
 
     def store_bundle(
-        self, pointer: ir.Value, values: Sequence[ir.Value], type: ScalarType, mask: ir.Value | None
+        self,
+        pointer: ir.Value,
+        values: Sequence[ir.Value],
+        type: ScalarType,
+        mask: ir.Value | None,
+        streamed: bool = False,
     ) -> None:
-        """Writes the lanes of vectors in turns; those outside the mask are not written."""
+        """Writes the lanes of vectors in turns; those outside the mask are not written. Where they are
+        `streamed`, whole vectors go past the caches, to an address that is a multiple of their size."""
         width = len(values)
         for part in range(width):
             places = [part * self.lanes + lane for lane in range(self.lanes)]
             elements = [place % width * self.lanes + place // width for place in places]
             place = self.offset(pointer, I64(part * self.lanes * type.bytes))
-            inside = None if mask is None else self._spread(mask, part, width)
-            self.store(place, self._picked(values, elements), type, inside)
+            together = self._picked(values, elements)
+            if streamed and mask is None:
+                self.stream(place, together, type)
+            else:
+                inside = None if mask is None else self._spread(mask, part, width)
+                self.store(place, together, type, inside)
 
     def store_every_other(self, pointer: ir.Value, value: ir.Value, type: ScalarType) -> None:
         """Writes every other element; those between stay as they are."""

@@ -8,6 +8,7 @@ from llvmlite import ir
 
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.accumulations import TOGETHER
 from opendml.targets.cpu.accumulation import Accumulation, State
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
@@ -97,6 +98,9 @@ class ColumnCode(GroupCode):
         if self.pattern.many_rows:
             self._take_in_many(number, pointers, first, last)
             return
+        if self.adds_together(number):
+            self._take_in_together(number, pointers, first, last)
+            return
         count = self.builder.sub(last, first)
         odd = self.builder.and_(self.builder.sub(count, I64(1)), I64(_ROWS_AT_ONCE - 1))
         done = self.builder.add(self.builder.add(first, odd), I64(1))
@@ -114,9 +118,22 @@ class ColumnCode(GroupCode):
         with self.code.loop(done, last, _MANY_ROWS) as row:
             self._take_in(number, pointers, row, _MANY_ROWS, fresh=False)
 
+    def _take_in_together(self, number: int, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
+        """The same for rows of which TOGETHER cost less than one after the other: the odd ones first, so that
+        few rows are one or two visits."""
+        count = self.builder.sub(last, first)
+        odd = self.builder.and_(count, I64(_ROWS_AT_ONCE - 1))
+        self._choose(odd, lambda rows: self._take_in(number, pointers, first, rows, fresh=True))
+        some = self.builder.add(first, odd)
+        done = self.builder.add(first, self.builder.and_(count, I64(TOGETHER - 1)))
+        with self.code.loop(some, done, _ROWS_AT_ONCE) as row:
+            self._take_in(number, pointers, row, _ROWS_AT_ONCE, fresh=False)
+        with self.code.loop(done, last, TOGETHER) as row:
+            self._take_in(number, pointers, row, TOGETHER, fresh=False)
+
     def _ask_for_later(self, rows: Sequence[Pointers], index: ir.Value) -> None:
         """Asks for the elements at an index of as many rows behind these."""
-        for position, access in enumerate(self.accesses):
+        for position, access in enumerate(self.pattern.loads):
             if access.step is Step.CONTIGUOUS and access.level is Level.ELEMENT and not access.counter:
                 stride = self.parameter(self.layout.row_stride(position, self.pattern.rows - 1))
                 distance = self.builder.mul(index, self.steps[position])
@@ -133,7 +150,7 @@ class ColumnCode(GroupCode):
     def _take_in(self, number: int, pointers: Pointers, first: ir.Value, count: int, fresh: bool) -> None:
         """Neighbouring rows into the states; fresh ones start from the first row of the group, which all its
         chunks share."""
-        stage, needed = self.passes[number], self.operands[number]
+        stage, needed, in_order = self.passes[number], self.operands[number], self.pattern.in_order
         rows = [self.row_pointers(pointers, self.builder.add(first, I64(each))) for each in range(count)]
         outer = [self.evaluate(Level.ROW, 1, row, self._of_tile, roots=needed) for row in rows]
         outer_first = self.evaluate(Level.ROW, 1, pointers, self._of_tile, roots=needed) if fresh else {}
@@ -165,15 +182,19 @@ class ColumnCode(GroupCode):
             if self.pattern.many_rows:
                 # Rounding errors grow with the number of sums: these rows have their own.
                 states = [accumulation.start(self.builder, self.lanes, []) for accumulation in stage]
-            for row, known in zip(rows, outer, strict=True):
-                elements = operands(row, known, index, mask)
+            given = list(zip(rows, outer, strict=True))
+            for batch in [given] if self.adds_together(number) else [[each] for each in given]:
+                elements = [operands(row, known, index, mask) for row, known in batch]
                 states = [
-                    accumulation.add(self.builder, self.lanes, state, element, self.pattern.in_order)
-                    for accumulation, state, element in zip(stage, states, elements, strict=True)
+                    accumulation.add_together(
+                        self.builder, self.lanes, state, [each[which] for each in elements], in_order
+                    )
+                    for which, (accumulation, state) in enumerate(zip(stage, states, strict=True))
                 ]
             if self.pattern.many_rows:
                 pairs = zip(stage, totals, states, strict=True)
                 states = [each.merge(self.builder, self.lanes, *pair) for each, *pair in pairs]
+            if self.pattern.many_rows or count == TOGETHER:
                 self._ask_for_later(rows, index)
             for accumulation, state in zip(stage, states, strict=True):
                 self.set_state(accumulation, index, state)

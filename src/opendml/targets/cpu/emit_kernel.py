@@ -14,6 +14,7 @@ from opendml.targets.cpu.code import I64, POINTER
 from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
 from opendml.targets.cpu.contraction.chain_code import ChainCode
 from opendml.targets.cpu.contraction.code import ContractionCode
+from opendml.targets.cpu.contraction.dot_code import DotCode
 from opendml.targets.cpu.contraction.image_code import BroadcastImageCode, ImageContractionCode
 from opendml.targets.cpu.contraction.packing import PanelCode, StripCode
 from opendml.targets.cpu.contraction.words import WordPanelCode, WordStripCode
@@ -49,6 +50,7 @@ _CODE: dict[Mode, type[KernelCode]] = {
     Mode.TOP_CHUNKS: TopCode,
     Mode.TOP_MERGE: TopCode,
     Mode.CONTRACTION: ContractionCode,
+    Mode.CONTRACTION_DOTS: DotCode,
     Mode.CONTRACTION_IMAGE: ImageContractionCode,
     Mode.CONTRACTION_BROADCAST_IMAGE: BroadcastImageCode,
     Mode.CONTRACTION_PANELS: PanelCode,
@@ -76,6 +78,7 @@ def emit_kernel(module: ir.Module, name: str, pattern: Pattern, lanes: int) -> N
 
 
 def _code_of(pattern: Pattern) -> type[KernelCode]:
+    """What writes the code of a pattern."""
     tiling = pattern.tiling
     narrow = isinstance(tiling, Panels | Strips) and tiling.packing.group > 1
     if narrow:
@@ -90,12 +93,13 @@ def _with_expanded(pattern: Pattern) -> Pattern:
         a = replace(tiling.a, packing=_packing(tiling.a.packing))
         tiling = replace(tiling, a=a, b=_packing(tiling.b))
     elif isinstance(tiling, Chaining):
-        a, b, weighted = (
-            replace(tiling.a, packing=_packing(tiling.a.packing)),
-            _packing(tiling.b),
-            _packing(tiling.weighted),
+        tiling = replace(
+            tiling,
+            a=replace(tiling.a, packing=_packing(tiling.a.packing)),
+            b=_packing(tiling.b),
+            weighted=_packing(tiling.weighted),
+            scores=_with_expanded(tiling.scores),
         )
-        tiling = replace(tiling, a=a, b=b, weighted=weighted, scores=_with_expanded(tiling.scores))
     elif tiling:
         tiling = replace(tiling, packing=_packing(tiling.packing))
     return replace(pattern, values=rebuild(pattern.values, _expanded), tiling=tiling)

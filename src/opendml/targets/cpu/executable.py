@@ -243,13 +243,9 @@ def _steady_rooms(
 def _scheduled(kernels: KernelProgram) -> list[list[Launch]]:
     """The launches of each kernel. What two steps of a recurrence say of their parameters holds for all."""
     result: list[list[Launch]] = []
-    for repeat in (*kernels.repeats, None):
-        until = (
-            len(kernels.kernels) if repeat is None else repeat.first + min(repeat.count, 2) * repeat.length
-        )
+    for repeat in kernels.repeats:
+        until = repeat.first + min(repeat.count, 2) * repeat.length
         result += [schedule(kernel) for kernel in kernels.kernels[len(result) : until]]
-        if repeat is None:
-            break
         steps = result[repeat.first :]
         first, second = steps[: repeat.length], steps[repeat.length :]
         result[repeat.first :] = [
@@ -257,7 +253,7 @@ def _scheduled(kernels: KernelProgram) -> list[list[Launch]]:
             for step in range(repeat.count)
             for pair in zip(first, second or first, strict=True)
         ]
-    return result
+    return result + [schedule(kernel) for kernel in kernels.kernels[len(result) :]]
 
 
 def _advanced(first: Launch, second: Launch, step: int) -> Launch:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from opendml.errors import Unsupported
+from opendml.program.functions import BY_RECIPROCAL
 from opendml.program.node import Node, Operation
 from opendml.targets.cpu.conversion import conversion
 from opendml.targets.cpu.division import DIVISIONS
@@ -29,6 +30,9 @@ def emit(builder: ir.IRBuilder, node: Node, lanes: int, operands: list[ir.Value]
         return _comparison(builder, node, values)
     if operation in _ORDERED and any(each.operation is Operation.PARAMETER for each in node.operands):
         return _bounded(builder, node, values)
+    if operation is Operation.DIVIDE and node.attribute == BY_RECIPROCAL:
+        # The reciprocal of a number is made once, before all loops.
+        return builder.fmul(values[0], builder.fdiv(number(type, lanes, 1.0), values[1]))
     if operation in DIVISIONS:
         return DIVISIONS[operation](builder, type, lanes, *values)
     intrinsics = _FLOAT_INTRINSICS if type.is_float else _INTEGER_INTRINSICS

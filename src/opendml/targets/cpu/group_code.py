@@ -57,6 +57,10 @@ class GroupCode(KernelCode):
             Level.TILE, 1, pointers, {}, roots=[*self.pattern.values, *chain(*self.operands)]
         )
 
+    def adds_together(self, stage: int) -> bool:
+        """Whether a pass takes in several elements of a group at less cost than one by one."""
+        return any(accumulation.adds_together for accumulation in self.passes[stage])
+
     def parts_before(self, stage: int, accumulation: Accumulation) -> int:
         """The number of parts of all accumulations before this one."""
         before = [each for earlier in self.passes[:stage] for each in earlier]

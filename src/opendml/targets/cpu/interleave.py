@@ -21,24 +21,30 @@ def interleaved(kernel: Kernel) -> Kernel:
     """The kernel without the loop over a bundle, if it has one."""
     if kernel.axes:
         return kernel
-    nodes = sum(1 for _ in ordered(kernel.values))
     few = [each for each, count in enumerate(kernel.domain) if 2 <= count <= WIDEST_BUNDLE]
     bundle = next((each for each in few if _is_bundle(kernel, each)), None)
-    if bundle is None or nodes * kernel.domain[bundle] > _MOST_NODES:
+    if bundle is None or len(ordered(kernel.values)) * kernel.domain[bundle] > _MOST_NODES:
         return kernel
     return _put_together(kernel, bundle)
 
 
 def _is_bundle(kernel: Kernel, bundle: int) -> bool:
-    """Whether a dimension is a few neighbours of all results, or of all that is read, between which another
-    dimension moves; where both are alike, they are one long loop."""
+    """Whether a dimension is a few neighbours of all results, between which another dimension moves, along
+    which neighbours of all that is read lie; or the other way round."""
     loads = [access for access in kernel.loads if access.buffer is not None and any(access.strides)]
     width = kernel.domain[bundle]
     return any(
         count >= LONG
-        and _are_bundles(kernel.stores, bundle, along, width) != _are_bundles(loads, bundle, along, width)
+        and any(
+            _are_bundles(these, bundle, along, width) and _are_neighbours(those, along)
+            for these, those in ((kernel.stores, loads), (loads, kernel.stores))
+        )
         for along, count in enumerate(kernel.domain)
     )
+
+
+def _are_neighbours(accesses: Sequence[Access], along: int) -> bool:
+    return all(access.strides[along] in (0, access.type.bytes) for access in accesses)
 
 
 def _are_bundles(accesses: Sequence[Access], bundle: int, along: int, width: int) -> bool:

@@ -64,6 +64,10 @@ class KernelCode:
         self.parameters = self.code.once(lambda: self.code.offset(parameters, I64(8 * first_parameter)))
         self.room_bytes = 0
         self._uniforms: dict[tuple[int, int], ir.Value] = {}
+        self._bundled = {bundle[0]: len(bundle) for bundle in pattern.bundles}
+        """How many elements bundles have, by their first access."""
+        self._streams = True
+        """Whether bundles that are streamed lie so that they can be."""
         (
             self.inner,
             self.block,
@@ -464,7 +468,28 @@ class KernelCode:
         def store(index: ir.Value, mask: ir.Value | None) -> None:
             self.store_vector(pointers, known(index), index, mask)
 
-        self.code.vector_loop(self.up_to_boundary(pointers, start, stop, store), stop, store)
+        self.store_vectors(pointers, start, stop, store)
+
+    def store_vectors(self, pointers: Pointers, start: ir.Value, stop: ir.Value, store: Body) -> None:
+        """Stores all vectors of a range by `store`, what is streamed from a boundary on. A bundle of which no
+        element begins at one is written through the caches."""
+        streamed = next((number for number, access in enumerate(self.accesses) if access.streamed), None)
+        if streamed is None:
+            self.code.vector_loop(start, stop, store)
+            return
+        width = self._bundled.get(streamed, 1)
+        if width == 1:
+            self.code.vector_loop(self.up_to_boundary(pointers, start, stop, store), stop, store)
+            return
+        size = width * self.accesses[streamed].type.bytes
+        odd = self.builder.and_(self.builder.ptrtoint(pointers[streamed], I64), I64(size - 1))
+        with self.builder.if_else(self.builder.icmp_signed("==", odd, I64(0))) as (even, other):
+            with even:
+                self.code.vector_loop(self.up_to_boundary(pointers, start, stop, store), stop, store)
+            with other:
+                self._streams = False
+                self.code.vector_loop(start, stop, store)
+                self._streams = True
 
     def store_vector(self, pointers: Pointers, known: Values, index: ir.Value, mask: ir.Value | None) -> None:
         """The element-wise stores of one vector."""
@@ -478,7 +503,8 @@ class KernelCode:
             if first in results:
                 address = self.code.offset(pointers[first], self.builder.mul(index, self.steps[first]))
                 together = [results.pop(access) for access in bundle]
-                self.code.store_bundle(address, together, self.accesses[first].type, mask)
+                streamed = self._streams and self.accesses[first].streamed
+                self.code.store_bundle(address, together, self.accesses[first].type, mask, streamed)
         for access, value in results.items():
             self.store(access, value, pointers, index, mask)
 
@@ -490,7 +516,8 @@ class KernelCode:
             return start
         access = streamed[0]
         address = self.code.offset(pointers[access], self.builder.mul(start, self.steps[access]))
-        ahead = self.code.elements_to_boundary(address, self.accesses[access].type)
+        width = self._bundled.get(access, 1)
+        ahead = self.code.elements_to_boundary(address, self.accesses[access].type, width)
         head = self.code.minimum(ahead, self.builder.sub(stop, start))
         with self.builder.if_then(self.builder.icmp_signed("!=", head, I64(0)), likely=False):
             store(start, self.code.first_lanes(head))

@@ -10,12 +10,22 @@ from typing import Any
 from opendml.compiler.bounds import bounded_axes
 from opendml.compiler.kernel import Access, Kernel, operations_of
 from opendml.compiler.loops import LoopNest, bundles, loop_nest
-from opendml.program.node import SEARCHES, Operation, ordered
+from opendml.program.node import SEARCHES, Node, Operation, ordered
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cpu.interleave import interleaved
 from opendml.targets.cpu.machine import Machine, machine
-from opendml.targets.cpu.pattern import TILE, AccessPattern, Header, Level, Mode, Pattern, Step, Together
+from opendml.targets.cpu.pattern import (
+    LINE,
+    TILE,
+    AccessPattern,
+    Header,
+    Level,
+    Mode,
+    Pattern,
+    Step,
+    Together,
+)
 from opendml.targets.cpu.stash import STASHED
 
 BLOCK_BYTES = 32 * 1024
@@ -28,16 +38,19 @@ find them there anyway."""
 _STREAMED_ROW = 512
 """Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
 _STREAMED_CROSSED_ROW = 256
-"""Bytes of it from which on that pays where operands lie across. What is written there, to a row after the
-other, is not followed by the processor, so it goes past the caches as soon as a core's own do not hold it."""
+"""Bytes of the innermost loop from which on streaming pays where operands lie across. Processors do not
+foresee writes to one row after the other, so results go past the caches as soon as a core's own do not hold
+them."""
+_STREAMED_WIDTHS = (2, 4, 8)
+"""Of bundles: of others few lie at a boundary."""
 _NEVER_STREAMED = {
-    Mode.SHARED_ROWS,
     Mode.SCAN_ROWS,
     Mode.SCAN_ROWS_MAP,
     Mode.CONTRACTION,
     Mode.SCATTER,
     Mode.TOP,
     Mode.TOP_MERGE,
+    Mode.CONTRACTION_DOTS,
     Mode.CONTRACTION_IMAGE,
     Mode.CONTRACTION_BROADCAST_IMAGE,
     Mode.CONTRACTION_CHAIN,
@@ -196,21 +209,21 @@ def buffers_of(accesses: Iterable[Access]) -> frozenset[int]:
 
 def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
     """The pattern of a kernel that is walked in a mode."""
+    bundled = _bundles(kernel, nest) if mode in (Mode.POINTWISE, Mode.SHARED_ROWS) else ()
+    widths = {bundle[0]: len(bundle) for bundle in bundled}
     loads = tuple(
         _access_pattern(access, nest, position, mode, False) for position, access in enumerate(kernel.loads)
     )
     stores = tuple(
-        _access_pattern(access, nest, len(kernel.loads) + position, mode, True)
-        for position, access in enumerate(kernel.stores)
+        _access_pattern(access, nest, position, mode, True, widths.get(position, 1))
+        for position, access in enumerate(kernel.stores, len(kernel.loads))
     )
     # Loops start at the boundary of a vector in one store. Others may lie differently.
     streams = next((position for position, store in enumerate(stores) if store.streamed), None)
     stores = tuple(replace(store, streamed=position == streams) for position, store in enumerate(stores))
-    searches = [
-        node
-        for node in (ordered(kernel.values) if SEARCHES & operations_of(kernel.values) else ())
-        if node.operation in SEARCHES
-    ]
+    searches: list[Node] = []
+    if SEARCHES & operations_of(kernel.values):
+        searches = [node for node in ordered(kernel.values) if node.operation in SEARCHES]
     in_order = all(node.operands[1].operation is Operation.SOURCE for node in searches) and (
         mode.columns
         or all(_in_order(nest, number) for number, load in enumerate(kernel.loads) if load.buffer is None)
@@ -224,7 +237,7 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
         kernel.values,
         in_order=in_order,
         long_rows=mode.reduces_rows and nest.inner.count >= _LONG_ROW,
-        bundles=_bundles(kernel, nest) if mode in (Mode.POINTWISE, Mode.SHARED_ROWS) else (),
+        bundles=bundled,
         bounded=_bounded(kernel, nest) if mode is Mode.COLUMNS else (),
     )
 
@@ -232,7 +245,7 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
 def _bounded(kernel: Kernel, nest: LoopNest) -> tuple[tuple[int, int], ...]:
     """The loops over rows that may end early, each with the load that is the position there. Lanes that lie
     side by side go through as many rows, so what bounds them is the same for all."""
-    if shape_of(kernel, nest).maps:
+    if not shape_of(kernel, nest).reads_once:
         return ()
     uniform = {number for number, _ in enumerate(kernel.loads) if not nest.inner.strides[number]}
     return tuple(
@@ -259,8 +272,9 @@ def _in_order(nest: LoopNest, position: int) -> bool:
 
 
 def _access_pattern(
-    access: Access, nest: LoopNest, position: int, mode: Mode, written: bool
+    access: Access, nest: LoopNest, position: int, mode: Mode, written: bool, width: int = 1
 ) -> AccessPattern:
+    """How an access moves; `width` is that of the bundle that it is the first of."""
     stride = nest.inner.strides[position]
     loops = (*nest.groups, *nest.rows, nest.inner)
     written_bytes = math.prod(loop.count for loop in loops if loop.strides[position]) * access.type.bytes
@@ -287,11 +301,17 @@ def _access_pattern(
     streamed = (
         written
         and mode not in _NEVER_STREAMED
-        and step is Step.CONTIGUOUS
+        and (step is Step.CONTIGUOUS or width in _STREAMED_WIDTHS)
         and level is Level.ELEMENT
-        and _pays_past_caches(mode, nest.inner.count, access.type.bytes, written_bytes)
+        and (mode is not Mode.SHARED_ROWS or _lie_alike(nest, position, access.type.bytes))
+        and _pays_past_caches(mode, width * nest.inner.count, access.type.bytes, width * written_bytes)
     )
     return AccessPattern(access.type, step, level, streamed, access.buffer is None)
+
+
+def _lie_alike(nest: LoopNest, position: int, size: int) -> bool:
+    """Whether vectors of all rows begin at boundaries where those of the first one do."""
+    return all(loop.strides[position] % (LINE * max(1, size // 4)) == 0 for loop in nest.rows)
 
 
 def _pays_past_caches(mode: Mode, steps: int, size: int, written_bytes: int) -> bool:

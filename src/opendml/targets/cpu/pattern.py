@@ -71,6 +71,7 @@ class Mode(Enum):
 
     CONTRACTION = "contraction"
     """Sums of products in tiles; an item is a block of rows and columns of the results."""
+    CONTRACTION_DOTS = "contraction of rows"
     CONTRACTION_IMAGE = "contraction of windows"
     """Likewise, of windows of an image; a block's columns are whole rows of windows."""
     CONTRACTION_BROADCAST_IMAGE = "contraction of broadcast windows"
@@ -261,12 +262,19 @@ class Panels:
     behind the last.
 
     `in_place`: whole panels of plain operands are not packed, but read where they lie; of a last one that is
-    not whole the rows follow each other, and packing may write less than a vector behind each."""
+    not whole the rows follow each other, and packing may write less than a vector behind each. `in_rows`:
+    they do so in all panels."""
 
     packing: Packing
     rows: int
     depth: int
     in_place: bool = False
+    in_rows: bool = False
+
+    @property
+    def lies_in_rows(self) -> bool:
+        """Whether rows that are packed follow each other."""
+        return self.in_place or self.in_rows
 
     @property
     def words(self) -> int:
@@ -280,19 +288,19 @@ class Panels:
 
     def strides(self, lanes: int) -> tuple[int, int]:
         """The bytes from one row of a part to the next, and from one column."""
-        if self.in_place:
+        if self.lies_in_rows:
             return odd_lines(self.depth + lanes), 4
         return 4, 4 if self.is_line else -(-self.rows // lanes) * lanes * 4
 
     def part_bytes(self, lanes: int) -> int:
         """The bytes of a part, with all that packing may write."""
         row, column = self.strides(lanes)
-        size = self.rows * row if self.in_place else (self.words + lanes) * column
+        size = self.rows * row if self.lies_in_rows else (self.words + lanes) * column
         return -(-size // LINE) * LINE
 
     def text(self) -> str:
         """A text that is equal for panels with equal code."""
-        return f"{self.rows} {self.depth} {self.in_place}\n{self.packing.text()}"
+        return f"{self.rows} {self.depth} {self.in_place} {self.in_rows}\n{self.packing.text()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,12 +393,16 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """How sums of products are computed: in blocks of at most `rows` x `columns` results and `a.depth`
+    (
+        """How sums of products are computed: in blocks of at most `rows` x `columns` results and `a.depth`
     products, of both operands packed, `a` whose elements are broadcast and `b` whose are vectors.
 
     `ahead`: a is packed by another launch; `b_ahead`: b is. The one load of its pattern then counts where.
     `parts_together`: the sums of so many parts are added up apart from the others'; 0: of all.
-    `image`: b is packed as an image, not window by window; or a is, in the mode that says so."""
+    `image`: b is packed as an image, not window by window; or a is, in the mode that says so.
+    `b_in_place`: whole tiles of b are not packed, but read where they lie."""
+        ""
+    )
 
     a: Panels
     b: Packing
@@ -401,11 +413,12 @@ class Tiling:
     b_ahead: bool = False
     parts_together: int = 0
     image: Image | None = None
+    b_in_place: bool = False
 
     def text(self) -> str:
         """A text that is equal for tilings with equal code."""
         head = f"{self.micro.rows} {self.micro.vectors} {self.rows} {self.columns}"
-        head += f" {self.ahead} {self.b_ahead} {self.parts_together}"
+        head += f" {self.ahead} {self.b_ahead} {self.b_in_place} {self.parts_together}"
         image = [self.image.text()] if self.image else []
         return "\n".join([head, self.a.text(), self.b.text(), *image])
 

@@ -81,7 +81,7 @@ class PointwiseCode(KernelCode):
                 with other:
                     self.store_vector(pointers, values, index, mask)
 
-        self.code.vector_loop(self.up_to_boundary(pointers, start, stop, store), stop, store)
+        self.store_vectors(pointers, start, stop, store)
 
     def load(
         self,

@@ -3,13 +3,14 @@ at its end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from llvmlite import ir
 
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.accumulations import TOGETHER
 from opendml.targets.cpu.accumulation import Accumulation, State
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
@@ -21,8 +22,8 @@ BATCH = 16
 """Groups that share one vector computation of their statistics."""
 
 _AHEAD_BYTES = 4096
-"""How far ahead groups in chunks are asked for: beside the arithmetic the processor itself does not look as
-far. Sums of 8 MB then take three quarters of the time."""
+"""How far ahead groups in chunks, and elements that are taken in together, are asked for: beside the
+arithmetic the processor itself does not look as far. Sums of 8 MB then take three quarters of the time."""
 
 _Kept = dict[int, tuple[Node, ir.Value]]
 """Statistics of a batch, and where they lie."""
@@ -127,9 +128,14 @@ class RowCode(GroupCode):
         return [self._folded(*pair) for pair in zip(stage, slots, strict=True)]
 
     def _at_once(self, number: int) -> int:
-        if not self.pattern.long_rows:
+        """States of their own."""
+        if not self.pattern.long_rows or self._together(number) > 1:
             return 1
         return min(accumulation.lanes_at_once for accumulation in self.passes[number])
+
+    def _together(self, number: int) -> int:
+        """Vectors that a state takes in at once."""
+        return TOGETHER if self.pattern.long_rows and self.adds_together(number) else 1
 
     def _vectors(self, accumulation: Accumulation, start: State) -> State:
         """Variables for a state in every lane."""
@@ -150,28 +156,37 @@ class RowCode(GroupCode):
         """One block of a row: full strides over all vectors of states, then vectors into the first one."""
         stage, needed = self.passes[number], self.operands[number]
 
-        def add(which: int, index: ir.Value, mask: ir.Value | None) -> None:
-            values = self.evaluate(Level.ELEMENT, self.lanes, pointers, known, index, mask, needed)
-            if number == self.last_pass:
-                self.stash(values, pointers, index)
-            for accumulation, vectors in zip(stage, slots, strict=True):
-                operands = self.operand_values(accumulation, self.lanes, values)
-                element = [splat(self.builder, value, self.lanes) for value in operands]
-                before = [self.code.get(slot) for slot in vectors[which]]
+        def add(which: int, indices: Sequence[ir.Value], mask: ir.Value | None) -> None:
+            vectors = []
+            for index in indices:
+                vectors.append(self.evaluate(Level.ELEMENT, self.lanes, pointers, known, index, mask, needed))
+                if number == self.last_pass:
+                    self.stash(vectors[-1], pointers, index)
+            for accumulation, states in zip(stage, slots, strict=True):
+                elements = [
+                    [
+                        splat(self.builder, value, self.lanes)
+                        for value in self.operand_values(accumulation, self.lanes, values)
+                    ]
+                    for values in vectors
+                ]
+                before = [self.code.get(slot) for slot in states[which]]
                 in_order = self.pattern.in_order
-                after = accumulation.add(self.builder, self.lanes, before, element, in_order)
-                for slot, old, new in zip(vectors[which], before, after, strict=True):
+                after = accumulation.add_together(self.builder, self.lanes, before, elements, in_order)
+                for slot, old, new in zip(states[which], before, after, strict=True):
                     self.code.set(slot, new if mask is None else self.builder.select(mask, new, old))
 
-        at_once = self._at_once(number)
-        stride = self.lanes * at_once
+        at_once, together = self._at_once(number), self._together(number)
+        stride = self.lanes * at_once * together
         with self.code.loop(start, stop, stride) as index:
-            if self.pattern.mode is Mode.ROWS_PARTIAL:
+            if self.pattern.mode is Mode.ROWS_PARTIAL or together > 1:
                 self._ask_for(pointers, index, stride)
             for which in range(at_once):
-                add(which, self.builder.add(index, I64(which * self.lanes)), None)
+                first = which * together
+                distances = [each * self.lanes for each in range(first, first + together)]
+                add(which, [self.builder.add(index, I64(distance)) for distance in distances], None)
         rest = self.builder.and_(self.builder.sub(stop, start), I64(stride - 1))
-        self.code.vector_loop(self.builder.sub(stop, rest), stop, lambda i, mask: add(0, i, mask))
+        self.code.vector_loop(self.builder.sub(stop, rest), stop, lambda i, mask: add(0, [i], mask))
 
     def _ask_for(self, pointers: Pointers, index: ir.Value, stride: int) -> None:
         """Asks for what a stride reads that is a little further on."""

@@ -19,6 +19,7 @@ from opendml.targets.cpu.launch import (
     Query,
     Table,
     launch_of,
+    pattern_of,
     shape_of,
 )
 from opendml.targets.cpu.pattern import LINE, Mode, crossed_block
@@ -78,7 +79,20 @@ def _in_shared_blocks(query: Query) -> Estimate[SharedBlocks] | Refusal:
     together = len(rows.together.readings)
     chunk = together * max(1, CLAIM_BYTES // (together * block * shape.step_bytes))
     memory = FAR * _moved_bytes(query.kernel, rows.nest) * rows.reads
-    return Estimate(SharedBlocks(rows, block, chunk), {"memory": memory})
+    return Estimate(
+        SharedBlocks(rows, block, chunk), {"memory": memory, "through caches": _through_caches(query, rows)}
+    )
+
+
+def _through_caches(query: Query, rows: SharedRows) -> float:
+    """Cycles to read and write the lines of results that go past the caches only in rows alone, apart from
+    those that the memory's term has."""
+    kernel = query.kernel
+    alone = pattern_of(kernel, query.nest, Mode.POINTWISE).stores
+    together = pattern_of(kernel, rows.nest, Mode.SHARED_ROWS).stores
+    if sum(each.streamed for each in together) >= sum(each.streamed for each in alone):
+        return 0.0
+    return FAR * (2 - rows.reads) * sum(store.type.bytes for store in alone) * math.prod(kernel.domain)
 
 
 def _run_shared_blocks(query: Query, way: SharedBlocks) -> list[Launch]:

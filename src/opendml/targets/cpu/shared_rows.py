@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from opendml.compiler.kernel import Kernel, number_of
+from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.compiler.loops import LoopNest
 from opendml.program.node import Node, Operation, ordered
 from opendml.targets.cpu.pattern import LINE, Reading, Together
 
 _MOST_ROWS = 4
-"""Rows that are computed together, at most,"""
+"""Rows of many that are computed together, at most."""
 _ALL_ROWS = 8
-"""or all, if they are no more,"""
+"""Rows of a kernel that are computed together if it has no more."""
 _MOST_LOADS = 128
-"""and loads of all of them: each is code of its own."""
+"""Loads of all rows that are computed together, at most: each is code of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class _Names:
         """What a load reads in the row that is one of those together."""
         conditions = [self._of(each, row) for each in self._scalars(node, row)]
         load = self._kernel.loads[number_of(node)]
-        lines = self._lines.setdefault((load.buffer, load.strides, *conditions), [])
+        lines = self._lines.setdefault((*_moves(load), *conditions), [])
         offset = load.offset + row * self._stride(node)
         for line, first in lines:
             if abs(offset - first) <= LINE:
@@ -138,7 +138,7 @@ class _Names:
         attribute: object = node.attribute
         if node.operation is Operation.SOURCE:
             load = self._kernel.loads[number_of(node)]
-            attribute = load.buffer, load.offset + row * self._stride(node), load.strides
+            attribute = load.offset + row * self._stride(node), *_moves(load)
         key = node.operation, node.type, repr(attribute), tuple(self._of(each, row) for each in operands)
         return self._numbers.setdefault(key, len(self._numbers))
 
@@ -168,6 +168,11 @@ class _Names:
 
     def _stride(self, node: Node) -> int:
         return self._loop.strides[number_of(node)]
+
+
+def _moves(load: Access) -> tuple[object, ...]:
+    """What loads have in common that keep their distance: in all steps of a recurrence, too."""
+    return load.buffer, load.strides, load.advance
 
 
 def conditions_of(guard: Node) -> Iterator[Node]:

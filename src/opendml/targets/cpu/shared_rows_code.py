@@ -21,8 +21,8 @@ from opendml.targets.cpu.pattern import LINE, Level, Pattern, Reading, Step
 from opendml.targets.cpu.shared_rows import conditions_of
 
 _ZEROS = 2 * BLOCK_BYTES + 2 * 128 + 2 * LINE
-"""Bytes that the columns of a block span, every other one, with a vector behind them and what lines are read
-around, at most."""
+"""Bytes of the row of zeros: what the columns of a block span where every other element is read, a vector
+behind them, and a cache line on both sides, since what reads along one line begins up to that far apart."""
 
 
 class SharedRowsCode(KernelCode):
@@ -77,7 +77,7 @@ class SharedRowsCode(KernelCode):
         readings: Sequence[tuple[Reading | None, ...]],
         columns: tuple[ir.Value, ir.Value],
     ) -> None:
-        """Some rows from one on."""
+        """As many rows from `row` on as there are readings: one vector of each after the other."""
         places = [self._moved(pointers, [row], self.layout.row_stride)]
         for _ in readings[1:]:
             steps = [self.parameter(self.layout.row_stride(each, 0)) for each in self._together.alike]
@@ -92,7 +92,7 @@ class SharedRowsCode(KernelCode):
 
         for self._readings, place, value in zip(readings, places, values, strict=True):
             self._begin_lines(place, value, columns[0])
-        self.code.vector_loop(*columns, store)
+        self.store_vectors(places[0], *columns, store)
 
     def _begin_lines(self, pointers: Pointers, values: Values, start: ir.Value) -> None:
         """Where the lines of a row begin. Where the part of their guards that is the same for all columns is
@@ -121,6 +121,7 @@ class SharedRowsCode(KernelCode):
         return is_near and not access.counter and len(node.operands) < 2
 
     def _conditions(self, node: Node) -> Iterator[Node]:
+        """The conditions under which a load reads."""
         for guard in node.operands:
             yield from conditions_of(guard)
 

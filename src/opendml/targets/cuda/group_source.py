@@ -1,4 +1,4 @@
-"""Prints kernels that reduce in any way, in several passes, and kernels that scan: one element at a time."""
+"""Prints kernels that reduce in any way, in several passes, one element at a time."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from opendml.targets.common.accumulations import Accumulation, accumulations_of
 from opendml.targets.common.guards import guards_of
 from opendml.targets.common.passes import MOMENTS, pass_count
 from opendml.targets.cuda.cxx import function
-from opendml.targets.cuda.expression import TYPES, expression, literal
+from opendml.targets.cuda.expression import TYPES, expression
 from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import Mode, Pattern
-from opendml.targets.cuda.position_source import positions
+from opendml.targets.cuda.pattern import Pattern
+from opendml.targets.cuda.position_source import item_position, positions
 from opendml.targets.cuda.source import Printer
 
 _ARGUMENTS = "const Parameters& p, const Offsets& at"
 
 
 class GroupPrinter(Printer):
-    """Prints what kernels/reduce.cuh and kernels/scan.cuh are written in."""
+    """Prints what kernels/reduce.cuh is written in."""
 
     def __init__(self, pattern: Pattern) -> None:
         super().__init__(pattern)
@@ -33,31 +33,20 @@ class GroupPrinter(Printer):
             self._constants(),
             Parameters(self.pattern).declaration(),
             *positions(self.pattern),
-            self._item(),
+            item_position(self.pattern),
         ]
-        parts += self._scan() if self.pattern.mode is Mode.SCAN else self._reductions()
-        return "\n\n".join(parts)
-
-    def _item(self) -> str:
-        """The start of a group; of groups side by side, each is an item."""
-        lines = ["return at_group(p, item);"]
-        if self.pattern.columns:
-            lines = [
-                "const Index group = divide(item, p.tiles);",
-                "return in_row<1>(p, at_group(p, group), item - group * (Index)p.tiles.count);",
-            ]
-        return function("Offsets at_item(const Parameters& p, Index item)", lines)
-
-    # Reductions
+        elements = [(number, root) for number, _, root in self.element_stores()]
+        return "\n\n".join([*parts, *self._reductions(), self._stores("elements", elements)])
 
     def _reductions(self) -> list[str]:
+        """The states of all passes, what they come to, and the stores of groups."""
         nodes = [node for stage in self.stages for each in stage for node in each.nodes]
         found = "".join(f" {TYPES[node.type]} {self.names[id(node)]};" for node in nodes)
         parts = [f"struct Found {{{found} }};"]
         for number, stage in enumerate(self.stages):
             parts += self._stage(number, stage)
         parts.append(self._stores("groups", [(n, root) for n, _, root in self.group_stores()]))
-        return [*parts, self._stores("elements", [(n, root) for n, _, root in self.element_stores()])]
+        return parts
 
     def _stage(self, number: int, stage: Sequence[Accumulation]) -> list[str]:
         """The states of one pass, and what is done with them."""
@@ -68,7 +57,7 @@ class GroupPrinter(Printer):
             for part, type in enumerate(each.parts)
         ]
         operands = [operand for each in stage for operand in each.operands]
-        lines, name = self._compute(operands, self._found(), self._group_load)
+        lines, name = self._compute(operands, self._found(), self._element_value)
         starting, adding, merging, concluding = list(lines), list(lines), [], []
         for index, each in enumerate(stage):
             to, left, right = (
@@ -81,17 +70,24 @@ class GroupPrinter(Printer):
             merging += _assigned(to, each.merge, [*left, *right], f"s{index}_")
             results = [f"found.{self.names[id(node)]}" for node in each.nodes]
             concluding += _assigned(results, each.results, [*right, "p.share"], f"s{index}_")
-        reading = f"({tag}, {states}& to, {_ARGUMENTS}, const Found& found)"
         return [
             f"struct alignas(8) {states} {{ {' '.join(members)} }};",
             function(f"{states} nothing({tag})", [f"return {states}();"]),
-            function(f"void start{reading}", starting),
-            function(f"void take_in{reading}", adding),
+            self._element_function(f"void start({tag}, {states}& to", starting),
+            self._element_function(f"void take_in({tag}, {states}& to", adding),
             function(f"void merge({tag}, {states}& to, const {states}& from)", merging),
             function(
                 f"void conclude({tag}, Found& found, const {states}& from, const Parameters& p)", concluding
             ),
         ]
+
+    def _element_value(self, number: int, *guard: str) -> str:
+        """What a load gives of the element that is taken in."""
+        return self._group_load(number, *guard)
+
+    def _element_function(self, head: str, lines: Sequence[str]) -> str:
+        """A function that takes in an element, after its first arguments."""
+        return function(f"{head}, {_ARGUMENTS}, const Found& found)", lines)
 
     def _found(self) -> dict[int, str]:
         return {
@@ -106,34 +102,6 @@ class GroupPrinter(Printer):
         lines, name = self._compute([root for _, root in stores], self._found(), self._group_load)
         lines += [f"store({self._address(number)}, {name(root)});" for number, root in stores]
         return function(f"void store_{what}({_ARGUMENTS}, const Found& found)", lines)
-
-    # Scans
-
-    def _scan(self) -> list[str]:
-        (scan,) = (node for node in self.nodes if node.operation in SCANS)
-        if not isinstance(scan.attribute, tuple):
-            raise TypeError(f"{scan} has no axis")
-        _, exclusive, reverse = scan.attribute
-        type = TYPES[scan.type]
-        ((total,),) = self.stages
-        operand, name = self._compute(scan.operands, {}, self._group_load)
-        stores = [(number, root) for number, _, root in self.element_stores()]
-        result, result_name = self._compute(
-            [root for _, root in stores], {id(scan): "running"}, self._group_load
-        )
-        result += [f"store({self._address(number)}, {result_name(root)});" for number, root in stores]
-        identity = literal(total.start[0].attribute, scan.type)  # type: ignore[arg-type]
-        (merged,) = total.merge
-        return [
-            f"typedef {type} Scanned;",
-            f"constexpr bool EXCLUSIVE = {exclusive}, REVERSE = {reverse};",
-            f"#define IDENTITY ({type})({identity})",
-            function(f"Scanned scanned({_ARGUMENTS})", [*operand, f"return {name(scan.operands[0])};"]),
-            function(
-                "Scanned put_together(Scanned a, Scanned b)", [f"return {expression(merged, ['a', 'b'])};"]
-            ),
-            function(f"void store_elements({_ARGUMENTS}, Scanned running)", result),
-        ]
 
 
 def _part(index: int, part: int) -> str:

@@ -123,6 +123,15 @@ class Groups:
         """The loads of elements that are reduced."""
         return [self.nest.accesses[number] for number in self.nest.held]
 
+    @property
+    def copyable(self) -> bool:
+        """Whether what is reduced can be copied to shared memory: aligned, unguarded, in at least 4 bytes."""
+        held = self.held_accesses()
+        sizes = {a.type.bytes * self.vector for a in held}
+        contiguous = (Step.CONTIGUOUS, Step.FLAT)
+        plain = all(a.step in contiguous and not a.guarded for a in held)
+        return len(sizes) == 1 and min(sizes) >= 4 and plain
+
     def _fold(self) -> None:
         """Puts as many rows of a group, or groups, side by side as make whole units; `across` is 0 if those
         are too many.

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from opendml.targets.cuda.contraction_source import ContractionPrinter
 from opendml.targets.cuda.group_source import GroupPrinter
+from opendml.targets.cuda.pass_source import PassPrinter
 from opendml.targets.cuda.pattern import Mode, Pattern
 from opendml.targets.cuda.placing_source import PlacingPrinter
+from opendml.targets.cuda.scan_source import ScanPrinter
 from opendml.targets.cuda.source import Printer
 
 _FILES = {
@@ -18,10 +20,11 @@ _FILES = {
     Mode.STAGED: ("moments", "staged"),
     Mode.TILE: ("moments", "block", "alone", "tile"),
     Mode.HELD: ("moments", "block", "alone", "held"),
-    Mode.SPREAD: ("moments", "block", "meeting", "held"),
-    Mode.TEAM: ("moments", "block", "meeting", "team"),
+    Mode.SPREAD: ("moments", "block", "meeting", "exchange", "held"),
+    Mode.TEAM: ("moments", "block", "meeting", "exchange", "team"),
     Mode.REDUCE: ("reduce",),
-    Mode.SCAN: ("scan",),
+    Mode.PASSES: ("meeting", "passes"),
+    Mode.SCAN: ("meeting", "scan"),
     Mode.SCATTER: ("scatter",),
     Mode.TOP: ("top",),
     Mode.FMA: ("operands", "fma", "contraction"),
@@ -31,7 +34,8 @@ _FILES = {
 
 _PRINTERS: dict[Mode, type[Printer]] = {
     Mode.REDUCE: GroupPrinter,
-    Mode.SCAN: GroupPrinter,
+    Mode.PASSES: PassPrinter,
+    Mode.SCAN: ScanPrinter,
     Mode.SCATTER: PlacingPrinter,
     Mode.TOP: PlacingPrinter,
     Mode.FMA: ContractionPrinter,

@@ -10,10 +10,11 @@ from typing import Any
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
+from opendml.program.node import REDUCTIONS, ordered
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.guards import Guards, apart, guards_of, loads_of
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.pattern import AccessPattern, Form, Pattern, Step, moves_in_group, reduced
+from opendml.targets.cuda.pattern import AccessPattern, Form, Pattern, Step, moves_in_group
 
 VECTOR_BYTES = 16
 """Bytes of the widest access of a thread."""
@@ -134,10 +135,16 @@ class Nest:
         return nest
 
     @property
+    def has_elements(self) -> bool:
+        """Whether there are results for the elements of groups."""
+        return any(store.strides[axis] for store in self.kernel.stores for axis in self.kernel.axes)
+
+    @property
     def held(self) -> list[int]:
         """Numbers of the loads of elements that are reduced."""
         values, _ = apart(self.kernel.values)
-        numbers = sorted(loads_of(reduced(values)))
+        reductions = [node for node in ordered(values) if node.operation in REDUCTIONS]
+        numbers = sorted(loads_of(operand for node in reductions for operand in node.operands))
         return [n for n in numbers if moves_in_group(self.accesses[n], not self.inner_reduced)]
 
     @property

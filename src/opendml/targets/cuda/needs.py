@@ -16,8 +16,8 @@ from opendml.targets.cuda.pattern import COLLECTIVE, AccessPattern, Level, Mode,
 
 
 class Needs:
-    """Held are the elements that reductions need, Late those that only results need; Given is what is known
-    of a group at first, Kept what the results need of it. What guards loads is kept apart, but where
+    """Held are the elements that reductions or scans need, Late those that only results need; Given is what
+    is known of a group at first, Kept what the results need of it. What guards loads is kept apart, but where
     loads are printed wherever their values are needed.
     """
 
@@ -82,7 +82,8 @@ class Needs:
         if self.pattern.mode is Mode.TRANSPOSED:
             held = [number for number, load in enumerate(self.pattern.loads) if load.turned]
         else:
-            held = sorted(element_loads(self.reduced))
+            collective = [node for node in self.nodes if node.operation in REDUCTIONS | SCANS]
+            held = sorted(element_loads(operand for node in collective for operand in node.operands))
         all_loads = element_loads(root for _, _, root in self.stores)
         return held, sorted(number for number in all_loads if number not in held)
 

@@ -33,6 +33,9 @@ class Mode(Enum):
     """Groups that are read twice, by several blocks each."""
     REDUCE = "reduce"
     """Groups that are reduced in any way, and read once for each pass."""
+    PASSES = "passes"
+    """Groups that are reduced in any way, in units that blocks keep or read in each pass, by several blocks
+    where one does not do."""
     SCAN = "scan"
     """Running sums and products."""
     SCATTER = "scatter"
@@ -45,7 +48,7 @@ class Mode(Enum):
     """Sums of products of FLOAT16 in tiles, on tensor cores."""
 
 
-COLLECTIVE = (Mode.REDUCE, Mode.SCAN, Mode.SCATTER, Mode.TOP, Mode.FMA, Mode.MMA)
+COLLECTIVE = (Mode.REDUCE, Mode.SCATTER, Mode.TOP, Mode.FMA, Mode.MMA)
 """The modes whose code reads one element at a time, where it needs it."""
 
 

@@ -56,6 +56,17 @@ def positions(pattern: Pattern) -> list[str]:
     ]
 
 
+def item_position(pattern: Pattern) -> str:
+    """The function that finds the start of a group; of groups side by side, each is an item."""
+    lines = ["return at_group(p, item);"]
+    if pattern.columns:
+        lines = [
+            "const Index group = divide(item, p.tiles);",
+            "return in_row<1>(p, at_group(p, group), item - group * (Index)p.tiles.count);",
+        ]
+    return function("Offsets at_item(const Parameters& p, Index item)", lines)
+
+
 def broken_accesses(pattern: Pattern) -> list[int]:
     """The accesses that change at the ends of rows, within units."""
     return [number for number, a in enumerate(pattern.accesses) if a.step is Step.BROKEN]

@@ -9,7 +9,7 @@ from typing import Any
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import loop_nest
-from opendml.program.node import Operation, ordered
+from opendml.program.node import SCANS, Operation, ordered
 from opendml.targets.common.candidates import cheapest
 from opendml.targets.cuda.group_source import is_normalization
 from opendml.targets.cuda.groups import in_widest_units
@@ -20,6 +20,8 @@ from opendml.targets.cuda.schedule_elements import ELEMENTS
 from opendml.targets.cuda.schedule_groups import GROUPS
 from opendml.targets.cuda.schedule_passes import ABREAST, ALONG, windows_abreast
 from opendml.targets.cuda.schedule_placing import schedule_placing
+from opendml.targets.cuda.schedule_scans import LINES, LINES_ABREAST
+from opendml.targets.cuda.schedule_shares import SHARES
 
 
 def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch:
@@ -50,5 +52,7 @@ def ways(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> tuple[T
         return ELEMENTS, query
     if is_normalization(kernel.values):
         return GROUPS, in_widest_units(query)
+    if any(node.operation in SCANS for node in ordered(kernel.values)):
+        return LINES if query.nest.inner_reduced else LINES_ABREAST, query
     query = replace(query, nest=windows_abreast(query.nest))
-    return ALONG if query.nest.inner_reduced else ABREAST, query
+    return (*ALONG, *SHARES) if query.nest.inner_reduced else ABREAST, query

@@ -353,7 +353,7 @@ def _residency(groups: Groups, usual: tuple[int, int]) -> tuple[int, int]:
 
 def _held_block(groups: Groups, blocks: int, threads: int) -> Block | Refusal:
     """The smallest number of blocks whose shared memory holds a tile, where a multiprocessor runs so many."""
-    if not _copyable(groups):
+    if not groups.copyable:
         return Refusal("what is reduced is guarded, strided, of several sizes or less than 4 bytes in a unit")
     across = groups.across
     # What all threads share: sums of the parts of the block, and what results need of each group.
@@ -376,15 +376,6 @@ def _shared_by(groups: Groups, size: int, threads: int, across: int, resident: i
         -(-groups.units // (size * (threads // across))), min(_LEAST_HELD_UNITS, -(-groups.units // size))
     )
     return Block(size, _threads(groups, across, -(-groups.units // (keep * size))), across, keep, resident)
-
-
-def _copyable(groups: Groups) -> bool:
-    """Whether what is reduced can be copied to shared memory: aligned, unguarded, in at least 4 bytes."""
-    held = groups.held_accesses()
-    sizes = {a.type.bytes * groups.vector for a in held}
-    contiguous = (Step.CONTIGUOUS, Step.FLAT)
-    plain = all(a.step in contiguous and not a.guarded for a in held)
-    return len(sizes) == 1 and min(sizes) >= 4 and plain
 
 
 def _threads(groups: Groups, across: int, deep: int) -> int:

@@ -1,5 +1,4 @@
-"""The ways to launch kernels that reduce otherwise than normalizations do, or that scan: how many threads
-share a group.
+"""The ways to launch kernels that reduce otherwise than normalizations do: how many threads share a group.
 
 Elements are read from global memory in each pass, one at a time by a thread, neighbours by neighbouring
 threads. The cost of a way is the time of one group, of which a device runs many at once. Where there are so
@@ -11,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from opendml.program.node import REDUCTIONS, SCANS, ordered
+from opendml.program.node import REDUCTIONS, ordered
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.passes import pass_count
+from opendml.targets.cuda.costs import ELEMENT_STEP, SIDE_BY_SIDE, thread_meeting
 from opendml.targets.cuda.launch import Launch, Nest, Query, Table
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
@@ -21,14 +21,6 @@ from opendml.targets.cuda.pattern import Mode, Pattern
 _THREADS = 256
 _MOST_THREADS = 1024
 """Greatest number of threads of a block."""
-_ABREAST = 8
-"""Threads that share a group which lies beside others: a block has 32 neighbouring groups, whose elements
-fill cache lines."""
-_STEP = 20.0
-"""Cycles of an element that a thread reads and takes in, while others wait for theirs."""
-_MEETINGS = {32: 100.0, _THREADS: 380.0, _MOST_THREADS: 1340.0}
-"""Cycles until so many threads, of a warp or a block, have put their states together. With `_STEP` they put
-the limits at 512 and 16384 elements, where measurements on an H200 found them."""
 _WINDOW = 64
 """Greatest number of elements of a group that a thread takes alone, where groups lie side by side."""
 _MANY_GROUPS = 1024
@@ -41,8 +33,6 @@ _LEAST_UNITS = 16
 """Least number of units of a thread whose block shares a group."""
 _STATE_BYTES = 24
 """Bytes that the state of one reduction takes, at most."""
-_KEEP = 4
-"""Neighbouring elements that a thread scans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +60,11 @@ def _groups(nest: Nest) -> _Groups:
     return _Groups(columns, nest.group_count * (inner if columns else 1), units)
 
 
-def _is_scan(nest: Nest) -> bool:
-    return any(node.operation in SCANS for node in ordered(nest.kernel.values))
-
-
-def _has_elements(nest: Nest) -> bool:
-    return any(store.strides[axis] for store in nest.kernel.stores for axis in nest.kernel.axes)
-
-
 def _shared_by(query: Query, threads: int, span: int) -> Threads:
     """The way with as many blocks to a group as keep the device busy, if one pass of each is all."""
     nest, team = query.nest, 1
     groups = _groups(nest)
-    if pass_count(nest.kernel.values) == 1 and not (_has_elements(nest) or _is_scan(nest)):
+    if pass_count(nest.kernel.values) == 1 and not nest.has_elements:
         blocks = -(-groups.count // (threads // span))
         wanted = query.machine.multiprocessors * _TEAM_BLOCKS // blocks
         team = max(1, min(wanted, groups.units // (span * _LEAST_UNITS)))
@@ -92,22 +74,21 @@ def _shared_by(query: Query, threads: int, span: int) -> Threads:
 def _alone(query: Query) -> Estimate[Threads] | Refusal:
     """Each group, which lies beside others, by one thread."""
     groups = _groups(query.nest)
-    if not _is_scan(query.nest):
-        if groups.units > _WINDOW:
-            return Refusal(f"groups of {groups.units} elements; at most {_WINDOW}")
-        least = query.machine.multiprocessors * _MANY_GROUPS
-        if groups.count < least:
-            return Refusal(f"{groups.count} groups; at least {least}")
+    if groups.units > _WINDOW:
+        return Refusal(f"groups of {groups.units} elements; at most {_WINDOW}")
+    least = query.machine.multiprocessors * _MANY_GROUPS
+    if groups.count < least:
+        return Refusal(f"{groups.count} groups; at least {least}")
     way = _shared_by(query, _THREADS, 1)
     # While it waits for its elements, many others read theirs.
-    return Estimate(way, {"elements": groups.units * _STEP / _ABREAST})
+    return Estimate(way, {"elements": groups.units * ELEMENT_STEP / SIDE_BY_SIDE})
 
 
 def _abreast(query: Query) -> Estimate[Threads]:
     """Each group, which lies beside others, by a few threads of a block."""
     units = _groups(query.nest).units
-    way = _shared_by(query, _THREADS, min(_ABREAST, _power_of_two(units)))
-    return Estimate(way, {"elements": units * _STEP / way.span, "meeting": _MEETINGS[32]})
+    way = _shared_by(query, _THREADS, min(SIDE_BY_SIDE, _power_of_two(units)))
+    return Estimate(way, {"elements": units * ELEMENT_STEP / way.span, "meeting": thread_meeting(32)})
 
 
 def _along(query: Query, span: int) -> Estimate[Threads]:
@@ -115,12 +96,12 @@ def _along(query: Query, span: int) -> Estimate[Threads]:
     units = _groups(query.nest).units
     part = min(span, _power_of_two(units)) if span == 32 else span
     way = _shared_by(query, max(span, _THREADS), part)
-    return Estimate(way, {"elements": units * _STEP / span, "meeting": _MEETINGS[span]})
+    return Estimate(way, {"elements": units * ELEMENT_STEP / span, "meeting": thread_meeting(span)})
 
 
 def _run(query: Query, way: Threads) -> Launch:
     nest = query.nest
-    groups, is_scan = _groups(nest), _is_scan(nest)
+    groups = _groups(nest)
     together = way.threads // way.span
     blocks = -(-groups.count // together)
     slice_units = -(-groups.units // way.team)
@@ -128,13 +109,12 @@ def _run(query: Query, way: Threads) -> Launch:
     constants = {
         "THREADS": way.threads,
         "SPAN": way.span,
-        "KEEP": _KEEP,
-        "STAGES": 0 if is_scan else pass_count(nest.kernel.values),
-        "HAS_ELEMENTS": int(_has_elements(nest)),
+        "STAGES": pass_count(nest.kernel.values),
+        "HAS_ELEMENTS": int(nest.has_elements),
         "TEAM": int(team > 1),
     }
     pattern = Pattern(
-        Mode.SCAN if is_scan else Mode.REDUCE,
+        Mode.REDUCE,
         1,
         groups.columns,
         nest.wide(max(groups.count, groups.units)),
@@ -163,7 +143,7 @@ def windows_abreast(nest: Nest) -> Nest:
     """The nest with a loop over groups innermost along which results are neighbours, if groups are small and
     what neighbours read lies close together.
     """
-    if not nest.inner_reduced or nest.row_count * nest.inner.count > _WINDOW or _is_scan(nest):
+    if not nest.inner_reduced or nest.row_count * nest.inner.count > _WINDOW:
         return nest
     first = len(nest.loads)
     for loop in nest.groups:
@@ -185,10 +165,10 @@ ABREAST: Table = (
     Candidate("a thread for each group", _alone, _run),
     Candidate("few threads for each group", _abreast, _run),
 )
-"""The ways to reduce or scan groups that lie side by side."""
+"""The ways to reduce groups that lie side by side."""
 ALONG: Table = (
     Candidate("a warp for each group", partial(_along, span=32), _run),
     Candidate("a large block for each group", partial(_along, span=_MOST_THREADS), _run),
     Candidate("a block for each group", partial(_along, span=_THREADS), _run),
 )
-"""The ways to reduce or scan along the innermost loop."""
+"""The ways to reduce along the innermost loop."""

@@ -26,7 +26,9 @@ class Printer(Needs):
     def text(self) -> str:
         """All of it."""
         parts = [self._constants(), Parameters(self.pattern).declaration(), *positions(self.pattern)]
-        parts += [self._structures(), *self._loading(), *self._storing(), self._evaluation()]
+        kept = {id(node): f"kept.{self.names[id(node)]}" for node in self.kept}
+        parts += [self._structures(), *self._loading(), *self._storing()]
+        parts.append(self._evaluation(kept, "const Kept& kept"))
         if self.reduced:
             parts += [
                 self._given_values(),
@@ -105,7 +107,7 @@ class Printer(Needs):
             functions.append(
                 function(f"const char* held_address({arguments})", [f"return {self._address(held)};"])
             )
-        if self.pattern.mode in (Mode.STAGED, Mode.HELD, Mode.SPREAD):
+        if self.pattern.mode in (Mode.STAGED, Mode.HELD, Mode.SPREAD, Mode.PASSES):
             functions += self._copying(arguments)
         return functions
 
@@ -199,19 +201,15 @@ class Printer(Needs):
 
     # Values
 
-    def _evaluation(self) -> str:
-        """The results of one lane of a unit."""
+    def _evaluation(self, known: dict[int, str], arguments: str) -> str:
+        """The results of one lane of a unit, of what is known through further arguments."""
         roots = [root for _, _, root in self.element_stores()]
-        known = {id(node): f"kept.{self.names[id(node)]}" for node in self.kept}
         lines, name = self._compute(roots, known, self._element_load)
         for number, access, root in self.element_stores():
             target = f"to.s{number}" if access.step is Step.NONE else f"to.s{number}.data[lane]"
             lines.append(f"{target} = {name(root)};")
-        arguments = (
-            "Outputs<V>& to, const Parameters& p, const Held<V>& held, const Late<V>& late, "
-            "const Kept& kept, int lane"
-        )
-        signature = f"void evaluate({arguments})"
+        loaded = "Outputs<V>& to, const Parameters& p, const Held<V>& held, const Late<V>& late"
+        signature = f"void evaluate({loaded}, {arguments}, int lane)"
         return template(signature, lines)
 
     def _reduced_value(self, number: int) -> str:

@@ -11,7 +11,24 @@ from dataclasses import dataclass, replace
 from opendml.compiler.chains import chain_of
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import merged_neighbours
-from opendml.targets.cpu.contraction import schedule as products
+from opendml.targets.cpu.contraction.costs import (
+    CLAIMED,
+    COPIED,
+    STARTED,
+    block_sizes,
+    even_part,
+    largest_tiles,
+    packing_cycles,
+    tile_cycles,
+)
+from opendml.targets.cpu.contraction.operands import (
+    a_along_depth,
+    b_along_depth,
+    b_order,
+    common_loops,
+    epilogue_nest,
+    packing_of,
+)
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles, epilogue_of, loops_over, moves, part_of
 from opendml.targets.cpu.launch import Launch, Numbers, buffers_of, parameters_of, pattern_of
@@ -73,7 +90,7 @@ def chained(kernel: Kernel) -> list[Launch]:
 
     def cycles(way: Way) -> float:
         items = groups * -(-rows // way.rows)
-        joining = max(1, min(threads, int(items * way.item_cycles // products._CLAIMED)))
+        joining = max(1, min(threads, int(items * way.item_cycles // CLAIMED)))
         return -(-items // joining) * way.item_cycles
 
     return [launch_of_way(roles, min(ways(roles), key=cycles))]
@@ -123,8 +140,7 @@ def _is_walked(roles: ChainedRoles) -> bool:
     alone = ((scores.epilogue, scores.columns), (results.epilogue, results.columns))
     tiles = (scores, results)
     return all(len(merged_neighbours(loops_over(part, each))) == 1 for part, each in alone) and all(
-        products._b_along_depth(each) or len(merged_neighbours(loops_over(each.b, each.columns))) == 1
-        for each in tiles
+        b_along_depth(each) or len(merged_neighbours(loops_over(each.b, each.columns))) == 1 for each in tiles
     )
 
 
@@ -136,22 +152,22 @@ def ways(roles: ChainedRoles) -> Iterator[Way]:
     depth, width = scores.count(scores.depth), results.count(results.columns)
     if m < _FEWEST_ROWS:
         return
-    a, b = products._packing_cycles(scores, lanes)
-    _, weighted = products._packing_cycles(results, lanes)
+    a, b = packing_cycles(scores, lanes)
+    _, weighted = packing_cycles(results, lanes)
     packed = keys * (depth * b + width * weighted) / lanes
-    for largest in products._MICRO_KERNELS[products._registers()]:
-        micro = replace(largest, rows=products._even_part(m, largest.rows))
+    for largest in largest_tiles():
+        micro = replace(largest, rows=even_part(m, largest.rows))
         weighting = min(
             (replace(micro, vectors=vectors) for vectors in range(1, largest.vectors + 1)),
-            key=lambda each: -(-width // (each.vectors * lanes)) * products._tile_cycles(each),
+            key=lambda each: -(-width // (each.vectors * lanes)) * tile_cycles(each),
         )
-        panel = keys * depth * products._tile_cycles(micro) / (micro.vectors * lanes)
+        panel = keys * depth * tile_cycles(micro) / (micro.vectors * lanes)
         tiles = -(-width // (weighting.vectors * lanes))
-        panel += tiles * keys * products._tile_cycles(weighting)
-        row = depth * a + keys * _WEIGHT + width * products._COPIED
+        panel += tiles * keys * tile_cycles(weighting)
+        row = depth * a + keys * _WEIGHT + width * COPIED
         most = _most_panels(micro, weighting, depth, width, lanes) * micro.rows
-        for rows in products.block_sizes(m, micro.rows, most):
-            item = products._STARTED + packed + -(-rows // micro.rows) * panel + rows * row / lanes
+        for rows in block_sizes(m, micro.rows, most):
+            item = STARTED + packed + -(-rows // micro.rows) * panel + rows * row / lanes
             yield Way(micro, weighting, rows, item)
 
 
@@ -173,16 +189,16 @@ def _most_panels(micro: MicroKernel, weighting: MicroKernel, depth: int, width: 
 def launch_of_way(roles: ChainedRoles, way: Way) -> Launch:
     scores, results = roles.scores, roles.results
     m, keys = scores.count(scores.rows), scores.count(scores.columns)
-    epilogue, *others = products._common_loops(roles.parts, results.outer)
-    along_depth = products._a_along_depth(scores)
+    epilogue, *others = common_loops(roles.parts, results.outer)
+    along_depth = a_along_depth(scores)
     order = (scores.rows, scores.depth) if along_depth else (scores.depth, scores.rows)
-    a, a_nest = products._packing(scores.a, others[0], *order, along_depth, F32)
+    a, a_nest = packing_of(scores.a, others[0], *order, along_depth, F32)
     (b, b_nest), (weighted, weighted_nest) = (
-        products._packing(each.b, outer, *products._b_order(each), products._b_along_depth(each), F32)
+        packing_of(each.b, outer, *b_order(each), b_along_depth(each), F32)
         for each, outer in ((scores, others[1]), (results, others[3]))
     )
-    scores_nest = products._epilogue_nest(scores, others[2])
-    nest = products._epilogue_nest(results, epilogue)
+    scores_nest = epilogue_nest(scores, others[2])
+    nest = epilogue_nest(results, epilogue)
     chaining = Chaining(
         Panels(a, way.micro.rows, _WIDEST),
         b,
@@ -205,6 +221,6 @@ def launch_of_way(roles: ChainedRoles, way: Way) -> Launch:
     for part, part_nest in parts:
         parameters += parameters_of(part, part_nest, Numbers(1, 1, 1, elements=scores.count(scores.depth)))
     items = groups * chunks
-    grain = max(1, min(items // 32, int(products._CLAIMED // way.item_cycles)))
+    grain = max(1, min(items // 32, int(CLAIMED // way.item_cycles)))
     reads = buffers_of(load for part in roles.parts for load in part.loads)
     return Launch(pattern, parameters, 0, items, grain, reads=reads)

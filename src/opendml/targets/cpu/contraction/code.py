@@ -54,18 +54,19 @@ class ContractionCode(KernelCode):
         self.width = micro.vectors * lanes
         self.column_pitch = odd_lines(tiling.columns + lanes)
         a_row, a_depth = self._lay_out_rows(first)
-        self._asks = tiling.ahead or tiling.a.in_place
+        self._asks_for_a = tiling.ahead or tiling.a.in_place
         strides = Strides(
             a_row=None if tiling.a.in_place else a_row,
             a_depth=a_depth,
             b_depth=self._lay_out_vectors(first + self.a.layout.length),
             c_row=self.column_pitch,
-            asks=self._asks,
+            asked=-(-self.width * F32.bytes // LINE) if tiling.b_in_place else int(self._asks_for_a),
+            b_in_place=tiling.b_in_place,
             packed=tiling.a.packing.type,
         )
         self.c_room = self._rows(tiling.rows)
         self.sums_room = self._rows(tiling.rows if tiling.parts_together else 0)
-        self.micro = emit_micro_kernel(function.module, "micro", micro, lanes, strides)
+        self._emit_micro_kernel(strides)
         self.only_stores = self._lies_in_rows and _only_stores(pattern) and not tiling.parts_together
         self.total = next(node for node in self.nodes if _is_total(node, pattern))
 
@@ -87,11 +88,14 @@ class ContractionCode(KernelCode):
         self.in_tiles = tiling.b.along_depth or self.b.is_in_vectors
         rows = tiling.a.words + lanes
         self.tile_bytes = rows * self.width * F32.bytes if self.in_tiles else self.width * F32.bytes
-        tiles = 0 if tiling.b_ahead else tiling.columns // self.width
+        tiles = 0 if tiling.b_ahead else 1 if tiling.b_in_place else tiling.columns // self.width
         self.b_room = (
             self.room(F32, tiles * self.tile_bytes // F32.bytes) if self.in_tiles else self._rows(rows)
         )
         return self.width * F32.bytes if self.in_tiles else self.column_pitch
+
+    def _emit_micro_kernel(self, strides: Strides) -> None:
+        self.micro = emit_micro_kernel(self.function.module, "micro", self.tiling.micro, self.lanes, strides)
 
     def _rows(self, count: int) -> ir.Value:
         """Room for so many rows of a block, and for a vector behind the last."""
@@ -207,6 +211,8 @@ class ContractionCode(KernelCode):
     ) -> tuple[ir.Value, ir.Value]:
         """Where the first tile of a block of b lies, packed now or ahead, and the bytes from one to the
         next."""
+        if self.tiling.b_in_place:
+            return self._block_in_place(start, stop, depth)
         if not self.tiling.b_ahead:
             self.b.pack_tiles(self._b_at, self.width, depth, (start, stop))
             return self.b_room, I64(self.tile_bytes)
@@ -216,6 +222,16 @@ class ContractionCode(KernelCode):
         position = self.builder.add(self.builder.mul(number, parts), part)
         place = self.code.offset(self.b_groups, self.builder.mul(position, part_bytes))
         return place, self.builder.mul(parts, part_bytes)
+
+    def _block_in_place(self, start: ir.Value, stop: ir.Value, depth: Range) -> tuple[ir.Value, ir.Value]:
+        """The same where tiles are read where they lie; a last one that is not whole is packed."""
+        count = self.builder.sub(stop, start)
+        behind = self.builder.sub(stop, self.builder.urem(count, I64(self.width)))
+        with self.builder.if_then(self.builder.icmp_signed("<", behind, stop)):
+            at = self.b.rows_at(self.b_room, self.width * F32.bytes)
+            self.b.pack_tiles(at, self.width, depth, (behind, stop))
+        place, self.b_row_bytes = self.b.lies_at(depth[0], start)
+        return place, I64(self.width * F32.bytes)
 
     def _ask_for_results(
         self, pointers: Pointers, row: ir.Value, behind: ir.Value, start: ir.Value, stop: ir.Value
@@ -268,13 +284,30 @@ class ContractionCode(KernelCode):
             is_direct = self.builder.icmp_signed("<", column, sums.done)
             target = self.builder.select(is_direct, direct, held)
             pitch = self.builder.select(is_direct, sums.results[1], I64(self.column_pitch))
-            further = [*self.tap_distances, *self._share_of_next(a, tile, tiles), *row_bytes]
+            asked = self._share_of_next(a, tile, tiles)
+            if self.tiling.b_in_place:
+                asked = self._next_tile(b, depth, tile, tiles)
+                end = self.builder.add(column, I64(self.width))
+                fits = self.builder.icmp_signed("<=", end, self.builder.sub(columns[1], columns[0]))
+                b = self.builder.select(fits, b, self.b_room)
+                packed_bytes = I64(self.width * F32.bytes)
+                row_bytes = [*row_bytes, self.builder.select(fits, self.b_row_bytes, packed_bytes)]
+            further = [*self.tap_distances, *asked, *row_bytes]
             self.builder.call(self.micro, [a, b, held, target, pitch, count, adds, *further])
+
+    def _next_tile(self, b: ir.Value, depth: Range, tile: ir.Value, tiles: ir.Value) -> list[ir.Value]:
+        """Where the tile of b lies that is read next, in this part or in the next one, and the bytes from one
+        row to the next."""
+        width = I64(self.width * F32.bytes)
+        is_last = self.builder.icmp_signed("==", self.builder.add(tile, I64(1)), tiles)
+        part_bytes = self.builder.mul(self.builder.sub(depth[1], depth[0]), self.b_row_bytes)
+        below = self.builder.sub(part_bytes, self.builder.mul(tile, width))
+        return [self.code.offset(b, self.builder.select(is_last, below, width)), self.b_row_bytes]
 
     def _share_of_next(self, a: ir.Value, tile: ir.Value, tiles: ir.Value) -> list[ir.Value]:
         """Where the part of the next panel lies that is asked for with a tile, and its bytes for each
         product: asked for at once, its lines would delay those that are needed first."""
-        if not self._asks:
+        if not self._asks_for_a:
             return []
         panels = self.tiling.a
         if panels.in_place:

@@ -12,7 +12,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I1, I32, I64, POINTER
 from opendml.targets.cpu.contraction.arithmetic import BYTES, multiply_add, total_type
 from opendml.targets.cpu.contraction.packing import F32
-from opendml.targets.cpu.pattern import MicroKernel
+from opendml.targets.cpu.pattern import LINE, MicroKernel
 from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat
 
 DISTANCE_BYTES = 8
@@ -27,14 +27,17 @@ counting, few enough for the registers."""
 @dataclass(frozen=True, slots=True)
 class Strides:
     """Where the operands and the sums lie, in bytes: one row of a tile to the next, and along k. Along k, the
-    operand whose distance is None lies anywhere; if that of rows of a is, an argument says it."""
+    operand whose distance is None lies anywhere; if that of rows of a is, an argument says it.
+
+    `asked`: so many lines of what is read next are asked for with each product. `b_in_place`: an argument
+    says the distance of b along k."""
 
     a_row: int | None
     a_depth: int | None
     b_depth: int | None
     c_row: int
-    asks: bool = False
-    """Whether what is read next is asked for."""
+    asked: int = 0
+    b_in_place: bool = False
     packed: ScalarType = F32
     """The type of the elements of a."""
 
@@ -47,10 +50,12 @@ def emit_micro_kernel(
     `row_bytes` apart.
 
     Where an operand lies anywhere, a further argument points to its distances from there; another one to what
-    is asked for, and the next says how many bytes with each product. The bytes between rows of a are last."""
+    is asked for, and the next says how far on it lies with each product. Of an operand in place the bytes
+    between rows are last."""
     further = [POINTER] * (None in (strides.a_depth, strides.b_depth))
-    further += [POINTER, I64] * strides.asks
+    further += [POINTER, I64] * (strides.asked > 0)
     further += [I64] * (strides.a_row is None)
+    further += [I64] * strides.b_in_place
     signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, POINTER, I64, I64, I1, *further])
     function = ir.Function(module, signature, name)
     function.linkage = "internal"
@@ -96,9 +101,10 @@ class _MicroCode:
         self.builder = ir.IRBuilder(self.blocks["entry"])
         further = iter(function.args[7:])
         self.distances = next(further) if None in (strides.a_depth, strides.b_depth) else None
-        self.asked = next(further) if strides.asks else None
-        self.asked_step = next(further) if strides.asks else None
+        self.asked = next(further) if strides.asked else None
+        self.asked_step = next(further) if strides.asked else None
         self.a_row = next(further) if strides.a_row is None else None
+        self.b_row = next(further) if strides.b_in_place else None
 
     def emit(self) -> None:
         """Products are added from zero on, and their sums to what `c` holds: so rounding errors grow with the
@@ -180,7 +186,8 @@ class _MicroCode:
     def _taken_in(self, places: _Places, totals: Sequence[ir.Value]) -> list[ir.Value]:
         """The totals with one more product each."""
         for place in places.asked:
-            self._ask(place)
+            for line in range(self.strides.asked):
+                self._ask(self._offset(place, line * LINE))
         b, size = self._found(1, places.b, self.strides.b_depth), F32.bytes * self.lanes
         row = [
             self.builder.load(self._offset(b, vector * size), typ=self.vector, align=4)
@@ -223,7 +230,7 @@ class _MicroCode:
         )
         return _Places(
             tuple(self._hidden(self._offset(place, a)) for place in places.a),
-            self._hidden(self._offset(places.b, b)),
+            self._hidden(self._further(places.b, I64(b) if self.b_row is None else self.b_row)),
             tuple(self._further(place, self.asked_step) for place in places.asked),
         )
 
@@ -248,8 +255,8 @@ class _MicroCode:
         return result
 
     def _ask(self, place: ir.Value) -> None:
-        """Asks for a line, into the second cache."""
-        operands = [place, I32(0), I32(2), I32(1)]
+        """Asks for a line, into the second cache; into the first where it is read soon and once."""
+        operands = [place, I32(0), I32(3 if self.strides.b_in_place else 2), I32(1)]
         intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), operands)
 
     def _found(self, argument: int, pointer: ir.Value, depth: int | None) -> ir.Value:

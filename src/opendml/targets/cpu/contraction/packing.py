@@ -82,7 +82,7 @@ class PackingCode(KernelCode):
         """One part of a panel, `depth` of its columns; rows that the last panel lacks are anything."""
         row_bytes, column_bytes = panels.strides(self.lanes)
         at = self.rows_at(place, column_bytes)
-        if panels.in_place:
+        if panels.lies_in_rows:
             self._pack_rows(self.rows_at(place, row_bytes), panels.rows, rows, depth)
         elif panels.is_line and panels.packing.along_depth:
             self.pack(lambda row, column: at(column, row), rows, depth, 0)
@@ -193,6 +193,27 @@ class PackingCode(KernelCode):
                 rows = [self._at_major(run, major, lane, last) for lane in range(self.lanes)]
                 before = self.builder.sub(position, start)
                 self._pack_columns(rows, (start, stop), place, before, column, ahead)
+
+    def read_together(
+        self,
+        majors: Range,
+        count: int,
+        minors: Range,
+        take_in: Callable[[ir.Value, ir.Value | None, list[ir.Value]], None],
+    ) -> None:
+        """Calls `take_in(index, mask, vectors)` for every vector along a range of the minor dimension, which
+        has but one loop: with those of `count` majors, of which those behind the last are the last. The next
+        majors are asked for."""
+        first, last = majors
+        rows = [self._at_major(self._pointers, first, number, last) for number in range(count)]
+        known = [self.evaluate(Level.ROW, 1, row, self._known) for row in rows]
+
+        def read(index: ir.Value, mask: ir.Value | None) -> None:
+            self._ask_for(rows, index, count)
+            pairs = zip(rows, known, strict=True)
+            take_in(index, mask, [self._vector(row, values, index, mask) for row, values in pairs])
+
+        self.code.vector_loop(*minors, read)
 
     def _at_major(self, run: Pointers, major: ir.Value, lane: int, last: ir.Value) -> Pointers:
         """Where the accesses stand at an index of the major dimension; behind the last, that of the last."""

@@ -12,61 +12,81 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from opendml.compiler.kernel import Access, Kernel, operations_of
-from opendml.compiler.loops import Loop, LoopNest, loop_nest, merged_neighbours
+from opendml.compiler.loops import loop_nest, merged_neighbours
 from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.contraction.costs import (
+    CLAIMED,
+    COPIED,
+    GATHERED,
+    LATENCY,
+    ROW,
+    STARTED,
+    block_sizes,
+    copied_cycles,
+    even_part,
+    far_cycles,
+    largest_tiles,
+    packing_cycles,
+    register_count,
+    tile_cycles,
+)
 from opendml.targets.cpu.contraction.image import Seen, seen_by
+from opendml.targets.cpu.contraction.operands import (
+    a_along_depth,
+    b_along_depth,
+    b_order,
+    common_loops,
+    epilogue_nest,
+    is_contiguous,
+    packing_of,
+)
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles, loops_over, moves, roles_of
 from opendml.targets.cpu.launch import Launch, Numbers, buffers_of, parameters_of, pattern_of
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import MicroKernel, Mode, Packing, Panels, Strips, Tiling
+from opendml.targets.cpu.pattern import MicroKernel, Mode, Panels, Strips, Tiling
 from opendml.targets.cpu.schedule_groups import takes_in_many_rows
 from opendml.targets.cpu.threads import available_threads
 
-_MICRO_KERNELS = {
-    32: (MicroKernel(14, 2), MicroKernel(9, 3), MicroKernel(6, 4)),
-    16: (MicroKernel(6, 2), MicroKernel(4, 3)),
-}
-"""By the number of vector registers, the largest tiles that leave some for the operands."""
 _DEPTH = 256
 """Products, or words of several, that are added up before they are added to the result: a panel of a and a
 tile of b stay in the first cache."""
 _PARTS_TOGETHER = 8
 """Parts of so many products whose sums are added up before they are added to those of others, where there are
 more: so rounding errors grow with the eighth part of k / 256."""
+_ROWS_TOGETHER = 32
+"""The same where b is read in place: so many rows are read side by side, a tile of each."""
+_MOST_ROWS, _MOST_VECTORS = 8, 4
+"""Of tiles then."""
+_COLUMNS_IN_ROWS = 4096
+"""Of a block then, at most."""
+_VECTORS_TOGETHER = 128
+"""The same of vectors along k, whose lanes then are put together."""
+_SUMS = {32: 24, 16: 12}
+"""By the number of vector registers, the sums of such vectors, at most."""
+_COLUMNS_OF_DOTS = 1024
+"""Of a block of these, at most."""
 _ITEMS = 8
 """Items that a job should have, at least, so that threads finish together."""
 
 # Cycles of one core, fitted on an Intel Xeon with AVX-512 and 2 MB of second cache, November 2026.
-_COPIED, _GATHERED, _TRANSPOSED = 6.0, 24.0, 2.0
-"""Cycles to put down a vector of an operand that lies contiguous (or of results that do), or scattered, and
-what it takes more where it lies across."""
 _SCATTERED = 120.0
 """Cycles to write a vector of results to as many rows of memory."""
 _STREAMED = 6.0
 """Cycles to fetch a vector of what was packed ahead, where each panel meets a few tiles only."""
 _FETCHED_STRIP = 1.0
 """The same for a vector of a strip, which meets many panels."""
-_FAR, _FAR_IN_ROWS = 18.0, 8.0
-"""Cycles more for a vector that is in no cache of a core's own, read in tiles, or in many rows at once."""
-_REDUCED, _READ, _ROW = 3.0, 2.0, 10.0
-"""Cycles for a vector of products of a reduction like any other, to read a vector that lies contiguous, and
-to begin with a row."""
+_REDUCED, _READ = 3.0, 2.0
+"""Cycles for a vector of products of a reduction like any other, and to read one that lies contiguous."""
 _IN_ROWS = 2.5
 """The first two where many rows are taken in at once."""
-_STARTED = 400.0
-"""Cycles that an item takes apart from its work."""
-_FETCHED = 0.25
-"""Cycles that fetching a vector from the second cache takes longer than what else goes on meanwhile."""
+_FOLDED = 10.0
+"""Cycles to put the lanes of a vector together."""
+_READ_IN_ROWS, _TILE_BEGUN = 2.0, 30.0
+"""Cycles to read a vector of b in place, and to begin and end with a part of a tile there."""
 _LAUNCHED = 3000.0
 """Cycles until all threads have come to the end of a launch."""
-_LATENCY = 4.0
-"""Cycles of a multiply-add from its operands to its result."""
-_CLAIMED = 60_000
-"""Cycles of work that a thread claims at a time."""
-_DIVISIONS = (1, 2, 3, 4, 6, 8, 16, 32)
-"""How many blocks of results there are along one dimension: so many times as few as fit a cache each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +109,24 @@ class Tiles:
     """The windows of which one operand consists, if they are packed as an image."""
     in_place: bool = False
     """Whether whole panels of the operand whose elements are broadcast are read where they lie."""
+    b_in_place: bool = False
+    """Whether whole tiles of the other operand are."""
+    dots: bool = False
+    """Whether vectors lie along k, of b where it lies."""
+
+    @property
+    def depth(self) -> int:
+        """Products, or words of several, that are added up before they are added to the result."""
+        if self.seen:
+            return self.seen.depth(_DEPTH)
+        if self.dots:
+            return _VECTORS_TOGETHER * machine().vector_bytes // F32.bytes
+        return _ROWS_TOGETHER if self.b_in_place else _DEPTH
+
+    @property
+    def parts_together(self) -> int:
+        """Parts of so many products whose sums are added up before they are added to those of others."""
+        return _DEPTH * _PARTS_TOGETHER // _ROWS_TOGETHER if self.b_in_place else _PARTS_TOGETHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +136,15 @@ class Candidate:
     name: str
     cycles: float
     """Estimated, for the thread that works longest, of as many threads as _ITEMS."""
+    work: float
+    """Estimated, of all threads together."""
     tiles: Tiles | None = None
-    work: float = 0.0
-    """Of tiles, the estimated cycles of all threads together."""
+
+    @property
+    def order(self) -> tuple[int, float]:
+        """Candidates with less are better. As many threads join as there is work for, so all that is less
+        than enough for _ITEMS of them takes as long."""
+        return round(self.cycles), self.work + (self.tiles.packing_work if self.tiles else 0.0)
 
     def cycles_on(self, threads: int) -> float:
         """Of tiles, those of the thread that works longest of so many, without the packing of constants,
@@ -108,7 +152,7 @@ class Candidate:
         if self.tiles is None:
             return self.cycles
         items = round(self.work / self.tiles.item_cycles)
-        longest = -(-items // max(1, min(threads, self.work // _CLAIMED))) * self.tiles.item_cycles
+        longest = -(-items // max(1, min(threads, self.work // CLAIMED))) * self.tiles.item_cycles
         part = packed_ahead(self.tiles)
         if part is None or _is_fixed(part):
             return longest
@@ -121,7 +165,7 @@ def tiled(kernel: Kernel) -> list[Launch]:
     if Operation.CONTRACTION not in operations_of(kernel.values):
         return []
     ways = list(candidates(kernel))
-    best = min(ways, key=lambda way: way.cycles).tiles
+    best = min(ways, key=lambda way: way.order).tiles
     if best is None:
         return []
     # That constants are packed once changes neither the bits, which all tiles share, nor the roles.
@@ -145,23 +189,23 @@ def _sums_alike(tiles: Tiles, others: Tiles) -> bool:
     if tiles.seen and others.seen:
         windows = tiles.seen.image.taps == others.seen.image.taps
         return windows and tiles.roles.depth == others.roles.depth
-    return tiles.roles is others.roles
+    return tiles.roles is others.roles and tiles.depth == others.depth
 
 
 def lies_in_tiles(tiles: Tiles) -> bool:
     """Whether each tile's part of b is packed apart from the others."""
     roles = tiles.roles
-    if tiles.seen and not tiles.seen.broadcast:
+    if tiles.b_in_place or tiles.dots or (tiles.seen and not tiles.seen.broadcast):
         return False
-    packing, nest = _packing(roles.b, [], *_b_order(roles), _b_along_depth(roles), roles.types[1])
+    packing, nest = packing_of(roles.b, [], *b_order(roles), b_along_depth(roles), roles.types[1])
     return packing.along_depth or len(nest.rows) == packing.majors
 
 
 def with_strips(tiles: Tiles) -> Tiles:
     """The same tiles where b, which stays the same, is packed ahead."""
     roles, lanes = tiles.roles, machine().vector_bytes // F32.bytes
-    packing = _packing_cycles(roles, lanes)[1]
-    saved = packing - _FETCHED_STRIP - _far(roles.b, roles.b.loads)
+    packing = packing_cycles(roles, lanes)[1]
+    saved = packing - _FETCHED_STRIP - far_cycles(roles.b, roles.b.loads)
     depth = roles.count(roles.depth) / lanes
     item = tiles.item_cycles - tiles.columns * depth * saved
     work = _groups(roles, roles.b) * roles.count(roles.columns) * depth * packing
@@ -181,7 +225,7 @@ def steps_of(part: Kernel) -> int:
 def candidates(kernel: Kernel) -> Iterator[Candidate]:
     """The ways to compute a kernel's sums of products."""
     lanes = machine().vector_bytes // F32.bytes
-    yield Candidate("as any reduction", _reduction_cycles(kernel, lanes))
+    yield _as_any_reduction(kernel, lanes)
     for exchanged in (False, True):
         roles = roles_of(kernel, exchanged)
         if roles is not None:
@@ -192,6 +236,8 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
                     yield _candidate(with_strips(tiles), exchanged)
             if roles.types[0] is not F32:
                 continue
+            for tiles in (*_tilings_in_rows(roles, lanes), *_dots(roles, lanes)):
+                yield _candidate(tiles, exchanged)
             for broadcast, tilings in ((False, _image_tilings), (True, _broadcast_image_tilings)):
                 seen = seen_by(roles, broadcast)
                 if seen is not None and seen.depth(_DEPTH):
@@ -199,43 +245,36 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
                         yield _candidate(tiles, exchanged)
 
 
-def _reduction_cycles(kernel: Kernel, lanes: int) -> float:
-    """The cycles of a reduction whose innermost loop reads every operand where it lies."""
+def _as_any_reduction(kernel: Kernel, lanes: int) -> Candidate:
+    """A reduction whose innermost loop reads every operand where it lies."""
     nest = loop_nest(kernel)
     inner, many_rows = nest.inner, takes_in_many_rows(kernel, nest)
     vector = _IN_ROWS - _READ if many_rows else _REDUCED
     for load, stride in zip(kernel.loads, inner.strides, strict=False):
         if load.buffer is not None and stride:
-            vector += _READ if stride == load.type.bytes else _GATHERED
-            vector += _far(kernel, (load,), _FAR_IN_ROWS if many_rows else _FAR)
+            vector += _READ if stride == load.type.bytes else GATHERED
+            vector += far_cycles(kernel, (load,), many_rows)
     kept = math.prod(size for number, size in enumerate(kernel.domain) if number not in kernel.axes)
     rows = math.prod(kernel.domain) // inner.count
-    return _shared(rows * (_ROW + -(-inner.count // lanes) * vector), kept)
-
-
-def _far(kernel: Kernel, loads: Sequence[Access], cycles: float = _FAR) -> float:
-    """Cycles by which fetching a vector takes longer because an operand is larger than a core's own cache."""
-    spans = (
-        sum((size - 1) * abs(stride) for size, stride in zip(kernel.domain, load.strides, strict=True))
-        for load in loads
-        if load.buffer is not None
-    )
-    return cycles if max(spans, default=0) > machine().l2_bytes else 0.0
+    work = rows * (ROW + -(-inner.count // lanes) * vector)
+    return Candidate("as any reduction", _shared(work, kept), work)
 
 
 def _shared(cycles: float, items: int) -> float:
     """The cycles of the thread that works longest, where threads share so many items. A thread joins for as
     much work as it claims."""
-    return cycles / max(1.0, min(_ITEMS, items, cycles / _CLAIMED))
+    return cycles / max(1.0, min(_ITEMS, items, cycles / CLAIMED))
 
 
 def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
     roles, micro = tiles.roles, tiles.micro
-    name = f"tiles of {micro.rows}x{micro.vectors}" + (" of an image" if tiles.seen else "")
+    name = f"{'dots' if tiles.dots else 'tiles'} of {micro.rows}x{micro.vectors}" + (
+        " of an image" if tiles.seen else ""
+    )
     lanes = machine().vector_bytes // F32.bytes
     part = packed_ahead(tiles)
     name += (" exchanged" if exchanged else "") + (" packed ahead" if part else "")
-    name += " in place" if tiles.in_place else ""
+    name += " in place" if tiles.in_place else " by rows" if tiles.b_in_place else ""
     items = roles.count(roles.outer)
     items *= -(-roles.count(roles.rows) // tiles.rows) * -(-roles.count(roles.columns) // tiles.columns)
     work = tiles.item_cycles * items
@@ -244,7 +283,7 @@ def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
         count, size = (roles.rows, micro.rows) if tiles.ahead else (roles.columns, micro.vectors * lanes)
         parts = _groups(roles, part) * -(-roles.count(count) // size)
         cycles += (_LAUNCHED + _shared(tiles.packing_work, parts)) / steps_of(part)
-    return Candidate(name, cycles, tiles, work)
+    return Candidate(name, cycles, work, tiles)
 
 
 def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
@@ -252,9 +291,9 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
     words = roles.words
     most_results = _most_results()
-    a, b = _packing_cycles(roles, lanes)
-    stored = _COPIED if _is_contiguous(roles.epilogue.stores, roles.columns) else _SCATTERED
-    far = _far(roles.a, roles.a.loads)
+    a, b = packing_cycles(roles, lanes)
+    stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else _SCATTERED
+    far = far_cycles(roles.a, roles.a.loads)
     for micro in _tile_shapes(roles):
         width = micro.vectors * lanes
         most_rows, most_columns = _in_tiles(most_results, micro, lanes)
@@ -262,7 +301,7 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
             block_sizes(m, micro.rows, most_rows), block_sizes(n, width, most_columns)
         ):
             tiles = -(-rows // micro.rows) * -(-columns // width)
-            item = _STARTED + tiles * words * _tile_cycles(micro, roles.types[0])
+            item = STARTED + tiles * words * tile_cycles(micro, roles.types[0])
             item += (columns * k * b + rows * columns * stored) / lanes
             yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes)
             packing = _groups(roles, roles.a) * m * k * a / lanes
@@ -273,13 +312,65 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
                 yield Tiles(roles, micro, rows, columns, item, in_place=True)
 
 
+def _tilings_in_rows(roles: Roles, lanes: int) -> Iterator[Tiles]:
+    """Where there are few rows, and b is read where it lies: tiles of all of these, with each division of the
+    columns."""
+    m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
+    if not 1 < m <= _MOST_ROWS or not _lies_in_rows(roles):
+        return
+    a, b = packing_cycles(roles, lanes)
+    stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
+    read = _READ_IN_ROWS + far_cycles(roles.b, roles.b.loads, in_rows=True)
+    for vectors in range(1, min(_MOST_VECTORS, (register_count() - 1) // (m + 1)) + 1):
+        micro, width = MicroKernel(m, vectors), vectors * lanes
+        tile = k * tile_cycles(micro) + -(-k // _ROWS_TOGETHER) * _TILE_BEGUN
+        for columns in block_sizes(n, width, _COLUMNS_IN_ROWS // width * width):
+            packed = min(n, columns) % width
+            item = STARTED + -(-columns // width) * tile
+            item += (columns * k * read + packed * k * b + m * k * a + m * columns * stored) / lanes
+            yield Tiles(roles, micro, m, columns, item, b_in_place=True)
+
+
+def _dots(roles: Roles, lanes: int) -> Iterator[Tiles]:
+    """Where there are few rows, and b lies along k: vectors of both, with each division of the columns."""
+    m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
+    if m > _MOST_ROWS or not _lies_in_columns(roles):
+        return
+    a, _ = packing_cycles(roles, lanes)
+    stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
+    together = max(1, min(_MOST_ROWS, lanes, _SUMS[register_count()] // m))
+    vector = max(m / 2, (m / together + 1) / 2) + _READ_IN_ROWS
+    vector += far_cycles(roles.b, roles.b.loads, in_rows=True)
+    parts = -(-k // (_VECTORS_TOGETHER * lanes))
+    column = -(-k // lanes) * vector + m * parts * _FOLDED + parts * ROW / together
+    for columns in block_sizes(n, together, _COLUMNS_OF_DOTS // together * together):
+        item = STARTED + columns * column + (m * k * a + m * columns * stored) / lanes
+        yield Tiles(roles, MicroKernel(m, together), m, columns, item, dots=True)
+
+
+def _lies_in_columns(roles: Roles) -> bool:
+    """Whether the operand whose elements are vectors lies along k, in one loop."""
+    if not roles.columns or not b_along_depth(roles) or roles.types[1] is not F32:
+        return False
+    packing, nest = packing_of(roles.b, [], *b_order(roles), True, F32)
+    return len(nest.rows) == packing.majors
+
+
+def _lies_in_rows(roles: Roles) -> bool:
+    """Whether the operand whose elements are vectors is a matrix whose rows are those of one product."""
+    if b_along_depth(roles) or roles.types[1] is not F32:
+        return False
+    packing, _ = packing_of(roles.b, [], *b_order(roles), False, F32)
+    return packing.is_plain
+
+
 def _tile_shapes(roles: Roles) -> list[MicroKernel]:
     """The tiles of the largest sizes, each with as many rows as the parts of all have. Few rows have room for
     more vectors, whose sums do not wait for each other; that pays where b need not be packed for them."""
     m = roles.count(roles.rows)
-    shapes = [replace(each, rows=_even_part(m, each.rows)) for each in _MICRO_KERNELS[_registers()]]
+    shapes = [replace(each, rows=even_part(m, each.rows)) for each in largest_tiles()]
     if m <= _FEW_ROWS and steps_of(roles.b) > 1:
-        most = (_registers() - 1) // (m + 1)
+        most = (register_count() - 1) // (m + 1)
         shapes += [MicroKernel(m, vectors) for vectors in (8, most) if vectors <= most]
     return shapes
 
@@ -289,8 +380,8 @@ def _image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
     blocks of whole rows of windows."""
     roles, reach = seen.roles, seen.image.columns.reach
     m, k = roles.count(roles.rows), roles.count(roles.depth)
-    a, _ = _packing_cycles(roles, lanes)
-    stored = _copied(_is_contiguous(roles.epilogue.stores, roles.columns))
+    a, _ = packing_cycles(roles, lanes)
+    stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
     for micro in _micro_kernels(m):
         width = micro.vectors * lanes
         for lines in _lines(seen):
@@ -300,9 +391,9 @@ def _image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
             tiles = -(-span // width)
             most_rows = _image_rows(_image_columns(span, width)) // micro.rows * micro.rows
             for rows in block_sizes(m, micro.rows, max(micro.rows, most_rows)):
-                item = _STARTED + -(-rows // micro.rows) * tiles * k * _image_tile_cycles(micro)
+                item = STARTED + -(-rows // micro.rows) * tiles * k * _image_tile_cycles(micro)
                 item += _image_cycles(seen, lines, lanes)
-                item += rows * lines * (_ROW + -(-seen.width // lanes) * stored)
+                item += rows * lines * (ROW + -(-seen.width // lanes) * stored)
                 columns = lines * seen.width
                 yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes, seen=seen)
                 packing = _groups(roles, roles.a) * m * k * a / lanes
@@ -315,9 +406,9 @@ def _broadcast_image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
     roles = seen.roles
     n, k = roles.count(roles.columns), roles.count(roles.depth)
     most_rows, most_columns = _most_results()
-    _, b = _packing_cycles(roles, lanes)
-    stored = _COPIED if _is_contiguous(roles.epilogue.stores, roles.columns) else _SCATTERED
-    for largest in _MICRO_KERNELS[_registers()]:
+    _, b = packing_cycles(roles, lanes)
+    stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else _SCATTERED
+    for largest in largest_tiles():
         divisors = (rows for rows in range(largest.rows, 0, -1) if seen.width % rows == 0)
         micro = replace(largest, rows=next(divisors))
         width = micro.vectors * lanes
@@ -327,7 +418,7 @@ def _broadcast_image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
                 break
             for columns in block_sizes(n, width, most_columns // width * width):
                 tiles = rows // micro.rows * -(-columns // width)
-                item = _STARTED + tiles * k * _tile_cycles(micro) + _image_cycles(seen, lines, lanes)
+                item = STARTED + tiles * k * tile_cycles(micro) + _image_cycles(seen, lines, lanes)
                 item += (columns * k * b + rows * columns * stored) / lanes
                 yield Tiles(roles, micro, rows, columns, item, seen=seen)
 
@@ -345,21 +436,21 @@ def _image_cycles(seen: Seen, lines: int, lanes: int) -> float:
     """Cycles to pack what so many rows of windows see, and to find out where it lies."""
     image, loads = seen.image, seen.part.loads
     minor = seen.columns[1]
-    contiguous = minor is not None and _is_contiguous(loads, (minor,))
-    vector = _far(seen.part, loads) + (_COPIED if contiguous else _GATHERED)
+    contiguous = minor is not None and is_contiguous(loads, (minor,))
+    vector = far_cycles(seen.part, loads) + (COPIED if contiguous else GATHERED)
     rows = seen.roles.count(seen.channels) * image.phases * (lines + image.rows.reach)
-    return 2 * seen.depth(_DEPTH) + rows * (_ROW + -(-seen.pitch // lanes) * vector)
+    return 2 * seen.depth(_DEPTH) + rows * (ROW + -(-seen.pitch // lanes) * vector)
 
 
 def _micro_kernels(m: int) -> list[MicroKernel]:
     """The largest tiles of so many rows at most, those of a row less, which may leave fewer over, and where
     there are few rows the widest."""
     sizes = {
-        (_even_part(m, most), largest.vectors)
-        for largest in _MICRO_KERNELS[_registers()]
+        (even_part(m, most), largest.vectors)
+        for largest in largest_tiles()
         for most in (largest.rows, largest.rows - 1)
     }
-    registers = _registers() - 1
+    registers = register_count() - 1
     if m <= _FEW_ROWS:
         sizes.add((m, registers // (m + 1)))
     return [MicroKernel(*size) for size in sorted(sizes)]
@@ -369,7 +460,7 @@ def _image_tile_cycles(micro: MicroKernel) -> float:
     """Cycles for one product of each result of a tile, where vectors lie anywhere in the first cache: most
     take two loads each, and one says where."""
     loads = (micro.rows + 2 * micro.vectors + 1) / 2
-    return max(micro.rows * micro.vectors / 2, loads, _LATENCY) + _FOUND
+    return max(micro.rows * micro.vectors / 2, loads, LATENCY) + _FOUND
 
 
 _FEW_ROWS = 5
@@ -393,31 +484,12 @@ def _image_rows(columns: int) -> int:
     return max(1, machine().l2_bytes // 4 // (columns * F32.bytes))
 
 
-def _packing_cycles(roles: Roles, lanes: int) -> tuple[float, float]:
-    """Cycles for as many elements of either operand as a vector has lanes, with what begins and ends each
-    part that lies together."""
-    a_minor = roles.depth if _a_along_depth(roles) else roles.rows
-    b_minor = roles.depth if _b_along_depth(roles) else roles.columns
-    a = _copied(_is_contiguous(roles.a.loads, a_minor)) + _far(roles.a, roles.a.loads)
-    b = _copied(_is_contiguous(roles.b.loads, b_minor)) + _far(roles.b, roles.b.loads)
-    if _a_along_depth(roles):
-        a += _TRANSPOSED
-    if _b_along_depth(roles):
-        b += _TRANSPOSED
-    result = []
-    for part, minor, vector in ((roles.a, a_minor, a), (roles.b, b_minor, b)):
-        loops = merged_neighbours(loops_over(part, minor))
-        run = loops[-1].count if loops else 1
-        result.append(lanes * (-(-run // lanes) * vector + _ROW) / run)
-    return result[0], result[1]
-
-
 def _can_be_read_in_place(roles: Roles) -> bool:
     """Whether the operand whose elements are broadcast is a matrix of short rows, which lie one behind the
     other."""
-    if not _a_along_depth(roles):
+    if not a_along_depth(roles):
         return False
-    packing, nest = _packing(roles.a, [], roles.rows, roles.depth, True, roles.types[0])
+    packing, nest = packing_of(roles.a, [], roles.rows, roles.depth, True, roles.types[0])
     k = roles.count(roles.depth)
     return packing.is_plain and k <= _DEPTH and nest.rows[0].strides == (k * F32.bytes,)
 
@@ -425,70 +497,6 @@ def _can_be_read_in_place(roles: Roles) -> bool:
 def _groups(roles: Roles, part: Kernel) -> int:
     """How many groups of panels or strips an operand has."""
     return roles.count(number for number in roles.outer if moves(part, number))
-
-
-def _tile_cycles(micro: MicroKernel, packed: ScalarType = F32) -> float:
-    """Cycles for one product of each result of a tile, or one word of such, of what is packed in a type: two
-    multiply-adds each, and none before the one before it is done; two loads each; and what fetching b's
-    vectors from the second cache adds."""
-    loads = (micro.rows + micro.vectors) / 2
-    multiplied = micro.rows * micro.vectors / 2 * _INSTRUCTIONS.get(packed, 1)
-    return max(multiplied, loads, _LATENCY) + _FETCHED * micro.vectors
-
-
-_INSTRUCTIONS = {ScalarType.INT16: 2, ScalarType.INT32: 3}
-"""Instructions of a multiply-add, by the type of what is packed, where it is not one."""
-
-
-def _copied(contiguous: bool) -> float:
-    return _COPIED if contiguous else _GATHERED
-
-
-def _is_contiguous(accesses: Sequence[Access], dimensions: Sequence[int]) -> bool:
-    """Whether neighbours along the innermost of the dimensions are neighbours in memory, of some access."""
-    return any(
-        access.strides[number] == access.type.bytes for access in accesses for number in dimensions[-1:]
-    )
-
-
-def _a_along_depth(roles: Roles) -> bool:
-    contiguous = _is_contiguous(roles.a.loads, roles.depth) or not _is_contiguous(roles.a.loads, roles.rows)
-    return contiguous and _begins_words(roles, roles.a)
-
-
-def _b_along_depth(roles: Roles) -> bool:
-    contiguous = _is_contiguous(roles.b.loads, roles.depth) and not _is_contiguous(
-        roles.b.loads, roles.columns
-    )
-    return contiguous and _begins_words(roles, roles.b)
-
-
-def _begins_words(roles: Roles, part: Kernel) -> bool:
-    """Whether each run of an operand along k begins a word."""
-    loops = merged_neighbours(loops_over(part, roles.depth))
-    return len(loops) < 2 or loops[-1].count % roles.group == 0
-
-
-def _b_order(roles: Roles) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The major and the minor dimensions of b."""
-    return (roles.columns, roles.depth) if _b_along_depth(roles) else (roles.depth, roles.columns)
-
-
-def _even_part(count: int, most: int) -> int:
-    """The size of as few parts as have at most so many elements, all about as large."""
-    return -(-count // -(-count // most))
-
-
-def block_sizes(count: int, unit: int, most: int) -> list[int]:
-    """Sizes of equal parts of `count` in multiples of a unit, none larger than `most`."""
-    fewest = -(-count // most)
-    return sorted({unit * -(-count // (fewest * parts * unit)) for parts in _DIVISIONS})
-
-
-def _registers() -> int:
-    """How many vector registers there are."""
-    host = machine()
-    return 32 if host.vector_bytes == 64 or not host.triple.startswith("x86_64") else 16
 
 
 def _most_results() -> tuple[int, int]:
@@ -509,17 +517,17 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     roles, micro = tiles.roles, tiles.micro
     lanes = machine().vector_bytes // F32.bytes
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
-    along_depth = _a_along_depth(roles)
+    along_depth = a_along_depth(roles)
     a_order = (roles.rows, roles.depth) if along_depth else (roles.depth, roles.rows)
     a_part, b_part = roles.a, roles.b
     seen = tiles.seen
-    depth = seen.depth(_DEPTH) if seen else _DEPTH * roles.group
+    depth = tiles.depth if seen else tiles.depth * roles.group
     a_type, b_type = roles.types
     launches, room = [], 0
     if tiles.ahead:
         moving = [number for number in roles.outer if moves(roles.a, number)]
         outer = merged_neighbours(loops_over(roles.a, moving))
-        packing, nest = _packing(roles.a, outer, *a_order, along_depth, a_type)
+        packing, nest = packing_of(roles.a, outer, *a_order, along_depth, a_type)
         panels = Panels(packing, micro.rows, depth)
         count = -(-m // micro.rows)
         group_bytes = count * -(-k // depth) * panels.part_bytes(lanes)
@@ -527,7 +535,7 @@ def launches_of(tiles: Tiles) -> list[Launch]:
         room = groups * group_bytes
         numbers = Numbers(1, 1, m, micro.rows, count, k, groups)
         pattern = replace(packing.pattern, mode=Mode.CONTRACTION_PANELS, tiling=panels)
-        grain = max(1, int(_CLAIMED // (micro.rows * k)))
+        grain = max(1, int(CLAIMED // (micro.rows * k)))
         parameters = parameters_of(roles.a, nest, numbers)
         reads = buffers_of(roles.a.loads)
         stays = _is_fixed(roles.a), steps_of(roles.a) > 1
@@ -537,9 +545,9 @@ def launches_of(tiles: Tiles) -> list[Launch]:
         strips, b_part = _strips(roles, micro.vectors * lanes, depth, lanes)
         launches, room = [strips], strips.partial_bytes
     parts = (a_part, b_part, roles.epilogue)
-    outers = _common_loops(parts, roles.outer)
-    a, a_nest = _packing(a_part, outers[0], *a_order, along_depth, a_type)
-    b, b_nest = _packing(b_part, outers[1], *_b_order(roles), _b_along_depth(roles), b_type)
+    outers = common_loops(parts, roles.outer)
+    a, a_nest = packing_of(a_part, outers[0], *a_order, along_depth, a_type)
+    b, b_nest = packing_of(b_part, outers[1], *b_order(roles), b_along_depth(roles), b_type)
     mode, results = Mode.CONTRACTION, _most_results()
     if seen and seen.broadcast:
         mode, (a, a_nest) = Mode.CONTRACTION_BROADCAST_IMAGE, seen.packing(outers[0])
@@ -549,12 +557,17 @@ def launches_of(tiles: Tiles) -> list[Launch]:
         columns = _image_columns(span, micro.vectors * lanes)
         results = _image_rows(columns), columns
     groups = roles.count(roles.outer)
-    nest = _epilogue_nest(roles, outers[2])
+    nest = epilogue_nest(roles, outers[2])
+    if tiles.b_in_place:
+        results = micro.rows, _COLUMNS_IN_ROWS
     rows, columns = _in_tiles(results, micro, lanes)
-    together = _PARTS_TOGETHER if a_type is F32 and k > _PARTS_TOGETHER * depth else 0
-    panels = Panels(a, micro.rows, depth, tiles.in_place)
+    if tiles.dots:
+        mode, rows, columns = Mode.CONTRACTION_DOTS, micro.rows, _COLUMNS_OF_DOTS
+    together = tiles.parts_together if a_type is F32 and k > tiles.parts_together * depth else 0
+    panels = Panels(a, micro.rows, depth, tiles.in_place, tiles.dots)
     image = seen.image if seen else None
-    tiling = Tiling(panels, b, micro, rows, columns, tiles.ahead, tiles.b_ahead, together, image)
+    ahead = tiles.ahead, tiles.b_ahead
+    tiling = Tiling(panels, b, micro, rows, columns, *ahead, together, image, tiles.b_in_place)
     pattern = replace(pattern_of(roles.epilogue, nest, mode), tiling=tiling)
     blocks, chunks = -(-n // tiles.columns), -(-m // tiles.rows)
     numbers = Numbers(tiles.columns, blocks, m, tiles.rows, chunks, k, groups)
@@ -562,7 +575,7 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     for part, part_nest in ((a_part, a_nest), (b_part, b_nest)):
         parameters += parameters_of(part, part_nest, Numbers(1, 1, 1))
     items = groups * blocks * chunks
-    grain = max(1, min(items // (4 * _ITEMS), int(_CLAIMED // tiles.item_cycles)))
+    grain = max(1, min(items // (4 * _ITEMS), int(CLAIMED // tiles.item_cycles)))
     reads = buffers_of(load for part in parts for load in part.loads)
     return [*launches, Launch(pattern, parameters, 0, items, grain, room, reads)]
 
@@ -573,13 +586,13 @@ def _strips(roles: Roles, width: int, depth: int, lanes: int) -> tuple[Launch, K
     n, k = roles.count(roles.columns), roles.count(roles.depth)
     moving = [number for number in roles.outer if moves(roles.b, number)]
     outer = merged_neighbours(loops_over(roles.b, moving))
-    packing, nest = _packing(roles.b, outer, *_b_order(roles), _b_along_depth(roles), roles.types[1])
+    packing, nest = packing_of(roles.b, outer, *b_order(roles), b_along_depth(roles), roles.types[1])
     strips = Strips(packing, width, depth)
     count, groups = -(-n // width), roles.count(moving)
     group_bytes = count * -(-k // depth) * strips.part_bytes(k, lanes)
     pattern = replace(packing.pattern, mode=Mode.CONTRACTION_STRIPS, tiling=strips)
     parameters = parameters_of(roles.b, nest, Numbers(1, 1, n, width, count, k, groups))
-    grain, reads = max(1, int(_CLAIMED // (width * k))), buffers_of(roles.b.loads)
+    grain, reads = max(1, int(CLAIMED // (width * k))), buffers_of(roles.b.loads)
     room, steady = groups * group_bytes, steps_of(roles.b) > 1
     fixed = _is_fixed(roles.b) or not steady
     launch = Launch(pattern, parameters, 0, groups * count, grain, room, reads, fixed, steady)
@@ -600,48 +613,3 @@ def _counter(roles: Roles, dimensions: Sequence[int], group_bytes: int) -> Kerne
     for number in reversed(dimensions):
         strides[number], step = step, step * domain[number]
     return Kernel(domain, (), (Access(None, ScalarType.INT64, 0, tuple(strides)),), (), ())
-
-
-def _common_loops(parts: Sequence[Kernel], dimensions: Sequence[int]) -> list[list[Loop]]:
-    """The loops of all parts over some dimensions, merged where all allow it: for each part its own."""
-    each = [loops_over(part, dimensions) for part in parts]
-    joint = [
-        Loop(loops[0].count, tuple(stride for loop in loops for stride in loop.strides))
-        for loops in zip(*each, strict=True)
-    ]
-    merged = merged_neighbours(joint)
-    result, first = [], 0
-    for part in parts:
-        last = first + len(part.loads) + len(part.stores)
-        result.append([Loop(loop.count, loop.strides[first:last]) for loop in merged])
-        first = last
-    return result
-
-
-def _packing(
-    part: Kernel,
-    outer: Sequence[Loop],
-    majors: Sequence[int],
-    minors: Sequence[int],
-    along_depth: bool,
-    type: ScalarType,
-) -> tuple[Packing, LoopNest]:
-    """How an operand is read and packed, and its loops."""
-    major, minor = (merged_neighbours(loops_over(part, each)) for each in (majors, minors))
-    inner = minor[-1] if minor else Loop(1, (0,) * len(part.loads))
-    nest = LoopNest(tuple(outer), (*major, *minor[:-1]), inner, False)
-    pattern = pattern_of(part, nest, Mode.CONTRACTION)
-    return Packing(pattern, len(major), along_depth, type), nest
-
-
-def _epilogue_nest(roles: Roles, outer: Sequence[Loop]) -> LoopNest:
-    """The loops of the epilogue: those over rows, one over columns. Its last load, the sums, moves with the
-    columns."""
-    part = roles.epilogue
-    position = len(part.loads) - 1
-    still = (0,) * (position + 1 + len(part.stores))
-    rows, (columns,) = (
-        merged_neighbours(loops_over(part, each)) or [Loop(1, still)] for each in (roles.rows, roles.columns)
-    )
-    strides = (*columns.strides[:position], F32.bytes, *columns.strides[position + 1 :])
-    return LoopNest(tuple(outer), tuple(rows), Loop(columns.count, strides), False)

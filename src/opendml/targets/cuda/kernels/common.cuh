@@ -242,6 +242,19 @@ DEVICE void load_where(bool guard, Vector<T, V>& to, const char* from) {
     else gather(to, from, sizeof(T));
 }
 
+// What another block may have written just now, past the caches of this multiprocessor: whole words of 8 bytes.
+template <typename T>
+DEVICE T load_uncached(const char* from) {
+    unsigned long long words[sizeof(T) / 8];
+#pragma unroll
+    for (int i = 0; i < sizeof(T) / 8; i++) {
+        asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(words[i]) : "l"(from + 8 * i) : "memory");
+    }
+    T value;
+    memcpy(&value, words, sizeof(T));
+    return value;
+}
+
 // A number to divide by. `magic` holds ceil(2^shift / count) in its low half and the shift in its high half.
 struct Divisor {
     long long count;

@@ -19,13 +19,6 @@ DEVICE void combine(Stage stage, States& mine, int member, int place) {
     __syncthreads();
 }
 
-// What another block may have written just now, past the caches of this multiprocessor.
-DEVICE unsigned long long load_uncached(const unsigned long long* from) {
-    unsigned long long value;
-    asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
-    return value;
-}
-
 // Whether this block is the last of its team; then `mine`, which is started anew, becomes the state of the team.
 template <typename Stage, typename States>
 DEVICE bool gather(Stage stage, States& mine, const States& fresh, const Parameters& p, int member, int place) {
@@ -42,13 +35,7 @@ DEVICE bool gather(Stage stage, States& mine, const States& fresh, const Paramet
     __threadfence();
     mine = fresh;
     for (int other = member; other < blocks; other += SPAN) {
-        unsigned long long words[sizeof(States) / 8];
-        const States* const from = page + other * TOGETHER + place;
-#pragma unroll
-        for (int i = 0; i < sizeof(States) / 8; i++) words[i] = load_uncached((const unsigned long long*)from + i);
-        States theirs;
-        memcpy(&theirs, words, sizeof(States));
-        merge(stage, mine, theirs);
+        merge(stage, mine, load_uncached<States>((const char*)(page + other * TOGETHER + place)));
     }
     if constexpr (SPAN > 1) combine(stage, mine, member, place);
     return true;

@@ -1,0 +1,30 @@
+"""Contenders that take turns, so that what disturbs one disturbs all."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+
+def in_turns(
+    floor: Callable[[], float], contenders: Mapping[str, Callable[[], Any]], rounds: int
+) -> dict[str, float]:
+    """Median milliseconds of the floor and of all contenders, by name. The floor says its seconds itself; a
+    contender is timed behind another run of its own, which fills the caches."""
+    times: dict[str, list[float]] = {name: [] for name in ("floor", *contenders)}
+    for _ in range(rounds):
+        times["floor"].append(floor())
+        for name, contender in contenders.items():
+            contender()
+            begun = time.perf_counter()
+            contender()
+            times[name].append(time.perf_counter() - begun)
+    return {name: statistics.median(values) * 1e3 for name, values in times.items()}
+
+
+def fastest(milliseconds: Mapping[str, float], names: Iterable[str]) -> str | None:
+    """The fastest of those contenders; None if none of them was timed."""
+    timed = (name for name in names if name in milliseconds)
+    return min(timed, key=lambda name: milliseconds[name], default=None)

@@ -1,0 +1,38 @@
+"""Prints kernels that reduce in any way, in several passes over units that blocks keep or read again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opendml.targets.cuda.cxx import function, template
+from opendml.targets.cuda.group_source import GroupPrinter
+from opendml.targets.cuda.parameters import Parameters
+from opendml.targets.cuda.pattern import Level
+from opendml.targets.cuda.position_source import positions
+
+
+class PassPrinter(GroupPrinter):
+    """Prints what kernels/passes.cuh is written in."""
+
+    def text(self) -> str:
+        """All of it."""
+        kept = {id(node): f"kept.{self.names[id(node)]}" for node in self.kept}
+        parts = [self._constants(), Parameters(self.pattern).declaration(), *positions(self.pattern)]
+        parts += [self._structures(), *self._loading(), *self._storing(), *self._reductions()]
+        return "\n\n".join([*parts, self._finishing(), self._evaluation(kept, "const Kept& kept")])
+
+    def _finishing(self) -> str:
+        """What the elements' results need of the group."""
+        lines, name = self._compute(self.kept, self._found(), self._inline_load)
+        lines += [f"to.{self.names[id(node)]} = {name(node)};" for node in self.kept]
+        arguments = "Kept& to, const Parameters& p, const Offsets& at, const Found& found"
+        return function(f"void finish({arguments})", lines)
+
+    def _element_value(self, number: int, *guard: str) -> str:
+        if self.pattern.level(self.pattern.loads[number]) is Level.ELEMENT:
+            return self._element_load(number)
+        return self._group_load(number, *guard)
+
+    def _element_function(self, head: str, lines: Sequence[str]) -> str:
+        unit = "const Parameters& p, const Held<V>& held, const Offsets& at"
+        return template(f"{head}, {unit}, const Found& found, int lane)", lines)

@@ -1,0 +1,48 @@
+"""Prints kernels of running sums and products, in units of neighbouring elements."""
+
+from __future__ import annotations
+
+from opendml.program.node import SCANS
+from opendml.targets.common.accumulations import accumulation_of
+from opendml.targets.cuda.cxx import function, template
+from opendml.targets.cuda.expression import TYPES, expression, literal
+from opendml.targets.cuda.parameters import Parameters
+from opendml.targets.cuda.position_source import item_position, positions
+from opendml.targets.cuda.source import Printer
+
+
+class ScanPrinter(Printer):
+    """Prints what kernels/scan.cuh is written in."""
+
+    def text(self) -> str:
+        """All of it."""
+        parts = [self._constants(), Parameters(self.pattern).declaration(), *positions(self.pattern)]
+        parts += [item_position(self.pattern), self._structures(), *self._loading(), *self._storing()]
+        return "\n\n".join([*parts, *self._scan()])
+
+    def _scan(self) -> list[str]:
+        (scan,) = (node for node in self.nodes if node.operation in SCANS)
+        if not isinstance(scan.attribute, tuple):
+            raise TypeError(f"{scan} has no axis")
+        _, exclusive, reverse = scan.attribute
+        total, type = accumulation_of((scan,)), TYPES[scan.type]
+        identity = literal(total.start[0].attribute, scan.type)  # type: ignore[arg-type]
+        (merged,) = total.merge
+        given, given_name = self._compute(self.kept, {}, self._inline_load)
+        given += [f"to.{self.names[id(node)]} = {given_name(node)};" for node in self.kept]
+        kept = {id(node): f"kept.{self.names[id(node)]}" for node in self.kept}
+        operand, name = self._compute(scan.operands, kept, self._element_load)
+        return [
+            f"typedef {type} Scanned;",
+            f"constexpr bool EXCLUSIVE = {exclusive}, REVERSE = {reverse};",
+            f"#define IDENTITY ({type})({identity})",
+            function("void load_kept(Kept& to, const Parameters& p, const Offsets& at)", given),
+            template(
+                "Scanned scanned(const Parameters& p, const Held<V>& held, const Kept& kept, int lane)",
+                [*operand, f"return {name(scan.operands[0])};"],
+            ),
+            function(
+                "Scanned put_together(Scanned a, Scanned b)", [f"return {expression(merged, ['a', 'b'])};"]
+            ),
+            self._evaluation(kept | {id(scan): "running"}, "const Kept& kept, Scanned running"),
+        ]

@@ -1,0 +1,154 @@
+"""The ways to launch reductions of several passes where each block has a share of a group, in units: kept in
+shared memory, so that memory is read once, or read in each pass.
+
+The cost of a way is the time of one group, as in `schedule_passes`. Where there are so few that
+multiprocessors would be idle, or one block cannot keep a group, blocks share groups and meet in global
+memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from opendml.program.node import REDUCTIONS, ordered
+from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.common.guards import guards_of
+from opendml.targets.common.passes import pass_count
+from opendml.targets.cuda.costs import DEVICE_MEETING, ELEMENT_STEP, thread_meeting
+from opendml.targets.cuda.groups import Groups
+from opendml.targets.cuda.launch import Launch, Query, Table
+from opendml.targets.cuda.parameters import Words
+from opendml.targets.cuda.pattern import Mode, Pattern, Step
+
+_THREADS = 1024
+"""Threads that a multiprocessor runs at a time, of all blocks together: each has 64 registers."""
+_RESERVED_BYTES = 1024
+"""Bytes of shared memory that the system takes for itself in each block."""
+_LEAST_UNITS = 4
+"""Least number of units of a thread whose block shares a group for no other reason than to be faster."""
+_STATE_BYTES = 24
+"""Bytes that the state of one reduction takes, at most."""
+_READ_AGAIN = 1.5
+"""Times as long as to keep the elements it takes to read them in each pass, some of them from the cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Groups by so many blocks each, of so many threads, of which a multiprocessor runs `resident`; a thread
+    has up to `keep` units."""
+
+    groups: Groups
+    threads: int
+    resident: int
+    team: int
+    keep: int
+
+
+def _units(query: Query) -> Groups | Refusal:
+    """The groups in the widest units."""
+    nest = query.nest
+    if pass_count(nest.kernel.values) == 1 and not nest.has_elements:
+        return Refusal("one pass over the elements is all")
+    if guards_of(nest.kernel.values):
+        return Refusal("loads are guarded")
+    if any(access.step is Step.STRIDED and not access.counter for access in nest.accesses):
+        return Refusal("elements do not follow each other")
+    forms = [form for form in (nest.flat(), nest) if form is not None]
+    return max((Groups(replace(query, nest=form)) for form in forms), key=lambda groups: groups.vector)
+
+
+def _shares(query: Query, threads: int, held: bool) -> Estimate[Shares] | Refusal:
+    groups = _units(query)
+    if isinstance(groups, Refusal):
+        return groups
+    resident = _THREADS // threads
+    blocks = resident * query.machine.multiprocessors
+    team = max(1, min(blocks // groups.nest.group_count, groups.units // (threads * _LEAST_UNITS)))
+    if held:
+        if not groups.copyable:
+            return Refusal("what is reduced is of several sizes or less than 4 bytes in a unit, or a counter")
+        room = query.machine.shared_bytes // resident - _RESERVED_BYTES - _state_bytes(groups) * threads // 32
+        most = room // (threads * groups.unit_bytes)
+        team = max(team, -(-groups.units // (max(1, most) * threads)))
+        if most < 1 or team > blocks:
+            return Refusal(
+                f"groups of {groups.units * groups.unit_bytes} bytes; {blocks} blocks keep {room} each"
+            )
+    keep = -(-groups.units // (team * threads))
+    team = -(-groups.units // (keep * threads))
+    # A unit is loaded in the time in which two of its elements are taken in.
+    step = ELEMENT_STEP * max(1, groups.vector / 2) * (1 if held else _READ_AGAIN)
+    terms = {
+        "elements": keep * step,
+        "meeting": thread_meeting(threads) + (DEVICE_MEETING if team > 1 else 0),
+    }
+    return Estimate(Shares(groups, threads, resident, team, keep), terms)
+
+
+def _state_bytes(groups: Groups) -> int:
+    """Bytes of the states of all reductions together."""
+    values = groups.nest.kernel.values
+    return _STATE_BYTES * sum(node.operation in REDUCTIONS for node in ordered(values))
+
+
+def _run(query: Query, way: Shares, held: bool) -> Launch:
+    groups, nest = way.groups, way.groups.nest
+    items, slice_units = nest.group_count, way.keep * way.threads
+    is_shared = way.team > 1
+    teams = min(way.resident * query.machine.multiprocessors // way.team, items) if is_shared else items
+    state_bytes = _state_bytes(groups)
+    constants: Mapping[str, int] = {
+        "THREADS": way.threads,
+        "BLOCKS": way.resident,
+        "STAGES": pass_count(nest.kernel.values),
+        "HAS_ELEMENTS": int(nest.has_elements),
+        "TEAM": int(is_shared),
+        "HELD": int(held),
+        "UNIT_BYTES": groups.unit_bytes,
+        "STATE_BYTES": state_bytes,
+    }
+    grid = teams * way.team
+    pattern = Pattern(
+        Mode.PASSES,
+        groups.vector,
+        False,
+        nest.wide(max(items + teams, groups.units + slice_units, grid)),
+        nest.loads,
+        nest.stores,
+        nest.kernel.values,
+        tuple(constants.items()),
+    )
+    inner = nest.inner.count // (1 if pattern.flat else groups.vector)
+    words = Words(
+        items=items,
+        units=groups.units,
+        inner=inner,
+        rows=nest.row_count,
+        team=way.team,
+        slice=slice_units,
+    )
+    return Launch(
+        pattern,
+        grid,
+        way.threads,
+        nest.given() | words.named(),
+        1.0 / groups.elements,
+        shared_bytes=slice_units * groups.unit_bytes if held else 0,
+        cooperative=is_shared,
+        counters_bytes=8 * teams if is_shared else 0,
+        scratch_bytes=2 * grid * state_bytes if is_shared else 0,
+    )
+
+
+def _way(name: str, threads: int, held: bool) -> Candidate[Query, Shares, Launch]:
+    return Candidate(name, partial(_shares, threads=threads, held=held), partial(_run, held=held))
+
+
+SHARES: Table = (
+    _way("shares kept by small blocks", 256, True),
+    _way("shares kept by large blocks", 512, True),
+    _way("shares read in each pass", 512, False),
+)
+"""The ways to reduce along the innermost loop with shares of groups."""

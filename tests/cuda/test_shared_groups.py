@@ -1,0 +1,80 @@
+"""Which long groups and lines several blocks of the CUDA target share, and what of them they keep."""
+
+from __future__ import annotations
+
+import pytest
+
+import opendml as dml
+from opendml.runtime.program import program_of
+from opendml.spec import descs
+from opendml.spec.enums import AxisDirection
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.tensor_desc import TensorDesc
+from opendml.targets.cuda.launch import Launch
+from opendml.targets.cuda.pattern import Mode
+from tests.cuda.compiled import MACHINES, launches
+from tools.cuda_case import Case
+
+MACHINE = MACHINES[90]
+
+
+def launch_of(desc: OperatorDesc) -> Launch:
+    (launch,) = launches(Case("", program_of(desc)), MACHINE)
+    return launch
+
+
+def softmax(*sizes: int) -> Launch:
+    tensor = TensorDesc(dml.FLOAT32, sizes)
+    return launch_of(descs.ActivationSoftmax1(tensor, tensor, axes=[len(sizes) - 1]))
+
+
+def running_sum(*sizes: int, axis: int) -> Launch:
+    tensor = TensorDesc(dml.FLOAT32, sizes)
+    direction = AxisDirection.INCREASING
+    return launch_of(descs.CumulativeSummation(tensor, tensor, axis=axis, axis_direction=direction))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "kept", "shared"),
+    [
+        ((2048, 4096), True, False),
+        ((8, 100_000), True, True),
+        ((1, 6_000_000), True, True),
+        ((512, 1_000_000), True, True),
+        ((1, 16_777_216), False, True),
+    ],
+)
+def test_groups_of_several_passes_are_kept_where_the_device_has_room(
+    sizes: tuple[int, ...], kept: bool, shared: bool
+) -> None:
+    launch = softmax(*sizes)
+    constants = dict(launch.pattern.constants)
+    assert launch.pattern.mode is Mode.PASSES
+    assert (constants["HELD"], constants["TEAM"]) == (kept, shared)
+    assert launch.cooperative is shared
+    room = launch.shared_bytes * (launch.values["team"] if shared else 1)
+    assert room >= 4 * sizes[1] * kept
+
+
+def test_blocks_that_share_a_group_have_all_of_it() -> None:
+    for launch in (softmax(3, 70_001), softmax(1, 16_777_216), running_sum(3, 70_001, axis=1)):
+        values = launch.values
+        assert (values["team"] - 1) * values["slice"] < values["units"] <= values["team"] * values["slice"]
+
+
+@pytest.mark.parametrize(("sizes", "axis"), [((1, 16_777_216), 1), ((4, 1_000_000), 1), ((1_000_000, 4), 0)])
+def test_few_long_lines_keep_the_device_busy(sizes: tuple[int, int], axis: int) -> None:
+    launch = running_sum(*sizes, axis=axis)
+    assert launch.cooperative
+    assert launch.grid > MACHINE.multiprocessors
+    assert launch.pattern.vector == (4 if axis else 1)
+
+
+def test_parts_of_a_line_are_the_same_for_all_alignments() -> None:
+    tensor = TensorDesc(dml.FLOAT32, (2, 65536))
+    desc = descs.CumulativeSummation(tensor, tensor, axis=1, axis_direction=AxisDirection.INCREASING)
+    parts = set()
+    for offset in (0, 1, 2):
+        (launch,) = launches(Case("", program_of(desc), offset=offset), MACHINE)
+        parts.add((launch.values["team"], launch.values["slice"] * launch.pattern.vector))
+    assert len(parts) == 1
