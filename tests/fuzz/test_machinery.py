@@ -56,6 +56,16 @@ def test_each_place_of_a_repeated_number_may_be_off_by_a_rounding() -> None:
     assert_right(desc, [wide, one, one, one, one], [rounded, *sums], [none, *sums])
 
 
+def test_places_of_a_repeated_number_are_one_where_no_sums_of_products_cancel() -> None:
+    repeated, packed = TensorDesc(FLOAT32, [1, 4], strides=[0, 0]), TensorDesc(FLOAT32, [1, 4])
+    desc = descs.MeanVarianceNormalization1(
+        repeated, None, None, packed, axes=[1], normalize_variance=True, epsilon=1e-30
+    )
+    zero = np.zeros((1, 4), np.float32)
+    with pytest.raises(AssertionError, match="4 of 4 wrong"):
+        assert_right(desc, [np.full(1, 0.3, np.float32), None, None], [zero + 0.5], [zero])
+
+
 def test_a_campaign_says_how_far_it_is(capfd: pytest.CaptureFixture[str]) -> None:
     campaign = Campaign(["samples"], shrinking=0)
     campaign.run(2.0, 1)

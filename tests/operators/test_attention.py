@@ -354,6 +354,33 @@ def test_the_greatest_values_do_not_overflow(device: str) -> None:
 
 
 @every_device
+def test_a_key_beyond_its_type_is_infinite_as_in_the_present(device: str) -> None:
+    sizes = Sizes(batch=1, heads=1, shared=1)
+    given = sizes.tensors(16, np.float16)
+    given["key_tensor"][0, 1, 2] = 6e4
+    given["bias_tensor"] = np.zeros(2 * sizes.size + sizes.value, np.float16)
+    given["bias_tensor"][sizes.size + 2] = 6e4
+    presents = np.zeros((1, 1, sizes.new, sizes.size)), np.zeros((1, 1, sizes.new, sizes.value))
+    present_key, present_value = (each.astype(np.float16) for each in presents)
+    result, key, _ = _computed(sizes, given, device, present=(present_key, present_value))
+    assert key[0, 0, 1, 2] == np.inf
+    np.testing.assert_array_equal(np.isnan(result[0]).all(axis=1), given["query_tensor"][0, :, 2] > 0)
+
+
+@every_device
+@pytest.mark.parametrize("queries", [3, 20])
+def test_a_weight_below_float32_is_zero_also_beside_an_infinite_value(queries: int, device: str) -> None:
+    sizes = Sizes(batch=1, queries=queries, heads=1, shared=1)
+    given = sizes.tensors(17)
+    given["relative_position_bias_tensor"] = np.zeros((1, 1, queries, sizes.new), np.float32)
+    given["relative_position_bias_tensor"][0, 0, 1, 3] = -300
+    given["value_tensor"][0, 3] = np.inf
+    result = _computed(sizes, given, device)[0][0]
+    assert np.isnan(result[1]).all()
+    assert np.isposinf(np.delete(result, 1, 0)).all()
+
+
+@every_device
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_many_queries_and_keys_with_a_past_and_a_mask(dtype: Any, device: str) -> None:
     sizes = Sizes(queries=70, new=400, past=130, size=20, value=33)

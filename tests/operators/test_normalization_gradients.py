@@ -224,3 +224,20 @@ def test_a_gradient_is_finite_where_only_its_factor_is_not(device: Device) -> No
     )
     expected = np.float64(gradient) * np.float64(scale) / np.sqrt(np.float64(np.float32(1e-20)))
     np.testing.assert_allclose(of_input, expected, rtol=1e-6)
+
+
+def test_a_gradient_of_local_responses_is_infinite_where_only_its_terms_differ(device: Device) -> None:
+    # Of a base of 1e-10 both terms are beyond float32, and so is what is left of them.
+    x, gradient = np.full((1, 1, 1, 1), 1e-5, np.float32), np.full((1, 1, 1, 1), 100, np.float32)
+    attributes = {"cross_channel": True, "local_size": 1, "alpha": 1.0, "beta": 3.7, "bias": 0.0}
+    result = dml.local_response_normalization_grad(x, gradient, device=device, **attributes)
+    assert result.item() == -np.inf
+
+
+def test_a_power_of_local_responses_that_float32_has_not_is_zero(device: Device) -> None:
+    x, gradient = np.array([1e-20, 1], np.float32), np.ones((1, 2, 1, 1), np.float32)
+    attributes = {"cross_channel": True, "local_size": 1, "alpha": 1.0, "beta": 1.5, "bias": 0.0}
+    result = dml.local_response_normalization_grad(
+        x.reshape(1, 2, 1, 1), gradient, device=device, **attributes
+    )
+    np.testing.assert_allclose(result.reshape(-1), [np.nan, -2], rtol=1e-6)

@@ -458,6 +458,21 @@ def test_a_nan_makes_the_dynamic_scale_nan_and_all_numbers_zero(device: str) -> 
 
 
 @every_device
+@pytest.mark.parametrize("target", BYTES)
+@pytest.mark.parametrize("ends", [(-1, np.inf), (-np.inf, 1), (-np.inf, np.inf), (-3e38, 3e38)], ids=str)
+def test_an_infinite_extent_makes_the_dynamic_scale_infinite(
+    ends: tuple[float, float], target: Any, device: str
+) -> None:
+    x = np.array([*ends, 2, -0.5, 0], np.float32)
+    values, scale, zero_point = dml.dynamic_quantize_linear(
+        x, output_type=np.dtype(target).name.upper(), device=device
+    )
+    number = 0 if ends[0] == -np.inf else _limits(target)[0]
+    assert (scale.item(), zero_point.item()) == (np.inf, number)
+    np.testing.assert_array_equal(values, np.where(np.isinf(x), 0, number))
+
+
+@every_device
 def test_elements_of_4_bits_between_operators_of_a_graph(device: str) -> None:
     where = dml.Device(device)
     floats, scale = TensorDesc(dml.FLOAT32, [3, 5]), TensorDesc(dml.FLOAT32, [1, 1])

@@ -201,6 +201,19 @@ def test_nan_stays_in_its_batch(kind: str, device: str) -> None:
 
 
 @every_device
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_state_beyond_its_type_is_infinite_in_the_next_step(kind: str, device: str) -> None:
+    gates = {"RNN": 1, "LSTM": 4, "GRU": 3}[kind]
+    x = np.array([4e4, 0], np.float16).reshape(1, 2, 1, 1)
+    weights = np.full((1, 1, gates, 1), 4, np.float16)
+    tensors = Tensors(x, weights, np.zeros_like(weights))
+    names = ["relu"] * len(USUAL[kind])
+    sequence = _computed(kind, tensors, Direction.FORWARD, names, device)[0].reshape(-1)
+    assert np.isinf(sequence[0])
+    assert np.isnan(sequence[1])
+
+
+@every_device
 @pytest.mark.parametrize("wanted", [(True, False, False), (False, True, False), (False, False, True)])
 def test_each_output_alone(wanted: tuple[bool, ...], device: str) -> None:
     tensors = random_tensors("LSTM", 9, 2, (3, 2, 3, 4))

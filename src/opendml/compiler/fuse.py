@@ -41,13 +41,14 @@ MAXIMUM_REDUCTIONS = 16
 64 three times as long; and the time to compile grows faster than their number."""
 
 
-def fuse(program: Program, takes: Takes | None = None) -> KernelProgram:
+def fuse(program: Program, takes: Takes | None = None, ends_loops: bool = False) -> KernelProgram:
     """The kernels of a program, and those that prepare its constants. Products around a softmax are one
-    kernel where the target `takes` it."""
+    kernel where the target `takes` it. `ends_loops`: it ends loops where nothing counts any more (`bounds`).
+    """
     if not program.constants:
-        return _fused(program, takes=takes)
+        return _fused(program, takes=takes, ends_loops=ends_loops)
     first, rest = split(program)
-    ahead, kernels = _fused(first, takes=takes), _fused(rest, takes=takes)
+    ahead, kernels = (_fused(each, takes=takes, ends_loops=ends_loops) for each in (first, rest))
     input_count = len(program.inputs)
     arena = input_count + len(program.outputs)
     offsets = list(accumulate((aligned(layout.span[1]) for layout in first.outputs), initial=0))
@@ -85,10 +86,12 @@ def _over(
     )
 
 
-def _fused(program: Program, lends_outputs: bool = False, takes: Takes | None = None) -> KernelProgram:
+def _fused(
+    program: Program, lends_outputs: bool = False, takes: Takes | None = None, ends_loops: bool = False
+) -> KernelProgram:
     """The kernels of a program, whose constants are inputs like others. `lends_outputs`: its outputs share
     memory with nothing that it reads, and may hold temporaries that become parts of them."""
-    roots = without_idle_guards(unrolled(moved(program.results)))
+    roots = without_idle_guards(unrolled(moved(program.results), ends_loops))
     inputs = [Place(number, 0, layout) for number, layout in enumerate(program.inputs)]
     outputs = [Place(len(inputs) + number, 0, layout) for number, layout in enumerate(program.outputs)]
     cuts = _cuts(roots, program)
@@ -112,7 +115,9 @@ def _fused(program: Program, lends_outputs: bool = False, takes: Takes | None = 
         own, *others = places
         result += merged([*between, *writer.kernels(node, [own])])
         buffer = arena + len(cuts) + len(repeats)
-        steps = steps_of(node, own, writer, partial(_fused, lends_outputs=True, takes=takes), buffer)
+        steps = steps_of(
+            node, own, writer, partial(_fused, lends_outputs=True, takes=takes, ends_loops=ends_loops), buffer
+        )
         repeats.append(Repeat(len(result), steps.length, steps.count))
         result += steps.kernels
         sizes[buffer] = steps.arena_bytes

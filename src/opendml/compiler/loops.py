@@ -38,11 +38,12 @@ WIDEST_BUNDLE = 8
 """Neighbours that are put together from as many vectors, at most."""
 
 
-def loop_nest(kernel: Kernel) -> LoopNest:
+def loop_nest(kernel: Kernel, keeps_inner: bool = False) -> LoopNest:
     """The loops of `kernel`: merged where memory allows, the dimension that most of the traffic finds
     contiguous innermost.
 
-    Axes of an element-wise kernel are all kept.
+    Axes of an element-wise kernel are all kept. `keeps_inner`: a kept dimension is innermost where there is
+    one.
     """
     accesses = (*kernel.loads, *kernel.stores)
     kept: list[Loop] = []
@@ -53,10 +54,10 @@ def loop_nest(kernel: Kernel) -> LoopNest:
             (reduced if dimension in kernel.axes else kept).append(loop)
     counters = [number for number, access in enumerate(accesses) if access.buffer is None and kernel.axes]
     kept, reduced = _merged(kept, counters), _merged(reduced, counters)
-    candidates = kept + reduced
+    candidates = kept if keeps_inner and kept else kept + reduced
     if not candidates:
         return LoopNest((), (), Loop(1, (0,) * len(accesses)), bool(kernel.axes))
-    footprints = [_footprint(position, access, candidates) for position, access in enumerate(accesses)]
+    footprints = [_footprint(position, access, kept + reduced) for position, access in enumerate(accesses)]
 
     def worth(loop: Loop) -> tuple[bool, int, int]:
         is_long = bool(kernel.axes) or loop.count >= LONG

@@ -9,8 +9,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
+from functools import partial, reduce
 
+from opendml.compiler.bounds import is_bounded
 from opendml.compiler.homes import domain_of
 from opendml.compiler.views import Seen, above_memory
 from opendml.program.functions import maximum, minimum, multiply_add, select
@@ -28,16 +29,19 @@ from opendml.program.node import (
 
 MOST_ELEMENTS = 32
 """Of a window that is put together one by one: each is a load of its own."""
+MOST_BOUNDED = 4
+"""The same where fewer elements may count than there are, and a loop ends where they do."""
 
 
-def unrolled(roots: Sequence[Node]) -> tuple[Node, ...]:
-    """The program without reductions of small windows."""
+def unrolled(roots: Sequence[Node], ends_loops: bool = False) -> tuple[Node, ...]:
+    """The program without reductions of small windows. `ends_loops`: of those that remain, loops end where no
+    further element counts."""
     if not any(isinstance(node.attribute, View) for node in ordered(roots)):
         return tuple(roots)
-    return rebuild(roots, _unrolled)
+    return rebuild(roots, partial(_unrolled, ends_loops=ends_loops))
 
 
-def _unrolled(node: Node) -> Node:
+def _unrolled(node: Node, ends_loops: bool) -> Node:
     if node.operation not in _TOGETHER or not isinstance(node.attribute, tuple):
         return node
     domain = domain_of(node)
@@ -48,11 +52,11 @@ def _unrolled(node: Node) -> Node:
     if any(part.operation in COLLECTIVE for part in parts):
         return node
     seen = [part.attribute for part in parts if _is_window(part, node.attribute)]
+    computed = sum(isinstance(each, View) and bool(each.indexed) for each in seen)
     # What is read at computed places is read by all of the code that computes them.
-    if (
-        not seen
-        or elements * sum(isinstance(each, View) and bool(each.indexed) for each in seen) > MOST_ELEMENTS
-    ):
+    if not seen or elements * computed > MOST_ELEMENTS:
+        return node
+    if ends_loops and computed and elements > MOST_BOUNDED and is_bounded(node):
         return node
     if node.operation is Operation.CONTRACTION and _is_product_of_matrices(node):
         return node

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from opendml.operators.registry import defines
 from opendml.operators.softmax import softmax1
-from opendml.program.functions import equal, maximum, select
+from opendml.program.functions import equal, maximum, rounded, select
 from opendml.program.node import Node, Operation, apply, constant, contraction, convert, index
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, in_memory, joined, padded, permuted, reshaped, sliced
@@ -99,6 +99,9 @@ def multihead_attention1(
     has room; what comes behind them is 0 in the present, and no query sees it. There are as many keys as the
     present has, or a BOOLEAN mask or a relative position bias, or as past and new ones together. A query that
     sees no key gives NaN.
+
+    Queries, keys and values with their bias are rounded to their types. Weights are float32: one that is
+    below its numbers is 0, which makes an infinite value NaN.
     """
     heads, groups = key_value_head_count, query_head_count // key_value_head_count
     q = _by_head(query, query_head_count, (stacked_query_key, 0), (stacked_query_key_value, 0))
@@ -122,7 +125,7 @@ def multihead_attention1(
         scores = scores + select(hidden, constant(mask_filter_value, _COMPUTED), 0.0)
     if past_lengths is not None:
         scores = select(_positions(total) < given.ends(), scores, -math.inf)
-    weights = softmax1(scores, axes=[4])
+    weights = rounded(softmax1(scores, axes=[4]))
     result = _weighted(weights, convert(values, _COMPUTED))
     presents = [
         reshaped(each, wanted.sizes)
@@ -156,7 +159,7 @@ def _biased(given: Sequence[Node | None], bias: Node) -> list[Node | None]:
             continue
         _, heads, _, size = x.sizes
         own = reshaped(sliced(bias, (first,), (heads * size,)), (1, heads, 1, size))
-        result.append(convert(convert(x, _COMPUTED) + convert(own, _COMPUTED), x.type))
+        result.append(rounded(convert(convert(x, _COMPUTED) + convert(own, _COMPUTED), x.type)))
         first += heads * size
     return result
 

@@ -13,6 +13,7 @@ from opendml.program.functions import (
     multiply_add,
     power,
     reduce_sum,
+    rounded,
     square_root,
     variance,
     wide,
@@ -97,16 +98,18 @@ def local_response_normalization_grad(
     to the power of beta
 
     DirectML's page has no formula; this is the derivative of the forward operator, with its local regions.
+    The power is float32: where the base is so near 0 that it is 0, its terms are infinite or NaN.
     """
     base = local_base(x, cross_channel, local_size, alpha, bias)
-    divisor = power(base, beta)
-    shares = gradient * x / (base * divisor)
+    # Beside a base near 0 terms may be beyond the numbers of the type where their difference is not.
+    divisor = wide(rounded(power(base, beta)))
+    shares = wide(gradient) * wide(x) / (wide(base) * divisor)
     # The regions that have an element reach as far the other way.
     after = (local_size - 1) // 2
     for axis in (1,) if cross_channel else (2, 3):
         shares = window_sum(shares, axis, local_size - 1 - after, after)
     factor = 2.0 * alpha * beta / local_size
-    return gradient / divisor - x * convert(shares * factor, x.type)
+    return convert(wide(gradient) / divisor - wide(x) * (shares * factor), x.type)
 
 
 def _axes(statistic: Node) -> Sequence[int]:

@@ -111,7 +111,8 @@ def dynamic_quantize_linear(x: Node, *, output: tuple[TensorDesc, ...]) -> tuple
 
     As in ONNX, which ONNX Runtime gives to this operator, 0 counts among the elements whose extremes are
     taken, so that it has a number of its own. Where all elements are 0, the scale is 1. A NaN makes the scale
-    NaN and all numbers 0.
+    NaN and all numbers 0. An infinity, or max(x) - min(x) beyond float32, makes the scale infinite: infinite
+    elements then are 0, the others the zero point, which is Min, or 0 beside -infinity.
     """
     type = ScalarType.of(output[0].data_type)
     limits = np.iinfo(type.numpy.name)

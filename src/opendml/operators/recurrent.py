@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from opendml.operators.matrix import product
 from opendml.operators.registry import defines, fused
-from opendml.program.functions import maximum, minimum, select
+from opendml.program.functions import maximum, minimum, rounded, select
 from opendml.program.node import Node, Window, convert, index
 from opendml.program.node import recurrence as steps_of_recurrence
 from opendml.program.scalar_type import ScalarType
@@ -43,7 +43,8 @@ def rnn(
     def run(own: int) -> Node:
         def step(at: _Step) -> list[Node]:
             (state,) = at.states
-            return [at.kept(convert(fused(activation_descs[own], at.gates(state)[0]), x.type), state)]
+            new = rounded(convert(fused(activation_descs[own], at.gates(state)[0]), x.type))
+            return [at.kept(new, state)]
 
         return network.run(direction, own, [hidden], x.type, step)
 
@@ -92,7 +93,7 @@ def lstm(
             forget = 1.0 - i if couple_input_forget else forget
             new = in_memory(at.kept(forget * memory + i * fused(g, clipped(sums[3])), memory))
             # Beside the cell, h lies in float32 too.
-            return [at.kept(convert(convert(o * fused(h, new), x.type), _COMPUTED), state), new]
+            return [at.kept(convert(rounded(convert(o * fused(h, new), x.type)), _COMPUTED), state), new]
 
         others = [] if peephole is None else [(peephole, network.of_units(own, 0, 3))]
         return network.run(direction, own, [hidden, cell], _COMPUTED, step, others)
@@ -136,8 +137,8 @@ def gru(
                 n = fused(g, given[2] + r * inner)
             else:
                 z, r = (fused(f, each) for each in at.gates(state, 0, 2))
-                n = fused(g, at.gates(in_memory(convert(r * before, x.type)), 2, 3)[0])
-            return [at.kept(convert((1.0 - z) * n + z * before, x.type), state)]
+                n = fused(g, at.gates(in_memory(rounded(convert(r * before, x.type))), 2, 3)[0])
+            return [at.kept(rounded(convert((1.0 - z) * n + z * before, x.type)), state)]
 
         others = [] if bias is None else [(bias, network.of_units(own, 5, 1))]
         return network.run(direction, own, [hidden], x.type, step, others)

@@ -114,8 +114,8 @@ def roi_align1(
     With AlignRegionsToCorners the divisor is outX * nX - 1, so that samples reach from corner to corner; a
     single sample is in the middle, as in TensorFlow's crop_and_resize.
 
-    Whatever a region is, an output looks at as many samples as there may be, averages along one dimension
-    after the other.
+    Averages are made along one dimension after the other. Whatever a region is, an output looks at no more
+    samples than one of the whole input has.
     """
     batch = minimum(reshaped(batch_indices, (regions.sizes[-2], 1, 1)), x.sizes[0] - 1)
     rows, columns = aligned_samples(
@@ -207,8 +207,12 @@ def _bins(low: Node, high: Node, size: int, bins: int) -> Samples:
     number = _outputs(bins, ScalarType.INT32)
     start = number * extent / bins
     end = ((number + 1) * extent + (bins - 1)) / bins
-    place = start + _taps(-(-size // bins) + 1, ScalarType.INT32)
-    return Samples([(low + place, None)], place < end, convert(end - start, ScalarType.FLOAT32))
+    tap = _taps(-(-size // bins) + 1, ScalarType.INT32)
+    place = start + tap
+    # No part is longer: so many taps are enough for all of a region.
+    longest = (extent + (bins - 1)) / bins + 1
+    counted = apply(Operation.AND, tap < longest, place < end)
+    return Samples([(low + place, None)], counted, convert(end - start, ScalarType.FLOAT32))
 
 
 def _number_of_samples(extent: Node, bins: int, least: int, most: int) -> Node:

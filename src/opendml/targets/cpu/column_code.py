@@ -37,18 +37,25 @@ class ColumnCode(GroupCode):
             for accumulation in stage
         }
         self._kept: dict[int, tuple[Node, ir.Value]] = {}
+        self._of_tile: Values = {}
 
     def item(self, item: ir.Value) -> None:
         """One tile."""
         self._kept = {}
         group, self.start, self.stop = self.block_range(item)
-        pointers = self.group_pointers(group)
+        pointers = self._tile_pointers(group)
         if self.stashed is not None:
             self.stash_origin = self.builder.mul(self.start, I64(-STASHED.bytes))
         for number in range(len(self.passes)):
             self._pass(number, pointers, I64(0), self.units)
             self._settle(number, pointers)
         self._store_rows(pointers, I64(0), self.units)
+
+    def _tile_pointers(self, group: ir.Value) -> Pointers:
+        """Where the accesses stand at the first group of a tile, whose common values are computed."""
+        pointers = self.group_pointers(group)
+        self._of_tile = self.of_tile(pointers)
+        return pointers
 
     def _tile(self, type: ScalarType) -> ir.Value:
         """Room for one value of each group, and for the lanes of a last vector that no group has."""
@@ -72,8 +79,8 @@ class ColumnCode(GroupCode):
             self.code.store(self._at(room, part, index), value, part, mask)
 
     def _known(self, index: ir.Value) -> Values:
-        """The values that are kept of a vector of groups."""
-        return {
+        """The values that are kept of a vector of groups, and those of the tile."""
+        return self._of_tile | {
             key: self.code.load(self._at(room, node.type, index), node.type, self.lanes)
             for key, (node, room) in self._kept.items()
         }
@@ -145,8 +152,8 @@ class ColumnCode(GroupCode):
         chunks share."""
         stage, needed, in_order = self.passes[number], self.operands[number], self.pattern.in_order
         rows = [self.row_pointers(pointers, self.builder.add(first, I64(each))) for each in range(count)]
-        outer = [self.evaluate(Level.ROW, 1, row, {}, roots=needed) for row in rows]
-        outer_first = self.evaluate(Level.ROW, 1, pointers, {}, roots=needed) if fresh else {}
+        outer = [self.evaluate(Level.ROW, 1, row, self._of_tile, roots=needed) for row in rows]
+        outer_first = self.evaluate(Level.ROW, 1, pointers, self._of_tile, roots=needed) if fresh else {}
 
         def operands(row: Pointers, known: Values, index: ir.Value, mask: ir.Value | None) -> list[State]:
             values = self._known(index) | known
@@ -204,7 +211,7 @@ class ColumnCode(GroupCode):
         roots = [node for node, _ in new.values()] + [root for _, root in stores]
 
         def settle(index: ir.Value, mask: ir.Value | None) -> None:
-            values: Values = {}
+            values = dict(self._of_tile)
             for stage in self.passes[: number + 1]:
                 for accumulation in stage:
                     state = self.state(accumulation, index)
@@ -226,7 +233,7 @@ class ColumnCode(GroupCode):
         if not self.stores(of_groups=False):
             return
         with self.walk_rows(pointers, first, last) as (_, row_pointers):
-            row_values = self.evaluate(Level.ROW, 1, row_pointers, {})
+            row_values = self.evaluate(Level.ROW, 1, row_pointers, self._of_tile)
             self.store_range(
                 row_pointers, self.start, self.stop, lambda index: row_values | self._known(index)
             )
@@ -249,12 +256,12 @@ class SplitColumnCode(ColumnCode):
                 self.read_stage(number, group, self.chunks)
             self._combine(stage, group)
             if stage == self.last_pass and self.stores(of_groups=True):
-                self._settle(stage, self.group_pointers(group))
+                self._settle(stage, self._tile_pointers(group))
             return
         position, chunk = self.code.split(item, [I64(0), self.chunks])
         first, last = self.chunk_range(chunk, self.units)
         group, self.start, self.stop = self.block_range(position)
-        pointers = self.group_pointers(group)
+        pointers = self._tile_pointers(group)
         before = stage if mode is Mode.COLUMNS_PARTIAL else len(self.passes)
         for number in range(before):
             self.read_stage(number, group, self.chunks)

@@ -9,6 +9,7 @@ from llvmlite import ir
 from opendml.program import half_math, vector_math
 from opendml.program.narrow import is_narrow
 from opendml.program.node import FUNCTIONS, Node, rebuild
+from opendml.targets.cpu.bounded_code import BoundedColumnCode
 from opendml.targets.cpu.code import I64, POINTER
 from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
 from opendml.targets.cpu.contraction.chain_code import ChainCode
@@ -80,7 +81,9 @@ def _code_of(pattern: Pattern) -> type[KernelCode]:
     """What writes the code of a pattern."""
     tiling = pattern.tiling
     narrow = isinstance(tiling, Panels | Strips) and tiling.packing.group > 1
-    return _WORD_CODE[pattern.mode] if narrow else _CODE[pattern.mode]
+    if narrow:
+        return _WORD_CODE[pattern.mode]
+    return BoundedColumnCode if pattern.bounded else _CODE[pattern.mode]
 
 
 def _with_expanded(pattern: Pattern) -> Pattern:

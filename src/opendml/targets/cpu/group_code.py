@@ -39,16 +39,23 @@ class GroupCode(KernelCode):
             self.stash_origin: ir.Value = I64(0)
 
     def kept(self, level: Level) -> dict[int, Node]:
-        """The nodes up to `level` (made of reductions, or of a group) that elements are made of."""
+        """The nodes up to `level` (made of reductions, or of a group, but not those of all groups in a tile)
+        that elements are made of."""
         evaluated = self.needed.union(*map(self.below_reductions, self.operands))
         users = [node for node in self.nodes if id(node) in evaluated and self.levels[id(node)] > level]
         wanted = [operand for node in users for operand in node.operands]
         wanted += [*self.pattern.values, *chain(*self.operands)]
-        return {id(node): node for node in wanted if Level.CONSTANT < self.levels[id(node)] <= level}
+        return {id(node): node for node in wanted if Level.TILE < self.levels[id(node)] <= level}
 
     def found(self, stage: int, level: Level) -> dict[int, Node]:
         """The nodes of `kept` that are known after a pass."""
         return {key: node for key, node in self.kept(level).items() if self.depths[key] <= stage + 1}
+
+    def of_tile(self, pointers: Pointers) -> Values:
+        """The values that are the same for all groups of a tile, which begins at `pointers`."""
+        return self.evaluate(
+            Level.TILE, 1, pointers, {}, roots=[*self.pattern.values, *chain(*self.operands)]
+        )
 
     def adds_together(self, stage: int) -> bool:
         """Whether a pass takes in several elements of a group at less cost than one by one."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from opendml.compiler.bounds import bounded_axes
 from opendml.compiler.kernel import Access, Kernel, operations_of
 from opendml.compiler.loops import LoopNest, bundles, loop_nest
 from opendml.program.node import SEARCHES, Node, Operation, ordered
@@ -131,7 +132,8 @@ Table = tuple[Candidate[Query, Any, list[Launch]], ...]
 def query_of(kernel: Kernel) -> Query:
     """The query for a kernel on this machine, bundles of neighbours put together."""
     kernel = interleaved(kernel)
-    nest = loop_nest(kernel)
+    # Lanes side by side may end their loops together.
+    nest = loop_nest(kernel, keeps_inner=bool(bounded_axes(kernel, range(len(kernel.loads)))))
     return Query(kernel, nest, shape_of(kernel, nest), machine())
 
 
@@ -236,6 +238,21 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
         in_order=in_order,
         long_rows=mode.reduces_rows and nest.inner.count >= _LONG_ROW,
         bundles=bundled,
+        bounded=_bounded(kernel, nest) if mode is Mode.COLUMNS else (),
+    )
+
+
+def _bounded(kernel: Kernel, nest: LoopNest) -> tuple[tuple[int, int], ...]:
+    """The loops over rows that may end early, each with the load that is the position there. Lanes that lie
+    side by side go through as many rows, so what bounds them is the same for all."""
+    if not shape_of(kernel, nest).reads_once:
+        return ()
+    uniform = {number for number, _ in enumerate(kernel.loads) if not nest.inner.strides[number]}
+    return tuple(
+        (loop, number)
+        for number in bounded_axes(kernel, uniform)
+        for loop, each in enumerate(nest.rows)
+        if each.strides[number] == 1
     )
 
 
@@ -275,7 +292,9 @@ def _access_pattern(
         skips = stride == 2 * access.type.bytes and access.buffer is not None
         step = Step.DOUBLE if skips else Step.STRIDED if stride else Step.NONE
     moves_in_rows = any(loop.strides[position] for loop in nest.rows)
-    if mode.columns:
+    if mode.has_tiles and not written and not moves_in_rows and step is Step.NONE:
+        level = Level.TILE
+    elif mode.columns:
         level = Level.GROUP if not moves_in_rows else Level.ROW if step is Step.NONE else Level.ELEMENT
     else:
         level = Level.ELEMENT if step is not Step.NONE else Level.ROW if moves_in_rows else Level.GROUP

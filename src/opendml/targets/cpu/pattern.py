@@ -93,16 +93,23 @@ class Mode(Enum):
         """Whether lanes run over groups rather than within one."""
         return "columns" in self.value
 
+    @property
+    def has_tiles(self) -> bool:
+        """Whether lanes run over groups that are reduced."""
+        return self.columns and "scan" not in self.value
+
 
 class Level(IntEnum):
     """Where in the loops a value changes."""
 
     CONSTANT = 0
-    STATISTIC = 1
+    TILE = 1
+    """With groups, but for those that lie side by side: where lanes run over these, one value for all."""
+    STATISTIC = 2
     """With the group, and made of its reductions alone."""
-    GROUP = 2
-    ROW = 3
-    ELEMENT = 4
+    GROUP = 3
+    ROW = 4
+    ELEMENT = 5
 
 
 class Step(Enum):
@@ -160,6 +167,8 @@ class Pattern:
     `bundles`: accesses that together have all elements along the innermost loop, in their order.
     `many_rows`: rows are taken in many at once, and the next asked for.
     `together`: what rows that are computed together read.
+    `bounded`: loops over rows that end where the load which is the position there shows that no further
+    element counts; of a loop and that load, the numbers.
     `tiling`: how sums of products are computed; the pattern itself is that of what follows them.
     """
 
@@ -178,6 +187,7 @@ class Pattern:
     bundles: tuple[tuple[int, ...], ...] = ()
     many_rows: bool = False
     together: Together | None = None
+    bounded: tuple[tuple[int, int], ...] = ()
     tiling: Tiling | Panels | Strips | Chaining | None = None
 
     def text(self) -> str:
@@ -188,7 +198,7 @@ class Pattern:
         ]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)} {self.stage} {self.in_order}"
         head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile} {self.bundles}"
-        head += f" {self.many_rows} {self.together}"
+        head += f" {self.many_rows} {self.together} {self.bounded}"
         tiling = [self.tiling.text()] if self.tiling else []
         return "\n".join([head, *accesses, fingerprint(self.values), *tiling])
 

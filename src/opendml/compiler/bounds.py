@@ -1,0 +1,116 @@
+"""Loops that may end early: reductions of what counts only below a bound, and changes nothing elsewhere.
+
+The bound is computed from operands, the same for all elements of a group, as the number of samples of a
+region is. A loop over the axis need not go on where no element counts any more; at most it has as many steps
+as the axis is long, whatever operands say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterable, Iterator, Sequence
+
+from opendml.compiler.kernel import Access, Kernel, number_of, operations_of
+from opendml.program.node import COLLECTIVE, REDUCTIONS, Node, Operation, View, ordered
+from opendml.program.scalar_type import ScalarType
+
+_NOTHING = {Operation.SUM: 0.0, Operation.LEAST: math.inf, Operation.GREATEST: -math.inf}
+"""What changes nothing about a reduction of floats, whose sum is never -0."""
+_IN_MEMORY = COLLECTIVE | {Operation.SOURCE, Operation.RESHAPE, Operation.JOIN, Operation.RECURRENCE}
+_COUNTED = (ScalarType.INT32, ScalarType.INT64, ScalarType.FLOAT32, ScalarType.FLOAT64)
+
+
+def bounds_of(reduction: Node) -> Iterator[tuple[Node, Node]]:
+    """Positions along axes (INDEX nodes, or SOURCEs of a kernel) and what they must be below to count."""
+    if reduction.operation not in _NOTHING:
+        return
+    value = _converted(reduction.operands[0])
+    if (
+        value.operation is not Operation.SELECT
+        or value.operands[2].attribute != _NOTHING[reduction.operation]
+    ):
+        return
+    pending = [value.operands[0]]
+    while pending:
+        condition = pending.pop()
+        if condition.operation is Operation.AND:
+            pending += condition.operands
+        elif condition.operation is Operation.LESS and condition.operands[0].type in _COUNTED:
+            position = _converted(condition.operands[0])
+            if position.operation in (Operation.INDEX, Operation.SOURCE) and not position.operands:
+                yield position, condition.operands[1]
+
+
+def is_bounded(reduction: Node) -> bool:
+    """Whether a reduction has a bound along one of its axes that does not vary along them."""
+    axes = reduction.attribute
+    assert isinstance(axes, tuple)
+    return any(
+        _varies(position, axes) and not _varies(bound, axes) for position, bound in bounds_of(reduction)
+    )
+
+
+def _varies(root: Node, axes: Sequence[int]) -> bool:
+    """Whether a value differs along some axes. Nodes may have their sizes where they do not."""
+    pending, seen = [root], set[int]()
+    while pending:
+        node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        moving: Iterable[int] = ()
+        if isinstance(node.attribute, View):
+            moving = (row[axis] for row in node.attribute.steps for axis in axes)
+            pending += node.operands[1:]
+        elif node.operation is Operation.INDEX and isinstance(node.attribute, tuple):
+            moving = (node.attribute[1 + axis] for axis in axes if node.sizes)
+        elif node.operation in _IN_MEMORY:
+            moving = (node.sizes[axis] - 1 for axis in axes)
+        else:
+            pending += node.operands
+        if any(moving):
+            return True
+    return False
+
+
+def bounded_axes(kernel: Kernel, uniform: Container[int]) -> list[int]:
+    """The loads that are the positions along an axis, of those along which all reductions of a kernel have
+    bounds; these are made of `uniform` loads, which do not vary along its axes. There are none where all that
+    is read lies in order: memory is read faster than a loop is ended."""
+    nodes = ordered(kernel.values) if _NOTHING.keys() & operations_of(kernel.values) else []
+    # A load at computed distances has a guard, and these.
+    if not any(node.operation is Operation.SOURCE and len(node.operands) > 1 for node in nodes):
+        return []
+    common: set[int] | None = None
+    for node in nodes:
+        if node.operation in REDUCTIONS:
+            found = {
+                number_of(position)
+                for position, bound in bounds_of(node)
+                if _is_steady(bound, kernel, uniform)
+            }
+            common = found if common is None else common & found
+    return sorted(number for number in common or () if _is_position(kernel.loads[number], kernel.axes))
+
+
+def _is_position(load: Access, axes: Container[int]) -> bool:
+    """Whether a load is the position along one of the axes."""
+    moving = [axis for axis, stride in enumerate(load.strides) if stride]
+    counts = load.buffer is None and load.offset == 0 and len(moving) == 1
+    return counts and load.strides[moving[0]] == 1 and moving[0] in axes
+
+
+def _is_steady(bound: Node, kernel: Kernel, uniform: Container[int]) -> bool:
+    """Whether a value is the same for all elements of a group, and needs nothing that is reduced."""
+    for node in ordered([bound]):
+        if node.operation in REDUCTIONS:
+            return False
+        if node.operation is Operation.SOURCE:
+            number = number_of(node)
+            if number not in uniform or any(kernel.loads[number].strides[axis] for axis in kernel.axes):
+                return False
+    return True
+
+
+def _converted(node: Node) -> Node:
+    return node.operands[0] if node.operation is Operation.CONVERT else node
