@@ -332,9 +332,10 @@ def _tilings_in_rows(roles: Roles, lanes: int) -> Iterator[Tiles]:
 
 
 def _dots(roles: Roles, lanes: int) -> Iterator[Tiles]:
-    """Where there are few rows, and b lies along k: vectors of both, with each division of the columns."""
+    """Where there are few rows, and both operands lie along k: vectors of both, with each division of the
+    columns."""
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
-    if m > _MOST_ROWS or not _lies_in_columns(roles):
+    if m > _MOST_ROWS or not (a_along_depth(roles) and _lies_in_columns(roles)):
         return
     a, _ = packing_cycles(roles, lanes)
     stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
