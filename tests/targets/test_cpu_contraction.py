@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import opendml as dml
 from opendml.compiler.kernel import Kernel
 from opendml.program.functions import maximum
 from opendml.program.node import Node, apply, convert
@@ -486,3 +487,15 @@ def test_a_vector_times_a_matrix_adds_few_sums_to_each_other(n: int, k: int) -> 
     modes = run(contraction_kernel(spread_a, spread_b, (2,), [out]), spread_a, spread_b, out)
     assert errors(out[..., 0], a, b).max() <= (56 + k / 128) * 2**-24
     assert (Mode.COLUMNS_PARTIAL in modes) is (n > 1)
+
+
+def test_few_rows_may_lie_across() -> None:
+    a, b = values("float32", 16, 5), values("float32", 8, 16)
+    found = dml.gemm(
+        a[None, None],
+        b[None, None],
+        trans_a=dml.MatrixTransform.TRANSPOSE,
+        trans_b=dml.MatrixTransform.TRANSPOSE,
+        device="cpu",
+    )
+    np.testing.assert_allclose(found[0, 0], a.T.astype(np.float64) @ b.T, 1e-5, 1e-5)
