@@ -21,6 +21,7 @@ from opendml.spec.facts import operator_facts
 from opendml.spec.naming import snake_case
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import failures
+from opendml.spec.wording import counted
 from tests.spec.valid_descs import (
     F16,
     F32,
@@ -245,7 +246,7 @@ def test_arrays_have_an_element_for_each_dimension(operator: str, count: dict[st
     kind = "spatial dimension" if count.get("spatial") else "dimension"
     for wrong in (given[:-1], (*given, 1), ()):
         allowed = f"must be {needed}, one for each {kind} of {tensor} ({count['name']})"
-        expected = f"{operator}.{array}: {len(wrong)} elements; {allowed}"
+        expected = f"{operator}.{array}: {counted(len(wrong), 'element', 'elements')}; {allowed}"
         assert failures(desc.replace(**{snake_case(array): wrong})) == [expected]
 
 
