@@ -17,6 +17,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.table_command import case_options, parsed, write_table
+from benchmarks.turns import rest
 
 if TYPE_CHECKING:
     from benchmarks.contraction_cases import Case
@@ -44,6 +45,7 @@ def time_case(case: Case, peak: Peak, rounds: int) -> dict[str, Any]:
     for _ in range(rounds):
         speeds["floor"].append(peak.flops() / 1e9)
         for name, run in runs.items():
+            rest()
             speeds[name].append(case.operations / _seconds(run) / 1e9)
     medians = {name: statistics.median(values) for name, values in speeds.items()}
     peers = [name for name in medians if name != "floor" and not name.startswith("opendml")]
