@@ -17,12 +17,14 @@ from opendml.targets.cpu.contraction.costs import (
     STARTED,
     block_sizes,
     even_part,
+    lane_count,
     largest_tiles,
     packing_cycles,
     tile_cycles,
 )
 from opendml.targets.cpu.contraction.operands import (
     a_along_depth,
+    a_order,
     b_along_depth,
     b_order,
     common_loops,
@@ -147,7 +149,7 @@ def _is_walked(roles: ChainedRoles) -> bool:
 def ways(roles: ChainedRoles) -> Iterator[Way]:
     """The tiles, with each division of the rows; none where few rows share keys."""
     scores, results = roles.scores, roles.results
-    lanes = machine().vector_bytes // F32.bytes
+    lanes = lane_count()
     m, keys = scores.count(scores.rows), scores.count(scores.columns)
     depth, width = scores.count(scores.depth), results.count(results.columns)
     if m < _FEWEST_ROWS:
@@ -190,9 +192,7 @@ def launch_of_way(roles: ChainedRoles, way: Way) -> Launch:
     scores, results = roles.scores, roles.results
     m, keys = scores.count(scores.rows), scores.count(scores.columns)
     epilogue, *others = common_loops(roles.parts, results.outer)
-    along_depth = a_along_depth(scores)
-    order = (scores.rows, scores.depth) if along_depth else (scores.depth, scores.rows)
-    a, a_nest = packing_of(scores.a, others[0], *order, along_depth, F32)
+    a, a_nest = packing_of(scores.a, others[0], *a_order(scores), a_along_depth(scores), F32)
     (b, b_nest), (weighted, weighted_nest) = (
         packing_of(each.b, outer, *b_order(each), b_along_depth(each), F32)
         for each, outer in ((scores, others[1]), (results, others[3]))

@@ -97,6 +97,11 @@ def block_sizes(count: int, unit: int, most: int) -> list[int]:
     return sorted({unit * -(-count // (fewest * parts * unit)) for parts in _DIVISIONS})
 
 
+def lane_count() -> int:
+    """How many FLOAT32 a vector register has."""
+    return machine().vector_bytes // F32.bytes
+
+
 def register_count() -> int:
     """How many vector registers there are."""
     host = machine()

@@ -45,6 +45,11 @@ def _begins_words(roles: Roles, part: Kernel) -> bool:
     return len(loops) < 2 or loops[-1].count % roles.group == 0
 
 
+def a_order(roles: Roles) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The major and the minor dimensions of a."""
+    return (roles.rows, roles.depth) if a_along_depth(roles) else (roles.depth, roles.rows)
+
+
 def b_order(roles: Roles) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The major and the minor dimensions of b."""
     return (roles.columns, roles.depth) if b_along_depth(roles) else (roles.depth, roles.columns)

@@ -26,6 +26,7 @@ from opendml.targets.cpu.contraction.costs import (
     copied_cycles,
     even_part,
     far_cycles,
+    lane_count,
     largest_tiles,
     packing_cycles,
     register_count,
@@ -34,6 +35,7 @@ from opendml.targets.cpu.contraction.costs import (
 from opendml.targets.cpu.contraction.image import Seen, seen_by
 from opendml.targets.cpu.contraction.operands import (
     a_along_depth,
+    a_order,
     b_along_depth,
     b_order,
     common_loops,
@@ -120,7 +122,7 @@ class Tiles:
         if self.seen:
             return self.seen.depth(_DEPTH)
         if self.dots:
-            return _VECTORS_TOGETHER * machine().vector_bytes // F32.bytes
+            return _VECTORS_TOGETHER * lane_count()
         return _ROWS_TOGETHER if self.b_in_place else _DEPTH
 
     @property
@@ -203,7 +205,7 @@ def lies_in_tiles(tiles: Tiles) -> bool:
 
 def with_strips(tiles: Tiles) -> Tiles:
     """The same tiles where b, which stays the same, is packed ahead."""
-    roles, lanes = tiles.roles, machine().vector_bytes // F32.bytes
+    roles, lanes = tiles.roles, lane_count()
     packing = packing_cycles(roles, lanes)[1]
     saved = packing - _FETCHED_STRIP - far_cycles(roles.b, roles.b.loads)
     depth = roles.count(roles.depth) / lanes
@@ -224,7 +226,7 @@ def steps_of(part: Kernel) -> int:
 
 def candidates(kernel: Kernel) -> Iterator[Candidate]:
     """The ways to compute a kernel's sums of products."""
-    lanes = machine().vector_bytes // F32.bytes
+    lanes = lane_count()
     yield _as_any_reduction(kernel, lanes)
     for exchanged in (False, True):
         roles = roles_of(kernel, exchanged)
@@ -270,11 +272,9 @@ def _shared(cycles: float, items: int) -> float:
 
 def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
     roles, micro = tiles.roles, tiles.micro
-    name = f"{'dots' if tiles.dots else 'tiles'} of {micro.rows}x{micro.vectors}" + (
-        " of an image" if tiles.seen else ""
-    )
-    lanes = machine().vector_bytes // F32.bytes
     part = packed_ahead(tiles)
+    name = f"{'dots' if tiles.dots else 'tiles'} of {micro.rows}x{micro.vectors}"
+    name += " of an image" if tiles.seen else ""
     name += (" exchanged" if exchanged else "") + (" packed ahead" if part else "")
     name += " in place" if tiles.in_place else " by rows" if tiles.b_in_place else ""
     items = roles.count(roles.outer)
@@ -282,8 +282,10 @@ def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
     work = tiles.item_cycles * items
     cycles = _shared(work, items)
     if part:
-        count, size = (roles.rows, micro.rows) if tiles.ahead else (roles.columns, micro.vectors * lanes)
-        parts = _groups(roles, part) * -(-roles.count(count) // size)
+        across, size = (
+            (roles.rows, micro.rows) if tiles.ahead else (roles.columns, micro.vectors * lane_count())
+        )
+        parts = _groups(roles, part) * -(-roles.count(across) // size)
         cycles += (_LAUNCHED + _shared(tiles.packing_work, parts)) / steps_of(part)
     return Candidate(name, cycles, work, tiles)
 
@@ -517,39 +519,20 @@ def _in_tiles(results: tuple[int, int], micro: MicroKernel, lanes: int) -> tuple
 def launches_of(tiles: Tiles) -> list[Launch]:
     """The launches that compute sums of products so."""
     roles, micro = tiles.roles, tiles.micro
-    lanes = machine().vector_bytes // F32.bytes
+    lanes = lane_count()
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
-    along_depth = a_along_depth(roles)
-    a_order = (roles.rows, roles.depth) if along_depth else (roles.depth, roles.rows)
     a_part, b_part = roles.a, roles.b
     seen = tiles.seen
     depth = tiles.depth if seen else tiles.depth * roles.group
-    a_type, b_type = roles.types
     launches, room = [], 0
-    if tiles.ahead:
-        moving = [number for number in roles.outer if moves(roles.a, number)]
-        outer = merged_neighbours(loops_over(roles.a, moving))
-        packing, nest = packing_of(roles.a, outer, *a_order, along_depth, a_type)
-        panels = Panels(packing, micro.rows, depth)
-        count = -(-m // micro.rows)
-        group_bytes = count * -(-k // depth) * panels.part_bytes(lanes)
-        groups = _groups(roles, roles.a)
-        room = groups * group_bytes
-        numbers = Numbers(1, 1, m, micro.rows, count, k, groups)
-        pattern = replace(packing.pattern, mode=Mode.CONTRACTION_PANELS, tiling=panels)
-        grain = max(1, int(CLAIMED // (micro.rows * k)))
-        parameters = parameters_of(roles.a, nest, numbers)
-        reads = buffers_of(roles.a.loads)
-        stays = _is_fixed(roles.a), steps_of(roles.a) > 1
-        launches = [Launch(pattern, parameters, 0, groups * count, grain, room, reads, *stays)]
-        a_part = _counter(roles, moving, group_bytes)
-    if tiles.b_ahead:
-        strips, b_part = _strips(roles, micro.vectors * lanes, depth, lanes)
-        launches, room = [strips], strips.partial_bytes
+    if packed_ahead(tiles) is not None:
+        packing, counter = _packing_ahead(tiles, depth)
+        launches, room = [packing], packing.partial_bytes
+        a_part, b_part = (counter, b_part) if tiles.ahead else (a_part, counter)
     parts = (a_part, b_part, roles.epilogue)
     outers = common_loops(parts, roles.outer)
-    a, a_nest = packing_of(a_part, outers[0], *a_order, along_depth, a_type)
-    b, b_nest = packing_of(b_part, outers[1], *b_order(roles), b_along_depth(roles), b_type)
+    a, a_nest = packing_of(a_part, outers[0], *a_order(roles), a_along_depth(roles), roles.types[0])
+    b, b_nest = packing_of(b_part, outers[1], *b_order(roles), b_along_depth(roles), roles.types[1])
     mode, results = Mode.CONTRACTION, _most_results()
     if seen and seen.broadcast:
         mode, (a, a_nest) = Mode.CONTRACTION_BROADCAST_IMAGE, seen.packing(outers[0])
@@ -565,7 +548,8 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     rows, columns = _in_tiles(results, micro, lanes)
     if tiles.dots:
         mode, rows, columns = Mode.CONTRACTION_DOTS, micro.rows, _COLUMNS_OF_DOTS
-    together = tiles.parts_together if a_type is F32 and k > tiles.parts_together * depth else 0
+    is_long = roles.types[0] is F32 and k > tiles.parts_together * depth
+    together = tiles.parts_together if is_long else 0
     panels = Panels(a, micro.rows, depth, tiles.in_place, tiles.dots)
     image = seen.image if seen else None
     ahead = tiles.ahead, tiles.b_ahead
@@ -582,21 +566,33 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     return [*launches, Launch(pattern, parameters, 0, items, grain, room, reads)]
 
 
-def _strips(roles: Roles, width: int, depth: int, lanes: int) -> tuple[Launch, Kernel]:
-    """The launch that packs b ahead in parts of so many products, and what then counts where its strips
-    lie."""
-    n, k = roles.count(roles.columns), roles.count(roles.depth)
-    moving = [number for number in roles.outer if moves(roles.b, number)]
-    outer = merged_neighbours(loops_over(roles.b, moving))
-    packing, nest = packing_of(roles.b, outer, *b_order(roles), b_along_depth(roles), roles.types[1])
-    strips = Strips(packing, width, depth)
-    count, groups = -(-n // width), roles.count(moving)
-    group_bytes = count * -(-k // depth) * strips.part_bytes(k, lanes)
-    pattern = replace(packing.pattern, mode=Mode.CONTRACTION_STRIPS, tiling=strips)
-    parameters = parameters_of(roles.b, nest, Numbers(1, 1, n, width, count, k, groups))
-    grain, reads = max(1, int(CLAIMED // (width * k))), buffers_of(roles.b.loads)
-    room, steady = groups * group_bytes, steps_of(roles.b) > 1
-    fixed = _is_fixed(roles.b) or not steady
+def _packing_ahead(tiles: Tiles, depth: int) -> tuple[Launch, Kernel]:
+    """The launch that packs an operand ahead, in parts of so many products, and what then counts where its
+    panels or strips lie."""
+    roles, lanes = tiles.roles, lane_count()
+    part = roles.a if tiles.ahead else roles.b
+    moving = [number for number in roles.outer if moves(part, number)]
+    outer = merged_neighbours(loops_over(part, moving))
+    k, groups, steady = roles.count(roles.depth), roles.count(moving), steps_of(part) > 1
+    tiling: Panels | Strips
+    if tiles.ahead:
+        mode, across, size, fixed = Mode.CONTRACTION_PANELS, roles.rows, tiles.micro.rows, _is_fixed(part)
+        packing, nest = packing_of(part, outer, *a_order(roles), a_along_depth(roles), roles.types[0])
+        tiling = Panels(packing, size, depth)
+        part_bytes = tiling.part_bytes(lanes)
+    else:
+        mode, across, size = Mode.CONTRACTION_STRIPS, roles.columns, tiles.micro.vectors * lanes
+        fixed = _is_fixed(part) or not steady
+        packing, nest = packing_of(part, outer, *b_order(roles), b_along_depth(roles), roles.types[1])
+        tiling = Strips(packing, size, depth)
+        part_bytes = tiling.part_bytes(k, lanes)
+    elements = roles.count(across)
+    count = -(-elements // size)
+    group_bytes = count * -(-k // depth) * part_bytes
+    pattern = replace(packing.pattern, mode=mode, tiling=tiling)
+    parameters = parameters_of(part, nest, Numbers(1, 1, elements, size, count, k, groups))
+    grain, room = max(1, int(CLAIMED // (size * k))), groups * group_bytes
+    reads = buffers_of(part.loads)
     launch = Launch(pattern, parameters, 0, groups * count, grain, room, reads, fixed, steady)
     return launch, _counter(roles, moving, group_bytes)
 
