@@ -1,0 +1,70 @@
+"""onnx.backend.base for opendml: what the test suite of ONNX calls."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import onnx
+from onnx.backend.base import Backend as Base
+from onnx.backend.base import BackendRep
+
+from opendml.errors import Error
+from opendml.frontends.onnx.model import OnnxModel, load
+from opendml.targets.registry import backend_of
+
+
+class PreparedModel(BackendRep):
+    """A model as ONNX's suite runs it: inputs in order, outputs as a named tuple's values."""
+
+    def __init__(self, model: OnnxModel) -> None:
+        self.model = model
+
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """The outputs in the model's order, for a list of inputs, one input, or a mapping by name."""
+        if isinstance(inputs, Mapping):
+            return tuple(self.model.run(inputs).values())
+        given = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+        return tuple(self.model(*given).values())
+
+
+class Backend(Base):
+    """opendml as a backend of ONNX: `Backend.run_model(model, inputs, device="CPU")`."""
+
+    @classmethod
+    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PreparedModel:
+        """A model, ready to run. Devices are ONNX's ("CPU", "CUDA") or opendml's."""
+        return PreparedModel(load(model, device.partition(":")[0].lower()))
+
+    @classmethod
+    def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> Any:
+        """The outputs of a model."""
+        return cls.prepare(model, device, **kwargs).run(inputs)
+
+    @classmethod
+    def run_node(
+        cls,
+        node: onnx.NodeProto,
+        inputs: Any,
+        device: str = "CPU",
+        outputs_info: Sequence[tuple[Any, tuple[int, ...]]] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """The outputs of one node of the newest operator set, as a tuple by their names."""
+        names = [name for name in node.output if name]
+        graph = onnx.GraphProto(name="node")
+        graph.node.append(node)
+        graph.input.extend(onnx.ValueInfoProto(name=name) for name in node.input if name)
+        graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
+        results = cls.run_model(onnx.helper.make_model(graph), inputs, device)
+        return namedtuple("Outputs", names, rename=True)(*results)  # noqa: PYI024
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Whether there is such a device here."""
+        try:
+            backend_of(device.partition(":")[0].lower())
+        except Error:
+            return False
+        return True

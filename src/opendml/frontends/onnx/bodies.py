@@ -1,0 +1,154 @@
+"""Nodes that stand for others: functions of the model and of ONNX's own schemas, and branches.
+
+A body becomes nodes with names of their own, which take the node's place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+
+from opendml.frontends.onnx.node import Node, domain_of, graphs_of, nodes_of, opsets_of
+
+Functions = Mapping[tuple[str, str, str], onnx.FunctionProto]
+"""The functions of a model, by domain, name and overload."""
+
+
+def functions_of(model: onnx.ModelProto) -> Functions:
+    """The functions that a model brings along."""
+    return {(domain_of(each.domain), each.name, each.overload): each for each in model.functions}
+
+
+def function_nodes(node: Node, functions: Functions, prefix: str) -> tuple[Node, ...] | None:
+    """The nodes of the model's own function that the node calls; None: it calls none."""
+    function = functions.get((node.domain, node.operator, node.message.overload))
+    return None if function is None else _inlined(node, function, prefix, {})
+
+
+def schema_nodes(node: Node, types: Sequence[onnx.TypeProto | None], prefix: str) -> tuple[Node, ...] | None:
+    """The nodes that ONNX's schema says the operator is made of; None: it says none.
+
+    Args:
+        types: of the inputs, for operators whose body depends on them; None where it is not known.
+    """
+    try:
+        schema = onnx.defs.get_schema(node.operator, node.version, node.domain)
+    except onnx.defs.SchemaError:
+        return None
+    function = onnx.FunctionProto()
+    if schema.has_function:
+        function.CopyFrom(schema.function_body)
+    elif schema.has_context_dependent_function:
+        given = [(onnx.TypeProto() if each is None else each).SerializeToString() for each in types]
+        found = schema.get_context_dependent_function(node.message.SerializeToString(), given)
+        if not found:
+            return None
+        function.ParseFromString(found)
+    else:
+        return None
+    defaults = {
+        name: each.default_value for name, each in schema.attributes.items() if each.default_value.name
+    }
+    return _inlined(node, function, prefix, defaults)
+
+
+def _inlined(
+    node: Node, function: onnx.FunctionProto, prefix: str, defaults: Mapping[str, onnx.AttributeProto]
+) -> tuple[Node, ...]:
+    """The body of a function in place of its call."""
+    attributes = {**defaults, **{each.name: each for each in function.attribute_proto}}
+    attributes.update((each.name, each) for each in node.message.attribute)
+    messages = [_with_attributes(message, attributes) for message in function.node]
+    opsets = {**node.opsets, **opsets_of(function.opset_import)}
+    return _placed(node, messages, function.input, function.output, prefix, opsets)
+
+
+def branch_nodes(
+    node: Node, branch: onnx.GraphProto, prefix: str
+) -> tuple[tuple[Node, ...], dict[str, onnx.TensorProto]]:
+    """The nodes of a branch in place of its `If`, and its initializers."""
+    messages = list(branch.node)
+    nodes = _placed(node, messages, (), [each.name for each in branch.output], prefix, node.opsets, branch)
+    return nodes, {prefix + each.name: each for each in branch.initializer}
+
+
+def _placed(
+    node: Node,
+    messages: Sequence[onnx.NodeProto],
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    prefix: str,
+    opsets: Mapping[str, int],
+    graph: onnx.GraphProto | None = None,
+) -> tuple[Node, ...]:
+    """Nodes of a body with names that nothing else has, between the node's inputs and outputs."""
+    made = {name for message in messages for name in message.output if name}
+    made.update(each.name for each in (graph.initializer if graph else ()))
+    names = {name: prefix + name for name in made}
+    names.update({name: (node.inputs[i] if i < len(node.inputs) else "") for i, name in enumerate(inputs)})
+    placed = [_renamed(message, names, prefix) for message in messages]
+    for name, wanted in zip(outputs, node.outputs, strict=False):
+        if wanted:
+            placed.append(onnx.helper.make_node("Identity", [names.get(name, name)], [wanted]))
+    return nodes_of(placed, opsets)
+
+
+def _renamed(message: onnx.NodeProto, names: Mapping[str, str], prefix: str) -> onnx.NodeProto:
+    """A copy of a node with its tensors renamed, those too that its graphs take from outside."""
+    new = onnx.NodeProto()
+    new.CopyFrom(message)
+    new.name = prefix + (message.name or next(filter(None, message.output), message.op_type))
+    for tensors in (new.input, new.output):
+        tensors[:] = [names.get(name, name) for name in tensors]
+    for graph in graphs_of(new):
+        _rename_captured(graph, names, prefix)
+    return new
+
+
+def _rename_captured(graph: onnx.GraphProto, names: Mapping[str, str], prefix: str) -> None:
+    """Renames what a graph takes from outside, in place."""
+    own = {each.name for each in (*graph.input, *graph.initializer)}
+    own.update(name for message in graph.node for name in message.output)
+    outside = {name: new for name, new in names.items() if name not in own}
+    for message in graph.node:
+        message.CopyFrom(_renamed(message, outside, ""))
+    for index, output in enumerate(graph.output):
+        new = outside.get(output.name)
+        if new is not None:  # an output that is nothing but a tensor from outside keeps its place by name
+            graph.node.append(onnx.helper.make_node("Identity", [new], [f"{prefix}{output.name}.{index}"]))
+            output.name = f"{prefix}{output.name}.{index}"
+
+
+def _with_attributes(
+    message: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto]
+) -> onnx.NodeProto:
+    """A copy of a node of a function, with the call's attributes where it refers to them."""
+    new = onnx.NodeProto()
+    new.CopyFrom(message)
+    kept = []
+    for attribute in new.attribute:
+        given = attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        if given is not None:
+            copy = onnx.AttributeProto()
+            copy.CopyFrom(given)
+            copy.name = attribute.name
+            kept.append(copy)
+    for each in kept:
+        for graph in [each.g] if each.type == onnx.AttributeProto.GRAPH else list(each.graphs):
+            inner = [_with_attributes(node, attributes) for node in graph.node]
+            del graph.node[:]
+            graph.node.extend(inner)
+    del new.attribute[:]
+    new.attribute.extend(kept)
+    return new
+
+
+def type_of(sizes: Sequence[int] | None, type: Any) -> onnx.TypeProto | None:
+    """ONNX's type of a tensor."""
+    if sizes is None or type is None:
+        return None
+    element = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(type))
+    return onnx.helper.make_tensor_type_proto(element, sizes)

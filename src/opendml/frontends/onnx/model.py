@@ -1,0 +1,179 @@
+"""ONNX models that run: called on arrays by name or in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+
+from opendml.errors import Error, InvalidArgument
+from opendml.frontends.onnx.bodies import functions_of
+from opendml.frontends.onnx.model_file import ModelLike, read_model
+from opendml.frontends.onnx.node import nodes_of, opsets_of
+from opendml.frontends.onnx.trace import Tracer, known_tensors
+from opendml.frontends.onnx.values import Array
+from opendml.runtime.objects.device import Device, as_device
+from opendml.spec.wording import shown
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """An input or an output as the model declares it.
+
+    Args:
+        name: as the model has it.
+        type: of its elements as NumPy has it; None: it is no tensor, or of strings.
+        sizes: an int, the name of a symbolic size, or None where any will do; None: of any rank.
+    """
+
+    name: str
+    type: np.dtype[Any] | None
+    sizes: tuple[int | str | None, ...] | None
+
+
+class OnnxModel:
+    """A loaded ONNX model. It is compiled for the sizes and types of its inputs when it first meets them.
+
+    Calls from several threads are safe.
+    """
+
+    def __init__(self, model: onnx.ModelProto, name: str, device: Device) -> None:
+        graph, opsets = model.graph, opsets_of(model.opset_import)
+        initializers = {each.name: each for each in graph.initializer}
+        self.device, self._name = device, name
+        self.inputs = tuple(tensor_info(each) for each in graph.input if each.name not in initializers)
+        self.outputs = tuple(tensor_info(each) for each in graph.output)
+        self._optional = frozenset(each.name for each in graph.input if each.name in initializers)
+        known = dict(known_tensors(initializers))
+        for each in graph.sparse_initializer:
+            known.update(known_tensors({each.values.name: dense(each)}))
+        self._tracer = Tracer(
+            nodes_of(graph.node, opsets),
+            [each.name for each in graph.input],
+            self.output_names,
+            known,
+            functions_of(model),
+            device,
+        )
+
+    def __repr__(self) -> str:
+        names = f"{', '.join(self.input_names)} -> {', '.join(self.output_names)}"
+        return f"<OnnxModel {self._name} on {self.device.kind}: {names}>"
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The inputs that every call gives, in the model's order."""
+        return tuple(each.name for each in self.inputs)
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The outputs in the model's order."""
+        return tuple(each.name for each in self.outputs)
+
+    def __call__(self, *arrays: Any, **inputs: Any) -> dict[str, Any]:
+        """The outputs by name, for arrays in the order of the inputs or by their names.
+
+        Raises:
+            InvalidArgument: inputs that are missing, unknown, of another type or of other sizes than declared.
+            Unsupported: a node that neither DirectML nor the evaluator of `onnx` can run.
+        """
+        if len(arrays) > len(self.inputs):
+            raise InvalidArgument(f"{self._name}: {len(arrays)} inputs; it has {len(self.inputs)}")
+        return self.run({**dict(zip(self.input_names, arrays, strict=False)), **inputs})
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The outputs by name, for arrays by name; as a call otherwise."""
+        given = {name: self._checked(name, content) for name, content in inputs.items()}
+        missing = [name for name in self.input_names if name not in given]
+        if missing:
+            raise InvalidArgument(f"{self._name}: input {missing[0]!r} is missing; {self._needed}")
+        try:
+            results = self._tracer.run(given)
+        except Error as error:
+            raise type(error)(f"{self._name}: {error}") from error
+        return dict(zip(self.output_names, results, strict=True))
+
+    @property
+    def _needed(self) -> str:
+        return f"the model has {', '.join(map(repr, self.input_names)) or 'none'}"
+
+    def _checked(self, name: str, content: Any) -> Any:
+        """An input, if it is what the model declares."""
+        info = next((each for each in self.inputs if each.name == name), None)
+        if info is None:
+            if name in self._optional:
+                return np.asarray(content)
+            raise InvalidArgument(f"{self._name}: input {name!r} is unknown; {self._needed}")
+        if info.type is None:
+            return content
+        array = np.asarray(content)
+        if array.dtype != info.type:
+            fix = f"array.astype({info.type.name!r}) makes it so"
+            raise InvalidArgument(
+                f"{self._name}: input {name!r} is of type {array.dtype.name}; must be {info.type.name}: {fix}"
+            )
+        if not _fits(array, info.sizes):
+            raise InvalidArgument(
+                f"{self._name}: input {name!r} has sizes {list(array.shape)}; must be {_text(info.sizes)}"
+            )
+        return array
+
+
+def load(model: ModelLike, device: str | Device | None = None) -> OnnxModel:
+    """An ONNX model, ready to be called.
+
+    Args:
+        model: a path, the bytes of a file, or an onnx.ModelProto; opset 7 or newer.
+        device: a device, its kind, or None for the CPU.
+
+    Raises:
+        InvalidArgument: no such file, or no ONNX model in it.
+        Unsupported: an operator set that is too old.
+    """
+    read, name = read_model(model)
+    return OnnxModel(read, name, as_device(device))
+
+
+def tensor_info(value: onnx.ValueInfoProto) -> TensorInfo:
+    """What a model declares of an input or an output."""
+    if value.type.WhichOneof("value") != "tensor_type":
+        return TensorInfo(value.name, None, None)
+    tensor = value.type.tensor_type
+    known = tensor.elem_type not in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING)
+    type = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type) if known else None
+    sizes = tuple(_size(each) for each in tensor.shape.dim) if tensor.HasField("shape") else None
+    return TensorInfo(value.name, type, sizes)
+
+
+def dense(tensor: onnx.SparseTensorProto) -> onnx.TensorProto:
+    """A sparse initializer with all its zeros."""
+    values = onnx.numpy_helper.to_array(tensor.values)
+    indices = onnx.numpy_helper.to_array(tensor.indices)
+    full: Array = np.zeros(tuple(tensor.dims), values.dtype)
+    if indices.ndim == 1:
+        full.reshape(-1)[indices] = values
+    else:
+        full[tuple(indices.T)] = values
+    return onnx.numpy_helper.from_array(full, tensor.values.name)
+
+
+def _size(dimension: onnx.TensorShapeProto.Dimension) -> int | str | None:
+    if dimension.HasField("dim_value"):
+        return int(dimension.dim_value)
+    return str(dimension.dim_param) or None
+
+
+def _fits(array: Array, sizes: Sequence[int | str | None] | None) -> bool:
+    if sizes is None:
+        return True
+    pairs = zip(array.shape, sizes, strict=False)
+    return array.ndim == len(sizes) and all(
+        given == size for given, size in pairs if isinstance(size, int) and size > 0
+    )
+
+
+def _text(sizes: Sequence[int | str | None] | None) -> str:
+    return shown([("?" if size is None else size) for size in sizes or ()])

@@ -1,0 +1,1 @@
+"""How ONNX's operators are said with DirectML's, by family. Each module registers its converters."""

@@ -1,0 +1,29 @@
+"""Operands that are repeated to common sizes: no operators of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from opendml.frontends.onnx.conversion import Conversion, NotExpressible
+from opendml.runtime.graphs.graph import GraphTensor
+
+
+def broadcast_sizes(conversion: Conversion, numbers: Sequence[int]) -> tuple[int, ...]:
+    """The common sizes of some inputs.
+
+    Raises:
+        NotExpressible: they have none.
+    """
+    sizes = [conversion.sizes(number) for number in numbers]
+    try:
+        return np.broadcast_shapes(*sizes)
+    except ValueError as error:
+        raise NotExpressible(f"sizes {', '.join(map(str, map(list, sizes)))} do not broadcast") from error
+
+
+def broadcast(conversion: Conversion, numbers: Sequence[int]) -> list[GraphTensor]:
+    """Some inputs with the number of dimensions of their common sizes; calls repeat what has size 1."""
+    rank = max(1, len(broadcast_sizes(conversion, numbers)))
+    return [conversion.tensor(number, rank) for number in numbers]

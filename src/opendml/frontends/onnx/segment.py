@@ -1,0 +1,160 @@
+"""A stretch of an ONNX graph that becomes one graph of DirectML operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opendml.errors import Error
+from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result, require_expressible
+from opendml.frontends.onnx.evaluate import RANDOM, Evaluator
+from opendml.frontends.onnx.node import Node
+from opendml.frontends.onnx.registry import converter_of
+from opendml.frontends.onnx.values import (
+    BOOLEAN,
+    Array,
+    Computed,
+    Held,
+    Known,
+    Type,
+    Value,
+    data_type_of,
+)
+from opendml.runtime.graphs.graph import Graph, GraphTensor
+from opendml.runtime.graphs.model import Model
+from opendml.runtime.objects.device import Device
+
+
+class Segment:
+    """The graph that is being made, and the values of all tensors so far."""
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self.values = dict(values)
+        self._graph = Graph()
+        self._inputs: dict[str, str] = {}
+        self._tensors: dict[str, GraphTensor] = {}
+
+    def take(self, node: Node) -> None:
+        """Adds a node.
+
+        Raises:
+            NotExpressible: DirectML cannot say it.
+            ValueNeeded: it depends on the content of a tensor that is not known yet.
+        """
+        values = [self._value(node, name) for name in node.inputs]
+        known = self._folded(node)
+        if known is None:
+            known = self._converted(node, values)
+        self.values.update(known)
+
+    def compiled(self, outputs: Iterable[str], device: Device) -> Compiled | None:
+        """What computes those of the outputs that this graph computes; None: it computes none."""
+        computed = {name: value for name in outputs if isinstance(value := self.values[name], Computed)}
+        if not computed:
+            return None
+        model = self._graph.compile(
+            {f"y{i}": each.tensor for i, each in enumerate(computed.values())}, device
+        )
+        inputs = tuple((name, label) for name, label in self._inputs.items() if label in model.input_names)
+        results = tuple((name, value.sizes, value.type) for name, value in computed.items())
+        return Compiled(model, inputs, results)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is computed here."""
+        return not any(isinstance(value, Computed) for value in self.values.values())
+
+    def _value(self, node: Node, name: str) -> Value | None:
+        if not name:
+            return None
+        if name not in self.values:
+            raise NotExpressible(f"tensor {name!r} is made by no node before it")
+        return self.values[name]
+
+    def _folded(self, node: Node) -> dict[str, Value] | None:
+        """The outputs of a node whose inputs are all known; None: they are not, or the evaluator has no such
+        operator."""
+        reads = node.reads
+        if node.operator in RANDOM or not all(isinstance(self.values.get(name), Known) for name in reads):
+            return None
+        contents = {name: value.content for name in reads if isinstance(value := self.values[name], Known)}
+        try:
+            results = Evaluator(node)(contents)
+        except Error:
+            return None
+        return {name: Known(content) for name, content in results.items()}
+
+    def _converted(self, node: Node, values: list[Value | None]) -> dict[str, Value]:
+        converter = converter_of(node.domain, node.operator, node.version)
+        if converter is None:
+            raise NotExpressible("opendml has no mapping to DirectML's operators")
+        conversion = Conversion(node, self._graph, values, lambda number: self._tensor(node.inputs[number]))
+        try:
+            result = converter(conversion)
+        except NotExpressible:
+            raise
+        except Error as error:
+            raise NotExpressible(str(error)) from error
+        return _named(node, conversion, result)
+
+    def _tensor(self, name: str) -> GraphTensor:
+        """The graph's tensor of a value."""
+        value = self.values[name]
+        if isinstance(value, Computed):
+            return value.tensor
+        if name not in self._tensors:
+            self._tensors[name] = self._source(name, value)
+        return self._tensors[name]
+
+    def _source(self, name: str, value: Known | Held) -> GraphTensor:
+        if isinstance(value, Known):
+            return self._graph.constant(stored(value.content))
+        assert value.sizes is not None and value.type is not None
+        label = self._inputs[name] = f"x{len(self._inputs)}"
+        data_type = data_type_of(value.type)
+        assert data_type is not None
+        return self._graph.input(label, data_type, value.sizes or (1,))
+
+
+def _named(node: Node, conversion: Conversion, result: Result) -> dict[str, Value]:
+    """A converter's results by the names of the node's outputs."""
+    results = result if isinstance(result, tuple) else (result,)
+    named: dict[str, Value] = {}
+    for index, name in enumerate(node.outputs):
+        if not name:
+            continue
+        each = results[index] if index < len(results) else None
+        if each is None:
+            raise NotExpressible(f"output {index} has no mapping to DirectML's operators")
+        named[name] = conversion.result(each) if isinstance(each, GraphTensor) else each
+    return named
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A model, and the values that it reads and computes by name."""
+
+    model: Model
+    inputs: tuple[tuple[str, str], ...]
+    results: tuple[tuple[str, tuple[int, ...], Type], ...]
+
+    def __call__(self, contents: dict[str, Any]) -> None:
+        """Computes the results into `contents`."""
+        outputs = self.model(**{label: stored(contents[name]) for name, label in self.inputs})
+        for (name, sizes, type), array in zip(self.results, outputs.values(), strict=True):
+            shaped = array.reshape(sizes)
+            contents[name] = shaped.view(BOOLEAN) if type == BOOLEAN else shaped
+
+
+def stored(array: Array) -> Array:
+    """An array as a DirectML tensor has it: truth values as bytes, packed, with a dimension.
+
+    Raises:
+        NotExpressible: DirectML has no such tensor.
+    """
+    require_expressible(array.shape, array.dtype, "the tensor")
+    packed = np.ascontiguousarray(np.atleast_1d(array))
+    return packed.view(np.uint8) if array.dtype == BOOLEAN else packed

@@ -1,0 +1,238 @@
+"""An ONNX graph as a tree of steps: compiled graphs, nodes on the evaluator, questions about contents.
+
+A graph is traced while it first runs, once for all sizes and types of its inputs. A step leads to the next
+one by its answer: compiled graphs have one successor, questions about the content of a tensor one for each
+content, nodes on the evaluator one for each tuple of sizes that they return. So models whose sizes, axes or
+branches depend on data are compiled for what they meet, and a path that was taken before costs nothing anew.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+
+from opendml.errors import Unsupported
+from opendml.frontends.onnx.bodies import Functions, branch_nodes, function_nodes, schema_nodes, type_of
+from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
+from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
+from opendml.frontends.onnx.node import Node
+from opendml.frontends.onnx.segment import Segment
+from opendml.frontends.onnx.values import Computed, Held, Known, Value, held
+from opendml.runtime.objects.device import Device
+
+_MOST_KEPT = 64
+"""How many successors a step keeps, and how many sizes of inputs a graph; the oldest go first."""
+
+Step = Callable[[dict[str, Any]], Hashable]
+"""Computes into the contents of all tensors by name; returns what the next step depends on."""
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a trace stands between two steps: the nodes that are left, and what is known of tensors."""
+
+    nodes: tuple[Node, ...]
+    values: Mapping[str, Value]
+
+
+@dataclass
+class Stage:
+    """A step, what the trace knows behind it, and the stages that followed so far.
+
+    Args:
+        after: the state behind the step by its answer; None: the step was the last.
+    """
+
+    step: Step
+    after: Callable[[Hashable, Mapping[str, Any]], State] | None
+    following: dict[Hashable, Stage] = field(default_factory=dict)
+
+
+class Tracer:
+    """A graph that runs.
+
+    Args:
+        nodes: all its nodes, in their order.
+        inputs, outputs: names of its tensors.
+        known: tensors that every run has: initializers.
+        functions: of the model.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        known: Mapping[str, Known],
+        functions: Functions,
+        device: Device,
+    ) -> None:
+        self._nodes, self._inputs, self._outputs = tuple(nodes), tuple(inputs), tuple(outputs)
+        self._known, self._functions, self._device = dict(known), functions, device
+        self._roots: dict[Hashable, Stage] = {}
+        self._lock = threading.RLock()
+        self._prefixes = itertools.count(1)
+
+    def run(self, given: Mapping[str, Any]) -> list[Any]:
+        """The outputs for inputs by name; an input that is an initializer may be left out.
+
+        Raises:
+            Error: naming the node that cannot run.
+        """
+        contents = dict(given)
+        values = {name: held(content) for name, content in given.items()}
+        key = tuple((name, value.sizes, value.type) for name, value in values.items())
+        stage = self._kept(self._roots, key, lambda: State(self._nodes, {**self._known, **values}))
+        while True:
+            answer = stage.step(contents)
+            after = stage.after
+            if after is None:
+                return [contents[name] for name in self._outputs]
+            state = lambda: after(answer, contents)  # noqa: B023, E731
+            stage = self._kept(stage.following, answer, state)
+
+    def _kept(self, stages: dict[Hashable, Stage], key: Hashable, state: Callable[[], State]) -> Stage:
+        """The stage that is kept for a key, or a new one behind the state."""
+        found = stages.get(key)
+        if found is not None:
+            return found
+        with self._lock:
+            if key not in stages:
+                while len(stages) >= _MOST_KEPT:
+                    stages.pop(next(iter(stages)))
+                stages[key] = self._stage(state())
+            return stages[key]
+
+    def _stage(self, state: State) -> Stage:
+        """The next step behind a state."""
+        segment, pending = Segment(state.values), list(reversed(state.nodes))
+        while pending:
+            node = pending.pop()
+            try:
+                replaced = self._replaced(node, segment)
+                if replaced is None:
+                    segment.take(node)
+                    continue
+                pending.extend(reversed(replaced))
+            except ValueNeeded as needed:
+                if isinstance(state.values.get(needed.name), Held):
+                    return _question(needed.name, state)
+                pending.append(node)
+                return self._computed(segment, pending)
+            except NotExpressible as reason:
+                body = self._body(node, segment)
+                if body is not None:
+                    pending.extend(reversed(body))
+                elif segment.is_empty:
+                    return self._evaluated(node, str(reason), State(tuple(reversed(pending)), segment.values))
+                else:
+                    pending.append(node)
+                    return self._computed(segment, pending)
+        return self._last(segment)
+
+    def _replaced(self, node: Node, segment: Segment) -> tuple[Node, ...] | None:
+        """The nodes that a node stands for: a function of the model, or the branch that is taken."""
+        body = function_nodes(node, self._functions, self._prefix(node))
+        if body is not None or node.operator != "If" or node.domain:
+            return body
+        condition = segment.values.get(node.inputs[0])
+        if not isinstance(condition, Known):
+            raise ValueNeeded(node.inputs[0])
+        taken = "then_branch" if bool(np.all(condition.content)) else "else_branch"
+        nodes, initializers = branch_nodes(node, node.attributes[taken], self._prefix(node))
+        segment.values.update(known_tensors(initializers))
+        return nodes
+
+    def _body(self, node: Node, segment: Segment) -> tuple[Node, ...] | None:
+        """The nodes that ONNX's schema makes an operator of."""
+        values = [segment.values.get(name) for name in node.inputs]
+        types = [None if value is None else type_of(value.sizes, value.type) for value in values]
+        return schema_nodes(node, types, self._prefix(node))
+
+    def _prefix(self, node: Node) -> str:
+        return f"{node.name}/{next(self._prefixes)}/"
+
+    def _computed(self, segment: Segment, pending: Sequence[Node]) -> Stage:
+        """The graph so far as a step, in front of the nodes that are left."""
+        nodes = tuple(reversed(pending))
+        live = set(self._outputs).union(*(node.reads for node in nodes))
+        kept = {name: value for name, value in segment.values.items() if name in live}
+        compiled = segment.compiled(kept, self._device)
+        state = State(nodes, {name: _as_held(value) for name, value in kept.items()})
+        if compiled is None:
+            return self._stage(state)
+        return Stage(compiled, lambda answer, contents: state)
+
+    def _last(self, segment: Segment) -> Stage:
+        """The graph up to the outputs."""
+        missing = [name for name in self._outputs if name not in segment.values]
+        if missing:
+            raise NotExpressible(f"output {missing[0]!r}: no node makes it")
+        compiled = segment.compiled(self._outputs, self._device)
+        known = {
+            name: value.content for name in self._outputs if isinstance(value := segment.values[name], Known)
+        }
+        passed = [name for name in self._outputs if name in self._inputs]
+
+        def step(contents: dict[str, Any]) -> None:
+            if compiled is not None:
+                compiled(contents)
+            contents.update((name, _copied(content)) for name, content in known.items())
+            contents.update((name, _copied(contents[name])) for name in passed)
+
+        return Stage(step, None)
+
+    def _evaluated(self, node: Node, reason: str, state: State) -> Stage:
+        """A node outside of DirectML."""
+        try:
+            evaluator = Evaluator(node)
+        except Unsupported as error:
+            raise Unsupported(f"{error}, and DirectML cannot say it: {reason}") from error
+        warnings.warn(f"{node} runs on onnx's evaluator: {reason}", EvaluatorWarning, stacklevel=2)
+        known = {name: value.content for name in node.reads if isinstance(value := state.values[name], Known)}
+
+        def step(contents: dict[str, Any]) -> Hashable:
+            results = evaluator({**contents, **known})
+            contents.update(results)
+            return tuple(held(each) for each in results.values())
+
+        def after(answer: Hashable, contents: Mapping[str, Any]) -> State:
+            made = {name: held(contents[name]) for name in node.outputs if name}
+            return State(state.nodes, {**state.values, **made})
+
+        return Stage(step, after)
+
+
+def _question(name: str, state: State) -> Stage:
+    """Asks for the content of a tensor."""
+
+    def step(contents: dict[str, Any]) -> Hashable:
+        array = contents[name]
+        return tuple(array.flat) if array.dtype.hasobject else array.tobytes()
+
+    def after(answer: Hashable, contents: Mapping[str, Any]) -> State:
+        return State(state.nodes, {**state.values, name: Known(contents[name].copy())})
+
+    return Stage(step, after)
+
+
+def _as_held(value: Value) -> Value:
+    return Held(value.sizes, value.type) if isinstance(value, Computed) else value
+
+
+def _copied(content: Any) -> Any:
+    """Callers may write into what a run returns."""
+    return content.copy() if isinstance(content, np.ndarray) else content
+
+
+def known_tensors(initializers: Mapping[str, onnx.TensorProto]) -> Iterator[tuple[str, Known]]:
+    """Tensors of a file as values."""
+    for name, tensor in initializers.items():
+        yield name, Known(onnx.numpy_helper.to_array(tensor))

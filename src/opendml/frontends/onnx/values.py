@@ -1,0 +1,96 @@
+"""What a tensor of an ONNX model is while the model is traced.
+
+A value is known (an array that is the same in every run of this trace), held (an array that each run has before
+the graph at hand begins), or computed (a tensor of that graph). ONNX's sizes and types may differ from those of
+the graph's tensor: DirectML has no tensors without dimensions, and no truth values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from opendml.runtime.graphs.graph import GraphTensor
+from opendml.spec.enums import TensorDataType
+
+Array = np.ndarray[Any, Any]
+Type = np.dtype[Any]
+
+BOOLEAN = np.dtype(np.bool_)
+
+_DATA_TYPES = {
+    np.dtype(type): data_type
+    for type, data_type in (
+        (np.float32, TensorDataType.FLOAT32),
+        (np.float16, TensorDataType.FLOAT16),
+        (np.float64, TensorDataType.FLOAT64),
+        (np.bool_, TensorDataType.UINT8),
+        (np.uint8, TensorDataType.UINT8),
+        (np.uint16, TensorDataType.UINT16),
+        (np.uint32, TensorDataType.UINT32),
+        (np.uint64, TensorDataType.UINT64),
+        (np.int8, TensorDataType.INT8),
+        (np.int16, TensorDataType.INT16),
+        (np.int32, TensorDataType.INT32),
+        (np.int64, TensorDataType.INT64),
+        (ml_dtypes.uint4, TensorDataType.UINT4),
+        (ml_dtypes.int4, TensorDataType.INT4),
+    )
+}
+
+
+def data_type_of(type: Type) -> TensorDataType | None:
+    """DirectML's type of elements that NumPy calls `type`; None: it has none (strings, bfloat16, complex)."""
+    return _DATA_TYPES.get(type)
+
+
+def most_dimensions() -> int:
+    """How many dimensions a DirectML tensor has at most."""
+    return 8
+
+
+@dataclass(frozen=True)
+class Known:
+    """A value that is the same in every run of the trace. Anything but an array only nodes outside of DirectML
+    take: sequences, optional values."""
+
+    content: Any
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(self.content.shape)
+
+    @property
+    def type(self) -> Type:
+        return np.dtype(self.content.dtype)
+
+
+@dataclass(frozen=True)
+class Held:
+    """A value of which the trace knows sizes and type; each run has its content by the value's name. Of what is
+    no array (sequences) both are None."""
+
+    sizes: tuple[int, ...] | None
+    type: Type | None
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A tensor of the graph that is being made, with ONNX's sizes and type."""
+
+    tensor: GraphTensor
+    sizes: tuple[int, ...]
+    type: Type
+
+
+Value = Known | Held | Computed
+
+
+def held(content: Any) -> Held:
+    """What the trace knows of a value that a run has."""
+    if not isinstance(content, np.ndarray):
+        return Held(None, None)
+    return Held(tuple(content.shape), content.dtype)
