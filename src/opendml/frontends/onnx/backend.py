@@ -15,7 +15,7 @@ from opendml.frontends.onnx.model import OnnxModel, load
 from opendml.targets.registry import backend_of
 
 
-class PreparedModel(BackendRep):
+class PreparedModel(BackendRep):  # type: ignore[misc,unused-ignore]
     """A model as ONNX's suite runs it: inputs in order, outputs as a named tuple's values."""
 
     def __init__(self, model: OnnxModel) -> None:
@@ -29,7 +29,7 @@ class PreparedModel(BackendRep):
         return tuple(self.model(*given).values())
 
 
-class Backend(Base):
+class Backend(Base):  # type: ignore[misc,unused-ignore]
     """opendml as a backend of ONNX: `Backend.run_model(model, inputs, device="CPU")`."""
 
     @classmethod
@@ -58,7 +58,7 @@ class Backend(Base):
         graph.input.extend(onnx.ValueInfoProto(name=name) for name in node.input if name)
         graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
         results = cls.run_model(onnx.helper.make_model(graph), inputs, device)
-        return namedtuple("Outputs", names, rename=True)(*results)  # noqa: PYI024
+        return namedtuple("Outputs", names, rename=True)(*results)
 
     @classmethod
     def supports_device(cls, device: str) -> bool:

@@ -42,6 +42,8 @@ def schema_nodes(node: Node, types: Sequence[onnx.TypeProto | None], prefix: str
     if schema.has_function:
         function.CopyFrom(schema.function_body)
     elif schema.has_context_dependent_function:
+        if any(each is None for name, each in zip(node.inputs, types, strict=True) if name):
+            return None  # onnx reads types that are not there
         given = [(onnx.TypeProto() if each is None else each).SerializeToString() for each in types]
         found = schema.get_context_dependent_function(node.message.SerializeToString(), given)
         if not found:

@@ -1,4 +1,4 @@
-"""One ONNX node on its way into a graph: what a converter asks of it, and what it says when DirectML cannot."""
+"""One ONNX node on its way into a graph: what a converter asks of it, and how it says what DirectML lacks."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from opendml.runtime.graphs.graph import Graph, GraphTensor
 T = TypeVar("T")
 
 Result = GraphTensor | Computed | Known | tuple[GraphTensor | Computed | Known | None, ...]
-"""What a converter returns: the outputs, None for those that the node has not. A graph's tensor has ONNX's sizes
-and the element type that DirectML's type stands for, unless it says another (`Conversion.result`)."""
+"""What a converter returns: the outputs, None for those that the node has not. A graph's tensor stands for
+ONNX's sizes and type as it is; `Conversion.result` says others."""
 
 
-class NotExpressible(Error):
+class NotExpressible(Error):  # noqa: N818 - says a fact about the node, caught where nodes are taken
     """DirectML cannot say what the node means; the message says why."""
 
 
-class ValueNeeded(Exception):
+class ValueNeeded(Exception):  # noqa: N818 - a question, not an error
     """A converter needs to know the content of a tensor that is not known yet."""
 
     def __init__(self, name: str) -> None:
@@ -75,7 +75,8 @@ class Conversion:
 
     def attribute(self, name: str, default: T) -> T:
         """An attribute, or its default."""
-        return self.node.attributes.get(name, default)
+        value: T = self.node.attributes.get(name, default)
+        return value
 
     def required(self, name: str) -> Any:
         """An attribute that must be there.

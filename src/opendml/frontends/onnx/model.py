@@ -77,7 +77,7 @@ class OnnxModel:
         """The outputs by name, for arrays in the order of the inputs or by their names.
 
         Raises:
-            InvalidArgument: inputs that are missing, unknown, of another type or of other sizes than declared.
+            InvalidArgument: an input that is missing or unknown, or of another type or size than declared.
             Unsupported: a node that neither DirectML nor the evaluator of `onnx` can run.
         """
         if len(arrays) > len(self.inputs):

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from os import PathLike, fspath
 from pathlib import Path
+from typing import TypeAlias
 
 import onnx
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped,unused-ignore]
 from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
 
 from opendml.errors import InvalidArgument, Unsupported
@@ -18,7 +19,7 @@ from opendml.spec.wording import shown
 OLDEST_OPSET = 7
 """Of ONNX's own domain; older models mean their operators differently."""
 
-ModelLike = str | PathLike[str] | bytes | onnx.ModelProto
+ModelLike: TypeAlias = str | PathLike[str] | bytes | onnx.ModelProto
 
 
 def read_model(given: ModelLike) -> tuple[onnx.ModelProto, str]:
@@ -72,7 +73,7 @@ def _load_external(model: onnx.ModelProto, path: Path) -> None:
         file = (folder / location).resolve()
         if not location or not file.is_relative_to(folder):
             raise InvalidArgument(
-                f"{path}: tensor {tensor.name!r} lies in {shown(location)}; must be inside of the model's folder"
+                f"{path}: tensor {tensor.name!r} lies in {shown(location)}; must be in the model's folder"
             )
         try:
             load_external_data_for_tensor(tensor, str(folder))

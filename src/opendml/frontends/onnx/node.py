@@ -1,4 +1,4 @@
-"""Nodes of an ONNX graph as the importer sees them: names, attributes as Python values, the version they mean."""
+"""Nodes of an ONNX graph as the importer sees them: names, attributes as Python values, versions."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from opendml.frontends.onnx.values import (
     Known,
     Type,
     Value,
-    data_type_of,
+    stored_type,
 )
 from opendml.runtime.graphs.graph import Graph, GraphTensor
 from opendml.runtime.graphs.model import Model
@@ -112,11 +112,11 @@ class Segment:
     def _source(self, name: str, value: Known | Held) -> GraphTensor:
         if isinstance(value, Known):
             return self._graph.constant(stored(value.content))
-        assert value.sizes is not None and value.type is not None
         label = self._inputs[name] = f"x{len(self._inputs)}"
-        data_type = data_type_of(value.type)
-        assert data_type is not None
-        return self._graph.input(label, data_type, value.sizes or (1,))
+        sizes, type = value.sizes, value.type
+        assert sizes is not None
+        assert type is not None
+        return self._graph.input(label, stored_type(type), sizes or (1,))
 
 
 def _named(node: Node, conversion: Conversion, result: Result) -> dict[str, Value]:

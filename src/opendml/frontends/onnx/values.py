@@ -1,8 +1,8 @@
 """What a tensor of an ONNX model is while the model is traced.
 
-A value is known (an array that is the same in every run of this trace), held (an array that each run has before
-the graph at hand begins), or computed (a tensor of that graph). ONNX's sizes and types may differ from those of
-the graph's tensor: DirectML has no tensors without dimensions, and no truth values.
+A value is known (an array that is the same in every run of this trace), held (an array that each run has
+before the graph at hand begins), or computed (a tensor of that graph). ONNX's sizes and types may differ from
+those of the graph's tensor: DirectML has no tensors without dimensions, and no truth values.
 """
 
 from __future__ import annotations
@@ -47,6 +47,11 @@ def data_type_of(type: Type) -> TensorDataType | None:
     return _DATA_TYPES.get(type)
 
 
+def stored_type(type: Type) -> TensorDataType:
+    """The same where it is known that there is one."""
+    return _DATA_TYPES[type]
+
+
 def most_dimensions() -> int:
     """How many dimensions a DirectML tensor has at most."""
     return 8
@@ -54,8 +59,8 @@ def most_dimensions() -> int:
 
 @dataclass(frozen=True)
 class Known:
-    """A value that is the same in every run of the trace. Anything but an array only nodes outside of DirectML
-    take: sequences, optional values."""
+    """A value that is the same in every run of the trace. What is no array (sequences, optional values) only
+    nodes outside of DirectML take."""
 
     content: Any
 
@@ -65,13 +70,14 @@ class Known:
 
     @property
     def type(self) -> Type:
-        return np.dtype(self.content.dtype)
+        type: Type = self.content.dtype
+        return type
 
 
 @dataclass(frozen=True)
 class Held:
-    """A value of which the trace knows sizes and type; each run has its content by the value's name. Of what is
-    no array (sequences) both are None."""
+    """A value of which the trace knows sizes and type; each run has its content by the value's name. Both are
+    None for what is no array (sequences)."""
 
     sizes: tuple[int, ...] | None
     type: Type | None
