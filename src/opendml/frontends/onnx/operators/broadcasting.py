@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible
+from opendml.frontends.onnx.values import most_dimensions
 from opendml.runtime.graphs.graph import GraphTensor
 
 
@@ -14,16 +15,29 @@ def broadcast_sizes(conversion: Conversion, numbers: Sequence[int]) -> tuple[int
     """The common sizes of some inputs.
 
     Raises:
-        NotExpressible: they have none.
+        NotExpressible: they have none, or more dimensions than DirectML's tensors.
     """
     sizes = [conversion.sizes(number) for number in numbers]
     try:
-        return np.broadcast_shapes(*sizes)
+        common = np.broadcast_shapes(*sizes)
     except ValueError as error:
         raise NotExpressible(f"sizes {', '.join(map(str, map(list, sizes)))} do not broadcast") from error
+    if len(common) > most_dimensions():
+        raise NotExpressible(f"{len(common)} dimensions")
+    return common
 
 
 def broadcast(conversion: Conversion, numbers: Sequence[int]) -> list[GraphTensor]:
     """Some inputs with the number of dimensions of their common sizes; calls repeat what has size 1."""
     rank = max(1, len(broadcast_sizes(conversion, numbers)))
     return [conversion.tensor(number, rank) for number in numbers]
+
+
+def repeated(tensor: GraphTensor, sizes: Sequence[int]) -> GraphTensor:
+    """A tensor repeated to sizes that it broadcasts to, in as many dimensions as these."""
+    wanted = tuple(sizes) or (1,)
+    own = (1,) * (len(wanted) - len(tensor.sizes)) + tuple(tensor.sizes)
+    if own == wanted:
+        return tensor.reinterpret(wanted)
+    strides = [0 if size == 1 else int(np.prod(own[axis + 1 :])) for axis, size in enumerate(own)]
+    return tensor.reinterpret(wanted, strides=strides)
