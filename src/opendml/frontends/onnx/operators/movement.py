@@ -227,7 +227,8 @@ def depth_to_space(node: Conversion) -> Result:
 @converts("SpaceToDepth")
 def space_to_depth(node: Conversion) -> Result:
     """Blocks of pixels become channels."""
-    moved = dml.space_to_depth1(node.moved(0), block_size=node.required("blocksize"))
+    order = "COLUMN_ROW_DEPTH" if node.attribute("mode", "DCR") == "CRD" else "DEPTH_COLUMN_ROW"
+    moved = dml.space_to_depth1(node.moved(0), block_size=node.required("blocksize"), order=order)
     return node.result(moved, None, node.type(0))
 
 
