@@ -4,7 +4,9 @@ Immediate functions (`dml.activation_celu(x, alpha=1.0)`), graphs (`dml.Graph`),
 (`dml.Device`, `dml.TensorDesc`, `dml.descs`, `dml.validate`). See `opendml ops` for every operator.
 """
 
-from typing import TYPE_CHECKING, NoReturn
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from opendml.errors import DeviceRemoved, Error, InvalidArgument, Unsupported
 from opendml.functions import *  # noqa: F403
@@ -69,6 +71,12 @@ UINT4 = TensorDataType.UINT4
 INT4 = TensorDataType.INT4
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from opendml import onnx as onnx
+
+_MODULES = ("onnx",)
+"""Modules that need packages of their own, imported when they are asked for."""
 
 __all__ = [
     "FLOAT16",
@@ -143,12 +151,14 @@ __all__ = [
 
 def __dir__() -> list[str]:
     """The public names: the modules behind them are not."""
-    return sorted([*__all__, "__all__", "__doc__", "__version__"])
+    return sorted([*__all__, *_MODULES, "__all__", "__doc__", "__version__"])
 
 
 if not TYPE_CHECKING:  # to type checkers a missing name stays missing
 
-    def __getattr__(name: str) -> NoReturn:
+    def __getattr__(name: str) -> ModuleType:
+        if name in _MODULES:
+            return import_module(f"{__name__}.{name}")
         from opendml.reference.names import missing
 
         raise missing(__name__, name, __all__)

@@ -81,13 +81,12 @@ class Known:
     content: Any
 
     @property
-    def sizes(self) -> tuple[int, ...]:
-        return tuple(self.content.shape)
+    def sizes(self) -> tuple[int, ...] | None:
+        return tuple(self.content.shape) if isinstance(self.content, np.ndarray) else None
 
     @property
-    def type(self) -> Type:
-        type: Type = self.content.dtype
-        return type
+    def type(self) -> Type | None:
+        return self.content.dtype if isinstance(self.content, np.ndarray) else None
 
 
 @dataclass(frozen=True)
