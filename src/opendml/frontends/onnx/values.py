@@ -41,7 +41,7 @@ _DATA_TYPES = {
     )
 }
 
-_CARRIERS = {
+_CARRIERS: dict[Type, Type] = {
     BOOLEAN: np.dtype(np.uint8),
     np.dtype(np.complex64): np.dtype(np.uint64),
     np.dtype(ml_dtypes.bfloat16): np.dtype(np.uint16),

@@ -31,13 +31,3 @@ def broadcast(conversion: Conversion, numbers: Sequence[int]) -> list[GraphTenso
     """Some inputs with the number of dimensions of their common sizes; calls repeat what has size 1."""
     rank = max(1, len(broadcast_sizes(conversion, numbers)))
     return [conversion.tensor(number, rank) for number in numbers]
-
-
-def repeated(tensor: GraphTensor, sizes: Sequence[int]) -> GraphTensor:
-    """A tensor repeated to sizes that it broadcasts to, in as many dimensions as these."""
-    wanted = tuple(sizes) or (1,)
-    own = (1,) * (len(wanted) - len(tensor.sizes)) + tuple(tensor.sizes)
-    if own == wanted:
-        return tensor.reinterpret(wanted)
-    strides = [0 if size == 1 else int(np.prod(own[axis + 1 :])) for axis, size in enumerate(own)]
-    return tensor.reinterpret(wanted, strides=strides)

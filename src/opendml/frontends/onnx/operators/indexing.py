@@ -7,8 +7,8 @@ import onnx
 
 import opendml as dml
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
-from opendml.frontends.onnx.operators.broadcasting import repeated
 from opendml.frontends.onnx.operators.shapes import reshaped
+from opendml.frontends.onnx.operators.views import packed_strides, repeated
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Known
 from opendml.runtime.graphs.graph import GraphTensor
@@ -82,9 +82,33 @@ def scatter_elements(node: Conversion) -> Result:
     sizes, type = node.sizes(0), node.type(0)
     axis = node.axis(node.attribute("axis", 0), len(sizes))
     _require_replacing(node)
-    if 0 in node.sizes(1):
+    indices = node.sizes(1)
+    if 0 in indices:
         return reshaped(node, sizes)
-    return node.result(dml.scatter(node.moved(0), node.tensor(1), node.moved(2), axis=axis), sizes, type)
+    if all(i == axis or size == sizes[i] for i, size in enumerate(indices)):
+        scattered = dml.scatter(node.moved(0), node.tensor(1), node.moved(2), axis=axis)
+    else:
+        scattered = _scattered_in_row(node, axis)
+    return node.result(scattered, sizes, type)
+
+
+def _scattered_in_row(node: Conversion, axis: int) -> GraphTensor:
+    """Scattered where the indices do not cover the other axes: DirectML's SCATTER wants that, but of one
+    dimension it takes any number of indices."""
+    sizes, indices = node.sizes(0), node.sizes(1)
+    strides = packed_strides(sizes)
+    others = [0 if i == axis else stride for i, stride in enumerate(strides)]
+    places = sum(grid * stride for grid, stride in zip(np.indices(indices), others, strict=True))
+    along = node.tensor(1) if node.type(1) == np.int64 else dml.cast(node.tensor(1), output_type=dml.INT64)
+    along = dml.element_wise_modulus_floor(along, sizes[axis])
+    moved = dml.element_wise_multiply(along, strides[axis])
+    count, total = int(np.prod(indices)), int(np.prod(sizes))
+    return dml.scatter(
+        node.moved(0).reinterpret([total]),
+        dml.element_wise_add(moved, node.constant(places, np.int64)).reinterpret([count]),
+        node.moved(2).reinterpret([count]),
+        axis=0,
+    )
 
 
 @converts("ScatterND", since=11)

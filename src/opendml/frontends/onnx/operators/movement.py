@@ -8,15 +8,10 @@ import numpy as np
 
 import opendml as dml
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
+from opendml.frontends.onnx.operators.views import permuted
 from opendml.frontends.onnx.registry import converts
-from opendml.frontends.onnx.values import Computed, Known, carrier_of
+from opendml.frontends.onnx.values import Array, Computed, Known, carrier_of
 from opendml.runtime.graphs.graph import GraphTensor
-
-
-def permuted(tensor: GraphTensor, order: Sequence[int]) -> GraphTensor:
-    """A tensor with its dimensions in another order. It is no operator."""
-    strides = [int(np.prod(tensor.sizes[axis + 1 :])) for axis in order]
-    return tensor.reinterpret([tensor.sizes[axis] for axis in order], strides=strides)
 
 
 @converts("Transpose")
@@ -176,7 +171,7 @@ def pad_by_inputs(node: Conversion) -> Result:
     return _padded(node, full, np.zeros(1, node.type(0)) if value.size == 0 else value)
 
 
-def _padded(node: Conversion, pads: Sequence[int], value: np.ndarray) -> Result:  # type: ignore[type-arg]
+def _padded(node: Conversion, pads: Sequence[int], value: Array) -> Result:
     """What negative pads cut off goes first."""
     sizes, type = node.sizes(0), node.type(0)
     mode = _PADDING_MODES.get(node.attribute("mode", "constant"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
-from opendml.frontends.onnx.operators.broadcasting import repeated
+from opendml.frontends.onnx.operators.views import repeated
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Computed, Known
 
@@ -91,7 +91,7 @@ def expand(node: Conversion) -> Result:
         raise NotExpressible(f"sizes {list(node.sizes(0))} do not broadcast to {wanted}") from error
     if 0 in sizes:
         return node.empty(sizes, node.type(0))
-    return node.result(repeated(node.moved(0), sizes), sizes, node.type(0))
+    return node.result(repeated(node.moved(0), sizes or (1,)), sizes, node.type(0))
 
 
 @converts("Dropout", since=7)
