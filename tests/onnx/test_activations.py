@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
+from opendml import InvalidArgument
+from opendml.onnx import EvaluatorWarning, load
 from tests.onnx.models import assert_same, computed, evaluated, feed, one_node
 
 X = np.array([[[-3, -1, -0.25], [0, 0.25, 4]]], np.float32)
@@ -79,3 +81,30 @@ def test_prelu_repeats_the_slope(slope: list[int]) -> None:
 def test_prelu_of_integers(type: Any) -> None:
     x = np.array([1, 2, 3], type) if type == np.uint32 else np.array([-1, 2, -3], type)
     _check("PRelu", [x, np.array([2], type)])
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes", "wanted"),
+    [
+        ("Affine", {"alpha": 2.0, "beta": 1.0}, X * 2 + 1),
+        ("ScaledTanh", {"alpha": 2.0, "beta": 0.5}, 2 * np.tanh(X * 0.5)),
+        ("ParametricSoftplus", {"alpha": 2.0, "beta": 0.5}, 2 * np.log(np.exp(X * 0.5) + 1)),
+    ],
+)
+def test_experimental_operators_of_old_models(
+    operator: str, attributes: dict[str, float], wanted: Any
+) -> None:
+    assert_same(computed(one_node(operator, [X], opset=7, **attributes), feed([X])), [wanted])
+
+
+def test_pictures_of_old_models_are_scaled() -> None:
+    x = np.stack([X, X])
+    wanted = x * 2 + np.array([3], np.float32)
+    model = one_node("ImageScaler", [x], opset=7, scale=2.0, bias=[3.0])
+    assert_same(computed(model, feed([x])), [wanted])
+
+
+def test_what_is_not_valid_is_the_evaluators() -> None:
+    model = one_node("Hardmax", [X], axis=5)
+    with pytest.raises(InvalidArgument, match="Hardmax"), pytest.warns(EvaluatorWarning, match="axis 5"):
+        load(model)(X)

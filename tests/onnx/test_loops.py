@@ -169,3 +169,9 @@ def test_a_body_is_compiled_once_for_its_sizes(monkeypatch: pytest.MonkeyPatch) 
     node = helper.make_node("Loop", ["i_count", "", "s_0"], ["t_last", "outs"], body=_doubling())
     _run([node], {"i_count": np.array(20), "s_0": S, "k": K}, ["t_last", "outs"])
     assert len(compiled) == 1
+
+
+def test_a_body_may_not_read_what_nobody_makes() -> None:
+    node = helper.make_node("Loop", ["i_count", "", "s_0"], ["t_last", "outs"], body=_doubling())
+    with pytest.raises(InvalidArgument, match="tensor 'k' is made by no node"):
+        _run([node], {"i_count": np.array(2), "s_0": S}, ["t_last", "outs"])

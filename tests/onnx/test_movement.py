@@ -139,3 +139,11 @@ def test_col2im_adds_blocks() -> None:
     _check("Col2Im", [x, _list(3, 3), _list(2, 2)])
     x = np.arange(1 * 4 * 9, dtype=np.float32).reshape(1, 4, 9)
     _check("Col2Im", [x, _list(4, 4), _list(2, 2)], strides=[2, 2], pads=[1, 1, 1, 1])
+
+
+def test_pictures_of_old_models_are_cropped() -> None:
+    x = np.arange(2 * 5 * 6, dtype=np.float32).reshape(1, 2, 5, 6)
+    model = one_node("Crop", [x], opset=7, border=[1, 2, 3, 0])
+    assert_same(computed(model, feed([x])), [x[:, :, 2:, 1:3]])
+    model = one_node("Crop", [x], opset=7, border=[1, 2, 3, 0], scale=[2, 4])
+    assert_same(computed(model, feed([x])), [x[:, :, 2:4, 1:5]])

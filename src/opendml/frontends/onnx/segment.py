@@ -98,6 +98,8 @@ class Segment:
             raise
         except Error as error:
             raise NotExpressible(str(error)) from error
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # a node that is not valid
+            raise NotExpressible(f"{type(error).__name__}: {error}") from error
         return _named(node, conversion, result)
 
     def _tensor(self, name: str) -> GraphTensor:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from opendml.errors import Error, Unsupported
+from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.bodies import Functions, branch_nodes, function_nodes, schema_nodes, type_of
 from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
 from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
@@ -232,6 +232,9 @@ class Tracer:
 
 def _host_stage(node: Node, run: Callable[[Mapping[str, Any]], dict[str, Any]], state: State) -> Stage:
     """A node that runs here, on contents by name; the next step depends on its results' sizes and types."""
+    missing = sorted(node.reads - set(state.values))
+    if missing:
+        raise InvalidArgument(f"{node}: tensor {missing[0]!r} is made by no node before it")
     known = {name: value.content for name in node.reads if isinstance(value := state.values[name], Known)}
 
     def step(contents: dict[str, Any]) -> Hashable:

@@ -129,3 +129,12 @@ def affine(node: Conversion) -> Result:
     """An experimental operator of old models: alpha * x + beta."""
     alpha, beta = float(node.attribute("alpha", 1.0)), float(node.attribute("beta", 0.0))
     return node.result(dml.activation_linear(node.tensor(0), alpha=alpha, beta=beta), node.sizes(0))
+
+
+@converts("ImageScaler")
+def image_scaler(node: Conversion) -> Result:
+    """An experimental operator of old models: x * scale + the bias of its channel."""
+    scaled = dml.value_scale_2d(
+        node.tensor(0), scale=float(node.attribute("scale", 1.0)), bias=node.required("bias")
+    )
+    return node.result(scaled)
