@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
-from tests.onnx.models import Array, assert_same, computed, evaluated, feed, one_node
+from tests.onnx.models import Array, assert_same, computed, evaluated, feed, one_node, run_by_onnxruntime
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -81,6 +81,13 @@ def test_slices(
     starts: list[int], ends: list[int], axes: list[int], steps: list[int], known: tuple[int, ...]
 ) -> None:
     _check("Slice", [X, _list(*starts), _list(*ends), _list(*axes), _list(*steps)], known=known)
+
+
+def test_a_start_in_front_of_all_elements_is_the_first() -> None:
+    inputs: list[Array | None] = [X, _list(-9), _list(-10), _list(2), _list(-1)]
+    model = one_node("Slice", inputs, opset=17)
+    assert_same(computed(model, feed(inputs)), [X[:, :, :1]])
+    assert_same(run_by_onnxruntime(model, feed(inputs)), [X[:, :, :1]])
 
 
 def test_slices_without_axes_and_steps() -> None:

@@ -122,7 +122,7 @@ def _sliced(
         axis = node.axis(axis, len(sizes))
         if step == 0:
             raise NotExpressible("a step of 0")
-        ranges[axis] = range(sizes[axis])[slice(start, _end(end, step, sizes[axis]), step)]
+        ranges[axis] = _range(start, end, step, sizes[axis])
     wanted = [len(each) for each in ranges]
     if 0 in wanted:
         return node.empty(wanted, type)
@@ -131,9 +131,13 @@ def _sliced(
     return node.result(_window(node.moved(0), ranges), wanted, type)
 
 
-def _end(end: int, step: int, size: int) -> int | None:
-    """An end as Python has it: what lies in front of the first element cannot be said by a number."""
-    return None if step < 0 and end < -size else end
+def _range(start: int, end: int, step: int, size: int) -> range:
+    """The indices of a slice. A start in front of all elements is moved to the first, backwards too, where
+    Python finds nothing."""
+    start, end = (each + size if each < 0 else each for each in (start, end))
+    if step > 0:
+        return range(min(max(start, 0), size), min(max(end, 0), size), step)
+    return range(min(max(start, 0), size - 1), min(max(end, -1), size - 1), step)
 
 
 def _window(tensor: GraphTensor, ranges: Sequence[range]) -> GraphTensor:
