@@ -129,6 +129,16 @@ def test_bits_are_shifted(direction: str, type: Any) -> None:
     _check("BitShift", [_array([3], type), _array([], type)], direction=direction)
 
 
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@pytest.mark.parametrize("type", [np.int8, np.int64])
+def test_signed_numbers_keep_their_sign_to_the_right(direction: str, type: Any) -> None:
+    _check(
+        "BitShift",
+        [np.array([[-7], [9], [-128], [127]], type), np.array([0, 1, 3], type)],
+        direction=direction,
+    )
+
+
 @pytest.mark.parametrize("type", [np.bool_, np.float64, np.int64, np.float32])
 def test_where_moves_elements_of_any_type(type: Any) -> None:
     condition = np.array([[True, False, True]])

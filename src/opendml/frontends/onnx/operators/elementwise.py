@@ -12,7 +12,7 @@ from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
 from opendml.frontends.onnx.operators.broadcasting import broadcast, broadcast_sizes
 from opendml.frontends.onnx.operators.shapes import reshaped
 from opendml.frontends.onnx.registry import converts
-from opendml.frontends.onnx.values import BOOLEAN
+from opendml.frontends.onnx.values import BOOLEAN, data_type_of
 from opendml.runtime.graphs.graph import GraphTensor
 
 Binary = Callable[[GraphTensor, GraphTensor], GraphTensor]
@@ -172,9 +172,25 @@ def modulus(node: Conversion) -> Result:
 
 @converts("BitShift")
 def bit_shift(node: Conversion) -> Result:
-    """Unsigned numbers moved by some bits."""
+    """DirectML shifts unsigned numbers. Signed ones are their bits; to the right they keep their sign: where
+    they are negative, the inverse of their inverse is shifted."""
+    sizes, type = broadcast_sizes(node, (0, 1)), node.type(0)
+    if 0 in sizes:
+        return node.empty(sizes, type)
+    x, count = broadcast(node, (0, 1))
     left = node.required("direction") == "LEFT"
-    return _binary(dml.element_wise_bit_shift_left if left else dml.element_wise_bit_shift_right)(node)
+    shift = dml.element_wise_bit_shift_left if left else dml.element_wise_bit_shift_right
+    if type.kind == "u":
+        return node.result(shift(x, count), sizes)
+    unsigned, signed = (data_type_of(np.dtype(f"{kind}{type.itemsize}")) for kind in "ui")
+    bits, count = (dml.cast(each, output_type=unsigned) for each in (x, count))
+    if left:
+        return node.result(dml.cast(shift(bits, count), output_type=signed), sizes)
+    is_negative = dml.element_wise_logical_less_than(x, 0, output_type=dml.UINT8)
+    bits = dml.element_wise_if(is_negative, dml.element_wise_bit_not(bits), bits)
+    shifted = shift(bits, count)
+    kept = dml.element_wise_if(is_negative, dml.element_wise_bit_not(shifted), shifted)
+    return node.result(dml.cast(kept, output_type=signed), sizes)
 
 
 @converts("Where")

@@ -182,6 +182,8 @@ def compress(node: Conversion) -> Result:
     if "axis" not in node.node.attributes:
         sizes = (int(np.prod(sizes)),)
     axis = node.axis(node.attribute("axis", 0), len(sizes))
+    if chosen.size and chosen[-1] >= sizes[axis]:
+        raise NotExpressible(f"condition holds for element {chosen[-1]} of {sizes[axis]}")
     wanted = (*sizes[:axis], len(chosen), *sizes[axis + 1 :])
     if 0 in wanted:
         return node.empty(wanted, node.type(0))
