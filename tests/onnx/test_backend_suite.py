@@ -6,6 +6,8 @@ Cases that fail are in deviations.json with their reasons, those that need onnx'
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 pytest.importorskip("onnx")
@@ -14,7 +16,7 @@ from tools.onnx_coverage import DEVIATIONS, EVALUATED, cases, outcome_of, record
 _DEVIATIONS, _EVALUATED = recorded(DEVIATIONS), recorded(EVALUATED)
 
 
-def _parameter(name: str) -> object:
+def _parameter(name: str) -> Any:
     """A case, marked if it fails. What is drawn at random is not run: it might be what the suite expects."""
     reason = _DEVIATIONS.get(name)
     if reason is None:
@@ -22,7 +24,7 @@ def _parameter(name: str) -> object:
     return pytest.param(name, marks=pytest.mark.xfail(reason=reason, run="at random" not in reason))
 
 
-@pytest.mark.parametrize("name", map(_parameter, cases()))
+@pytest.mark.parametrize("name", [_parameter(each) for each in cases()])
 def test_onnx_says_the_same(name: str) -> None:
     outcome = outcome_of(name)
     assert outcome.error is None

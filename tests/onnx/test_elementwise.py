@@ -123,6 +123,17 @@ def test_mod_has_the_sign_of_either(fmod: int, type: Any) -> None:
     _check("Mod", [np.array([-7, 7, -7, 7], type), np.array([3, 3, -3, -3], type)], fmod=fmod)
 
 
+def test_mod_of_floats_has_the_sign_of_the_divisor_on_zeros_too() -> None:
+    numbers = np.array([0.0, -0.0, 1, -1, 2.5, -2.5, np.inf, -np.inf, np.nan], np.float32)
+    inputs: list[Array | None] = [numbers[:, None], numbers]
+    with np.errstate(all="ignore"):
+        wanted = np.mod(numbers[:, None], numbers)
+    result = computed(one_node("Mod", inputs), feed(inputs))[0]
+    assert_same([result], [wanted])
+    is_number = ~np.isnan(wanted)
+    assert (np.signbit(result) == np.signbit(wanted))[is_number].all()
+
+
 @pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
 @pytest.mark.parametrize("type", [np.uint8, np.uint64])
 def test_bits_are_shifted(direction: str, type: Any) -> None:

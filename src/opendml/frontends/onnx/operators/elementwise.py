@@ -160,7 +160,7 @@ def is_infinity(node: Conversion) -> Result:
     return node.truth(dml.element_wise_is_infinity(node.tensor(0), infinity_mode=mode), node.sizes(0))
 
 
-@converts("Mod")
+@converts("Mod", since=10)
 def modulus(node: Conversion) -> Result:
     """`fmod` takes the sign of the dividend; floats know no other way."""
     truncates = bool(node.attribute("fmod", 0))
@@ -168,6 +168,21 @@ def modulus(node: Conversion) -> Result:
         raise NotExpressible("fmod is 0; of floats it must be 1")
     function = dml.element_wise_modulus_truncate if truncates else dml.element_wise_modulus_floor
     return _binary(function)(node)
+
+
+@converts("Mod", since=28)
+def modulus_of_any_type(node: Conversion) -> Result:
+    """Floats too may take the sign of the divisor, zeros included, whose sign DirectML does not say."""
+    if node.type(0).kind == "f" and not node.attribute("fmod", 0):
+        return _binary(_floored)(node)
+    return modulus(node)
+
+
+def _floored(a: GraphTensor, b: GraphTensor) -> GraphTensor:
+    remainder = dml.element_wise_modulus_floor(a, b)
+    zero = dml.element_wise_multiply(dml.element_wise_sign(b), 0.0)
+    is_zero = dml.element_wise_logical_equals(remainder, 0.0, output_type=dml.UINT8)
+    return dml.element_wise_if(is_zero, zero, remainder)
 
 
 @converts("BitShift")
