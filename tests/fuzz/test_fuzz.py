@@ -13,7 +13,7 @@ CASES = {
     "large": 10,
     "aliasing": 20,
     "graphs": 15,
-    "neighbours": 15,
+    "neighbours": 8,
     "calls": 40,
     "models": 75,
     "peers": 20,
