@@ -84,7 +84,8 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
         case Operation.SCATTER_SUM if isinstance(node.attribute, tuple):
             return _sums_at_places(operands[0], operands[1], node.sizes, node.attribute[:-1])
         case Operation.SCATTER_LAST if isinstance(node.attribute, tuple):
-            return _with_last(*operands, node.sizes, node.attribute[0])
+            places, values, before = operands
+            return _with_last(places, values, before, node.sizes, node.attribute[0])
         case Operation.POSITIONS if isinstance(node.attribute, tuple):
             return _positions(operands[0], node.attribute[0], node.type)
         case Operation.TOP if isinstance(node.attribute, tuple):
