@@ -48,7 +48,8 @@ class CpuExecutable:
     use."""
 
     def __init__(self, program: Program, threads: int | None = None) -> None:
-        kernels = fuse(replace(program, results=simplify(program.results)), is_chained, ends_loops=True)
+        simple = replace(program, results=simplify(program.results))
+        kernels = fuse(simple, is_chained, ends_loops=True, in_order=True)
         self._arena, self._buffers = kernels.arena, kernels.persistent + 1
         scheduled = _scheduled(kernels)
         steady, temporary_bytes = _steady_rooms(kernels, scheduled)
