@@ -22,7 +22,6 @@ from opendml.targets.cpu.contraction.schedule import (
     candidates,
     launches_of,
     lies_in_tiles,
-    tiled,
     with_strips,
 )
 from opendml.targets.cpu.machine import assumed, machine
@@ -302,51 +301,6 @@ def test_rows_that_begin_anywhere_in_a_part_stay_within_it(channels: int, ahead:
     windows = np.lib.stride_tricks.as_strided(image, (1, 1, 5, 8, channels, 3, 3), (n, 0, y, x, c, y, x))
     filters = values("float32", 1, 20, 1, 1, channels, 3, 3)
     check_tilings(filters, windows, (4, 5, 6), np.zeros((1, 20, 5, 8, 1, 1, 1), "f"), ahead=ahead)
-
-
-def test_windows_are_multiplied_by_several_tiles_of_filters() -> None:
-    """In three parts of the products, by blocks of one and of several tiles and rows of windows."""
-    filters, windows, out = convolved(64, 100, (7, 9), 1)
-    kernel = contraction_kernel(filters, windows, (4, 5, 6), [out])
-    broadcast = [each.tiles for each in candidates(kernel) if each.tiles and each.tiles.seen]
-    broadcast = [tiles for tiles in broadcast if tiles.seen and tiles.seen.broadcast]
-    by_size = sorted(broadcast, key=lambda tiles: (tiles.rows * tiles.columns, tiles.micro.vectors))
-    for tiles in (by_size[0], by_size[-1]):
-        out[...] = np.nan
-        run_launches(launches_of(tiles), [filters, windows, out])
-        assert_accurate(out, filters, windows, (4, 5, 6))
-        check_strips(tiles, [filters, windows], out)
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize(
-    ("channels", "size", "stride"), [(512, 7, 2), (512, 7, 1), (256, 14, 2), (256, 14, 1)], ids=str
-)
-def test_few_windows_are_broadcast_beside_constant_filters(
-    channels: int, size: int, stride: int, threads: int
-) -> None:
-    filters, windows, out = convolved(channels, channels, (size, size), stride)
-    kernel = contraction_kernel(filters, windows, (4, 5, 6), [out])
-    kernel = replace(kernel, loads=(replace(kernel.loads[0], fixed=True), *kernel.loads[1:]))
-    host = replace(machine(), vector_bytes=64, l2_bytes=2 * 1024 * 1024, threads=threads)
-    with assumed(host):
-        modes = [launch.pattern.mode for launch in tiled(kernel)]
-    assert modes == [Mode.CONTRACTION_STRIPS, Mode.CONTRACTION_BROADCAST_IMAGE]
-
-
-def convolved(
-    channels: int, filters: int, output: tuple[int, int], stride: int
-) -> tuple[Array, Array, Array]:
-    """Filters, the windows of an image without padding, and room for the results:
-    [N, O, OH, OW, C, KH, KW]."""
-    height, width = output
-    image = values("float32", 1, channels, height * stride + 2, width * stride + 2)
-    n, c, y, x = image.strides
-    windows = np.lib.stride_tricks.as_strided(
-        image, (1, 1, height, width, channels, 3, 3), (n, 0, y * stride, x * stride, c, y, x)
-    )
-    out = np.zeros((1, filters, height, width, 1, 1, 1), "f")
-    return values("float32", 1, filters, 1, 1, channels, 3, 3), windows, out
 
 
 @pytest.mark.parametrize("m", [5, 40])
