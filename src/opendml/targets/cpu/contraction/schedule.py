@@ -207,7 +207,9 @@ def with_strips(tiles: Tiles) -> Tiles:
     """The same tiles where b, which stays the same, is packed ahead."""
     roles, lanes = tiles.roles, lane_count()
     packing = packing_cycles(roles, lanes)[1]
-    saved = packing - _FETCHED_STRIP - far_cycles(roles.b, roles.b.loads)
+    # Beside windows of an image a strip comes while all panels are multiplied by the one before.
+    fetched = _STREAMED if tiles.seen else _FETCHED_STRIP + far_cycles(roles.b, roles.b.loads)
+    saved = packing - fetched
     depth = roles.count(roles.depth) / lanes
     item = tiles.item_cycles - tiles.columns * depth * saved
     work = _groups(roles, roles.b) * roles.count(roles.columns) * depth * packing
