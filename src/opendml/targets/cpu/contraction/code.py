@@ -134,11 +134,12 @@ class ContractionCode(KernelCode):
                 behind = self.code.minimum(self.builder.add(row, I64(panels.rows)), last)
                 a, row_bytes = self._panel((row, behind), (begin, end), part, parts)
                 c = self._c_row(self.builder.sub(row, first))
-                with self.builder.if_then(is_last):
-                    self._ask_for_results(pointers, row, behind, start, stop)
                 done = I64(0)
                 results = c, I64(self.column_pitch)
-                if self.only_stores:
+                if not self.only_stores:
+                    with self.builder.if_then(is_last):
+                        self._ask_for_results(pointers, row, behind, start, stop)
+                else:
                     is_whole = self.builder.icmp_signed("==", self.builder.sub(behind, row), I64(panels.rows))
                     done = self._whole_tiles(start, stop, self.builder.and_(is_last, is_whole))
                     results = self._results(pointers, row, start)
@@ -246,7 +247,8 @@ class ContractionCode(KernelCode):
     def _ask_for_results(
         self, pointers: Pointers, row: ir.Value, behind: ir.Value, start: ir.Value, stop: ir.Value
     ) -> None:
-        """Fetches what a panel's results will be written to while they are computed."""
+        """Fetches what a panel's results will be written to while they are computed. Tiles that are written
+        where they belong can wait for it: each is followed by the products of the next one."""
         wanted = [
             position
             for position, store in enumerate(self.accesses)
