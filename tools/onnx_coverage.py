@@ -1,0 +1,120 @@
+"""ONNX's own backend suite on opendml: which cases fail, and which need onnx's evaluator.
+
+`python -m tools.onnx_coverage --write` brings tests/onnx/deviations.json and tests/onnx/evaluated.json up to
+date; a new failure gets its error as its reason, which somebody has to replace by a true one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import unittest
+import warnings
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx.backend.test import BackendTest
+
+from opendml.frontends.onnx.backend import PreparedModel
+from opendml.onnx import Backend, EvaluatorWarning
+
+FOLDER = Path(__file__).parents[1] / "tests" / "onnx"
+DEVIATIONS = FOLDER / "deviations.json"
+EVALUATED = FOLDER / "evaluated.json"
+
+
+class _Suite(Backend):
+    """opendml as the suite calls it."""
+
+    device = "cpu"
+
+    @classmethod
+    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PreparedModel:
+        """A model on the device at hand."""
+        return Backend.prepare(model, cls.device, **kwargs)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a case went.
+
+    Args:
+        error: the last line of what it raised; None: it passed.
+        evaluated: the nodes that ran on the evaluator, by operator with the reason.
+    """
+
+    error: str | None
+    evaluated: str
+
+
+@cache
+def cases() -> Mapping[str, type[unittest.TestCase]]:
+    """All cases of the suite for a CPU, by name, with the class that each is a method of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        suite = BackendTest(_Suite, __name__).test_cases
+    return {
+        name: group
+        for _, group in sorted(suite.items())
+        for name in sorted(dir(group))
+        if name.startswith("test_") and name.endswith("_cpu")
+    }
+
+
+def outcome_of(name: str) -> Outcome:
+    """Runs a case on the CPU. Of those that there are twice the one that is expanded into other operators,
+    whose compilation takes longest, runs on the reference device: it means the same."""
+    _Suite.device = "reference" if "_expanded" in name else "cpu"
+    result = unittest.TestResult()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cases()[name](name).run(result)
+    problems = [text for _, text in (*result.errors, *result.failures)]
+    found = (str(each.message) for each in caught if issubclass(each.category, EvaluatorWarning))
+    reasons = sorted({_operator_and_reason(each) for each in found})
+    return Outcome(problems[0].strip().splitlines()[-1] if problems else None, "; ".join(reasons))
+
+
+def _operator_and_reason(message: str) -> str:
+    """The first clause of an EvaluatorWarning, without the node's name."""
+    node, _, reason = message.partition(" runs on onnx's evaluator: ")
+    return f"{node[node.rindex('(') + 1 : -1]}: {reason.partition(';')[0]}"
+
+
+def recorded(path: Path) -> dict[str, str]:
+    """What a file says of cases, by their names."""
+    found: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
+    return found
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+def main() -> None:
+    """Runs all cases and says how they went."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write the files of the tests")
+    write = parser.parse_args().write
+    outcomes = {name: outcome_of(name) for name in cases()}
+    known = recorded(DEVIATIONS)
+    failed = {name: known.get(name, each.error) for name, each in outcomes.items() if each.error}
+    evaluated = {name: each.evaluated for name, each in outcomes.items() if each.evaluated and not each.error}
+    if write:
+        _write(DEVIATIONS, failed)
+        _write(EVALUATED, evaluated)
+    print(f"onnx {onnx.__version__}: {len(outcomes)} cases, {len(failed)} fail, {len(evaluated)} evaluated")
+    for name in sorted(set(failed) - set(known)):
+        print(f"new failure: {name}: {failed[name]}")
+    reasons = Counter(reason for each in evaluated.values() for reason in each.split("; "))
+    for reason, count in reasons.most_common():
+        print(f"{count:5d} {reason}")
+
+
+if __name__ == "__main__":
+    main()
