@@ -87,3 +87,13 @@ def assert_same(
         assert result.dtype == expected.dtype
         assert result.shape == expected.shape
         np.testing.assert_allclose(result, expected, rtol, atol)
+
+
+def numbers(sizes: Sequence[int], type: Any = np.float32, seed: int = 0) -> Array:
+    """Random numbers: normal ones, integers of all of 8 bits or below 100."""
+    random = np.random.default_rng([seed, len(sizes), *sizes])
+    wanted = np.dtype(type)
+    if wanted.kind == "f":
+        return random.standard_normal(sizes).astype(wanted)
+    least, most = (np.iinfo(wanted).min, np.iinfo(wanted).max) if wanted.itemsize == 1 else (0, 100)
+    return random.integers(least, most, sizes, endpoint=True).astype(wanted)

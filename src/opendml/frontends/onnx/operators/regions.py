@@ -6,6 +6,7 @@ import opendml as dml
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
 from opendml.frontends.onnx.operators.views import shaped
 from opendml.frontends.onnx.registry import converts
+from opendml.runtime.graphs.graph import GraphTensor
 from opendml.spec.enums import TensorDataType
 
 _MOST_SAMPLES = 0xFFFFFFFF
@@ -26,6 +27,12 @@ def max_roi_pool(node: Conversion) -> Result:
     )
 
 
+def _of_one_element(regions: GraphTensor, scale: float) -> GraphTensor:
+    """Regions that reach over one element at least in each direction."""
+    first, last = dml.split(regions, axis=1, sizes=[2, 2])
+    return dml.join([first, dml.element_wise_max(last, dml.element_wise_add(first, 1 / scale))], axis=1)
+
+
 @converts("RoiAlign", since=10)
 def roi_align(node: Conversion) -> Result:
     """Means of interpolated elements of the parts of regions. The maxima of ONNX are of elements times their
@@ -36,7 +43,7 @@ def roi_align(node: Conversion) -> Result:
     if mode != "avg" or coordinates not in ("half_pixel", "output_half_pixel"):
         raise NotExpressible(f"mode {mode!r}, coordinate_transformation_mode {coordinates!r}")
     scale = node.attribute("spatial_scale", 1.0)
-    regions = node.tensor(1)
+    regions = node.tensor(1) if coordinates == "half_pixel" else _of_one_element(node.tensor(1), scale)
     return dml.roi_align1(
         node.tensor(0),
         regions,
