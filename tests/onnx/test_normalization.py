@@ -78,7 +78,9 @@ def test_batch_normalization_trains() -> None:
 
 @pytest.mark.parametrize("sizes", [[2, 3, 5], [2, 3, 4, 2]])
 def test_instance_normalization_takes_each_channel(sizes: list[int]) -> None:
-    _check("InstanceNormalization", [numbers(sizes), numbers([3], seed=1), numbers([3], seed=2)], epsilon=1e-2)
+    _check(
+        "InstanceNormalization", [numbers(sizes), numbers([3], seed=1), numbers([3], seed=2)], epsilon=1e-2
+    )
 
 
 @pytest.mark.parametrize("axis", [-1, 1, 0])

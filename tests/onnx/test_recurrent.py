@@ -63,7 +63,10 @@ def test_layout_1_has_the_batch_first(operator: str) -> None:
     inputs = _inputs(operator, 2, 7)
     model = one_node(operator, inputs, outputs=2, opset=14, hidden_size=_HIDDEN, direction="bidirectional")
     wanted = run_by_onnxruntime(model, feed(inputs))
-    turned = [each.transpose(1, 0, 2) if each is not None and i in (0, 5, 6) else each for i, each in enumerate(inputs)]
+    turned = [
+        each.transpose(1, 0, 2) if each is not None and i in (0, 5, 6) else each
+        for i, each in enumerate(inputs)
+    ]
     options = {"direction": "bidirectional", "layout": 1, "hidden_size": _HIDDEN}
     results = computed(one_node(operator, turned, outputs=2, opset=14, **options), feed(turned))
     assert_same(results, [wanted[0].transpose(2, 0, 1, 3), wanted[1].transpose(1, 0, 2)])

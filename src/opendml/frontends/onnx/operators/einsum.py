@@ -28,7 +28,9 @@ class Operand:
     def ordered(self, *groups: Sequence[str]) -> GraphTensor:
         """The tensor with one dimension for each group of labels."""
         labels = [label for group in groups for label in group]
-        moved = permuted(self.tensor, [self.labels.index(label) for label in labels]) if labels else self.tensor
+        moved = (
+            permuted(self.tensor, [self.labels.index(label) for label in labels]) if labels else self.tensor
+        )
         return shaped(moved, [math.prod(self.sizes[label] for label in group) for group in groups])
 
     @property
@@ -52,7 +54,9 @@ def einsum(node: Conversion) -> Result:
     result = _summed(operands[0], set(output))
     if set(result.labels) != set(output):
         raise NotExpressible(f"equation {node.required('equation')!r}: its output has labels of no operand")
-    return node.result(result.ordered(*((label,) for label in output)), [result.sizes[each] for each in output])
+    return node.result(
+        result.ordered(*((label,) for label in output)), [result.sizes[each] for each in output]
+    )
 
 
 def parsed(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]:
@@ -110,7 +114,10 @@ def _repeated(operands: Sequence[Operand]) -> list[Operand]:
         for label, size in operand.sizes.items():
             if size not in (1, sizes[label]):
                 raise NotExpressible(f"label {label!r} stands for sizes {size} and {sizes[label]}")
-    return [_without(each, {label for label, size in each.sizes.items() if size != sizes[label]}) for each in operands]
+    return [
+        _without(each, {label for label, size in each.sizes.items() if size != sizes[label]})
+        for each in operands
+    ]
 
 
 def _without(operand: Operand, dropped: set[str]) -> Operand:

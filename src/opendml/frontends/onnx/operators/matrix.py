@@ -94,5 +94,7 @@ def gemm(node: Conversion) -> Result:
         return dml.gemm(a, b, c, trans_a=transforms[0], trans_b=transforms[1], alpha=alpha, beta=beta)
     if (alpha, beta) != (1.0, 1.0):
         raise NotExpressible(f"alpha {alpha} and beta {beta} of integers")
-    result = product(*(permuted(each, (1, 0)) if turned else each for each, turned in zip((a, b), transposed)))
+    result = product(
+        *(permuted(each, (1, 0)) if turned else each for each, turned in zip((a, b), transposed))
+    )
     return result if c is None else dml.element_wise_add(result, c)

@@ -110,7 +110,9 @@ def _normalized(node: Conversion, use_mean: bool, bias: int | None) -> Result:
     axis = node.axis(node.attribute("axis", -1), len(sizes))
     axes = range(axis, len(sizes))
     given = node.tensor(0)
-    parameters = [node.tensor(number, len(sizes)) for number in (1, bias) if number is not None and node.has(number)]
+    parameters = [
+        node.tensor(number, len(sizes)) for number in (1, bias) if number is not None and node.has(number)
+    ]
     tensor, scale, *rest = _common([given, *parameters])
     epsilon = node.attribute("epsilon", 1e-5)
     result = dml.mean_variance_normalization2(

@@ -140,7 +140,9 @@ def global_lp_pool(node: Conversion) -> Result:
         raise NotExpressible(f"no spatial dimensions in {list(sizes)}")
     length = math.prod(sizes[2:])
     flat = shaped(tensor, (*sizes[:2], 1, length))
-    return node.result(dml.lp_pooling1(flat, window_size=[1, length], p=p), (*sizes[:2], *[1] * (len(sizes) - 2)))
+    return node.result(
+        dml.lp_pooling1(flat, window_size=[1, length], p=p), (*sizes[:2], *[1] * (len(sizes) - 2))
+    )
 
 
 @converts("MaxUnpool", since=9)
@@ -153,7 +155,10 @@ def max_unpool(node: Conversion) -> Result:
     if len(sizes) != count + 2:
         raise NotExpressible(f"a kernel of {count} dimensions over {len(sizes) - 2} spatial ones")
     each = zip(sizes[2:], strides, kernel, pads[:count], pads[count:], strict=True)
-    usual = (*sizes[:2], *((size - 1) * step + window - first - last for size, step, window, first, last in each))
+    usual = (
+        *sizes[:2],
+        *((size - 1) * step + window - first - last for size, step, window, first, last in each),
+    )
     total, length = math.prod(sizes), math.prod(usual)
     places = dml.cast(shaped(node.tensor(1), (1, 1, 1, total)), output_type="UINT64")
     flat = dml.max_unpooling(shaped(node.tensor(0), (1, 1, 1, total)), places, sizes=[1, 1, 1, length])

@@ -86,7 +86,9 @@ def _quantized_type(node: Conversion) -> Type:
     return type
 
 
-def _in_precision(node: Conversion, tensor: GraphTensor, scale: GraphTensor) -> tuple[GraphTensor, GraphTensor]:
+def _in_precision(
+    node: Conversion, tensor: GraphTensor, scale: GraphTensor
+) -> tuple[GraphTensor, GraphTensor]:
     """Both in the type that they are divided in: that of the scale, or `precision`."""
     if tensor.data_type == TensorDataType.INT32 and scale.data_type == TensorDataType.FLOAT32:
         return tensor, scale
@@ -94,7 +96,9 @@ def _in_precision(node: Conversion, tensor: GraphTensor, scale: GraphTensor) -> 
     type = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(named)) if named else node.type(1)
     require_expressible((1,), type, "precision")
     wanted = stored_type(type)
-    both = [each if each.data_type == wanted else dml.cast(each, output_type=wanted) for each in (tensor, scale)]
+    both = [
+        each if each.data_type == wanted else dml.cast(each, output_type=wanted) for each in (tensor, scale)
+    ]
     return both[0], both[1]
 
 
@@ -103,10 +107,16 @@ def _quantized_to_16_bits(
 ) -> GraphTensor:
     """The same in float32, which holds 16 bits."""
     wide = TensorDataType.FLOAT32
-    floats = [each if each.data_type == wide else dml.cast(each, output_type=wide) for each in (tensor, scale)]
-    result = dml.element_wise_round(dml.element_wise_divide(floats[0], _repeated_blocks(floats[1], tensor.sizes)))
+    floats = [
+        each if each.data_type == wide else dml.cast(each, output_type=wide) for each in (tensor, scale)
+    ]
+    result = dml.element_wise_round(
+        dml.element_wise_divide(floats[0], _repeated_blocks(floats[1], tensor.sizes))
+    )
     if zero is not None:
-        result = dml.element_wise_add(result, _repeated_blocks(dml.cast(zero, output_type=wide), tensor.sizes))
+        result = dml.element_wise_add(
+            result, _repeated_blocks(dml.cast(zero, output_type=wide), tensor.sizes)
+        )
     least, most = _LIMITS[type]
     return dml.cast(dml.element_wise_clip(result, min=least, max=most), output_type=stored_type(type))
 
@@ -144,9 +154,7 @@ def dynamic_quantize_linear(node: Conversion) -> Result:
 def matmul_integer(node: Conversion) -> Result:
     """8-bit integers less their zero points, summed in 32 bits."""
     a, b, sizes = _matrices(node, 0, 1)
-    result = dml.matrix_multiply_integer(
-        a[0], _of_rows(node, 2, a), b[0], _of_columns(node, 3, b)
-    )
+    result = dml.matrix_multiply_integer(a[0], _of_rows(node, 2, a), b[0], _of_columns(node, 3, b))
     return node.result(result, sizes)
 
 
@@ -198,7 +206,11 @@ def _of_lines(node: Conversion, number: int, lines: tuple[int, int]) -> GraphTen
     if tensor is None or math.prod(tensor.sizes) == 1:
         return None if tensor is None else shaped(tensor, (1, 1, 1))
     given = node.sizes(number)
-    written = (given[0] if lines[1] == 1 else 1, given[0] if lines[0] == 1 else 1) if len(given) == 1 else given[-2:]
+    written = (
+        (given[0] if lines[1] == 1 else 1, given[0] if lines[0] == 1 else 1)
+        if len(given) == 1
+        else given[-2:]
+    )
     if math.prod(given) != max(lines) or written != lines:
         raise NotExpressible(f"input {number} of sizes {list(given)} for {max(lines)} lines")
     return shaped(tensor, (1, *lines))

@@ -89,10 +89,14 @@ class _Network:
             raise NotExpressible(f"input of sizes {list(tensor.sizes)}")
         steps = permuted(tensor, (1, 0, 2)) if self._by_batch else tensor
         self.input = shaped(steps, (1, *steps.sizes))
-        self.weight, self.recurrence = (shaped(each, (1, *each.sizes)) for each in (node.tensor(1), node.tensor(2)))
+        self.weight, self.recurrence = (
+            shaped(each, (1, *each.sizes)) for each in (node.tensor(1), node.tensor(2))
+        )
         hidden = self.recurrence.sizes[-1]
         if node.attribute("hidden_size", hidden) != hidden:
-            raise NotExpressible(f"hidden_size {node.attribute('hidden_size', hidden)}, recurrence of {hidden}")
+            raise NotExpressible(
+                f"hidden_size {node.attribute('hidden_size', hidden)}, recurrence of {hidden}"
+            )
         self.bias = self.of_directions(3)
         self.lengths = self._lengths()
 

@@ -52,7 +52,9 @@ class Axis:
             return places / self.scale
         if mode == "tf_crop_and_resize":
             seen = (self.end - self.start) * last
-            return self.start * last + (places * seen / (whole - 1) if whole != 1 else places * 0.0 + seen / 2)
+            return self.start * last + (
+                places * seen / (whole - 1) if whole != 1 else places * 0.0 + seen / 2
+            )
         if mode == "pytorch_half_pixel" and whole == 1:
             return np.full(self.output, -0.5)
         if mode == "tf_half_pixel_for_nn":
@@ -145,12 +147,19 @@ def _axes(node: Conversion, scales: int, sizes: int, roi: int | None) -> list[Ax
     axes = [Axis(*values) for values in each]
     if any(axis.output < 1 or axis.scale <= 0 for axis in axes):
         raise NotExpressible(f"an output of sizes {outputs} has no elements")
-    return [axis for axis in axes if (axis.length, axis.scale, axis.start, axis.end) != (axis.output, 1.0, 0.0, 1.0)]
+    return [
+        axis
+        for axis in axes
+        if (axis.length, axis.scale, axis.start, axis.end) != (axis.output, 1.0, 0.0, 1.0)
+    ]
 
 
 def _scaled(lengths: Sequence[int], factors: Sequence[float]) -> list[int]:
     """Sizes times scales in float32, rounded down."""
-    return [int(np.floor(np.float32(length) * np.float32(factor))) for length, factor in zip(lengths, factors, strict=False)]
+    return [
+        int(np.floor(np.float32(length) * np.float32(factor)))
+        for length, factor in zip(lengths, factors, strict=False)
+    ]
 
 
 def _fitted(node: Conversion, lengths: Sequence[int], outputs: list[int]) -> tuple[list[int], list[float]]:
@@ -241,7 +250,9 @@ def _by_weights(node: Conversion, axes: Sequence[Axis], coordinates: str, filter
         return resampled
     for axis in axes:
         matrix = filter.matrix(axis, axis.coordinates(coordinates))
-        weights = node.constant(matrix.T, np.float16 if result.data_type == TensorDataType.FLOAT16 else np.float32)
+        weights = node.constant(
+            matrix.T, np.float16 if result.data_type == TensorDataType.FLOAT16 else np.float32
+        )
         order = [*(each for each in range(len(result.sizes)) if each != axis.number), axis.number]
         moved = permuted(result, order)
         rows = shaped(moved, (math.prod(moved.sizes[:-1]), axis.length))

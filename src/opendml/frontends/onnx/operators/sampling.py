@@ -36,7 +36,7 @@ class Line:
     Args:
         length: its size.
         padding: what lies outside: "zeros", "border" or "reflection".
-        first, last: where it is reflected.
+        first, last: its borders.
     """
 
     length: int
@@ -57,8 +57,14 @@ class Line:
         return dml.element_wise_clip(place, min=0.0, max=self.length - 1.0)
 
     def coordinate(self, place: GraphTensor) -> GraphTensor:
-        """A coordinate that lies outside of the borders moved inside."""
-        return self._reflected(place) if self.padding == "reflection" else self.within(place)
+        """A coordinate that lies outside of the borders moved inside; with zeros outside, as it is."""
+        if self.padding != "border":
+            return self._reflected(place) if self.padding == "reflection" else place
+        middle, half = (self.first + self.last) / 2, (self.last - self.first) / 2
+        away = dml.element_wise_abs(dml.element_wise_subtract(place, middle))
+        return dml.element_wise_if(
+            dml.element_wise_logical_greater_than(away, half), self.clipped(place), place
+        )
 
     def _reflected(self, place: GraphTensor) -> GraphTensor:
         span = self.last - self.first
@@ -101,8 +107,15 @@ def _cubic(place: GraphTensor, line: Line) -> list[Tap]:
     part = dml.element_wise_subtract(place, low)
     near = [_A + 2, -(_A + 3), 0.0, 1.0]
     far = [_A, -5 * _A, 8 * _A, -4 * _A]
-    distances = ((part, 1.0, far), (part, 0.0, near), (_less(part, 1.0), 0.0, near), (_less(part, 1.0), 1.0, far))
-    weights = [_polynomial(dml.element_wise_add(x, more) if more else x, terms) for x, more, terms in distances]
+    distances = (
+        (part, 1.0, far),
+        (part, 0.0, near),
+        (_less(part, 1.0), 0.0, near),
+        (_less(part, 1.0), 1.0, far),
+    )
+    weights = [
+        _polynomial(dml.element_wise_add(x, more) if more else x, terms) for x, more, terms in distances
+    ]
     places = [dml.element_wise_add(low, step) for step in (-1.0, 0.0, 1.0, 2.0)]
     return [line.tap(each, weight) for each, weight in zip(places, weights, strict=True)]
 

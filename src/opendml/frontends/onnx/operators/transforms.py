@@ -48,7 +48,9 @@ def _dft(node: Conversion, axis: int) -> Result:
     sizes = node.sizes(0)
     axis, parts = node.axis(axis, len(sizes)), sizes[-1]
     if axis == len(sizes) - 1 or parts not in (1, 2):
-        raise NotExpressible(f"axis {axis} of {list(sizes)}, whose last dimension holds real and imaginary parts")
+        raise NotExpressible(
+            f"axis {axis} of {list(sizes)}, whose last dimension holds real and imaginary parts"
+        )
     inverse, onesided = bool(node.attribute("inverse", 0)), bool(node.attribute("onesided", 0))
     usual = 2 * (sizes[axis] - 1) if inverse and onesided else sizes[axis]
     length = int(node.known(1).reshape(-1)[0]) if node.has(1) else usual

@@ -31,7 +31,9 @@ class Windows:
     def reached(self) -> tuple[int, ...]:
         """The end padding that the last window reaches into: less than `end` where no window begins there,
         more where the number of windows is rounded up."""
-        each = zip(self.outputs, self.strides, self.kernel, self.dilations, self.spatial, self.start, strict=True)
+        each = zip(
+            self.outputs, self.strides, self.kernel, self.dilations, self.spatial, self.start, strict=True
+        )
         return tuple(
             max(0, (count - 1) * stride + (size - 1) * dilation + 1 - length - start)
             for count, stride, size, dilation, length, start in each
@@ -50,7 +52,9 @@ def windows_of(node: Conversion, kernel: Sequence[int]) -> Windows:
     if len(kernel) != count or count == 0:
         raise NotExpressible(f"a kernel of {len(kernel)} dimensions over {count} spatial ones")
     reach = [(size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations, strict=True)]
-    start, end = padding_of(node, [-(-size // step) for size, step in zip(spatial, strides, strict=True)], strides, reach)
+    start, end = padding_of(
+        node, [-(-size // step) for size, step in zip(spatial, strides, strict=True)], strides, reach
+    )
     if min(*start, *end) < 0:
         raise NotExpressible(f"negative padding {[*start, *end]}")
     rounded_up = bool(node.attribute("ceil_mode", 0))
