@@ -55,7 +55,7 @@ def test_short_lines_have_length_one() -> None:
     np.testing.assert_allclose(np.linalg.norm(result, axis=1), 1, 1e-5)
 
 
-def _statistics(count: int, type: Any = np.float32) -> list[Array | None]:
+def _statistics(count: int, type: Any = np.float32) -> list[Array]:
     return [numbers([count], type, seed) for seed in (1, 2, 3)] + [np.abs(numbers([count], type, 4))]
 
 

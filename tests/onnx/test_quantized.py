@@ -8,7 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnx")
+import onnx
 from onnx import helper
 
 from tests.onnx.models import (

@@ -101,13 +101,13 @@ def qlinear_conv(node: Conversion) -> Result:
     windows, rank = windows_of(node, node.sizes(3)[2:]), len(node.sizes(0))
     return dml.quantized_linear_convolution(
         node.tensor(0),
-        zero_point(node, 1, rank),
+        along(node.tensor(1), 1, rank),
         zero_point(node, 2, rank),
         node.tensor(3),
-        zero_point(node, 4, rank),
+        along(node.tensor(4), 1, rank),
         zero_point(node, 5, rank),
         channel_bias(node, 8),
-        zero_point(node, 6, rank),
+        along(node.tensor(6), 1, rank),
         zero_point(node, 7, rank),
         strides=windows.strides,
         dilations=windows.dilations,
@@ -118,6 +118,6 @@ def qlinear_conv(node: Conversion) -> Result:
 
 
 def zero_point(node: Conversion, number: int, rank: int) -> GraphTensor | None:
-    """A scale or a zero point: one, or one for each channel."""
+    """A zero point: one, or one for each channel."""
     given = node.optional(number)
     return None if given is None else along(given, 1, rank)

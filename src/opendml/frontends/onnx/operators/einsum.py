@@ -95,7 +95,8 @@ def _operand(tensor: GraphTensor, labels: Labels) -> Operand:
     """A tensor with each label once: repeated ones are a diagonal."""
     if len(set(labels)) == len(labels):
         return Operand(tensor, labels)
-    sizes, strides = {}, dict.fromkeys(labels, 0)
+    sizes: dict[str, int] = {}
+    strides = dict.fromkeys(labels, 0)
     for label, size, stride in zip(labels, tensor.sizes, packed_strides(tensor.sizes), strict=True):
         if sizes.setdefault(label, size) != size:
             raise NotExpressible(f"label {label!r} stands for sizes {sizes[label]} and {size}")

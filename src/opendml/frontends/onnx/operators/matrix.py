@@ -95,6 +95,6 @@ def gemm(node: Conversion) -> Result:
     if (alpha, beta) != (1.0, 1.0):
         raise NotExpressible(f"alpha {alpha} and beta {beta} of integers")
     result = product(
-        *(permuted(each, (1, 0)) if turned else each for each, turned in zip((a, b), transposed))
+        *(permuted(each, (1, 0)) if turned else each for each, turned in zip((a, b), transposed, strict=True))
     )
     return result if c is None else dml.element_wise_add(result, c)

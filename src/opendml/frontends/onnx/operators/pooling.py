@@ -9,6 +9,7 @@ from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
 from opendml.frontends.onnx.operators.views import shaped
 from opendml.frontends.onnx.operators.windows import Windows, windows_of
 from opendml.frontends.onnx.registry import converts
+from opendml.frontends.onnx.values import Computed
 from opendml.runtime.graphs.graph import GraphTensor
 
 
@@ -78,24 +79,34 @@ def lp_pool(node: Conversion) -> Result:
 def max_pool(node: Conversion) -> Result:
     """The greatest elements, and where they lie in the whole input."""
     tensor, windows = _windows(node)
-    result = dml.max_pooling2(
+    values = dml.max_pooling2(
         tensor,
         strides=windows.strides,
         window_size=windows.kernel,
         start_padding=windows.start,
         end_padding=windows.reached,
         dilations=windows.dilations,
-        output_indices=node.wants(1),
-        output_type="UINT64" if node.wants(1) else None,
     )
-    sizes = _outputs(node, windows)
-    if isinstance(result, GraphTensor):
-        return node.result(_first(result, windows), sizes)
-    values, indices = result
+    result = node.result(_first(values, windows), _outputs(node, windows))
+    return (result, _places(node, tensor, windows)) if node.wants(1) else result
+
+
+def _places(node: Conversion, tensor: GraphTensor, windows: Windows) -> Computed:
+    """The indices of the greatest elements."""
+    _, indices = dml.max_pooling2(
+        tensor,
+        strides=windows.strides,
+        window_size=windows.kernel,
+        start_padding=windows.start,
+        end_padding=windows.reached,
+        dilations=windows.dilations,
+        output_indices=True,
+        output_type="UINT64",
+    )
     places = dml.cast(_first(indices, windows), output_type="INT64")
     if node.attribute("storage_order", 0):
         places = _columns_first(places, windows.spatial)
-    return node.result(_first(values, windows), sizes), node.result(places, sizes)
+    return node.result(places, _outputs(node, windows))
 
 
 def _columns_first(places: GraphTensor, spatial: tuple[int, ...]) -> GraphTensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-
 import numpy as np
 
 import opendml as dml
@@ -46,7 +45,8 @@ def _activations(node: Conversion, defaults: Sequence[str]) -> list[OperatorDesc
     names = node.attribute("activations", None) or list(defaults) * _directions(node)
     if len(names) != len(defaults) * _directions(node):
         raise NotExpressible(f"{len(names)} activations for {_directions(node)} directions")
-    alphas, betas = (iter(node.attribute(f"activation_{name}", None) or []) for name in ("alpha", "beta"))
+    alphas: Iterator[float] = iter(node.attribute("activation_alpha", []))
+    betas: Iterator[float] = iter(node.attribute("activation_beta", []))
     return [_activation(name.lower(), alphas, betas) for name in names]
 
 
@@ -76,7 +76,7 @@ def _directions(node: Conversion) -> int:
 
 
 class _Network:
-    """The tensors that all recurrent operators have, as DirectML has them, and the outputs on their way back."""
+    """The tensors that all recurrent operators have, as DirectML has them, and outputs on their way back."""
 
     def __init__(self, node: Conversion) -> None:
         direction = node.attribute("direction", "forward")
@@ -119,10 +119,10 @@ class _Network:
         turned = permuted(given, (1, 0, 2)) if self._by_batch else given
         return shaped(turned, (1, *turned.sizes))
 
-    def wanted(self, names: Sequence[str]) -> dict[str, bool]:
-        """Which outputs to compute: one at least."""
-        wanted = {name: self._node.wants(number) for number, name in enumerate(names)}
-        return wanted if any(wanted.values()) else {**wanted, names[0]: True}
+    def wants(self, number: int) -> bool:
+        """Whether to compute an output: one at least, the first if the node has none."""
+        node = self._node
+        return node.wants(number) or (number == 0 and not any(node.wants(each) for each in (1, 2)))
 
     def sequence(self, tensor: GraphTensor | None) -> Computed | None:
         """All steps in ONNX's order."""
@@ -157,7 +157,8 @@ def rnn(node: Conversion) -> Result:
         network.lengths,
         activation_descs=_activations(node, ["Tanh"]),
         direction=network.direction,
-        **network.wanted(("output_sequence", "output_single")),
+        output_sequence=network.wants(0),
+        output_single=network.wants(1),
     )
     return network.sequence(result.output_sequence), network.last(result.output_single)
 
@@ -177,7 +178,8 @@ def gru(node: Conversion) -> Result:
         activation_descs=_activations(node, ["Sigmoid", "Tanh"]),
         direction=network.direction,
         linear_before_reset=bool(node.attribute("linear_before_reset", 0)),
-        **network.wanted(("output_sequence", "output_single")),
+        output_sequence=network.wants(0),
+        output_single=network.wants(1),
     )
     return network.sequence(result.output_sequence), network.last(result.output_single)
 
@@ -209,7 +211,9 @@ def lstm(node: Conversion) -> Result:
         clip_threshold=clip,
         use_clip_threshold=clip > 0,
         couple_input_forget=bool(node.attribute("input_forget", 0)),
-        **network.wanted(("output_sequence", "output_single", "output_cell_single")),
+        output_sequence=network.wants(0),
+        output_single=network.wants(1),
+        output_cell_single=network.wants(2),
     )
     return (
         network.sequence(result.output_sequence),

@@ -79,11 +79,13 @@ def nearest(coordinates: Array, mode: str, length: int) -> Array:
     }
     if mode not in rounded:
         raise NotExpressible(f"nearest_mode {mode!r}")
-    return np.clip(rounded[mode](coordinates), 0, length - 1).astype(np.int32)
+    indices: Array = np.clip(rounded[mode](coordinates), 0, length - 1).astype(np.int32)
+    return indices
 
 
 def _linear(distance: Array) -> Array:
-    return np.clip(1 - np.abs(distance), 0, None)
+    weight: Array = np.clip(1 - np.abs(distance), 0, None)
+    return weight
 
 
 def _cubic(distance: Array, a: float) -> Array:
@@ -186,7 +188,7 @@ def resize(node: Conversion) -> Result:
         result = _by_weights(node, axes, coordinates, _filter(node, mode))
     if coordinates == "tf_crop_and_resize":
         result = _extrapolated(node, result, axes)
-    return result
+    return node.result(result, type=node.type(0))
 
 
 def _filter(node: Conversion, mode: str) -> Filter:
@@ -224,7 +226,7 @@ def _upsampled(node: Conversion, axes: Sequence[Axis]) -> Result:
     for axis in axes:
         rounding = "ceil" if axis.scale < 1 else "floor"
         tensor = _gathered(node, tensor, axis, nearest(axis.coordinates("asymmetric"), rounding, axis.length))
-    return tensor
+    return node.result(tensor, type=node.type(0))
 
 
 def _by_nearest(node: Conversion, axes: Sequence[Axis], coordinates: str, mode: str) -> GraphTensor:

@@ -152,6 +152,8 @@ def sampled(
     """
     if mode not in _TAPS:
         raise NotExpressible(f"mode {mode!r}")
+    if planes.data_type not in (TensorDataType.FLOAT32, TensorDataType.FLOAT16):
+        raise NotExpressible(f"elements of type {planes.data_type.name}")
     taps = [_TAPS[mode](place, line) for place, line in zip(places, lines, strict=True)]
     sizes = (*planes.sizes[:2], places[0].sizes[2])
     result: GraphTensor | None = None
@@ -235,8 +237,8 @@ def deform_conv(node: Conversion) -> Result:
     if len(sizes) != 4 or len(offsets) != 4:
         raise NotExpressible(f"input of sizes {list(sizes)}")
     shared, groups = node.attribute("offset_group", 1), node.attribute("group", 1)
-    strides, dilations = (node.attribute(name, None) or [1, 1] for name in ("strides", "dilations"))
-    pads = node.attribute("pads", None) or [0, 0, 0, 0]
+    strides, dilations = (node.attribute(name, [1, 1]) for name in ("strides", "dilations"))
+    pads = node.attribute("pads", [0, 0, 0, 0])
     batch, taps, output = sizes[0] * shared, math.prod(kernel), offsets[2:]
     samples = taps * math.prod(output)
     if sizes[1] % shared or offsets[:2] != (sizes[0], shared * taps * 2):
