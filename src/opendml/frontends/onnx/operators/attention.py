@@ -31,19 +31,20 @@ def attention(node: Conversion) -> Result:
     scale = node.attribute("scale", None)
     scale = 1 / math.sqrt(size) if scale is None else scale
     query, keys_scaled, scale = _scaled(query, keys, scale)
-    stack, together = batch * keys.sizes[1], heads // keys.sizes[1] * rows
-    scores = dml.gemm(
-        shaped(query, (stack, together, size)), _stack(keys_scaled), trans_b="TRANSPOSE", alpha=scale
+    groups = keys.sizes[1]
+    together = heads // groups * rows
+    queries = shaped(query, (batch, groups, together, size))
+    scores = raw = shaped(
+        dml.gemm(queries, keys_scaled, trans_b="TRANSPOSE", alpha=scale), (batch, heads, rows, keys.sizes[2])
     )
-    scores = raw = shaped(scores, (batch, heads, rows, keys.sizes[2]))
     if softcap := node.attribute("softcap", 0.0):
         scaled = dml.activation_tanh(dml.activation_linear(scores, alpha=1 / softcap, beta=0.0))
         scores = dml.activation_linear(scaled, alpha=softcap, beta=0.0)
     bias = _bias(node, rows, keys.sizes[2], query.data_type)
     biased = scores if bias is None else dml.element_wise_add(scores, bias)
     shares = _shares(node, biased, bias)
-    flat = dml.gemm(shaped(shares, (stack, together, keys.sizes[2])), _stack(values))
-    result = shaped(flat, (batch, heads, rows, values.sizes[3]))
+    result = dml.gemm(shaped(shares, (batch, groups, together, keys.sizes[2])), values)
+    result = shaped(result, (batch, heads, rows, values.sizes[3]))
     stages = (raw, scores, biased, shares)
     seen = stages[node.attribute("qk_matmul_output_mode", 0)] if node.wants(3) else None
     return _as_query(node, result), keys, values, seen
@@ -55,11 +56,6 @@ def _scaled(query: GraphTensor, keys: GraphTensor, scale: float) -> tuple[GraphT
         return query, keys, scale
     root = math.sqrt(scale)
     return dml.element_wise_multiply(query, root), dml.element_wise_multiply(keys, root), 1.0
-
-
-def _stack(heads: GraphTensor) -> GraphTensor:
-    batch, count, *sizes = heads.sizes
-    return shaped(heads, (batch * count, *sizes))
 
 
 def _heads(node: Conversion, number: int, count: str) -> GraphTensor:
