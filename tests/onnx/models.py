@@ -42,7 +42,9 @@ def one_node(
         if array is not None and number not in known
     ]
     weights = [onnx.numpy_helper.from_array(np.asarray(inputs[number]), names[number]) for number in known]
-    graph = helper.make_graph([node], "g", given, [onnx.ValueInfoProto(name=name) for name in results], weights)
+    graph = helper.make_graph(
+        [node], "g", given, [onnx.ValueInfoProto(name=name) for name in results], weights
+    )
     opset = opset or onnx.defs.onnx_opset_version()
     imports = [helper.make_opsetid("", opset)] + ([helper.make_opsetid(domain, 1)] if domain else [])
     return helper.make_model(graph, opset_imports=imports, ir_version=10)

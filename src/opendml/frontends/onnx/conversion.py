@@ -16,6 +16,7 @@ from opendml.frontends.onnx.values import (
     Known,
     Type,
     Value,
+    carrier_of,
     data_type_of,
     most_dimensions,
 )
@@ -131,10 +132,15 @@ class Conversion:
         Raises:
             NotExpressible: DirectML has no such tensor: of strings, without elements, of 9 dimensions ...
         """
-        value = self._value(number)
-        if value.sizes is None or value.type is None:
-            raise NotExpressible(f"input {number} is no tensor")
-        require_expressible(value.sizes, value.type, f"input {number}")
+        return self._taken(number, self.type(number), dimensions)
+
+    def moved(self, number: int, dimensions: int | None = None) -> GraphTensor:
+        """An input whose elements are but moved, as `tensor` otherwise: those of types that DirectML has not,
+        such as bfloat16, are of an integer type then. The result must say the input's type."""
+        return self._taken(number, carrier_of(self.type(number)), dimensions)
+
+    def _taken(self, number: int, type: Type, dimensions: int | None) -> GraphTensor:
+        require_expressible(self.sizes(number), type, f"input {number}")
         tensor: GraphTensor = self._tensors(number)
         missing = 0 if dimensions is None else dimensions - len(tensor.sizes)
         return tensor.reinterpret([1] * missing + list(tensor.sizes)) if missing > 0 else tensor
@@ -153,6 +159,10 @@ class Conversion:
         found = tuple(tensor.sizes if sizes is None else sizes)
         shaped = tensor if (found or (1,)) == tuple(tensor.sizes) else tensor.reinterpret(found or (1,))
         return Computed(shaped, found, numpy_type(tensor) if type is None else np.dtype(type))
+
+    def empty(self, sizes: Sequence[int], type: Any) -> Known:
+        """An output without elements."""
+        return Known(np.empty(tuple(sizes), type))
 
     def truth(self, tensor: GraphTensor, sizes: Sequence[int] | None = None) -> Computed:
         """An output of truth values."""

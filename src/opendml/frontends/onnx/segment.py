@@ -14,13 +14,13 @@ from opendml.frontends.onnx.evaluate import RANDOM, Evaluator
 from opendml.frontends.onnx.node import Node
 from opendml.frontends.onnx.registry import converter_of
 from opendml.frontends.onnx.values import (
-    BOOLEAN,
     Array,
     Computed,
     Held,
     Known,
     Type,
     Value,
+    carrier_of,
     stored_type,
 )
 from opendml.runtime.graphs.graph import Graph, GraphTensor
@@ -146,15 +146,16 @@ class Compiled:
         outputs = self.model(**{label: stored(contents[name]) for name, label in self.inputs})
         for (name, sizes, type), array in zip(self.results, outputs.values(), strict=True):
             shaped = array.reshape(sizes)
-            contents[name] = shaped.view(BOOLEAN) if type == BOOLEAN else shaped
+            contents[name] = shaped if shaped.dtype == type else shaped.view(type)
 
 
 def stored(array: Array) -> Array:
-    """An array as a DirectML tensor has it: truth values as bytes, packed, with a dimension.
+    """An array as a DirectML tensor has it: with DirectML's types, packed, with a dimension.
 
     Raises:
         NotExpressible: DirectML has no such tensor.
     """
-    require_expressible(array.shape, array.dtype, "the tensor")
+    carrier = carrier_of(array.dtype)
+    require_expressible(array.shape, carrier, "the tensor")
     packed = np.ascontiguousarray(np.atleast_1d(array))
-    return packed.view(np.uint8) if array.dtype == BOOLEAN else packed
+    return packed if packed.dtype == carrier else packed.view(carrier)

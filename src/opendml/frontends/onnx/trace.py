@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 import onnx
 
-from opendml.errors import Unsupported
+from opendml.errors import Error, Unsupported
 from opendml.frontends.onnx.bodies import Functions, branch_nodes, function_nodes, schema_nodes, type_of
 from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
 from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
-from opendml.frontends.onnx.node import Node
+from opendml.frontends.onnx.loops import is_loop, loop_of
+from opendml.frontends.onnx.node import Node, free_names, nodes_of
 from opendml.frontends.onnx.segment import Segment
 from opendml.frontends.onnx.values import Computed, Held, Known, Value, held
 from opendml.runtime.objects.device import Device
@@ -117,6 +118,11 @@ class Tracer:
             node = pending.pop()
             try:
                 replaced = self._replaced(node, segment)
+                if replaced is None and is_loop(node):
+                    if segment.is_empty:
+                        return self._looped(node, State(tuple(reversed(pending)), segment.values))
+                    pending.append(node)
+                    return self._computed(segment, pending)
                 if replaced is None:
                     segment.take(node)
                     continue
@@ -196,18 +202,48 @@ class Tracer:
         except Unsupported as error:
             raise Unsupported(f"{error}, and DirectML cannot say it: {reason}") from error
         warnings.warn(f"{node} runs on onnx's evaluator: {reason}", EvaluatorWarning, stacklevel=2)
-        known = {name: value.content for name in node.reads if isinstance(value := state.values[name], Known)}
+        return _host_stage(node, evaluator, state)
 
-        def step(contents: dict[str, Any]) -> Hashable:
-            results = evaluator({**contents, **known})
-            contents.update(results)
-            return tuple(held(each) for each in results.values())
+    def _looped(self, node: Node, state: State) -> Stage:
+        """A node that runs its body again and again: a graph of its own, which knows what is known here."""
+        graph: onnx.GraphProto = node.attributes["body"]
+        inputs, captured = [each.name for each in graph.input], free_names(graph)
+        known = {name: value for name in captured if isinstance(value := state.values.get(name), Known)}
+        known.update(known_tensors({each.name: each for each in graph.initializer}))
+        outside = sorted(captured - set(known))
+        outputs = [each.name for each in graph.output]
+        nodes = nodes_of(graph.node, node.opsets)
+        tracer = Tracer(nodes, [*inputs, *outside], outputs, known, self._functions, self._device)
 
-        def after(answer: Hashable, contents: Mapping[str, Any]) -> State:
-            made = {name: held(contents[name]) for name in node.outputs if name}
-            return State(state.nodes, {**state.values, **made})
+        def run(contents: Mapping[str, Any]) -> dict[str, Any]:
+            taken = {name: contents[name] for name in outside}
 
-        return Stage(step, after)
+            def body(given: Sequence[Any]) -> Sequence[Any]:
+                return tracer.run({**dict(zip(inputs, given, strict=True)), **taken})
+
+            try:
+                results = loop_of(node, body)(contents)
+            except Error as error:
+                raise type(error)(f"{node}: {error}") from error
+            return {name: each for name, each in zip(node.outputs, results, strict=False) if name}
+
+        return _host_stage(node, run, state)
+
+
+def _host_stage(node: Node, run: Callable[[Mapping[str, Any]], dict[str, Any]], state: State) -> Stage:
+    """A node that runs here, on contents by name; the next step depends on its results' sizes and types."""
+    known = {name: value.content for name in node.reads if isinstance(value := state.values[name], Known)}
+
+    def step(contents: dict[str, Any]) -> Hashable:
+        results = run({**contents, **known})
+        contents.update(results)
+        return tuple((each.sizes, each.type) for each in map(held, results.values()))
+
+    def after(answer: Hashable, contents: Mapping[str, Any]) -> State:
+        made = {name: held(contents[name]) for name in node.outputs if name}
+        return State(state.nodes, {**state.values, **made})
+
+    return Stage(step, after)
 
 
 def _question(name: str, state: State) -> Stage:

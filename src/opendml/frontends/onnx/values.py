@@ -41,6 +41,22 @@ _DATA_TYPES = {
     )
 }
 
+_CARRIERS: dict[Type, Type] = {
+    BOOLEAN: np.dtype(np.uint8),
+    np.dtype(np.complex64): np.dtype(np.uint64),
+    np.dtype(ml_dtypes.bfloat16): np.dtype(np.uint16),
+    np.dtype(ml_dtypes.float8_e4m3fn): np.dtype(np.uint8),
+    np.dtype(ml_dtypes.float8_e4m3fnuz): np.dtype(np.uint8),
+    np.dtype(ml_dtypes.float8_e5m2): np.dtype(np.uint8),
+    np.dtype(ml_dtypes.float8_e5m2fnuz): np.dtype(np.uint8),
+    np.dtype(ml_dtypes.float8_e8m0fnu): np.dtype(np.uint8),
+}
+
+
+def carrier_of(type: Type) -> Type:
+    """The type whose elements stand for those of `type` in DirectML's tensors, where they are but moved."""
+    return _CARRIERS.get(type, type)
+
 
 def data_type_of(type: Type) -> TensorDataType | None:
     """DirectML's type of elements that NumPy calls `type`; None: it has none (strings, bfloat16, complex)."""
@@ -48,8 +64,8 @@ def data_type_of(type: Type) -> TensorDataType | None:
 
 
 def stored_type(type: Type) -> TensorDataType:
-    """The same where it is known that there is one."""
-    return _DATA_TYPES[type]
+    """DirectML's type of the elements that stand for those of `type`, where it is known that there is one."""
+    return _DATA_TYPES[carrier_of(type)]
 
 
 def most_dimensions() -> int:
@@ -94,8 +110,10 @@ class Computed:
 Value = Known | Held | Computed
 
 
-def held(content: Any) -> Held:
-    """What the trace knows of a value that a run has."""
+def held(content: Any) -> Known | Held:
+    """What the trace knows of a value that a run has: all of it where there are no elements."""
     if not isinstance(content, np.ndarray):
         return Held(None, None)
+    if content.size == 0:
+        return Known(content)
     return Held(tuple(content.shape), content.dtype)

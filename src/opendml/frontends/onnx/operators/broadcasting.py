@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible
+from opendml.frontends.onnx.values import most_dimensions
 from opendml.runtime.graphs.graph import GraphTensor
 
 
@@ -14,13 +15,16 @@ def broadcast_sizes(conversion: Conversion, numbers: Sequence[int]) -> tuple[int
     """The common sizes of some inputs.
 
     Raises:
-        NotExpressible: they have none.
+        NotExpressible: they have none, or more dimensions than DirectML's tensors.
     """
     sizes = [conversion.sizes(number) for number in numbers]
     try:
-        return np.broadcast_shapes(*sizes)
+        common = np.broadcast_shapes(*sizes)
     except ValueError as error:
         raise NotExpressible(f"sizes {', '.join(map(str, map(list, sizes)))} do not broadcast") from error
+    if len(common) > most_dimensions():
+        raise NotExpressible(f"{len(common)} dimensions")
+    return common
 
 
 def broadcast(conversion: Conversion, numbers: Sequence[int]) -> list[GraphTensor]:

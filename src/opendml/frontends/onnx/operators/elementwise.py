@@ -1,17 +1,23 @@
-"""Element-wise operators."""
+"""Element-wise operators: of one tensor, of two with common sizes, of any number."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
+
+import numpy as np
 
 import opendml as dml
-from opendml.frontends.onnx.conversion import Conversion, Result
+from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
 from opendml.frontends.onnx.operators.broadcasting import broadcast, broadcast_sizes
+from opendml.frontends.onnx.operators.shapes import reshaped
 from opendml.frontends.onnx.registry import converts
+from opendml.frontends.onnx.values import BOOLEAN
 from opendml.runtime.graphs.graph import GraphTensor
 
+Binary = Callable[[GraphTensor, GraphTensor], GraphTensor]
+
 _UNARY: dict[str, Callable[[GraphTensor], GraphTensor]] = {
-    "Abs": dml.element_wise_abs,
     "Acos": dml.element_wise_acos,
     "Acosh": dml.element_wise_acosh,
     "Asin": dml.element_wise_asin,
@@ -28,18 +34,15 @@ _UNARY: dict[str, Callable[[GraphTensor], GraphTensor]] = {
     "Log": dml.element_wise_log,
     "Neg": dml.element_wise_negate,
     "Reciprocal": dml.element_wise_recip,
-    "Relu": dml.activation_relu,
-    "Sigmoid": dml.activation_sigmoid,
+    "Round": dml.element_wise_round,
     "Sign": dml.element_wise_sign,
     "Sin": dml.element_wise_sin,
     "Sinh": dml.element_wise_sinh,
-    "Softsign": dml.activation_softsign,
     "Sqrt": dml.element_wise_sqrt,
     "Tan": dml.element_wise_tan,
-    "Tanh": dml.activation_tanh,
 }
 
-_BINARY: dict[str, Callable[[GraphTensor, GraphTensor], GraphTensor]] = {
+_BINARY: dict[str, Binary] = {
     "Add": dml.element_wise_add,
     "BitwiseAnd": dml.element_wise_bit_and,
     "BitwiseOr": dml.element_wise_bit_or,
@@ -49,7 +52,7 @@ _BINARY: dict[str, Callable[[GraphTensor, GraphTensor], GraphTensor]] = {
     "Sub": dml.element_wise_subtract,
 }
 
-_COMPARISONS: dict[str, Callable[[GraphTensor, GraphTensor], GraphTensor]] = {
+_COMPARISONS: dict[str, Binary] = {
     "And": dml.element_wise_logical_and,
     "Equal": dml.element_wise_logical_equals,
     "Greater": dml.element_wise_logical_greater_than,
@@ -60,6 +63,12 @@ _COMPARISONS: dict[str, Callable[[GraphTensor, GraphTensor], GraphTensor]] = {
     "Xor": dml.element_wise_logical_xor,
 }
 
+_VARIADIC: dict[str, Binary] = {
+    "Max": dml.element_wise_max,
+    "Min": dml.element_wise_min,
+    "Sum": dml.element_wise_add,
+}
+
 
 def _unary(function: Callable[[GraphTensor], GraphTensor]) -> Callable[[Conversion], Result]:
     def convert(node: Conversion) -> Result:
@@ -68,18 +77,33 @@ def _unary(function: Callable[[GraphTensor], GraphTensor]) -> Callable[[Conversi
     return convert
 
 
-def _binary(function: Callable[[GraphTensor, GraphTensor], GraphTensor]) -> Callable[[Conversion], Result]:
+def _binary(function: Binary) -> Callable[[Conversion], Result]:
     def convert(node: Conversion) -> Result:
-        return node.result(function(*broadcast(node, (0, 1))), broadcast_sizes(node, (0, 1)))
+        sizes = broadcast_sizes(node, (0, 1))
+        if 0 in sizes:
+            return node.empty(sizes, node.type(0))
+        return node.result(function(*broadcast(node, (0, 1))), sizes)
 
     return convert
 
 
-def _comparison(
-    function: Callable[[GraphTensor, GraphTensor], GraphTensor],
-) -> Callable[[Conversion], Result]:
+def _comparison(function: Binary) -> Callable[[Conversion], Result]:
     def convert(node: Conversion) -> Result:
-        return node.truth(function(*broadcast(node, (0, 1))), broadcast_sizes(node, (0, 1)))
+        sizes = broadcast_sizes(node, (0, 1))
+        if 0 in sizes:
+            return node.empty(sizes, BOOLEAN)
+        return node.truth(function(*broadcast(node, (0, 1))), sizes)
+
+    return convert
+
+
+def _variadic(function: Binary) -> Callable[[Conversion], Result]:
+    def convert(node: Conversion) -> Result:
+        numbers = range(node.input_count)
+        sizes = broadcast_sizes(node, numbers)
+        if 0 in sizes:
+            return node.empty(sizes, node.type(0))
+        return node.result(reduce(function, broadcast(node, numbers)), sizes)
 
     return convert
 
@@ -90,3 +114,120 @@ for _name, _pair in _BINARY.items():
     converts(_name, since=7)(_binary(_pair))
 for _name, _pair in _COMPARISONS.items():
     converts(_name, since=7)(_comparison(_pair))
+for _name, _pair in _VARIADIC.items():
+    converts(_name, since=6)(_variadic(_pair))
+
+
+@converts("Mean", since=6)
+def mean(node: Conversion) -> Result:
+    """The sum, divided by how many there are."""
+    numbers = range(node.input_count)
+    sizes = broadcast_sizes(node, numbers)
+    if 0 in sizes:
+        return node.empty(sizes, node.type(0))
+    total = reduce(dml.element_wise_add, broadcast(node, numbers))
+    return node.result(dml.element_wise_divide(total, float(node.input_count)), sizes)
+
+
+@converts("Abs")
+def absolute(node: Conversion) -> Result:
+    """What is unsigned stays as it is: DirectML's ABS does not take it."""
+    if node.type(0).kind == "u":
+        return reshaped(node, node.sizes(0))
+    return node.result(dml.element_wise_abs(node.tensor(0)), node.sizes(0))
+
+
+@converts("Not")
+def logical_not(node: Conversion) -> Result:
+    """The other truth value."""
+    return node.truth(dml.element_wise_logical_not(node.tensor(0)), node.sizes(0))
+
+
+@converts("IsNaN")
+def is_nan(node: Conversion) -> Result:
+    """Whether an element is no number."""
+    return node.truth(dml.element_wise_is_nan(node.tensor(0), output_type=dml.UINT8), node.sizes(0))
+
+
+@converts("IsInf")
+def is_infinity(node: Conversion) -> Result:
+    """Whether an element is one of the infinities that the attributes name; with none of them nothing is."""
+    negative, positive = node.attribute("detect_negative", 1), node.attribute("detect_positive", 1)
+    if not negative and not positive:
+        require_float(node, 0)
+        return node.truth(node.constant(np.zeros(node.sizes(0), np.uint8)), node.sizes(0))
+    mode = "EITHER" if negative and positive else "NEGATIVE" if negative else "POSITIVE"
+    return node.truth(dml.element_wise_is_infinity(node.tensor(0), infinity_mode=mode), node.sizes(0))
+
+
+@converts("Mod")
+def modulus(node: Conversion) -> Result:
+    """`fmod` takes the sign of the dividend; floats know no other way."""
+    truncates = bool(node.attribute("fmod", 0))
+    if node.type(0).kind == "f" and not truncates:
+        raise NotExpressible("fmod is 0; of floats it must be 1")
+    function = dml.element_wise_modulus_truncate if truncates else dml.element_wise_modulus_floor
+    return _binary(function)(node)
+
+
+@converts("BitShift")
+def bit_shift(node: Conversion) -> Result:
+    """Unsigned numbers moved by some bits."""
+    left = node.required("direction") == "LEFT"
+    return _binary(dml.element_wise_bit_shift_left if left else dml.element_wise_bit_shift_right)(node)
+
+
+@converts("Where")
+def where(node: Conversion) -> Result:
+    """Elements of either of two tensors."""
+    sizes, type = broadcast_sizes(node, (0, 1, 2)), node.type(1)
+    if 0 in sizes:
+        return node.empty(sizes, type)
+    rank = max(1, len(sizes))
+    chosen = dml.element_wise_if(node.tensor(0, rank), node.moved(1, rank), node.moved(2, rank))
+    return node.result(chosen, sizes, type)
+
+
+@converts("Clip", since=6)
+def clip_by_attributes(node: Conversion) -> Result:
+    """Bounds that the file gives."""
+    least, most = node.attribute("min", None), node.attribute("max", None)
+    return node.result(_clipped(node.tensor(0), least, most), node.sizes(0))
+
+
+@converts("Clip", since=11)
+def clip(node: Conversion) -> Result:
+    """Bounds that may be absent, or computed; where they cross, the upper one holds."""
+    return node.result(_clipped(node.tensor(0), _bound(node, 1), _bound(node, 2)), node.sizes(0))
+
+
+def _clipped(
+    x: GraphTensor, least: GraphTensor | float | None, most: GraphTensor | float | None
+) -> GraphTensor:
+    if least is not None:
+        x = dml.element_wise_max(x, least)
+    if most is not None:
+        x = dml.element_wise_min(x, most)
+    return x
+
+
+def _bound(node: Conversion, number: int) -> GraphTensor | float | None:
+    """A bound of Clip: a number if it is known."""
+    if not node.has(number):
+        return None
+    if int(np.prod(node.sizes(number))) != 1:
+        raise NotExpressible(f"input {number} has sizes {list(node.sizes(number))}; must be one number")
+    if node.is_known(number) and node.type(number) == node.type(0):
+        value: float = node.known(number).reshape(()).item()
+        return value
+    return node.tensor(number).reinterpret([1] * max(1, len(node.sizes(0))))
+
+
+def require_float(node: Conversion, number: int) -> None:
+    """Checks that an input is of one of the floats that DirectML computes with.
+
+    Raises:
+        NotExpressible: it is not.
+    """
+    if node.type(number) not in (np.float32, np.float16):
+        raise NotExpressible(f"input {number} is of type {node.type(number).name}")

@@ -1,0 +1,138 @@
+"""`Loop` and `Scan`: their bodies run again and again, what they leave is stacked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+
+from opendml.errors import InvalidArgument
+from opendml.frontends.onnx.node import Node
+from opendml.frontends.onnx.values import Array
+
+Body = Callable[[Sequence[Any]], Sequence[Any]]
+"""Runs the graph of a loop once, on its inputs in their order."""
+
+Loop = Callable[[Mapping[str, Any]], list[Any]]
+"""The outputs of a node in their order, for the contents of tensors by name."""
+
+
+def is_loop(node: Node) -> bool:
+    """Whether the node runs a body several times."""
+    return not node.domain and node.operator in ("Loop", "Scan")
+
+
+def loop_of(node: Node, body: Body) -> Loop:
+    """A `Loop` or a `Scan` around its body."""
+
+    def run(contents: Mapping[str, Any]) -> list[Any]:
+        given = [contents[name] if name else None for name in node.inputs]
+        if node.operator == "Loop":
+            return _loop(node, body, given)
+        return _scan(node, body, given) if node.version >= 9 else _scan_of_batches(node, body, given)
+
+    return run
+
+
+def _loop(node: Node, body: Body, given: Sequence[Any]) -> list[Any]:
+    """As often as the trip count says, and while the condition holds."""
+    count, condition, *state = [*given, None, None][: max(2, len(given))]
+    graph = node.attributes["body"]
+    most = None if count is None else int(np.asarray(count).reshape(()))
+    going = condition is None or bool(np.all(condition))
+    stacks: list[list[Any]] = [[] for _ in graph.output[1 + len(state) :]]
+    trip = 0
+    while going and (most is None or trip < most):
+        results = body([np.array(trip, np.int64), np.array(going), *state])
+        going, state = bool(np.all(results[0])), list(results[1 : 1 + len(state)])
+        _append(stacks, results[1 + len(state) :])
+        trip += 1
+    declared = graph.output[1 + len(state) :]
+    stacked = [_stacked(stack, 0, each) for stack, each in zip(stacks, declared, strict=True)]
+    return [*state, *stacked]
+
+
+def _scan(node: Node, body: Body, given: Sequence[Any]) -> list[Any]:
+    """Along an axis of each of the last inputs, forwards or backwards."""
+    count = int(node.attributes["num_scan_inputs"])
+    state, scanned = list(given[: len(given) - count]), given[len(given) - count :]
+    axes = node.attributes.get("scan_input_axes") or [0] * count
+    backwards = node.attributes.get("scan_input_directions") or [0] * count
+    lines = [np.moveaxis(x, axis, 0) for x, axis in zip(scanned, axes, strict=True)]
+    lengths = {len(line) for line in lines}
+    if len(lengths) != 1:
+        raise InvalidArgument(f"{node}: scanned inputs of lengths {sorted(lengths)}; must be equal")
+    lines = [line[::-1] if back else line for line, back in zip(lines, backwards, strict=True)]
+    declared = node.attributes["body"].output[len(state) :]
+    state, stacks = _scanned(body, state, lines, len(declared))
+    return [*state, *_stacks_of(node, stacks, declared)]
+
+
+def _scanned(
+    body: Body, state: list[Any], lines: Sequence[Array], stack_count: int
+) -> tuple[list[Any], list[list[Any]]]:
+    """The state behind all steps, and what each step gave out."""
+    stacks: list[list[Any]] = [[] for _ in range(stack_count)]
+    for elements in zip(*lines, strict=True):
+        results = body([*state, *map(np.asarray, elements)])
+        state = list(results[: len(state)])
+        _append(stacks, results[len(state) :])
+    return state, stacks
+
+
+def _stacks_of(
+    node: Node, stacks: Sequence[list[Any]], declared: Sequence[onnx.ValueInfoProto]
+) -> list[Array]:
+    """The outputs that the steps gave out, along their axes."""
+    axes = node.attributes.get("scan_output_axes") or [0] * len(stacks)
+    backwards = node.attributes.get("scan_output_directions") or [0] * len(stacks)
+    return [
+        _stacked(stack[::-1] if back else stack, axis, each)
+        for stack, axis, back, each in zip(stacks, axes, backwards, declared, strict=True)
+    ]
+
+
+def _scan_of_batches(node: Node, body: Body, given: Sequence[Any]) -> list[Any]:
+    """As `Scan` was in version 8: each sequence of a batch by itself, up to its own length."""
+    lengths, *rest = given
+    count = int(node.attributes["num_scan_inputs"])
+    state, scanned = rest[: len(rest) - count], rest[len(rest) - count :]
+    backwards = node.attributes.get("directions") or [0] * count
+    declared = node.attributes["body"].output[len(state) :]
+    batch, longest = scanned[0].shape[:2]
+    states: list[list[Any]] = [[] for _ in state]
+    outputs: list[list[Any]] = [[] for _ in declared]
+    for index in range(batch):
+        length = longest if lengths is None else int(lengths[index])
+        lines = [x[index][:length] for x in scanned]
+        lines = [line[::-1] if back else line for line, back in zip(lines, backwards, strict=True)]
+        left, stacks = _scanned(body, [each[index] for each in state], lines, len(declared))
+        _append(states, left)
+        stacked = [_stacked(stack, 0, each) for stack, each in zip(stacks, declared, strict=True)]
+        _append(outputs, [_lengthened(each, longest) for each in stacked])
+    return [*map(np.stack, states), *map(np.stack, outputs)]
+
+
+def _append(stacks: Sequence[list[Any]], elements: Sequence[Any]) -> None:
+    for stack, element in zip(stacks, elements, strict=True):
+        stack.append(element)
+
+
+def _lengthened(sequence: Array, length: int) -> Array:
+    """A sequence with zeros behind its end."""
+    rest = [(0, 0)] * (sequence.ndim - 1)
+    return np.pad(sequence, [(0, length - len(sequence)), *rest])
+
+
+def _stacked(elements: Sequence[Array], axis: int, declared: onnx.ValueInfoProto) -> Array:
+    """Elements along a new axis; of none the sizes and type are those that the body declares, unknown sizes
+    0."""
+    if elements:
+        return np.stack(elements, axis)
+    tensor = declared.type.tensor_type
+    type = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type or onnx.TensorProto.FLOAT)
+    sizes = [each.dim_value for each in tensor.shape.dim]
+    sizes.insert(axis if axis >= 0 else axis + len(sizes) + 1, 0)
+    return np.zeros(sizes, type)
