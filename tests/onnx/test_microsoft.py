@@ -33,8 +33,10 @@ def _check(
     assert_same(computed(model, given), run_by_onnxruntime(model, given), atol=atol)
 
 
-@pytest.mark.parametrize("operator", ["Gelu", "FastGelu", "QuickGelu"])
-@pytest.mark.parametrize("sizes", [(), (3,), (2, 3, 8)])
+@pytest.mark.parametrize(
+    ("operator", "sizes"),
+    [("Gelu", ()), ("Gelu", (2, 3, 8)), ("FastGelu", (3,)), ("FastGelu", (2, 3, 8)), ("QuickGelu", (2, 3, 8))],
+)
 def test_gelu(operator: str, sizes: tuple[int, ...]) -> None:
     _check(operator, [_array(*sizes, factor=4.0)])
 
@@ -132,8 +134,10 @@ def test_nhwc_conv_has_its_channels_last(group: int) -> None:
     assert_same(computed(model, feed([x, w, bias])), [expected.transpose(0, 2, 3, 1)])
 
 
-@pytest.mark.parametrize("skip", [(2, 3, 8), (1, 3, 8), (3, 8)])
-@pytest.mark.parametrize("biases", [(True, True), (True, False), (False, False)])
+@pytest.mark.parametrize(
+    ("skip", "biases"),
+    [((2, 3, 8), (True, True)), ((1, 3, 8), (True, False)), ((3, 8), (False, True)), ((2, 3, 8), (False, False))],
+)
 def test_skip_layer_normalization(skip: tuple[int, ...], biases: tuple[bool, bool]) -> None:
     beta, bias = (_array(8, seed=3 + i) if there else None for i, there in enumerate(biases))
     inputs = [_array(2, 3, 8), _array(*skip, seed=1), _array(8, seed=2), beta, bias]
@@ -157,9 +161,10 @@ def _check_first_and_last(operator: str, inputs: list[Array | None]) -> None:
     assert_same(computed(model, feed(inputs)), run_by_onnxruntime(model, feed(inputs)), atol=2e-5)
 
 
-@pytest.mark.parametrize("segments", [True, False])
-@pytest.mark.parametrize("mask", [True, False])
-@pytest.mark.parametrize("positions", [True, False])
+@pytest.mark.parametrize(
+    ("segments", "mask", "positions"),
+    [(True, True, True), (True, True, False), (False, False, True), (False, True, False), (True, False, False)],
+)
 def test_embed_layer_normalization(segments: bool, mask: bool, positions: bool) -> None:
     random = np.random.default_rng(4)
     ids = random.integers(0, 11, (2, 3)).astype(np.int32)
@@ -283,9 +288,9 @@ def test_pooling_with_channels_last() -> None:
     _check("NhwcMaxPool", [_bytes(1, 5, 6, 4, type=np.int8)], kernel_shape=[2, 2], strides=[2, 2])
 
 
-@pytest.mark.parametrize("columns", [1, 5])
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("zeros", [True, False])
+@pytest.mark.parametrize(
+    ("columns", "bias", "zeros"), [(1, True, True), (5, True, True), (5, False, False), (1, True, False)]
+)
 def test_products_of_quantized_matrices(columns: int, bias: bool, zeros: bool) -> None:
     b, scale = _bytes(4, 5, type=np.int8, seed=1), 0.01 * (1 + np.arange(columns, dtype=np.float32))
     scale = scale if columns > 1 else scale.reshape(())
@@ -302,6 +307,19 @@ def test_products_of_quantized_matrices(columns: int, bias: bool, zeros: bool) -
         while rest and rest[-1] is None:
             rest.pop()
         _check("MatMulIntegerToFloat", [*head, *rest], atol=1e-4)
+
+
+@pytest.mark.parametrize("quantized", [True, False])
+@pytest.mark.parametrize("columns", [1, 5])
+def test_quantized_gemm(columns: int, quantized: bool) -> None:
+    scale = 0.01 * (1 + np.arange(columns, dtype=np.float32))
+    zero, added = np.arange(columns).astype(np.int8), np.array([100, -200, 300, -400, 0], np.int32)
+    if columns == 1:
+        scale, zero = scale.reshape(()), zero.reshape(())
+    inputs = [_bytes(3, 4), _S, _zero(np.uint8, 100), _bytes(5, 4, type=np.int8, seed=1), scale, zero, added]
+    inputs += [np.array(0.5, np.float32), _zero(np.uint8, 120)] if quantized else []
+    known = [3, 4, 5, 6]
+    _check("QGemm", list(inputs), atol=1 if quantized else 1e-4, transB=1, alpha=0.5, known=known)
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,7 @@ _ALL = ["none", "ends", "ends and starts", "keys", "queries and keys"]
 
 
 @pytest.mark.parametrize("mask", _ALL)
-@pytest.mark.parametrize("past", [0, 2])
-@pytest.mark.parametrize("unidirectional", [0, 1])
+@pytest.mark.parametrize(("past", "unidirectional"), [(0, 0), (0, 1), (2, 1)])
 def test_attention_projects_and_remembers(mask: str, past: int, unidirectional: int) -> None:
     columns = past + _LENGTH
     inputs = [
@@ -86,8 +85,7 @@ def test_quantized_attention(columns: int, unidirectional: int) -> None:
 
 
 @pytest.mark.parametrize("mask", ["none", "ends", "keys", "queries and keys"])
-@pytest.mark.parametrize("past", [0, 2])
-@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(("past", "bias"), [(0, True), (2, False)])
 def test_multi_head_attention(mask: str, past: int, bias: bool) -> None:
     columns = past + _LENGTH
     inputs = [
@@ -147,8 +145,7 @@ def _grouped(
     return [*given, *states, np.array(ends, np.int32), np.array(total, np.int32), *tables]
 
 
-@pytest.mark.parametrize("packed", [True, False])
-@pytest.mark.parametrize("rotary", [True, False])
+@pytest.mark.parametrize(("packed", "rotary"), [(True, True), (False, False)])
 @pytest.mark.parametrize(
     ("length", "past", "total", "ends"),
     [(5, 0, 5, [4, 4]), (1, 5, 6, [5, 5]), (1, 5, 6, [5, 3]), (3, 4, 7, [6])],

@@ -12,7 +12,7 @@ import onnx
 
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.model import OnnxModel, tensor_info
-from opendml.frontends.onnx.model_file import ModelLike, read_model
+from opendml.frontends.onnx.model_file import ModelLike, read_model, sized
 from opendml.frontends.onnx.session_options import RunOptions, SessionOptions
 from opendml.frontends.onnx.session_values import IOBinding, OrtValue, type_text
 from opendml.runtime.objects.device import Device
@@ -82,7 +82,8 @@ class InferenceSession:
         self._options = sess_options or SessionOptions()
         self._options.require_supported()
         kind, self._providers = _chosen(providers, provider_options)
-        self._proto, name = _sized(*read_model(path_or_bytes), self._options.sizes)
+        model, name = read_model(path_or_bytes)
+        self._proto = sized(model, self._options.sizes)
         threads = self._options.intra_op_num_threads or None
         self.model = OnnxModel(self._proto, name, Device(kind, threads=threads))
 
@@ -214,19 +215,6 @@ def _chosen(
         reason = "stands for no device of opendml" if kind is None else f"needs the device {kind!r}"
         warnings.warn(f"provider {name!r} {reason}; the next one is taken", UserWarning, stacklevel=3)
     return "cpu", ("CPUExecutionProvider",)
-
-
-def _sized(model: onnx.ModelProto, name: str, sizes: Mapping[str, int]) -> tuple[onnx.ModelProto, str]:
-    """The model with sizes in place of their names."""
-    if not sizes:
-        return model, name
-    new = onnx.ModelProto()
-    new.CopyFrom(model)
-    for each in (*new.graph.input, *new.graph.output):
-        for dimension in each.type.tensor_type.shape.dim:
-            if dimension.dim_param in sizes:
-                dimension.dim_value = sizes[dimension.dim_param]
-    return new, name
 
 
 def _argument(value: onnx.ValueInfoProto) -> NodeArg:

@@ -17,7 +17,7 @@ from opendml.frontends.onnx.operators.matrix import batch_sizes, stacked
 from opendml.frontends.onnx.operators.microsoft_matrix import ChannelsLast
 from opendml.frontends.onnx.operators.pooling import max_pool
 from opendml.frontends.onnx.operators.quantized import dequantize_linear, quantize_linear
-from opendml.frontends.onnx.operators.views import shaped
+from opendml.frontends.onnx.operators.views import permuted, repeated, shaped
 from opendml.frontends.onnx.operators.windows import windows_of
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Array, Computed
@@ -244,6 +244,30 @@ def dynamic_quantize_matmul(node: Conversion) -> Result:
     quantized = dml.dynamic_quantize_linear(node.tensor(0))
     a = (quantized.output, quantized.output_scale, quantized.output_zero_point)
     return _to_float(node, a, scale=2, zero=3, bias=4)
+
+
+@converts("QGemm", domain=MICROSOFT)
+def quantized_gemm(node: Conversion) -> Result:
+    """`alpha` times the sum of a product of quantized matrices and of integers; floats, or quantized."""
+    matrices = [node.tensor(0), node.tensor(3)]
+    for place, name in enumerate(("transA", "transB")):
+        if node.attribute(name, 0):
+            matrices[place] = permuted(matrices[place], (1, 0))
+    a, b = matrices
+    rows, columns = a.sizes[0], b.sizes[1]
+    zero = shaped(node.tensor(5), (1, math.prod(node.sizes(5)))) if node.has(5) else None
+    summed = dml.matrix_multiply_integer(a, _one(node, 2, 2), b, zero)
+    if node.has(6):
+        summed = dml.element_wise_add(summed, repeated(node.tensor(6), (rows, columns)))
+    a_scale = _one(node, 1, 2)
+    assert a_scale is not None
+    scale = dml.element_wise_multiply(a_scale, shaped(node.tensor(4), (1, math.prod(node.sizes(4)))))
+    scale = dml.element_wise_multiply(scale, float(node.attribute("alpha", 1.0)))
+    result = dml.element_wise_multiply(dml.cast(summed, output_type=TensorDataType.FLOAT32), scale)
+    if not node.has(7):
+        return result
+    type = node.tensor(8).data_type if node.has(8) else TensorDataType.UINT8
+    return _quantized(node, result, 7, result.sizes, type)
 
 
 @converts("MatMulNBits", domain=MICROSOFT)
