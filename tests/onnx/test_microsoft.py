@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnx")
+import onnx
+
 import opendml as dml
 from opendml import onnx as dml_onnx
 from tests.onnx.models import Array, assert_same, computed, evaluated, feed, one_node, run_by_onnxruntime
@@ -35,7 +37,13 @@ def _check(
 
 @pytest.mark.parametrize(
     ("operator", "sizes"),
-    [("Gelu", ()), ("Gelu", (2, 3, 8)), ("FastGelu", (3,)), ("FastGelu", (2, 3, 8)), ("QuickGelu", (2, 3, 8))],
+    [
+        ("Gelu", ()),
+        ("Gelu", (2, 3, 8)),
+        ("FastGelu", (3,)),
+        ("FastGelu", (2, 3, 8)),
+        ("QuickGelu", (2, 3, 8)),
+    ],
 )
 def test_gelu(operator: str, sizes: tuple[int, ...]) -> None:
     _check(operator, [_array(*sizes, factor=4.0)])
@@ -136,7 +144,12 @@ def test_nhwc_conv_has_its_channels_last(group: int) -> None:
 
 @pytest.mark.parametrize(
     ("skip", "biases"),
-    [((2, 3, 8), (True, True)), ((1, 3, 8), (True, False)), ((3, 8), (False, True)), ((2, 3, 8), (False, False))],
+    [
+        ((2, 3, 8), (True, True)),
+        ((1, 3, 8), (True, False)),
+        ((3, 8), (False, True)),
+        ((2, 3, 8), (False, False)),
+    ],
 )
 def test_skip_layer_normalization(skip: tuple[int, ...], biases: tuple[bool, bool]) -> None:
     beta, bias = (_array(8, seed=3 + i) if there else None for i, there in enumerate(biases))
@@ -163,7 +176,13 @@ def _check_first_and_last(operator: str, inputs: list[Array | None]) -> None:
 
 @pytest.mark.parametrize(
     ("segments", "mask", "positions"),
-    [(True, True, True), (True, True, False), (False, False, True), (False, True, False), (True, False, False)],
+    [
+        (True, True, True),
+        (True, True, False),
+        (False, False, True),
+        (False, True, False),
+        (True, False, False),
+    ],
 )
 def test_embed_layer_normalization(segments: bool, mask: bool, positions: bool) -> None:
     random = np.random.default_rng(4)

@@ -124,7 +124,11 @@ def test_multi_head_attention_of_stacked_tensors_is_that_of_their_parts() -> Non
 @pytest.mark.parametrize("layout", ["3 dimensions", "4 dimensions", "a part"])
 def test_rotary_embedding(layout: str, positions: str, interleaved: int) -> None:
     size, turned = 8, 4 if layout == "a part" else 8
-    x = _array(_BATCH, _HEADS, _LENGTH, size) if layout == "4 dimensions" else _array(_BATCH, _LENGTH, 2 * size)
+    x = (
+        _array(_BATCH, _HEADS, _LENGTH, size)
+        if layout == "4 dimensions"
+        else _array(_BATCH, _LENGTH, 2 * size)
+    )
     tables = [_array(9, turned // 2, seed=seed) for seed in (1, 2)]
     places = np.array([4], np.int64) if positions == "one" else np.array([[0, 2, 1], [8, 7, 3]], np.int64)
     attributes = {"num_heads": _HEADS, "rotary_embedding_dim": 4} if layout == "a part" else {}

@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+import onnx
+import onnxruntime
+
 from opendml import onnx as dml_onnx
 from tests.onnx.models import Array
 
@@ -60,12 +63,16 @@ def test_a_classifier_of_files() -> None:
     _assert_agree(path, {"bytes": content})
 
 
-@pytest.mark.parametrize("file", ["silero_vad.onnx", "silero_vad_16k_op15.onnx", "silero_vad_op18_ifless.onnx"])
+@pytest.mark.parametrize(
+    "file", ["silero_vad.onnx", "silero_vad_16k_op15.onnx", "silero_vad_op18_ifless.onnx"]
+)
 def test_a_recurrent_detector_of_speech(file: str) -> None:
     path = _file("silero_vad", f"data/{file}")
     state = np.zeros((2, 1, 128), np.float32)
     time = np.arange(3 * 576) / 16000
-    sound = np.asarray(np.sin(2 * np.pi * 220 * time) * (1 + _RANDOM.standard_normal(len(time))) / 4, np.float32)
+    sound = np.asarray(
+        np.sin(2 * np.pi * 220 * time) * (1 + _RANDOM.standard_normal(len(time))) / 4, np.float32
+    )
     theirs = _theirs(path)
     names = {each.name for each in theirs.get_inputs()}
     for part in sound.reshape(3, 1, 576):
@@ -170,7 +177,9 @@ def _modules(torch: Any) -> dict[str, Callable[[], Any]]:
     class Images(nn.Module):  # type: ignore[misc,name-defined,unused-ignore]
         def __init__(self) -> None:
             super().__init__()
-            self.first = nn.Sequential(nn.Conv2d(3, 16, 3, stride=2, padding=1), nn.BatchNorm2d(16), nn.ReLU())
+            self.first = nn.Sequential(
+                nn.Conv2d(3, 16, 3, stride=2, padding=1), nn.BatchNorm2d(16), nn.ReLU()
+            )
             self.second = nn.Sequential(nn.Conv2d(16, 16, 3, padding=1, groups=4), nn.Hardswish())
             self.head = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 5))
 

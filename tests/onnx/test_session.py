@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnx")
+import onnx
+
 import opendml as dml
 from opendml import onnx as dml_onnx
 

@@ -68,9 +68,7 @@ def check(model: ModelLike, sizes: Mapping[str, int] | None = None) -> Findings:
     assumed = {name: 1 for each in given.graph.input for name in symbols_of(each)}
     given = sized(given, assumed)
     initializers = {each.name for each in given.graph.initializer}
-    inputs = tuple(
-        _assumed(tensor_info(each)) for each in given.graph.input if each.name not in initializers
-    )
+    inputs = tuple(_assumed(tensor_info(each)) for each in given.graph.input if each.name not in initializers)
     checker = traced(Checker, given, as_device(None))
     checker.survey({each.name: _held(each) for each in inputs}, _inferred(given))
     opset = next((each.version for each in given.opset_import if each.domain in ("", "ai.onnx")), 0)

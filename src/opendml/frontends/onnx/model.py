@@ -18,7 +18,6 @@ from opendml.frontends.onnx.values import Array
 from opendml.runtime.objects.device import Device, as_device
 from opendml.spec.wording import shown
 
-
 T = TypeVar("T", bound=Tracer)
 
 

@@ -4,7 +4,7 @@ that could not are kept and have no effect."""
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from opendml.errors import Unsupported
 
@@ -37,7 +37,7 @@ class ExecutionOrder(IntEnum):
 class _Options:
     """Fields with defaults, no others."""
 
-    _defaults: dict[str, Any]
+    _defaults: ClassVar[dict[str, Any]]
 
     def __init__(self) -> None:
         for name, value in self._defaults.items():
@@ -62,7 +62,7 @@ class SessionOptions(_Options):
     enable_profiling: bool
     optimized_model_filepath: str
     intra_op_num_threads: int
-    _defaults = {
+    _defaults: ClassVar[dict[str, Any]] = {
         "enable_cpu_mem_arena": True,
         "enable_mem_pattern": True,
         "enable_mem_reuse": True,
@@ -121,7 +121,7 @@ class SessionOptions(_Options):
 class RunOptions(_Options):
     """Options of a run (ONNX Runtime's class of this name): of no effect."""
 
-    _defaults = {
+    _defaults: ClassVar[dict[str, Any]] = {
         "log_severity_level": -1,
         "log_verbosity_level": 0,
         "logid": "",

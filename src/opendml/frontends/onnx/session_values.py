@@ -93,7 +93,7 @@ class OrtValue:
 
 
 class IOBinding:
-    """Inputs and outputs of runs to come (ONNX Runtime's class of this name; `InferenceSession.io_binding`)."""
+    """Inputs and outputs of runs to come: ONNX Runtime's class of this name, from `io_binding`."""
 
     def __init__(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         self._known = {"input": tuple(inputs), "output": tuple(outputs)}

@@ -244,5 +244,3 @@ def _biased(
         return dml.element_wise_add(query, parts[0]), key, value
     first, second, third = (dml.element_wise_add(*pair) for pair in zip(given, parts, strict=True))
     return first, second, third
-
-

@@ -158,7 +158,9 @@ def _kept(node: Conversion, new: GraphTensor, number: int, before: GraphTensor, 
         raise NotExpressible(f"no past in front of {length} of {total} positions")
     old = node.tensor(number)
     if old.data_type != fresh.data_type or (*old.sizes[:2], old.sizes[3]) != (batch, heads, size):
-        raise NotExpressible(f"past of {old.data_type.name} and sizes {list(old.sizes)} for {list(fresh.sizes)}")
+        raise NotExpressible(
+            f"past of {old.data_type.name} and sizes {list(old.sizes)} for {list(fresh.sizes)}"
+        )
     rows = max(old.sizes[2], total)
     places = node.constant(np.arange(rows)[None], np.int32)
     after = dml.element_wise_subtract(places, before)
@@ -204,7 +206,9 @@ def _attended(
     scale = node.attribute("scale", 0.0) or 1 / math.sqrt(size)
     softcap = node.attribute("softcap", 0.0)
     if not softcap:
-        rows = [shaped(permuted(each, (0, 2, 1, 3)), (batch, total, shared * size)) for each in (keys, values)]
+        rows = [
+            shaped(permuted(each, (0, 2, 1, 3)), (batch, total, shared * size)) for each in (keys, values)
+        ]
         return dml.multihead_attention1(
             shaped(query, (batch, length, count * size)),
             *rows,

@@ -313,7 +313,9 @@ def _weights(
         return dml.dequantize(weights, [scale, zeros], quantization_type=kind)
     block = weights.sizes[1] // blocks
     offsets = dml.element_wise_multiply(shaped(node.tensor(3), (columns, blocks)), scale)
-    spread = shaped(offsets, (columns, blocks, 1)).reinterpret((columns, blocks, block), strides=(blocks, 1, 0))
+    spread = shaped(offsets, (columns, blocks, 1)).reinterpret(
+        (columns, blocks, block), strides=(blocks, 1, 0)
+    )
     floats = dml.dequantize(weights, [scale], quantization_type="SCALE")
     return dml.element_wise_subtract(floats, shaped(spread, (columns, blocks * block)))
 
