@@ -192,7 +192,7 @@ def test_input_directory(option: str, path: Path, model: dict[str, Any], tmp_pat
         (["--queue_type=compute"], "it concerns Direct3D"),
         (["--clear_shader_caches"], "--clear_shader_caches of DxDispatch has no meaning here"),
         (["-o", "capture"], "the folder for outputs is --output-directory"),
-        (["-f", "a:1", "-f", "b:2"], "it concerns ONNX models, which cannot be run yet"),
+        (["-f", "a:1", "-f", "b:2"], "it concerns ONNX Runtime; --input and --size say what an ONNX model gets"),
         (["-s"], "--device has cpu, cuda"),
     ],
 )
@@ -269,10 +269,11 @@ def test_model_that_cannot_run_here_has_status_1(path: Path, model: dict[str, An
     assert '"relu" is an HLSL compute shader' in result.stderr
 
 
-def test_onnx_models_have_status_1(tmp_path: Path) -> None:
+def test_an_onnx_model_that_is_not_there_has_status_2(tmp_path: Path) -> None:
+    pytest.importorskip("onnx")
     result = _run(tmp_path / "model.onnx")
-    assert result.exit_code == 1
-    assert "ONNX" in result.stderr
+    assert result.exit_code == 2
+    assert "model.onnx: No such file or directory" in result.stderr
 
 
 def test_module_is_the_command(path: Path) -> None:

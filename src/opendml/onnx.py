@@ -1,4 +1,4 @@
-"""ONNX models (`opendml[onnx]`): `dml.onnx.load("model.onnx")(x)`."""
+"""ONNX models (`opendml[onnx]`): `dml.onnx.load("model.onnx")(x)`, and sessions as ONNX Runtime has them."""
 
 try:
     import onnx  # noqa: F401
@@ -8,5 +8,40 @@ except ModuleNotFoundError as error:
 from opendml.frontends.onnx.backend import Backend
 from opendml.frontends.onnx.evaluate import EvaluatorWarning
 from opendml.frontends.onnx.model import OnnxModel, TensorInfo, load
+from opendml.frontends.onnx.session import (
+    InferenceSession,
+    ModelMetadata,
+    NodeArg,
+    get_available_providers,
+    get_device,
+    set_default_logger_severity,
+)
+from opendml.frontends.onnx.session_options import (
+    ExecutionMode,
+    ExecutionOrder,
+    GraphOptimizationLevel,
+    RunOptions,
+    SessionOptions,
+)
+from opendml.frontends.onnx.session_values import IOBinding, OrtValue
 
-__all__ = ["Backend", "EvaluatorWarning", "OnnxModel", "TensorInfo", "load"]
+__all__ = [
+    "Backend",
+    "EvaluatorWarning",
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
+    "IOBinding",
+    "InferenceSession",
+    "ModelMetadata",
+    "NodeArg",
+    "OnnxModel",
+    "OrtValue",
+    "RunOptions",
+    "SessionOptions",
+    "TensorInfo",
+    "get_available_providers",
+    "get_device",
+    "load",
+    "set_default_logger_severity",
+]

@@ -36,6 +36,15 @@ _feature_level = click.option(
 )
 
 
+_size = click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    metavar="NAME=N",
+    help="The size of a symbolic dimension of an ONNX model; may be repeated. Default: 1.",
+)
+
+
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="opendml")
 def main() -> None:
@@ -46,7 +55,7 @@ def main() -> None:
     """
 
 
-@main.command(short_help="Run a JSON model of DxDispatch.")
+@main.command(short_help="Run an ONNX model, or a JSON model of DxDispatch.")
 @click.argument("model", type=click.Path(path_type=Path), required=False)
 @click.option(
     "-m", "--model", "model_option", type=click.Path(path_type=Path), help="MODEL, as DxDispatch has it too."
@@ -146,6 +155,16 @@ def main() -> None:
     expose_value=False,
     help="Changes nothing: what DxDispatch's debug layers check is always checked.",
 )
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="An input of an ONNX model from a .npy file; may be repeated. Others get random numbers, or "
+    "zeros if they are no floats.",
+)
+@_size
+@click.option("--json", "as_json", is_flag=True, help="Print what an ONNX model did as a JSON object.")
 @refused_options
 def run(
     model: Path | None,
@@ -163,23 +182,48 @@ def run(
     timing: bool,
     samples: bool,
     timing_verbosity: int,
+    inputs: tuple[str, ...],
+    sizes: tuple[str, ...],
+    as_json: bool,
 ) -> None:
-    """Run MODEL, a JSON model of Microsoft's DxDispatch tool; "-" is standard input.
+    """Run MODEL: an ONNX model (FILE.onnx), or a JSON model of Microsoft's DxDispatch tool; "-" is standard
+    input.
 
-    The whole model is read, checked and compiled before the first command runs. Resources are in host memory:
-    on cuda every dispatch copies them to the device and back, which its timing contains. Exit status: 2 when
-    the model is wrong (each line on standard error names the field by its JSON path), 1 when it is right but
-    cannot be run here. DxDispatch's names of the options work too.
+    Of an ONNX model the outputs are summed up, and written as .npy files to --output-directory if that is
+    given; --device, --feature-level, --threads and --iterations hold for it, too.
+
+    Of a JSON model the whole is read, checked and compiled before the first command runs. Resources are in
+    host memory: on cuda every dispatch copies them to the device and back, which its timing contains. Exit
+    status: 2 when the model is wrong (each line on standard error names the field by its JSON path), 1 when
+    it is right but cannot be run here. DxDispatch's names of the options work too.
     """
+    from opendml.cli.onnx_command import is_onnx, run_onnx
     from opendml.cli.run_command import run_model
     from opendml.frontends.dxdispatch import Repetition
     from opendml.runtime.objects.device import Device
 
     if (model is None) == (model_option is None):
         raise click.UsageError("one MODEL is needed, as an argument or after --model")
-    run_model(
+    path, where = (
         model or model_option or Path(),
         Device(device, feature_level=feature_level, threads=threads),
+    )
+    if is_onnx(path):
+        run_onnx(
+            path,
+            where,
+            inputs=inputs,
+            sizes=sizes,
+            iterations=iterations,
+            output_directory=output_directory,
+            as_json=as_json,
+        )
+        return
+    if inputs or sizes or as_json:
+        raise click.UsageError("--input, --size and --json are for ONNX models")
+    run_model(
+        path,
+        where,
         Repetition(iterations, repeat, milliseconds / 1e3, interval / 1e3),
         warmup=warmup,
         timing=timing or timing_verbosity >= 1,
@@ -194,8 +238,14 @@ def run(
 @_feature_level
 @click.option("--runs", is_flag=True, help="Say too whether the models can be run here, and if not, why.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each model.")
-def check(models: tuple[Path, ...], feature_level: str | None, runs: bool, as_json: bool) -> int:
+@_size
+def check(
+    models: tuple[Path, ...], feature_level: str | None, runs: bool, as_json: bool, sizes: tuple[str, ...]
+) -> int:
     """Check whether the operators of each MODEL are valid at a feature level; "-" is standard input.
+
+    Of an ONNX model (FILE.onnx), which is not run: which nodes DirectML's operators cannot say, and why; exit
+    status 1 if there is one that does not run on the evaluator of the onnx package either.
 
     If not, say which field, why, and from which level on. Files with values, which the models name, need not
     be there. Exit status: 0 when all operators are valid, 1 when one is not (with --runs: or cannot be run),
@@ -203,7 +253,7 @@ def check(models: tuple[Path, ...], feature_level: str | None, runs: bool, as_js
     """
     from opendml.cli.check_command import check_models
 
-    return check_models(models, feature_level, runs=runs, as_json=as_json)
+    return check_models(models, feature_level, runs=runs, as_json=as_json, sizes=sizes)
 
 
 @main.command(short_help="List the operators, or describe one.")

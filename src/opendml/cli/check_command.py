@@ -1,14 +1,15 @@
-"""`opendml check`: judges the operators of JSON models at a feature level."""
+"""`opendml check`: judges the operators of JSON models at a feature level, and what ONNX models need."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from opendml.cli.onnx_command import OnnxReport, check_onnx, is_onnx, sizes_of
 from opendml.cli.program import CANNOT, WRONG, report
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends import dxdispatch
@@ -54,32 +55,47 @@ class Report:
         return self.error_status or (CANNOT if bad else 0)
 
 
-def check_models(paths: Sequence[Path], feature_level: str | None, *, runs: bool, as_json: bool) -> int:
-    """Prints for each dispatchable of the models whether it is valid at the level, with all failures.
+def check_models(
+    paths: Sequence[Path], feature_level: str | None, *, runs: bool, as_json: bool, sizes: Sequence[str] = ()
+) -> int:
+    """Prints for each dispatchable of the models whether it is valid at the level, with all failures; for
+    ONNX models what has no mapping.
 
     Args:
         paths: the models.
         feature_level: the level; None is the newest.
         runs: say too what keeps a valid model from being run.
         as_json: print all as JSON; otherwise errors of malformed models go to standard error.
+        sizes: of symbolic dimensions of ONNX models, "NAME=N".
 
     Returns:
         The exit status: the highest of the models'.
     """
-    level = as_feature_level(feature_level)
+    level, symbols = as_feature_level(feature_level), sizes_of(sizes)
     if as_json:
-        reports = [_report(path, level, runs=runs) for path in paths]
-        click.echo(json.dumps([_as_json(each, level, runs=runs) for each in reports], indent=2))
+        reports = [_any_report(path, level, symbols, runs=runs) for path in paths]
+        texts = [
+            each.as_json() if isinstance(each, OnnxReport) else _as_json(each, level, runs=runs)
+            for each in reports
+        ]
+        click.echo(json.dumps(texts, indent=2))
         return max(each.status for each in reports)
     status = 0
     for path in paths:
-        each = _report(path, level, runs=runs)
+        each = _any_report(path, level, symbols, runs=runs)
         prefix = f"{each.file}: " if len(paths) > 1 else ""
         report(error if error.startswith(prefix) else prefix + error for error in each.errors)
-        for line in _lines(each, level, runs=runs):
+        lines = each.lines() if isinstance(each, OnnxReport) else _lines(each, level, runs=runs)
+        for line in lines:
             click.echo(prefix + line)
         status = max(status, each.status)
     return status
+
+
+def _any_report(
+    path: Path, level: FeatureLevel, sizes: Mapping[str, int], *, runs: bool
+) -> Report | OnnxReport:
+    return check_onnx(path, sizes) if is_onnx(path) else _report(path, level, runs=runs)
 
 
 def _report(path: Path, level: FeatureLevel, *, runs: bool) -> Report:

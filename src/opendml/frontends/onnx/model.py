@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import onnx
@@ -17,6 +17,8 @@ from opendml.frontends.onnx.trace import Tracer, known_tensors
 from opendml.frontends.onnx.values import Array
 from opendml.runtime.objects.device import Device, as_device
 from opendml.spec.wording import shown
+
+T = TypeVar("T", bound=Tracer)
 
 
 @dataclass(frozen=True)
@@ -41,23 +43,13 @@ class OnnxModel:
     """
 
     def __init__(self, model: onnx.ModelProto, name: str, device: Device) -> None:
-        graph, opsets = model.graph, opsets_of(model.opset_import)
+        graph = model.graph
         initializers = {each.name: each for each in graph.initializer}
         self.device, self._name = device, name
         self.inputs = tuple(tensor_info(each) for each in graph.input if each.name not in initializers)
         self.outputs = tuple(tensor_info(each) for each in graph.output)
         self._optional = frozenset(each.name for each in graph.input if each.name in initializers)
-        known = dict(known_tensors(initializers))
-        for each in graph.sparse_initializer:
-            known.update(known_tensors({each.values.name: dense(each)}))
-        self._tracer = Tracer(
-            nodes_of(graph.node, opsets),
-            [each.name for each in graph.input],
-            self.output_names,
-            known,
-            functions_of(model),
-            device,
-        )
+        self._tracer = traced(Tracer, model, device)
 
     def __repr__(self) -> str:
         names = f"{', '.join(self.input_names)} -> {', '.join(self.output_names)}"
@@ -135,6 +127,17 @@ def load(model: ModelLike, device: str | Device | None = None) -> OnnxModel:
     """
     read, name = read_model(model)
     return OnnxModel(read, name, as_device(device))
+
+
+def traced(kind: type[T], model: onnx.ModelProto, device: Device) -> T:
+    """A model's graph, to be traced by a class of that kind."""
+    graph = model.graph
+    known = dict(known_tensors({each.name: each for each in graph.initializer}))
+    for each in graph.sparse_initializer:
+        known.update(known_tensors({each.values.name: dense(each)}))
+    nodes = nodes_of(graph.node, opsets_of(model.opset_import))
+    inputs, outputs = ([each.name for each in values] for values in (graph.input, graph.output))
+    return kind(nodes, inputs, outputs, known, functions_of(model), device)
 
 
 def tensor_info(value: onnx.ValueInfoProto) -> TensorInfo:

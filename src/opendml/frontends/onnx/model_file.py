@@ -3,7 +3,7 @@ alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TypeAlias
@@ -43,6 +43,19 @@ def read_model(given: ModelLike) -> tuple[onnx.ModelProto, str]:
     if version is not None and version < OLDEST_OPSET:
         raise Unsupported(f"{name}: opset {version}; opset {OLDEST_OPSET} and newer ones are run")
     return model, name
+
+
+def sized(model: onnx.ModelProto, sizes: Mapping[str, int]) -> onnx.ModelProto:
+    """The model with sizes in place of their names in its inputs and outputs."""
+    if not sizes:
+        return model
+    new = onnx.ModelProto()
+    new.CopyFrom(model)
+    for each in (*new.graph.input, *new.graph.output):
+        for dimension in each.type.tensor_type.shape.dim:
+            if dimension.dim_param in sizes:
+                dimension.dim_value = sizes[dimension.dim_param]
+    return new
 
 
 def _content(path: Path) -> bytes:

@@ -1,0 +1,161 @@
+"""What of an ONNX model has no mapping: found without running it, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+
+from opendml.errors import Error
+from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
+from opendml.frontends.onnx.evaluate import Evaluator
+from opendml.frontends.onnx.loops import is_loop
+from opendml.frontends.onnx.model import TensorInfo, tensor_info, traced
+from opendml.frontends.onnx.model_file import ModelLike, read_model, sized
+from opendml.frontends.onnx.node import Node
+from opendml.frontends.onnx.segment import Segment
+from opendml.frontends.onnx.trace import Tracer
+from opendml.frontends.onnx.values import Held
+from opendml.runtime.objects.device import as_device
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A node that does not become DirectML's operators, and why."""
+
+    node: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a check found.
+
+    Args:
+        name: the model's file.
+        opset: of ONNX's own domain.
+        inputs: with the sizes that were assumed.
+        nodes: how many the model has.
+        unsupported: what nothing here runs.
+        evaluated: what runs on the evaluator of the `onnx` package.
+        unknown: what depends on data, and what follows it: known when the model runs.
+    """
+
+    name: str
+    opset: int
+    inputs: tuple[TensorInfo, ...]
+    nodes: int
+    unsupported: tuple[Gap, ...]
+    evaluated: tuple[Gap, ...]
+    unknown: tuple[Gap, ...]
+
+
+def check(model: ModelLike, sizes: Mapping[str, int] | None = None) -> Findings:
+    """Takes each node of a model as a run would, for inputs of one size.
+
+    Args:
+        model: a path, the bytes of a file, or an onnx.ModelProto.
+        sizes: of symbolic dimensions, by their names; others are 1.
+
+    Raises:
+        InvalidArgument: no such file, or no ONNX model in it.
+        Unsupported: an operator set that is too old.
+    """
+    read, name = read_model(model)
+    given = sized(read, sizes or {})
+    assumed = {name: 1 for each in given.graph.input for name in symbols_of(each)}
+    given = sized(given, assumed)
+    initializers = {each.name for each in given.graph.initializer}
+    inputs = tuple(_assumed(tensor_info(each)) for each in given.graph.input if each.name not in initializers)
+    checker = traced(Checker, given, as_device(None))
+    checker.survey({each.name: _held(each) for each in inputs}, _inferred(given))
+    opset = next((each.version for each in given.opset_import if each.domain in ("", "ai.onnx")), 0)
+    found = (tuple(checker.unsupported), tuple(checker.evaluated), tuple(checker.unknown))
+    return Findings(name, opset, inputs, len(given.graph.node), *found)
+
+
+class Checker(Tracer):
+    """A tracer that compiles nothing and goes on behind what it cannot take."""
+
+    def survey(self, inputs: Mapping[str, Held], inferred: Mapping[str, Held]) -> None:
+        """Takes all nodes.
+
+        Args:
+            inferred: sizes and types of tensors behind nodes that were not taken.
+        """
+        self.unsupported: list[Gap] = []
+        self.evaluated: list[Gap] = []
+        self.unknown: list[Gap] = []
+        known = {name: value for name, value in inputs.items() if value.sizes is not None}
+        segment, pending = Segment({**self._known, **known}), list(reversed(self._nodes))
+        while pending:
+            node = pending.pop()
+            missing = [name for name in node.reads if name not in segment.values]
+            try:
+                if missing:
+                    raise ValueNeeded(missing[0])
+                replaced = self._replaced(node, segment)
+                if replaced is not None:
+                    pending.extend(reversed(replaced))
+                    continue
+                if not is_loop(node):
+                    segment.take(node)
+                    continue
+                self.unknown.append(Gap(str(node), "how its body runs depends on what it meets"))
+            except ValueNeeded as needed:
+                what = "tensor" if missing else "the content of tensor"
+                self.unknown.append(Gap(str(node), f"depends on {what} {needed.name!r}"))
+            except NotExpressible as reason:
+                body = self._body(node, segment)
+                if body is not None:
+                    pending.extend(reversed(body))
+                    continue
+                self._gap(node, str(reason))
+            segment.values.update((name, inferred[name]) for name in node.outputs if name in inferred)
+
+    def _gap(self, node: Node, reason: str) -> None:
+        try:
+            Evaluator(node)
+        except Error:
+            self.unsupported.append(Gap(str(node), reason))
+        else:
+            self.evaluated.append(Gap(str(node), reason))
+
+
+def symbols_of(value: onnx.ValueInfoProto) -> tuple[str, ...]:
+    """The names of symbolic sizes."""
+    dimensions = value.type.tensor_type.shape.dim
+    return tuple(each.dim_param for each in dimensions if each.dim_param)
+
+
+def _assumed(info: TensorInfo) -> TensorInfo:
+    """The input with a size of 1 where the model says none."""
+    if info.sizes is None:
+        return info
+    return TensorInfo(
+        info.name, info.type, tuple(size if isinstance(size, int) and size else 1 for size in info.sizes)
+    )
+
+
+def _held(info: TensorInfo) -> Held:
+    if info.sizes is None or info.type is None:
+        return Held(None, None)
+    return Held(tuple(int(size or 0) for size in info.sizes), np.dtype(info.type))
+
+
+def _inferred(model: onnx.ModelProto) -> dict[str, Held]:
+    """What ONNX's inference knows of the tensors between nodes: those whose sizes are all numbers."""
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except (onnx.shape_inference.InferenceError, ValueError):
+        return {}  # a broken or very large model: what is behind a gap stays unknown
+    infos = [tensor_info(each) for each in (*inferred.graph.value_info, *inferred.graph.output)]
+    return {
+        each.name: _held(each)
+        for each in infos
+        if each.type is not None
+        and each.sizes is not None
+        and all(isinstance(size, int) for size in each.sizes)
+    }

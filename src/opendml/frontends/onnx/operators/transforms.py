@@ -1,0 +1,128 @@
+"""Fourier transforms as matrix products, and determinants."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import opendml as dml
+from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
+from opendml.frontends.onnx.operators.matrix import product
+from opendml.frontends.onnx.operators.views import permuted, shaped
+from opendml.frontends.onnx.registry import converts
+from opendml.frontends.onnx.values import Array
+from opendml.runtime.graphs.graph import GraphTensor
+from opendml.spec.enums import TensorDataType
+
+_MOST_ELEMENTS = 1 << 24
+"""Of a transform's matrix; longer lines are transformed faster otherwise."""
+
+
+def fourier_matrix(count: int, parts: int, length: int, inverse: bool, onesided: bool) -> Array:
+    """What multiplies `count` numbers, interleaved real and imaginary parts if `parts` is 2, to their
+    transform of `length`. Numbers that are missing are 0, those too many are left out.
+
+    Raises:
+        NotExpressible: it has too many elements.
+    """
+    if count * parts * length * 2 > _MOST_ELEMENTS:
+        raise NotExpressible(f"a transform of {count} elements to {length} is a great matrix")
+    unit = np.eye(count)
+    rows = unit if parts == 1 else np.stack([unit, 1j * unit], 1).reshape(count * 2, count)
+    if inverse and onesided:
+        return np.fft.irfft(rows, length)
+    result = np.fft.ifft(rows, length) if inverse else np.fft.fft(rows, length)
+    kept = result[:, : length // 2 + 1] if onesided else result
+    return np.stack([kept.real, kept.imag], -1).reshape(count * parts, -1)
+
+
+def _times(node: Conversion, rows: GraphTensor, matrix: Array) -> GraphTensor:
+    if rows.data_type not in (TensorDataType.FLOAT32, TensorDataType.FLOAT16):
+        raise NotExpressible(f"elements of type {rows.data_type.name}")
+    type = np.float16 if rows.data_type == TensorDataType.FLOAT16 else np.float32
+    return product(rows, node.constant(matrix, type))
+
+
+def _dft(node: Conversion, axis: int) -> Result:
+    sizes = node.sizes(0)
+    axis, parts = node.axis(axis, len(sizes)), sizes[-1]
+    if axis == len(sizes) - 1 or parts not in (1, 2):
+        raise NotExpressible(
+            f"axis {axis} of {list(sizes)}, whose last dimension holds real and imaginary parts"
+        )
+    inverse, onesided = bool(node.attribute("inverse", 0)), bool(node.attribute("onesided", 0))
+    usual = 2 * (sizes[axis] - 1) if inverse and onesided else sizes[axis]
+    length = int(node.known(1).reshape(-1)[0]) if node.has(1) else usual
+    if length < 1 or (onesided and parts != (2 if inverse else 1)):
+        raise NotExpressible(f"dft_length {length} of {list(sizes)}, onesided {int(onesided)}")
+    order = [*(each for each in range(len(sizes) - 1) if each != axis), axis, len(sizes) - 1]
+    moved = permuted(node.tensor(0), order)
+    rows = shaped(moved, (math.prod(moved.sizes[:-2]), sizes[axis] * parts))
+    result = _times(node, rows, fourier_matrix(sizes[axis], parts, length, inverse, onesided))
+    made = 1 if inverse and onesided else 2
+    shape = (*moved.sizes[:-2], result.sizes[-1] // made, made)
+    return permuted(shaped(result, shape), [order.index(each) for each in range(len(order))])
+
+
+@converts("DFT", since=17)
+def dft_by_attribute(node: Conversion) -> Result:
+    """Along the attribute `axis`."""
+    return _dft(node, node.attribute("axis", 1))
+
+
+@converts("DFT", since=20)
+def dft(node: Conversion) -> Result:
+    """Along the axis of input 2."""
+    return _dft(node, int(node.known(2).reshape(-1)[0]) if node.has(2) else -2)
+
+
+@converts("STFT", since=17)
+def stft(node: Conversion) -> Result:
+    """Transforms of frames of a signal."""
+    sizes, step = node.sizes(0), int(node.known(1).reshape(-1)[0])
+    if len(sizes) not in (2, 3) or sizes[2:] not in ((), (1,), (2,)):
+        raise NotExpressible(f"a signal of sizes {list(sizes)}")
+    batch, count, parts = (*sizes, 1)[:3]
+    frame = int(node.known(3).reshape(-1)[0]) if node.has(3) else None
+    if frame is None:
+        frame = node.sizes(2)[0] if node.has(2) else count
+    onesided = bool(node.attribute("onesided", 1))
+    if not 1 <= frame <= count or step < 1 or (onesided and parts == 2):
+        raise NotExpressible(f"frames of {frame} every {step} of {list(sizes)}, onesided {int(onesided)}")
+    frames, strides = (count - frame) // step + 1, [count * parts, step * parts, parts, 1]
+    parted = node.tensor(0).reinterpret([batch, frames, frame, parts], strides=strides)
+    if node.has(2):
+        if node.sizes(2) != (frame,):
+            raise NotExpressible(f"a window of {list(node.sizes(2))} for frames of {frame}")
+        parted = dml.element_wise_multiply(parted, shaped(node.tensor(2), (1, 1, frame, 1)))
+    rows = shaped(parted, (batch * frames, frame * parts))
+    result = _times(node, rows, fourier_matrix(frame, parts, frame, False, onesided))
+    return node.result(result, (batch, frames, result.sizes[-1] // 2, 2))
+
+
+@converts("Det", since=11)
+def det(node: Conversion) -> Result:
+    """Determinants of matrices of up to three rows."""
+    sizes = node.sizes(0)
+    if len(sizes) < 2 or sizes[-1] != sizes[-2] or sizes[-1] > 3:
+        raise NotExpressible(f"matrices of sizes {list(sizes)}")
+    count, rows = math.prod(sizes[:-2]), sizes[-1]
+    matrices = shaped(node.tensor(0), (count, rows * rows))
+    elements = dml.split(matrices, axis=1, sizes=[1] * rows * rows) if rows > 1 else (matrices,)
+    result = _determinant([list(elements[row * rows : (row + 1) * rows]) for row in range(rows)])
+    return node.result(result, sizes[:-2])
+
+
+def _determinant(rows: list[list[GraphTensor]]) -> GraphTensor:
+    """Along the first row."""
+    if len(rows) == 1:
+        return rows[0][0]
+    result: GraphTensor | None = None
+    for column, element in enumerate(rows[0]):
+        minor = _determinant([row[:column] + row[column + 1 :] for row in rows[1:]])
+        term = dml.element_wise_multiply(element, minor)
+        combined = dml.element_wise_subtract if column % 2 else dml.element_wise_add
+        result = term if result is None else combined(result, term)
+    assert result is not None
+    return result

@@ -1,0 +1,380 @@
+"""Operators of ONNX Runtime's own domain, compared with ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+import onnx
+
+import opendml as dml
+from opendml import onnx as dml_onnx
+from tests.onnx.models import Array, assert_same, computed, evaluated, feed, one_node, run_by_onnxruntime
+
+_DOMAIN = "com.microsoft"
+
+
+def _array(*sizes: int, seed: int = 0, factor: float = 1.0) -> Array:
+    return np.asarray(factor * np.random.default_rng([seed, *sizes]).standard_normal(sizes), np.float32)
+
+
+def _bytes(*sizes: int, type: Any = np.uint8, seed: int = 0) -> Array:
+    limits = np.iinfo(type)
+    random = np.random.default_rng([seed, *sizes])
+    return random.integers(limits.min, limits.max + 1, sizes).astype(type)
+
+
+def _check(
+    operator: str, inputs: list[Array | None], *, atol: float = 2e-5, outputs: int = 1, **options: Any
+) -> None:
+    model = one_node(operator, inputs, outputs, opset=21, domain=_DOMAIN, **options)
+    given = feed(inputs, options.get("known", ()))
+    assert_same(computed(model, given), run_by_onnxruntime(model, given), atol=atol)
+
+
+@pytest.mark.parametrize(
+    ("operator", "sizes"),
+    [
+        ("Gelu", ()),
+        ("Gelu", (2, 3, 8)),
+        ("FastGelu", (3,)),
+        ("FastGelu", (2, 3, 8)),
+        ("QuickGelu", (2, 3, 8)),
+    ],
+)
+def test_gelu(operator: str, sizes: tuple[int, ...]) -> None:
+    _check(operator, [_array(*sizes, factor=4.0)])
+
+
+def test_gelu_with_bias_and_scale() -> None:
+    x, bias = _array(2, 3, 8, factor=3.0), _array(8, seed=1)
+    _check("BiasGelu", [x, bias])
+    _check("FastGelu", [x, bias])
+    _check("QuickGelu", [x], alpha=1.0)
+
+
+def test_bias_add_and_halves_are_what_they_say() -> None:
+    x, bias, skip = _array(2, 3, 8), _array(8, seed=1), _array(2, 3, 8, seed=2)
+    model = one_node("BiasAdd", [x, bias, skip], domain=_DOMAIN)
+    assert_same(computed(model, feed([x, bias, skip])), [x + bias + skip])
+    model = one_node("BiasSplitGelu", [x, bias], domain=_DOMAIN)
+    gate = one_node("Gelu", [(x + bias)[..., 4:]], opset=21, domain=_DOMAIN)
+    (gelu,) = run_by_onnxruntime(gate, feed([(x + bias)[..., 4:]]))
+    assert_same(computed(model, feed([x, bias])), [(x + bias)[..., :4] * gelu])
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "attributes"),
+    [
+        ([2, 3], [3, 4], {}),
+        ([3], [3, 4], {"transA": 1}),
+        ([2, 3], [3], {"transB": 1}),
+        ([5, 3, 2], [5, 4, 3], {"transA": 1, "transB": 1, "alpha": 0.5}),
+        ([5, 2, 3], [3, 4], {}),
+        ([6, 1, 2, 3], [5, 4, 3], {"transB": 1}),
+        ([2, 5, 3], [3, 5, 4], {"transBatchA": 1, "transBatchB": 1}),
+        ([3, 5, 2], [4, 5, 3], {"transA": 1, "transB": 1, "transBatchA": 1, "transBatchB": 1}),
+        ([2, 6, 5, 3], [3, 6, 5, 4], {"transBatchA": 1, "transBatchB": 1}),
+    ],
+)
+def test_fused_matmul_transposes(a: list[int], b: list[int], attributes: dict[str, Any]) -> None:
+    _check("FusedMatMul", [_array(*a), _array(*b, seed=1)], **attributes)
+
+
+def test_fused_matmul_activation_is_a_product_and_an_activation() -> None:
+    inputs = [_array(2, 3), _array(3, 4, seed=1)]
+    attributes = {"alpha": 2.0, "activation": "LeakyRelu", "activation_alpha": 0.25}
+    model = one_node("FusedMatMulActivation", inputs, domain=_DOMAIN, **attributes)
+    product = 2 * inputs[0] @ inputs[1]
+    assert_same(computed(model, feed(inputs)), [np.where(product > 0, product, product / 4)])
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"activation": "Relu"},
+        {"activation": "Sigmoid", "transB": 1},
+        {"activation": "Tanh", "alpha": 0.5, "beta": 2.0},
+        {"activation": "LeakyRelu", "activation_alpha": 0.25},
+        {"activation": "Elu", "activation_alpha": 0.5},
+        {"activation": "HardSigmoid", "activation_alpha": 0.25, "activation_beta": 0.75},
+        {"activation": "Softplus"},
+        {"activation": "Softsign"},
+        {"activation": "ThresholdedRelu", "activation_alpha": 0.5},
+    ],
+)
+def test_fused_gemm_activates(attributes: dict[str, Any]) -> None:
+    b = _array(4, 3, seed=1) if attributes.get("transB") else _array(3, 4, seed=1)
+    _check("FusedGemm", [_array(2, 3), b, _array(4, seed=2)], **attributes)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"activation": "Relu"},
+        {"activation": "Sigmoid", "pads": [1, 1, 1, 1]},
+        {"activation": "LeakyRelu", "activation_params": [0.25]},
+        {"activation": "Clip", "activation_params": [-0.5, 1.0], "strides": [2, 2]},
+        {"activation": "HardSigmoid", "activation_params": [0.25, 0.75]},
+        {"activation": "Tanh", "auto_pad": "SAME_UPPER"},
+    ],
+)
+def test_fused_conv_activates(attributes: dict[str, Any]) -> None:
+    _check("FusedConv", [_array(2, 3, 6, 7), _array(4, 3, 3, 3, seed=1), _array(4, seed=2)], **attributes)
+
+
+def test_fused_conv_adds_before_it_activates() -> None:
+    inputs: list[Array | None] = [_array(1, 2, 5, 5), _array(3, 2, 3, 3, seed=1), _array(3, seed=2)]
+    _check("FusedConv", [*inputs, _array(1, 3, 3, 3, seed=3)], activation="Relu")
+    _check("FusedConv", [*inputs[:2], None, _array(1, 3, 3, 3, seed=3)], activation="Relu")
+
+
+@pytest.mark.parametrize("group", [1, 2])
+def test_nhwc_conv_has_its_channels_last(group: int) -> None:
+    x, w, bias = _array(2, 5, 6, 4), _array(6, 4 // group, 3, 3, seed=1), _array(6, seed=2)
+    model = one_node("NhwcConv", [x, w, bias], domain=_DOMAIN, group=group, pads=[1, 0, 1, 1])
+    turned = np.ascontiguousarray(x.transpose(0, 3, 1, 2))
+    same = one_node("Conv", [turned, w, bias], group=group, pads=[1, 0, 1, 1])
+    (expected,) = evaluated(same, feed([turned, w, bias]))
+    assert_same(computed(model, feed([x, w, bias])), [expected.transpose(0, 2, 3, 1)])
+
+
+@pytest.mark.parametrize(
+    ("skip", "biases"),
+    [
+        ((2, 3, 8), (True, True)),
+        ((1, 3, 8), (True, False)),
+        ((3, 8), (False, True)),
+        ((2, 3, 8), (False, False)),
+    ],
+)
+def test_skip_layer_normalization(skip: tuple[int, ...], biases: tuple[bool, bool]) -> None:
+    beta, bias = (_array(8, seed=3 + i) if there else None for i, there in enumerate(biases))
+    inputs = [_array(2, 3, 8), _array(*skip, seed=1), _array(8, seed=2), beta, bias]
+    _check_first_and_last("SkipLayerNormalization", inputs)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("sizes", [(2, 3, 8), (3, 8)])
+def test_skip_simplified_layer_normalization(sizes: tuple[int, ...], bias: bool) -> None:
+    inputs = [_array(*sizes), _array(*sizes, seed=1), _array(8, seed=2), _array(8, seed=3) if bias else None]
+    _check_first_and_last("SkipSimplifiedLayerNormalization", inputs)
+
+
+def _check_first_and_last(operator: str, inputs: list[Array | None]) -> None:
+    """With outputs 0 and 3 alone: the others belong to training."""
+    while inputs[-1] is None:
+        inputs.pop()
+    model = one_node(operator, inputs, 4, opset=21, domain=_DOMAIN, epsilon=1e-3)
+    model.graph.node[0].output[1:3] = ["", ""]
+    del model.graph.output[1:3]
+    assert_same(computed(model, feed(inputs)), run_by_onnxruntime(model, feed(inputs)), atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("segments", "mask", "positions"),
+    [
+        (True, True, True),
+        (True, True, False),
+        (False, False, True),
+        (False, True, False),
+        (True, False, False),
+    ],
+)
+def test_embed_layer_normalization(segments: bool, mask: bool, positions: bool) -> None:
+    random = np.random.default_rng(4)
+    ids = random.integers(0, 11, (2, 3)).astype(np.int32)
+    inputs = [
+        ids,
+        random.integers(0, 2, (2, 3)).astype(np.int32) if segments else None,
+        _array(11, 8),
+        _array(5, 8, seed=1),
+        _array(2, 8, seed=2) if segments else None,
+        _array(8, seed=3),
+        _array(8, seed=4),
+        np.array([[1, 1, 0], [1, 0, 0]], np.int32) if mask else None,
+        np.array([[2, 1, 0], [4, 0, 3]], np.int32) if positions else None,
+    ]
+    while inputs[-1] is None:
+        inputs.pop()
+    _check("EmbedLayerNormalization", inputs, outputs=3, epsilon=1e-3)
+
+
+def _group_norm(x: Array, scale: Array, bias: Array, groups: int, last: bool, swish: bool) -> Array:
+    wide = np.moveaxis(x, -1, 1) if last else x
+    grouped = wide.reshape(len(x), groups, -1).astype(np.float64)
+    normal = grouped - grouped.mean(-1, keepdims=True)
+    normal /= np.sqrt((normal**2).mean(-1, keepdims=True) + 1e-5)
+    spread = [1, -1] + [1] * (x.ndim - 2)
+    y = normal.reshape(wide.shape) * scale.reshape(spread) + bias.reshape(spread)
+    y = y / (1 + np.exp(-y)) if swish else y
+    return np.asarray(np.moveaxis(y, 1, -1) if last else y, np.float32)
+
+
+@pytest.mark.parametrize("last", [True, False])
+@pytest.mark.parametrize("swish", [True, False])
+def test_group_norm(last: bool, swish: bool) -> None:
+    x = _array(2, 4, 5, 6) if last else _array(2, 6, 4, 5)
+    scale, bias = _array(6, seed=1), _array(6, seed=2)
+    attributes = {"groups": 3, "channels_last": int(last), "activation": int(swish)}
+    model = one_node("GroupNorm", [x, scale, bias], domain=_DOMAIN, **attributes)
+    expected = _group_norm(x, scale, bias, 3, last, swish)
+    assert_same(computed(model, feed([x, scale, bias])), [expected], atol=2e-5)
+
+
+@pytest.mark.parametrize("skip", [(2, 4, 5, 6), (2, 1, 1, 6), (2, 6)])
+def test_skip_group_norm(skip: tuple[int, ...]) -> None:
+    x, scale, bias = _array(2, 4, 5, 6), _array(6, seed=1), _array(6, seed=2)
+    inputs = [x, scale, bias, _array(*skip, seed=3), _array(6, seed=4)]
+    model = one_node("SkipGroupNorm", inputs, 2, domain=_DOMAIN, groups=2, activation=1)
+    total = x + (inputs[3] if len(skip) == 4 else inputs[3].reshape(2, 1, 1, 6)) + inputs[4]
+    expected = [_group_norm(total, scale, bias, 2, True, True), total]
+    assert_same(computed(model, feed(inputs)), expected, atol=2e-5)
+
+
+_S, _T = np.array(0.02, np.float32), np.array(0.03, np.float32)
+
+
+def _zero(type: Any, value: int) -> Array:
+    return np.array(value, type)
+
+
+@pytest.mark.parametrize("type", [np.uint8, np.int8])
+@pytest.mark.parametrize("operator", ["QLinearAdd", "QLinearMul"])
+@pytest.mark.parametrize("sizes", [((2, 3), (2, 3)), ((2, 3, 4), (3, 1)), ((4,), ())])
+def test_quantized_sums_and_products(operator: str, sizes: tuple[Any, Any], type: Any) -> None:
+    a, b = _bytes(*sizes[0], type=type), _bytes(*sizes[1], type=type, seed=1)
+    zero = _zero(type, 5)
+    inputs = [a, _S, zero, b, _T, _zero(type, 100), np.array(0.1, np.float32), zero]
+    _check(operator, list(inputs), atol=1)
+
+
+@pytest.mark.parametrize("type", [np.uint8, np.int8])
+@pytest.mark.parametrize(
+    ("operator", "attributes"),
+    [("QLinearSigmoid", {}), ("QLinearLeakyRelu", {"alpha": 0.2}), ("QLinearSoftmax", {"axis": 1})],
+)
+def test_quantized_activations(operator: str, attributes: dict[str, Any], type: Any) -> None:
+    x, scale = _bytes(2, 3, 4, type=type), np.array(1 / 256, np.float32)
+    inputs = [x, _S, _zero(type, 7), scale, _zero(type, 0 if type == np.uint8 else -128)]
+    known = [1, 2, 3, 4]
+    model = one_node(operator, inputs, opset=21, domain=_DOMAIN, known=known, **attributes)
+    if operator == "QLinearSoftmax":
+        model.graph.node[0].attribute.append(onnx.helper.make_attribute("opset", 13))
+    given = feed(inputs, known)
+    assert_same(computed(model, given), run_by_onnxruntime(model, given), atol=1)
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_quantized_pooling(last: int) -> None:
+    x, zero = _bytes(2, 3, 6, 7), _zero(np.uint8, 100)
+    inputs = [x, _S, zero, _T, _zero(np.uint8, 10)]
+    _check("QLinearGlobalAveragePool", list(inputs), atol=1, channels_last=last)
+    window = {"kernel_shape": [2, 3], "strides": [2, 1], "pads": [0, 1, 0, 1], "count_include_pad": 1 - last}
+    _check("QLinearAveragePool", list(inputs), atol=1, channels_last=last, **window)
+
+
+def test_quantized_means() -> None:
+    inputs = [_bytes(2, 3, 4), _S, _zero(np.uint8, 100), _T, _zero(np.uint8, 10)]
+    zeros = inputs[2], inputs[4]
+    for axes, kept in (([1], 1), ([-1, 0], 0)):
+        model = one_node("QLinearReduceMean", inputs, domain=_DOMAIN, axes=axes, keepdims=kept)
+        floats = (inputs[0].astype(np.float64) - zeros[0]) * _S
+        mean = floats.mean(tuple(axes), keepdims=bool(kept)) / _T + zeros[1]
+        expected = np.clip(np.rint(mean), 0, 255).astype(np.uint8)
+        assert_same(computed(model, feed(inputs)), [expected], atol=1)
+
+
+def test_quantized_concat() -> None:
+    zero = _zero(np.uint8, 100)
+    parts = [_bytes(2, 3), _S, zero, _bytes(2, 1, seed=1), _T, _zero(np.uint8, 5)]
+    _check("QLinearConcat", [np.array(0.025, np.float32), zero, *parts], atol=1, axis=1)
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_quantized_convolution(last: int) -> None:
+    x, w = _bytes(1, 5, 6, 4) if last else _bytes(1, 4, 5, 6), _bytes(3, 4, 3, 3, type=np.int8, seed=1)
+    scale = np.array([0.01, 0.02, 0.03], np.float32)
+    inputs = [x, _S, _zero(np.uint8, 100), w, scale, np.zeros(3, np.int8)]
+    inputs += [np.array(0.5, np.float32), _zero(np.uint8, 120), np.array([100, -200, 300], np.int32)]
+    _check("QLinearConv", list(inputs), atol=1, channels_last=last, pads=[1, 1, 1, 1], known=[3, 4, 5, 8])
+
+
+def test_pooling_with_channels_last() -> None:
+    _check("NhwcMaxPool", [_bytes(1, 5, 6, 4, type=np.int8)], kernel_shape=[2, 2], strides=[2, 2])
+
+
+@pytest.mark.parametrize(
+    ("columns", "bias", "zeros"), [(1, True, True), (5, True, True), (5, False, False), (1, True, False)]
+)
+def test_products_of_quantized_matrices(columns: int, bias: bool, zeros: bool) -> None:
+    b, scale = _bytes(4, 5, type=np.int8, seed=1), 0.01 * (1 + np.arange(columns, dtype=np.float32))
+    scale = scale if columns > 1 else scale.reshape(())
+    b_zero = (np.arange(columns, dtype=np.int8) if columns > 1 else _zero(np.int8, 3)) if zeros else None
+    added = _array(5, seed=2) if bias else None
+    tail: list[Array | None] = [b_zero, added]
+    while tail and tail[-1] is None:
+        tail.pop()
+    for sizes in ((3, 4), (2, 3, 4)):
+        _check("DynamicQuantizeMatMul", [_array(*sizes), b, scale, *tail], atol=1e-4)
+        a_zero = _zero(np.uint8, 100) if zeros else None
+        head: list[Array | None] = [_bytes(*sizes), b, _S, scale]
+        rest: list[Array | None] = [a_zero, *tail]
+        while rest and rest[-1] is None:
+            rest.pop()
+        _check("MatMulIntegerToFloat", [*head, *rest], atol=1e-4)
+
+
+@pytest.mark.parametrize("quantized", [True, False])
+@pytest.mark.parametrize("columns", [1, 5])
+def test_quantized_gemm(columns: int, quantized: bool) -> None:
+    scale = 0.01 * (1 + np.arange(columns, dtype=np.float32))
+    zero, added = np.arange(columns).astype(np.int8), np.array([100, -200, 300, -400, 0], np.int32)
+    if columns == 1:
+        scale, zero = scale.reshape(()), zero.reshape(())
+    inputs = [_bytes(3, 4), _S, _zero(np.uint8, 100), _bytes(5, 4, type=np.int8, seed=1), scale, zero, added]
+    inputs += [np.array(0.5, np.float32), _zero(np.uint8, 120)] if quantized else []
+    known = [3, 4, 5, 6]
+    _check("QGemm", list(inputs), atol=1 if quantized else 1e-4, transB=1, alpha=0.5, known=known)
+
+
+@pytest.mark.parametrize(
+    ("bits", "zeros"), [(4, "none"), (4, "packed"), (4, "floats"), (8, "none"), (8, "packed")]
+)
+@pytest.mark.parametrize(("depth", "bias"), [(64, True), (40, False)])
+def test_matmul_nbits(bits: int, depth: int, zeros: str, bias: bool) -> None:
+    columns, block = 6, 16
+    blocks = -(-depth // block)
+    b, scales = _bytes(columns, blocks, block * bits // 8, seed=1), 0.1 * _array(columns, blocks, seed=2)
+    zero = {
+        "none": None,
+        "packed": _bytes(columns, -(-blocks * bits // 8), seed=3),
+        "floats": 8 + _array(columns, blocks, seed=3),
+    }[zeros]
+    inputs = [_array(2, 3, depth), b, scales, zero, None, _array(columns, seed=4) if bias else None]
+    while inputs[-1] is None:
+        inputs.pop()
+    known = [i for i, each in enumerate(inputs) if i and each is not None]
+    _check("MatMulNBits", inputs, K=depth, N=columns, bits=bits, block_size=block, known=known, atol=1e-4)
+
+
+def test_quantization_along_an_axis() -> None:
+    x, scale, zero = _array(2, 3), np.array([0.1, 0.2, 0.3], np.float32), np.array([1, 2, 3], np.uint8)
+    _check("QuantizeLinear", [x, scale, zero], axis=1)
+    _check("QuantizeLinear", [x, np.array(scale[0]), np.array(zero[0])])
+    _check("DequantizeLinear", [_bytes(2, 3), scale, zero], axis=1)
+    _check("DequantizeLinear", [_bytes(2, 3, type=np.int8), np.array(scale[0])])
+
+
+def test_what_has_no_mapping_is_an_error_that_says_so() -> None:
+    inputs = [np.eye(3, dtype=np.float32)]
+    model = one_node("Inverse", inputs, domain=_DOMAIN)
+    with pytest.raises(dml.Unsupported, match=r"Inverse.*opendml has no mapping to DirectML's operators"):
+        dml_onnx.load(model)(*inputs)
+    inputs = [_array(2, 3, 16), _bytes(4, 1, 4), _array(4, 1)]
+    model = one_node("MatMulNBits", inputs, domain=_DOMAIN, bits=2, K=16, N=4, block_size=16)
+    with pytest.raises(dml.Unsupported, match=r"MatMulNBits.*2 bits"):
+        dml_onnx.load(model)(*inputs)

@@ -1,0 +1,174 @@
+"""Programs of ONNX Runtime, with opendml in its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+import onnx
+
+import opendml as dml
+from opendml import onnx as dml_onnx
+
+_TEXT = """
+<ir_version: 10, opset_import: ["" : 20], producer_name: "hand", model_version: 3,
+ metadata_props: ["classes": "a,b"]>
+example (float[n, 3] x, int64[n] picked, float[] scale) => (float[n, 3] y, bool[n, 3] positive, int64[n] same)
+<float[3] bias = {1, 2, 3}, float scale = {2}>
+{ sum = Add (x, bias)
+  y = Mul (sum, scale)
+  zero = Constant <value_float = 0.0> ()
+  positive = Greater (y, zero)
+  same = Identity (picked) }
+"""
+_X = np.array([[1, -2, 3], [-4, 5, -6]], np.float32)
+_PICKED = np.array([4, 2], np.int64)
+
+
+@pytest.fixture(params=["opendml", "onnxruntime"])
+def ort(request: Any) -> Any:
+    """The module that the program imports."""
+    return dml_onnx if request.param == "opendml" else pytest.importorskip("onnxruntime")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    model = onnx.parser.parse_model(_TEXT)
+    onnx.save(model, tmp_path / "model.onnx")
+    return str(tmp_path / "model.onnx")
+
+
+def _session(ort: Any, path: str) -> Any:
+    return ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+
+
+def test_a_program_runs_with_either(ort: Any, path: str) -> None:
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.set_denormal_as_zero", "0")
+    session = ort.InferenceSession(path, sess_options=options, providers=["CPUExecutionProvider"])
+    assert [(each.name, each.type, each.shape) for each in session.get_inputs()] == [
+        ("x", "tensor(float)", ["n", 3]),
+        ("picked", "tensor(int64)", ["n"]),
+    ]
+    assert [(each.name, each.type, each.shape) for each in session.get_outputs()] == [
+        ("y", "tensor(float)", ["n", 3]),
+        ("positive", "tensor(bool)", ["n", 3]),
+        ("same", "tensor(int64)", ["n"]),
+    ]
+    assert [each.name for each in session.get_overridable_initializers()] == ["scale"]
+    assert session.get_providers() == ["CPUExecutionProvider"]
+    meta = session.get_modelmeta()
+    assert (meta.producer_name, meta.graph_name, meta.version) == ("hand", "example", 3)
+    assert meta.custom_metadata_map == {"classes": "a,b"}
+    positive, y = session.run(["positive", "y"], {"x": _X, "picked": _PICKED})
+    expected = (_X + np.float32([1, 2, 3])) * 2
+    np.testing.assert_array_equal(y, expected)
+    np.testing.assert_array_equal(positive, expected > 0)
+    (same,) = session.run(
+        ["same"], {"x": _X, "picked": _PICKED, "scale": np.array(3, np.float32)}, ort.RunOptions()
+    )
+    np.testing.assert_array_equal(same, _PICKED)
+    assert len(session.run(None, {"x": _X, "picked": _PICKED})) == 3
+
+
+def test_bindings_name_what_is_read_and_written(ort: Any, path: str) -> None:
+    session = _session(ort, path)
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", _X)
+    binding.bind_input("picked", "cpu", 0, np.int64, _PICKED.shape, _PICKED.ctypes.data)
+    written = np.zeros((2, 3), np.float32)
+    binding.bind_output("y", "cpu", 0, np.float32, written.shape, written.ctypes.data)
+    binding.bind_output("same")
+    session.run_with_iobinding(binding)
+    expected = (_X + np.float32([1, 2, 3])) * 2
+    np.testing.assert_array_equal(written, expected)
+    y, same = binding.copy_outputs_to_cpu()
+    np.testing.assert_array_equal(y, expected)
+    np.testing.assert_array_equal(same, _PICKED)
+    assert [each.shape() for each in binding.get_outputs()] == [[2, 3], [2]]
+    binding.clear_binding_outputs()
+    value = ort.OrtValue.ortvalue_from_numpy(np.zeros((2, 3), np.float32))
+    binding.bind_ortvalue_input("x", ort.OrtValue.ortvalue_from_numpy(2 * _X))
+    binding.bind_ortvalue_output("y", value)
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(value.numpy(), (2 * _X + np.float32([1, 2, 3])) * 2)
+
+
+def test_values_are_tensors(ort: Any, path: str) -> None:
+    value = ort.OrtValue.ortvalue_from_numpy(_X.copy())
+    assert (value.shape(), value.data_type(), value.element_type()) == ([2, 3], "tensor(float)", 1)
+    assert (value.device_name(), value.is_tensor(), value.has_value()) == ("cpu", True, True)
+    value.update_inplace(np.ones((2, 3), np.float32))
+    np.testing.assert_array_equal(value.numpy(), np.ones((2, 3)))
+    made = ort.OrtValue.ortvalue_from_shape_and_type([2, 2], np.int64)
+    assert (made.shape(), made.data_type()) == ([2, 2], "tensor(int64)")
+    feed = {"x": value, "picked": ort.OrtValue.ortvalue_from_numpy(_PICKED)}
+    (same,) = _session(ort, path).run_with_ort_values(["same"], feed)
+    np.testing.assert_array_equal(same.numpy(), _PICKED)
+
+
+def test_symbolic_sizes_are_overridden(ort: Any, path: str) -> None:
+    options = ort.SessionOptions()
+    options.add_free_dimension_override_by_name("n", 2)
+    session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    assert session.get_inputs()[0].shape == [2, 3]
+    with pytest.raises(Exception, match="x"):
+        session.run(None, {"x": _X[:1], "picked": _PICKED[:1]})
+
+
+@pytest.mark.parametrize(
+    ("text", "type"),
+    [
+        ("float16", "tensor(float16)"),
+        ("double", "tensor(double)"),
+        ("bfloat16", "tensor(bfloat16)"),
+        ("string", "tensor(string)"),
+        ("uint8", "tensor(uint8)"),
+        ("bool", "tensor(bool)"),
+    ],
+)
+def test_types_are_written_as_onnxruntime_does(ort: Any, text: str, type: str) -> None:
+    model = onnx.parser.parse_model(
+        f'<ir_version: 10, opset_import: ["" : 20]> g ({text}[2] x) => ({text}[2] y) {{ y = Identity (x) }}'
+    )
+    session = _session(ort, model.SerializeToString())
+    assert (session.get_inputs()[0].type, session.get_outputs()[0].type) == (type, type)
+
+
+def test_providers_that_are_not_here_are_passed_over(path: str) -> None:
+    with pytest.warns(UserWarning, match="'QNNExecutionProvider' stands for no device of opendml"):
+        session = dml_onnx.InferenceSession(path, providers=["QNNExecutionProvider", "CPUExecutionProvider"])
+    assert session.get_providers() == ["CPUExecutionProvider"]
+    assert "CPUExecutionProvider" in dml_onnx.get_available_providers()
+    assert dml_onnx.get_device() in ("CPU", "GPU")
+
+
+def test_errors_say_what_is_allowed(path: str) -> None:
+    session = _session(dml_onnx, path)
+    with pytest.raises(dml.InvalidArgument, match=r"output 'z' is unknown; the model has 'y', 'positive'"):
+        session.run(["z"], {"x": _X, "picked": _PICKED})
+    with pytest.raises(dml.InvalidArgument, match=r"input 'picked' is missing"):
+        session.run(None, {"x": _X})
+    binding = session.io_binding()
+    with pytest.raises(dml.InvalidArgument, match=r"input 'z' is unknown; the model has 'x', 'picked'"):
+        binding.bind_cpu_input("z", _X)
+    with pytest.raises(dml.Unsupported, match=r"memory of 'cuda'; that of 'cpu' can be bound"):
+        binding.bind_input("x", "cuda", 0, np.float32, [2, 3], 64)
+    with pytest.raises(dml.InvalidArgument, match="no output is bound"):
+        session.run_with_iobinding(binding)
+    options = dml_onnx.SessionOptions()
+    with pytest.raises(AttributeError, match="no field 'intra_op_threads'; it has enable_cpu_mem_arena"):
+        options.intra_op_threads = 2
+    options.enable_profiling = True
+    with pytest.raises(dml.Unsupported, match="enable_profiling"):
+        dml_onnx.InferenceSession(path, options)
+    with pytest.raises(dml.InvalidArgument, match="provider_options: 1 for 0 providers"):
+        dml_onnx.InferenceSession(path, provider_options=[{}])
