@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
+import opendml as dml
 from tests.onnx.models import Array, assert_same, computed, feed, numbers, one_node, run_by_onnxruntime
 
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -76,3 +77,28 @@ def test_a_peephole_of_the_output_gate_sees_the_cell_after_the_step() -> None:
     inputs = [*_inputs("LSTM"), *[None] * 4, numbers([1, 3 * _HIDDEN])]
     model = one_node("LSTM", inputs, outputs=3, opset=14, hidden_size=_HIDDEN)
     assert_same(computed(model, feed(inputs), evaluator=True), run_by_onnxruntime(model, feed(inputs)))
+
+
+@pytest.mark.parametrize(
+    ("operator", "options"),
+    [
+        ("GRU", {"clip": 0.5}),
+        ("RNN", {"clip": 0.5}),
+        ("RNN", {"activations": ["Affine"]}),
+        ("RNN", {"activations": ["Mish"]}),
+    ],
+)
+def test_what_the_evaluator_would_ignore_is_refused(operator: str, options: dict[str, Any]) -> None:
+    inputs = _inputs(operator)
+    model = one_node(operator, inputs, opset=14, hidden_size=_HIDDEN, **options)
+    with pytest.raises(dml.Unsupported, match=f"{operator}-14"):
+        computed(model, feed(inputs))
+
+
+def test_lengths_of_a_network_of_float64_are_not_ignored() -> None:
+    wide: list[Array | None] = []
+    for each in _inputs("RNN", given=5):
+        assert each is not None
+        wide.append(each.astype(np.float64) if each.dtype == np.float32 else each)
+    with pytest.raises(dml.Unsupported, match="float64"):
+        computed(one_node("RNN", wide, opset=14, hidden_size=_HIDDEN), feed(wide))

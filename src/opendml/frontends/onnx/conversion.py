@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from opendml.errors import Error
+from opendml.errors import Error, Unsupported
 from opendml.frontends.onnx.node import Node
 from opendml.frontends.onnx.values import (
     BOOLEAN,
@@ -32,6 +32,10 @@ ONNX's sizes and type as it is; `Conversion.result` says others."""
 
 class NotExpressible(Error):  # noqa: N818 - says a fact about the node, caught where nodes are taken
     """DirectML cannot say what the node means; the message says why."""
+
+
+class NotRunnable(Unsupported):
+    """Neither DirectML nor onnx's evaluator computes what a node means; the message says why."""
 
 
 class ValueNeeded(Exception):  # noqa: N818 - a question, not an error

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from opendml.errors import Error
-from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result, require_expressible
+from opendml.frontends.onnx.conversion import (
+    Conversion,
+    NotExpressible,
+    NotRunnable,
+    Result,
+    require_expressible,
+)
 from opendml.frontends.onnx.evaluate import RANDOM, Evaluator
 from opendml.frontends.onnx.node import Node
 from opendml.frontends.onnx.registry import converter_of
@@ -94,7 +100,7 @@ class Segment:
         conversion = Conversion(node, self._graph, values, lambda number: self._tensor(node.inputs[number]))
         try:
             result = converter(conversion)
-        except NotExpressible:
+        except (NotExpressible, NotRunnable):
             raise
         except Error as error:
             raise NotExpressible(str(error)) from error

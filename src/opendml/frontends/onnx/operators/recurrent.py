@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 import opendml as dml
-from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
+from opendml.errors import Error
+from opendml.frontends.onnx.conversion import Conversion, NotExpressible, NotRunnable, Result
 from opendml.frontends.onnx.operators.views import permuted, shaped
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Computed
@@ -47,7 +48,10 @@ def _activations(node: Conversion, defaults: Sequence[str]) -> list[OperatorDesc
         raise NotExpressible(f"{len(names)} activations for {_directions(node)} directions")
     alphas: Iterator[float] = iter(node.attribute("activation_alpha", []))
     betas: Iterator[float] = iter(node.attribute("activation_beta", []))
-    return [_activation(name.lower(), alphas, betas) for name in names]
+    try:
+        return [_activation(name.lower(), alphas, betas) for name in names]
+    except NotExpressible as reason:
+        raise _outside(node, str(reason)) from reason
 
 
 def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> OperatorDesc:
@@ -71,6 +75,16 @@ def _number(name: str, given: Iterator[float], default: float | None) -> float:
     return number
 
 
+def _outside(node: Conversion, reason: str) -> Error:
+    """What is raised where DirectML does not say it: the evaluator knows plain networks alone."""
+    names = ("activations", "clip", "input_forget")
+    steps = node.sizes(0)[1 if node.attribute("layout", 0) else 0]
+    is_cut = node.has(4) and any(length != steps for length in node.known_list(4))
+    if is_cut or any(node.attribute(name, None) for name in names):
+        return NotRunnable(f"{node.node}: {reason}; onnx's evaluator ignores lengths, {', '.join(names)}")
+    return NotExpressible(reason)
+
+
 def _directions(node: Conversion) -> int:
     return 2 if node.attribute("direction", "forward") == "bidirectional" else 1
 
@@ -84,6 +98,8 @@ class _Network:
             raise NotExpressible(f"direction {direction!r}")
         self._node, self._by_batch = node, bool(node.attribute("layout", 0))
         self.direction = _DIRECTIONS[direction]
+        if node.type(0) not in (np.float32, np.float16):
+            raise _outside(node, f"input 0 is of type {node.type(0).name}")
         tensor = node.tensor(0)
         if len(tensor.sizes) != 3:
             raise NotExpressible(f"input of sizes {list(tensor.sizes)}")
@@ -140,7 +156,7 @@ class _Network:
 
 def _require_no_clip(node: Conversion) -> None:
     if node.attribute("clip", 0.0):
-        raise NotExpressible(f"{node.node.operator} that clips; DirectML's LSTM alone does")
+        raise _outside(node, "DirectML clips in LSTM alone")
 
 
 @converts("RNN", since=7)
@@ -189,7 +205,7 @@ def _require_no_output_peephole(node: Conversion) -> None:
         return
     hidden = node.sizes(7)[-1] // 3
     if not node.is_known(7) or np.any(node.known(7)[:, hidden : 2 * hidden]):
-        raise NotExpressible("a peephole of the output gate: DirectML's sees the cell before the step")
+        raise _outside(node, "the output gate's peephole of DirectML sees the cell before the step")
 
 
 @converts("LSTM", since=7)
