@@ -20,7 +20,7 @@ README = ROOT / "README.md"
 # What only one machine has: home folders, and the place of this checkout.
 LOCAL_PATH = re.compile(rf"/(?:home|Users|root)/\w|{re.escape(str(ROOT))}\b")
 # What a distribution is called, where its module has another name.
-DISTRIBUTIONS = {"PIL": "pillow", "cuda": "cuda-bindings"}
+DISTRIBUTIONS = {"PIL": "pillow", "cuda": "cuda-bindings", "google": "protobuf"}
 
 
 @cache
