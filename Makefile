@@ -5,10 +5,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
+# Packages of which the demo reads the models alone, so without what they need to run them.
+MODELS := magika rapidocr-onnxruntime silero-vad
+
 .PHONY: demo test fuzz lint format docs bench generate lock clean
 
-demo: $(VENV)/ready
+demo: $(VENV)/ready-models
 	$(BIN)/python examples/demo.py
+	$(BIN)/python examples/onnx_models.py
 	$(BIN)/python examples/digits.py
 
 # Files in their order: those that compile for a GPU have few tests, but long ones, and must not come last.
@@ -47,6 +51,7 @@ lock:
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip install --quiet --editable '.[demo,dev,bench]' $(PINS)
+	build/lock/bin/python -m pip install --quiet --no-deps $(MODELS)
 	{ echo '# Exact versions that `make` and CI install. Written by `make lock PINS="$(PINS)"`.'; \
 	  build/lock/bin/python -m pip freeze --exclude-editable | sed 's/ @ .*//; s/+cpu$$//'; } > constraints.txt
 
@@ -56,6 +61,10 @@ clean:
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) --editable '.[demo,dev]'
+	touch $@
+
+$(VENV)/ready-models: $(VENV)/ready
+	$(INSTALL) --no-deps $(MODELS)
 	touch $@
 
 $(VENV)/ready-bench: $(VENV)/ready
