@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from opendml import serialized as serialized
 
 _MODULES = ("directml", "onnx", "pydirectml", "serialized")
-"""Modules for what comes from elsewhere, imported when they are asked for: some need packages of their own."""
+"""Modules for what comes from elsewhere, imported when they are asked for: one needs a package of its own."""
 
 __all__ = [
     "FLOAT16",

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from opendml.frontends.pydirectml import devices, expressions, functions
 from opendml.frontends.pydirectml.activations import NO_ACTIVATION, FusedActivation
@@ -112,14 +112,14 @@ __all__ = [
 class Expression(expressions.Expression):
     __doc__ = expressions.Expression.__doc__
 
-    def __init__(self) -> NoReturn:
+    def __init__(self) -> None:
         raise TypeError("directml.Expression: no constructor; input_tensor and operators make expressions")
 
 
 class TensorData(devices.TensorData):
     __doc__ = devices.TensorData.__doc__
 
-    def __new__(cls, data: Any = None) -> NoReturn:
+    def __new__(cls, data: Any = None) -> TensorData:
         raise TypeError("directml.TensorData: no constructor; Device.compute and dispatch make it")
 
 

@@ -46,7 +46,7 @@ def main() -> None:
     """
 
 
-@main.command(short_help="Run a JSON model of DxDispatch.")
+@main.command(short_help="Run a JSON model of DxDispatch, or a serialized graph.")
 @click.argument("model", type=click.Path(path_type=Path), required=False)
 @click.option(
     "-m", "--model", "model_option", type=click.Path(path_type=Path), help="MODEL, as DxDispatch has it too."
@@ -164,7 +164,8 @@ def run(
     samples: bool,
     timing_verbosity: int,
 ) -> None:
-    """Run MODEL, a JSON model of Microsoft's DxDispatch tool; "-" is standard input.
+    """Run MODEL, a JSON model of Microsoft's DxDispatch tool ("-" is standard input), or a serialized
+    DirectML graph (.bin), whose inputs are read from NAME.npy.
 
     The whole model is read, checked and compiled before the first command runs. Resources are in host memory:
     on cuda every dispatch copies them to the device and back, which its timing contains. Exit status: 2 when
@@ -195,7 +196,8 @@ def run(
 @click.option("--runs", is_flag=True, help="Say too whether the models can be run here, and if not, why.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each model.")
 def check(models: tuple[Path, ...], feature_level: str | None, runs: bool, as_json: bool) -> int:
-    """Check whether the operators of each MODEL are valid at a feature level; "-" is standard input.
+    """Check whether the operators of each MODEL (JSON, or a serialized graph: .bin) are valid at a feature
+    level; "-" is standard input.
 
     If not, say which field, why, and from which level on. Files with values, which the models name, need not
     be there. Exit status: 0 when all operators are valid, 1 when one is not (with --runs: or cannot be run),
@@ -204,6 +206,28 @@ def check(models: tuple[Path, ...], feature_level: str | None, runs: bool, as_js
     from opendml.cli.check_command import check_models
 
     return check_models(models, feature_level, runs=runs, as_json=as_json)
+
+
+@main.command(short_help="Write a JSON model as a serialized graph.")
+@click.argument("models", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="MODEL...")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    metavar="FOLDER",
+    help="Where MODEL.json becomes MODEL.bin, with a file beside it for each constant.",
+)
+def export(models: tuple[Path, ...], output: Path) -> None:
+    """Write each MODEL, a JSON model of DxDispatch, as a serialized DirectML graph, which `opendml run` and
+    DxDispatch run.
+
+    The dispatches become its nodes; resources that are read before they are written become its inputs, by
+    their names, those bound at initialization constants.
+    """
+    from opendml.cli.export_command import export_models
+
+    export_models(models, output)
 
 
 @main.command(short_help="List the operators, or describe one.")

@@ -10,7 +10,7 @@ import click
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
 _DIRECT3D = "it concerns Direct3D, which opendml does not need"
-_ONNX = "it concerns ONNX models, which cannot be run yet"
+_ONNX = "it concerns sessions of ONNX Runtime, which is not used"
 _PIX = "it concerns captures of PIX, a tool for Direct3D"
 _FLAGS = {
     ("-S", "--show_dependencies"): "no component of DirectX is used; opendml --version tells the version",

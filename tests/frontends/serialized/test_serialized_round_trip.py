@@ -1,4 +1,4 @@
-"""Serialized graphs: what is written is read again, for every operator, also by the library of flatbuffers."""
+"""Serialized graphs: what is written is read again, for every operator, and by the library of flatbuffers."""
 
 from __future__ import annotations
 

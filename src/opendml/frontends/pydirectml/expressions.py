@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 from opendml.errors import InvalidArgument
@@ -17,6 +18,8 @@ from opendml.spec.operator_desc import OperatorDesc, ScaleBias
 from opendml.spec.outputs import Told
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc as Tensor
+
+_Scale = Callable[[float], tuple[float, float]]
 
 _CAST = "an input of {type}"
 """What messages propose for a tensor of another type: PyDirectML has no cast."""
@@ -74,6 +77,8 @@ class Scope:
 class Expression:
     """A tensor of a graph: an input, or what an operator computes."""
 
+    __array_ufunc__ = None  # NumPy's numbers leave it to the expression beside them
+
     def __init__(self) -> None:
         self._scope: Scope | None = None
         self._origin: Origin | None = None
@@ -118,49 +123,52 @@ class Expression:
         return self._scaled(other, lambda number: (number, 0.0))
 
     def __rtruediv__(self, other: float) -> Expression:
-        if not _is_number(other):
-            return NotImplemented
-        return one("ELEMENT_WISE_RECIP", {"input": self})._scaled(other, lambda number: (number, 0.0))
+        return one("ELEMENT_WISE_RECIP", {"input": self}) * _number(other)
 
     def __neg__(self) -> Expression:
         return one("ELEMENT_WISE_NEGATE", {"input": self})
 
     def __iadd__(self, other: Expression | float) -> Self:
-        return self._become(self.__add__(other))
+        return self._become(self + other)
 
     def __isub__(self, other: Expression | float) -> Self:
-        return self._become(self.__sub__(other))
+        return self._become(self - other)
 
     def __imul__(self, other: Expression | float) -> Self:
-        return self._become(self.__mul__(other))
+        return self._become(self * other)
 
     def __itruediv__(self, other: Expression | float) -> Self:
-        return self._become(self.__truediv__(other))
+        return self._become(self / other)
 
     def __imod__(self, other: Expression) -> Self:
-        return self._become(self.__mod__(other))
+        return self._become(self % other)
 
-    def _with(self, other: Any, name: str, scale: Any) -> Expression:
+    def _with(self, other: Any, name: str, scale: _Scale | None) -> Expression:
         """The operator of that name with an expression, or with a number what `scale` makes of it."""
         if isinstance(other, Expression):
             return one(name, {"a": self, "b": other})
-        return NotImplemented if scale is None else self._scaled(other, scale)
+        if scale is None:
+            raise TypeError(f"%: {type(other).__name__}; another Expression is needed")
+        return self._scaled(other, scale)
 
-    def _scaled(self, number: Any, scale: Any) -> Expression:
-        if not _is_number(number):
-            return NotImplemented
-        return one("ELEMENT_WISE_IDENTITY", {"input": self}, {"scale_bias": ScaleBias(*scale(float(number)))})
+    def _scaled(self, number: Any, scale: _Scale) -> Expression:
+        """The expression times a number plus another, which `scale` makes of one."""
+        return one(
+            "ELEMENT_WISE_IDENTITY", {"input": self}, {"scale_bias": ScaleBias(*scale(_number(number)))}
+        )
 
     def _become(self, other: Expression) -> Self:
         """In place, as in C++: all names of this object are names of the result."""
-        if other is NotImplemented:
-            return NotImplemented
         self._scope, self._origin, self._desc = other._scope, other._origin, other._desc
         return self
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _number(value: Any) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(
+            f"{type(value).__name__} beside an Expression; another Expression or a number is needed"
+        )
+    return float(value)
 
 
 def _divided(number: float) -> tuple[float, float]:

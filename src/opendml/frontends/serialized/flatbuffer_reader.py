@@ -26,8 +26,8 @@ def read_flatbuffer(data: bytes, name: str) -> dict[str, Any]:
         name: what messages call it.
 
     Raises:
-        InvalidArgument: an offset, a size or a number that no flatbuffer of the schema has; more tables within
-            tables than graphs have, or more that are shared.
+        InvalidArgument: an offset, a size or a number that no flatbuffer of the schema has; more tables
+            within tables than graphs have, or more that are shared.
     """
     return _Reader(data, name).root()
 
@@ -55,7 +55,7 @@ class _Reader:
         return values if len(values) > 1 else values[0]
 
     def _require(self, position: int, size: int) -> None:
-        """Checks that there are so many bytes at a position, and that reading them is within what is allowed."""
+        """Checks that there are so many bytes at a position, and that reading them is not too much."""
         if position < 0 or position + size > len(self._data):
             self._fail(position, f"{size} bytes are said to be there; the file has {len(self._data)}")
         self._left -= size
