@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.fuzz import aliasing, calls, descs, graphs, large, models, peers, samples, serialized
+from tests.fuzz import aliasing, calls, descs, graphs, large, models, neighbours, peers, samples, serialized
 from tests.fuzz.case import Case, vocabulary
 from tests.fuzz.choices import Choices
 
@@ -13,12 +13,13 @@ FUZZERS: dict[str, Callable[[Choices], Case]] = {
     "large": large.make,
     "aliasing": aliasing.make,
     "graphs": graphs.make,
+    "neighbours": neighbours.make,
     "calls": calls.make,
     "models": models.make,
     "peers": peers.make,
     "serialized": serialized.make,
 }
-_MODULES = (aliasing, calls, descs, graphs, large, models, peers, samples, serialized)
+_MODULES = (aliasing, calls, descs, graphs, large, models, neighbours, peers, samples, serialized)
 
 
 def made(fuzzer: str, choices: Choices) -> Case:

@@ -13,10 +13,11 @@ CASES = {
     "large": 10,
     "aliasing": 20,
     "graphs": 15,
+    "neighbours": 8,
     "calls": 40,
     "models": 75,
     "peers": 20,
-    "serialized": 40,
+    "serialized": 20,
 }
 SHRINKING = 40
 
