@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import struct
 from pathlib import Path
@@ -266,6 +267,15 @@ def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
     node = {"desc": ("ConstantNodeDesc", {"data": ("ConstantName", {"name": "c"})}), "outputNames": ["c"]}
     with pytest.raises(dml.InvalidArgument, match="leads out of its folder"):
         serialized.read(written(folder / "graph.bin", [node], [], []))
+
+
+def test_pipes_and_folders_are_no_constants(tmp_path: Path, file: Path) -> None:
+    node = {"desc": ("ConstantNodeDesc", {"data": ("ConstantName", {"name": "c"})}), "outputNames": ["c"]}
+    for make in (os.mkfifo, os.mkdir):
+        make(tmp_path / "c.bin")
+        with pytest.raises(dml.InvalidArgument, match=r"nodes\[0\]: constant 'c': .*c\.bin: not a file"):
+            serialized.read(written(file, [node], [], []))
+        (tmp_path / "c.bin").rename(tmp_path / make.__name__)
 
 
 def test_files_that_are_not_there_are_named(tmp_path: Path, file: Path) -> None:

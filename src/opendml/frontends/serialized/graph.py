@@ -283,6 +283,8 @@ def read_graph(path: str | os.PathLike[str]) -> SerializedGraph:
 
 def _content(path: Path, where: str) -> bytes:
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise InvalidArgument(f"{where}: not a file")
         return path.read_bytes()
     except (OSError, ValueError) as error:
         raise InvalidArgument(f"{where}: {getattr(error, 'strerror', None) or error}") from error
