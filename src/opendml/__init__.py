@@ -73,10 +73,13 @@ INT4 = TensorDataType.INT4
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from opendml import directml as directml
     from opendml import onnx as onnx
+    from opendml import pydirectml as pydirectml
+    from opendml import serialized as serialized
 
-_MODULES = ("onnx",)
-"""Modules that need packages of their own, imported when they are asked for."""
+_MODULES = ("directml", "onnx", "pydirectml", "serialized")
+"""Modules for what comes from elsewhere, imported when they are asked for: one needs a package of its own."""
 
 __all__ = [
     "FLOAT16",

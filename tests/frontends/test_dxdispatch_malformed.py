@@ -369,19 +369,23 @@ def test_bytes_that_are_no_text_are_an_error(tmp_path: Path) -> None:
         dxdispatch.load(path)
 
 
-@pytest.mark.parametrize(
-    ("kind", "what"),
-    [
-        ("hlsl", "HLSL compute shader"),
-        ("ONNX", "ONNX model"),
-        ("dmlSerializedGraph", "serialized DirectML graph"),
-    ],
-)
-def test_other_dispatchables_are_unsupported(
-    kind: str, what: str, model: dict[str, Any], load: Callable[[Any], Model]
+@pytest.mark.parametrize("kind", ["hlsl", "HLSL"])
+def test_shaders_need_direct3d(kind: str, model: dict[str, Any], load: Callable[[Any], Model]) -> None:
+    model["dispatchables"]["celu"] = {"type": kind, "sourcePath": "a"}
+    shader = r'"celu" is an HLSL compute shader, which needs Direct3D'
+    with pytest.raises(Unsupported, match=rf"^\$\.dispatchables\.celu\.type: {shader}"):
+        load(model)
+
+
+@pytest.mark.parametrize("kind", ["ONNX", "dmlSerializedGraph"])
+def test_files_of_dispatchables_are_there(
+    kind: str, model: dict[str, Any], load: Callable[[Any], Model]
 ) -> None:
     model["dispatchables"]["celu"] = {"type": kind, "sourcePath": "a"}
-    with pytest.raises(Unsupported, match=rf'^\$\.dispatchables\.celu\.type: "celu" is an? {what}'):
+    with pytest.raises(InvalidArgument, match=r"^\$\.dispatchables\.celu\.sourcePath: expected a file in"):
+        load(model)
+    model["dispatchables"]["celu"] = {"type": kind, "desc": {}}
+    with pytest.raises(InvalidArgument, match=r"^\$\.dispatchables\.celu\.desc: unknown field"):
         load(model)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,7 +103,8 @@ def test_models_of_the_tool_run_or_name_the_operator_that_cannot(
     name: str, device: str, tmp_path: Path
 ) -> None:
     model = dxdispatch.load(SHARED / f"{name}.json", tmp_path)
-    operator = next(iter(model.dispatchables.values())).desc.operator
+    desc: Any = next(iter(model.dispatchables.values())).desc
+    operator = desc.operator
     if operator in implemented():
         _check(model, device, EXPECTED[name])
     else:

@@ -298,7 +298,8 @@ MODELS: dict[str, tuple[dict[str, Any], str]] = {
 def test_model_prints(name: str, kind: str, load: Load) -> None:
     model, expected = MODELS[name]
     read = load(model)
-    operator = read.dispatchables["op"].desc.operator
+    desc: Any = read.dispatchables["op"].desc
+    operator = desc.operator
     if operator not in implemented():
         pytest.skip(f"{operator} cannot be run yet")
     events = list(dxdispatch.prepare(read, Device(kind)).run())

@@ -225,7 +225,8 @@ def test_operators_are_read_without_files(
     path = tmp_path / "model.json"
     path.write_text(json.dumps(model_with_files))
     (relu,) = dxdispatch.parse_operators(dxdispatch.read(path)).values()
-    assert (relu.name, relu.desc.operator) == ("relu", "ACTIVATION_RELU")
+    desc: Any = relu.desc
+    assert (relu.name, desc.operator) == ("relu", "ACTIVATION_RELU")
     with pytest.raises(InvalidArgument, match=r"x\.initialValues\.sourcePath: expected a file in "):
         dxdispatch.load(path)
 

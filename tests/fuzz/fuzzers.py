@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.fuzz import aliasing, calls, descs, graphs, large, models, neighbours, peers, samples
+from tests.fuzz import aliasing, calls, descs, graphs, large, models, neighbours, peers, samples, serialized
 from tests.fuzz.case import Case, vocabulary
 from tests.fuzz.choices import Choices
 
@@ -17,8 +17,9 @@ FUZZERS: dict[str, Callable[[Choices], Case]] = {
     "calls": calls.make,
     "models": models.make,
     "peers": peers.make,
+    "serialized": serialized.make,
 }
-_MODULES = (aliasing, calls, descs, graphs, large, models, neighbours, peers, samples)
+_MODULES = (aliasing, calls, descs, graphs, large, models, neighbours, peers, samples, serialized)
 
 
 def made(fuzzer: str, choices: Choices) -> Case:

@@ -17,6 +17,7 @@ CASES = {
     "calls": 40,
     "models": 75,
     "peers": 20,
+    "serialized": 20,
 }
 SHRINKING = 40
 

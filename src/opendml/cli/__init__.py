@@ -55,7 +55,7 @@ def main() -> None:
     """
 
 
-@main.command(short_help="Run an ONNX model, or a JSON model of DxDispatch.")
+@main.command(short_help="Run an ONNX model, a JSON model of DxDispatch, or a serialized graph.")
 @click.argument("model", type=click.Path(path_type=Path), required=False)
 @click.option(
     "-m", "--model", "model_option", type=click.Path(path_type=Path), help="MODEL, as DxDispatch has it too."
@@ -186,8 +186,8 @@ def run(
     sizes: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Run MODEL: an ONNX model (FILE.onnx), or a JSON model of Microsoft's DxDispatch tool; "-" is standard
-    input.
+    """Run MODEL: an ONNX model (FILE.onnx), a JSON model of Microsoft's DxDispatch tool ("-" is standard
+    input), or a serialized DirectML graph (.bin), whose inputs are read from NAME.npy.
 
     Of an ONNX model the outputs are summed up, and written as .npy files to --output-directory if that is
     given; --device, --feature-level, --threads and --iterations hold for it, too.
@@ -204,10 +204,8 @@ def run(
 
     if (model is None) == (model_option is None):
         raise click.UsageError("one MODEL is needed, as an argument or after --model")
-    path, where = (
-        model or model_option or Path(),
-        Device(device, feature_level=feature_level, threads=threads),
-    )
+    path = model or model_option or Path()
+    where = Device(device, feature_level=feature_level, threads=threads)
     if is_onnx(path):
         run_onnx(
             path,
@@ -242,7 +240,8 @@ def run(
 def check(
     models: tuple[Path, ...], feature_level: str | None, runs: bool, as_json: bool, sizes: tuple[str, ...]
 ) -> int:
-    """Check whether the operators of each MODEL are valid at a feature level; "-" is standard input.
+    """Check whether the operators of each MODEL (JSON, or a serialized graph: .bin) are valid at a feature
+    level; "-" is standard input.
 
     Of an ONNX model (FILE.onnx), which is not run: which nodes DirectML's operators cannot say, and why; exit
     status 1 if there is one that does not run on the evaluator of the onnx package either.
@@ -254,6 +253,28 @@ def check(
     from opendml.cli.check_command import check_models
 
     return check_models(models, feature_level, runs=runs, as_json=as_json, sizes=sizes)
+
+
+@main.command(short_help="Write a JSON model as a serialized graph.")
+@click.argument("models", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="MODEL...")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    metavar="FOLDER",
+    help="Where MODEL.json becomes MODEL.bin, with a file beside it for each constant.",
+)
+def export(models: tuple[Path, ...], output: Path) -> None:
+    """Write each MODEL, a JSON model of DxDispatch, as a serialized DirectML graph, which `opendml run` and
+    DxDispatch run.
+
+    The dispatches become its nodes; resources that are read before they are written become its inputs, by
+    their names, those bound at initialization constants.
+    """
+    from opendml.cli.export_command import export_models
+
+    export_models(models, output)
 
 
 @main.command(short_help="List the operators, or describe one.")

@@ -1,4 +1,4 @@
-"""`opendml check`: judges the operators of JSON models at a feature level, and what ONNX models need."""
+"""`opendml check`: judges operators of JSON models and serialized graphs at a level, and what ONNX models need."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from opendml.cli.onnx_command import OnnxReport, check_onnx, is_onnx, sizes_of
 from opendml.cli.program import CANNOT, WRONG, report
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends import dxdispatch
-from opendml.frontends.dxdispatch.model import Dispatchable
 from opendml.frontends.dxdispatch.node import Node
+from opendml.frontends.serialized.graph import read_graph
 from opendml.runtime.graphs.compilable import compilable_of
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.feature_level import as_feature_level, full_name
@@ -99,6 +99,8 @@ def _any_report(
 
 
 def _report(path: Path, level: FeatureLevel, *, runs: bool) -> Report:
+    if path.suffix.lower() == ".bin":
+        return _graph_report(path, level, runs=runs)
     try:
         root = dxdispatch.read(path)
         dispatchables = dxdispatch.parse_operators(root)
@@ -106,16 +108,31 @@ def _report(path: Path, level: FeatureLevel, *, runs: bool) -> Report:
         return Report(str(path), errors=error.failures, error_status=WRONG)
     except Error as error:
         return Report(str(path), errors=(str(error),), error_status=CANNOT)
-    verdicts = tuple(_verdict(each, level, runs=runs) for each in dispatchables.values())
+    verdicts = tuple(
+        _verdict(each.path, each.name, each.desc, level, runs=runs)
+        for each in dispatchables.values()
+        if isinstance(each.desc, OperatorDesc)
+    )
     return Report(str(path), verdicts, obstacles=_obstacles(root, path) if runs else ())
 
 
-def _verdict(dispatchable: Dispatchable, level: FeatureLevel, *, runs: bool) -> Verdict:
-    desc = dispatchable.desc
+def _graph_report(path: Path, level: FeatureLevel, *, runs: bool) -> Report:
+    """The judgement of a serialized graph."""
+    try:
+        graph = read_graph(path)
+    except InvalidArgument as error:
+        return Report(str(path), errors=error.failures, error_status=WRONG)
+    named = (
+        (where, where.partition(":")[2].removesuffix("]") or where, desc) for where, desc in graph.operators()
+    )
+    return Report(str(path), tuple(_verdict(*each, level, runs=runs) for each in named))
+
+
+def _verdict(path: str, name: str, desc: OperatorDesc, level: FeatureLevel, *, runs: bool) -> Verdict:
     broken = tuple(failures(desc, level))
     obstacle = _obstacle(desc) if runs and not broken else None
     first = _first_valid(desc, level) if broken else level
-    return Verdict(dispatchable.path, dispatchable.name, desc.operator, broken, first, obstacle)
+    return Verdict(path, name, desc.operator, broken, first, obstacle)
 
 
 def _first_valid(desc: OperatorDesc, level: FeatureLevel) -> FeatureLevel | None:

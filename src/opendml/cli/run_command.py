@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from opendml.frontends import dxdispatch
-from opendml.frontends.dxdispatch import Dispatched, Printed, Repetition, Written
+from opendml.frontends.dxdispatch import Dispatched, Folders, Model, Printed, Repetition, Written
 from opendml.frontends.dxdispatch.timing import Statistics, cold_and_hot
 from opendml.runtime.objects.device import Device
 
@@ -27,7 +27,7 @@ def run_model(
     """Runs the model in the file `path`.
 
     Args:
-        path: the model.
+        path: a JSON model, or a serialized graph (.bin).
         device: where it runs.
         repetition: how often each dispatch runs. What is more than one measurement is printed.
         warmup: how many measurements are cold.
@@ -40,7 +40,7 @@ def run_model(
         Error: before anything was printed or written, except for what only a running command can meet, such
             as a full disk.
     """
-    program = dxdispatch.prepare(dxdispatch.load(path, output_directory, input_directory), device)
+    program = dxdispatch.prepare(_loaded(path, output_directory, input_directory), device)
     if timing:
         for name, seconds in program.initialization_seconds.items():
             click.echo(f"Initialize '{name}': {_milliseconds(seconds)}")
@@ -53,6 +53,19 @@ def run_model(
                 click.echo(f"Resource '{event.resource}':{chr(10) if event.verbose else ' '}{event.text}")
             case Written():
                 click.echo(f"Resource '{event.resource}' written to '{event.path}'")
+
+
+def _loaded(path: Path, output_directory: Path | None, input_directory: Path | None) -> Model:
+    """The model; of a serialized graph it is told which inputs no file has values for."""
+    if path.suffix.lower() != ".bin":
+        return dxdispatch.load(path, output_directory, input_directory)
+    folders = Folders.of(path, output_directory, input_directory)
+    made = dxdispatch.model_of_graph(path, folders, writes=output_directory is not None)
+    for name, source in made.sources.items():
+        tensor = made.tensors[name]
+        values = f"from '{source}'" if source else "zeros, because there is no .npy file of that name"
+        click.echo(f"Input '{name}' ({tensor.data_type.name} {list(tensor.sizes)}): {values}")
+    return made.model
 
 
 def _timings(event: Dispatched, warmup: int, *, timing: bool, samples: bool) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 The format is that of the guide and the parser in DxDispatch (microsoft/DirectML, folder DxDispatch),
 with these decisions: unknown and repeated fields are errors; counts that only repeat the length of an array
-may be left out; pictures may be NHWC; HLSL, ONNX and serialized graphs are not supported.
+may be left out; pictures may be NHWC; HLSL needs Direct3D.
 
     model = dxdispatch.load(Path("model.json"))
     for event in dxdispatch.prepare(model, dml.Device("cpu")).run():
@@ -10,6 +10,8 @@ may be left out; pictures may be NHWC; HLSL, ONNX and serialized graphs are not 
 """
 
 from opendml.frontends.dxdispatch.execution import Dispatched, Printed, Program, Written, prepare
+from opendml.frontends.dxdispatch.export import graph_of
+from opendml.frontends.dxdispatch.implicit import model_of_graph
 from opendml.frontends.dxdispatch.model import Folders, Model
 from opendml.frontends.dxdispatch.parser import load, parse_model, parse_operators, read
 from opendml.frontends.dxdispatch.timing import Repetition
@@ -22,7 +24,9 @@ __all__ = [
     "Program",
     "Repetition",
     "Written",
+    "graph_of",
     "load",
+    "model_of_graph",
     "parse_model",
     "parse_operators",
     "prepare",

@@ -138,15 +138,19 @@ def prepare(model: Model, device: Device) -> Program:
     failures = Failures()
     operators = {}
     for dispatchable in model.dispatchables.values():
-        with failures.collected(), _located(dispatchable.path):
-            operators[dispatchable.name] = device.create_operator(dispatchable.desc)
+        if isinstance(dispatchable.desc, OperatorDesc):
+            with failures.collected(), _located(dispatchable.path):
+                operators[dispatchable.name] = device.create_operator(dispatchable.desc)
     failures.raise_any()
     compiled, seconds = {}, {}
     for dispatchable in model.dispatchables.values():
         start = time.perf_counter()
         with _located(dispatchable.path):
-            operator = operators[dispatchable.name]
-            compiled[dispatchable.name] = device.compile_operator(operator, dispatchable.flags)
+            if isinstance(dispatchable.desc, OperatorDesc):
+                operator = operators[dispatchable.name]
+                compiled[dispatchable.name] = device.compile_operator(operator, dispatchable.flags)
+            else:
+                compiled[dispatchable.name] = dispatchable.desc.compile(device, dispatchable.flags)
         seconds[dispatchable.name] = time.perf_counter() - start
     buffers = {resource.name: _filled(resource) for resource in model.resources.values()}
     return Program(model, buffers, _bind_all(model, compiled, buffers), seconds)

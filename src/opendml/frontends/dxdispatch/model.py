@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from opendml.frontends.dxdispatch.values import Bytes
 from opendml.spec.enums import ExecutionFlags, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
+
+if TYPE_CHECKING:
+    from opendml.frontends.dxdispatch.foreign import ForeignDispatchable
 
 
 class FileNotReadError(Exception):
@@ -93,11 +96,12 @@ class BindPoint:
 
 @dataclass(frozen=True, slots=True)
 class Dispatchable:
-    """A DirectML operator to compile, and the buffers that initialization reads (OWNED_BY_DML)."""
+    """A DirectML operator, or a model in a file of its own, to compile, and the buffers that initialization
+    reads (OWNED_BY_DML)."""
 
     path: str
     name: str
-    desc: OperatorDesc
+    desc: OperatorDesc | ForeignDispatchable
     flags: ExecutionFlags
     bind_points: tuple[BindPoint, ...]
     initial_bindings: Bindings

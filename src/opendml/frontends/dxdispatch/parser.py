@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import NoReturn
 
-from opendml.errors import Unsupported
+from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends.dxdispatch import images, json_text
 from opendml.frontends.dxdispatch.bindings import parse_bindings, resource_at
 from opendml.frontends.dxdispatch.descs import bind_points, parse_operator_desc
 from opendml.frontends.dxdispatch.enums import flags_value
+from opendml.frontends.dxdispatch.foreign import read_foreign
 from opendml.frontends.dxdispatch.model import (
     Command,
     Dispatch,
@@ -28,7 +29,7 @@ from opendml.frontends.dxdispatch.model import (
     WriteFile,
 )
 from opendml.frontends.dxdispatch.node import Failures, Node, listed, suggestion
-from opendml.frontends.dxdispatch.resources import parse_resources
+from opendml.frontends.dxdispatch.resources import parse_resources, source_path
 from opendml.frontends.dxdispatch.values import element_count
 from opendml.spec.enums import ExecutionFlags, TensorDataType
 
@@ -36,11 +37,8 @@ _UINT32_MAX = 2**32 - 1
 _ROOT_FIELDS = ("$schema", "resources", "dispatchables", "commands")
 _OPERATOR_FIELDS = ("type", "desc", "dmlCompileType", "executionFlags", "bindings")
 _COMPILE_TYPES = ("DmlCompileOp", "DmlCompileGraph")
-_FOREIGN_DISPATCHABLES = {
-    "hlsl": "an HLSL compute shader",
-    "onnx": "an ONNX model",
-    "dmlserializedgraph": "a serialized DirectML graph",
-}
+_FOREIGN_FIELDS = ("type", "sourcePath", "executionFlags")
+_FOREIGN_TYPES = ("onnx", "dmlserializedgraph")
 _COMMAND_FIELDS = {
     "dispatch": ("type", "dispatchable", "bindings", "threadGroupCount"),
     "print": ("type", "resource", "verbose"),
@@ -70,7 +68,9 @@ def read(path: Path) -> Node:
     Raises InvalidArgument when there is none, and Unsupported for an ONNX model.
     """
     if path.suffix.lower() == ".onnx":
-        raise Unsupported(f"{path}: ONNX models are not supported yet")
+        raise Unsupported(
+            f"{path}: opendml.onnx runs ONNX models, and JSON models that have them as dispatchables"
+        )
     return Node(json_text.read(path))
 
 
@@ -94,40 +94,74 @@ def _parse(root: Node, folders: Folders | None) -> Model:
     with failures.collected():
         resources = parse_resources(root.member("resources"), folders)
     with failures.collected():
-        dispatchables = _parse_dispatchables(root.member("dispatchables"))
+        dispatchables = _parse_dispatchables(root.member("dispatchables"), folders)
     with failures.collected():
         command_nodes = root.member("commands").elements()
     failures.raise_any()
     # Bindings can only be judged when all resources and descs are known.
     commands = []
-    for name, dispatchable in dispatchables.items():
+    known_dispatchables = {name: each for name, each in dispatchables.items() if each is not None}
+    for name, dispatchable in known_dispatchables.items():
         with failures.collected(), suppress(FileNotReadError):
             node = root.member("dispatchables").member(name)
-            dispatchables[name] = _with_initial_bindings(dispatchable, node, resources)
+            known_dispatchables[name] = _with_initial_bindings(dispatchable, node, resources)
     for node in command_nodes:
         with failures.collected(), suppress(FileNotReadError):
             commands.append(_parse_command(node, resources, dispatchables, folders))
     failures.raise_any()
     known = {name: resource for name, resource in resources.items() if resource is not None}
-    return Model(known, dispatchables, tuple(commands))
+    return Model(known, known_dispatchables, tuple(commands))
 
 
-def _parse_dispatchables(node: Node) -> dict[str, Dispatchable]:
+def _parse_dispatchables(node: Node, folders: Folders | None) -> dict[str, Dispatchable | None]:
+    """The object `dispatchables`. Without `folders` no file is read, and those that are files are None."""
     failures = Failures()
-    dispatchables = {}
+    dispatchables: dict[str, Dispatchable | None] = {}
     for name, child in node.members().items():
         with failures.collected():
-            dispatchables[name] = _parse_dispatchable(name, child)
+            kind = child.member("type").string().lower()
+            if kind in _FOREIGN_TYPES:
+                dispatchables[name] = _parse_foreign(name, kind, child, folders)
+            else:
+                dispatchables[name] = _parse_dispatchable(name, child)
     failures.raise_any()
     return dispatchables
+
+
+def _parse_foreign(name: str, kind: str, node: Node, folders: Folders | None) -> Dispatchable | None:
+    """A model in a file of its own."""
+    node.members(_FOREIGN_FIELDS)
+    source, flags = node.member("sourcePath"), _parse_flags(node)
+    file = source.string()
+    if folders is None:
+        return None
+    path = source_path(source, file, folders)
+    with _located(source.path):
+        content = read_foreign(kind, path)
+    return Dispatchable(node.path, name, content, flags, content.bind_points(), {})
+
+
+@contextmanager
+def _located(path: str) -> Iterator[None]:
+    """Puts `path` before what is raised inside."""
+    try:
+        yield
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{path}: {failure}" for failure in error.failures) from error
+    except Unsupported as error:
+        raise Unsupported(f"{path}: {error}") from error
+
+
+def _parse_flags(node: Node) -> ExecutionFlags:
+    flags = node.optional("executionFlags")
+    return flags_value(flags, "EXECUTION_FLAGS", ExecutionFlags) if flags else ExecutionFlags.NONE
 
 
 def _parse_dispatchable(name: str, node: Node) -> Dispatchable:
     """A DirectML operator: its desc in `desc`, or its fields beside `type`."""
     type_node = node.member("type")
-    foreign = _FOREIGN_DISPATCHABLES.get(type_node.string().lower())
-    if foreign:
-        raise Unsupported(f'{type_node.path}: "{name}" is {foreign}; opendml runs DirectML operators only')
+    if type_node.string().lower() == "hlsl":
+        raise Unsupported(f'{type_node.path}: "{name}" is an HLSL compute shader, which needs Direct3D')
     failures = Failures()
     with failures.collected():
         desc = parse_operator_desc(node, beside=_OPERATOR_FIELDS)
@@ -135,10 +169,8 @@ def _parse_dispatchable(name: str, node: Node) -> Dispatchable:
     with failures.collected():
         if compile_type is not None and compile_type.string() not in _COMPILE_TYPES:
             compile_type.fail(f"one of {listed(_COMPILE_TYPES)}")
-    flags_node, flags = node.optional("executionFlags"), ExecutionFlags.NONE
     with failures.collected():
-        if flags_node is not None:
-            flags = flags_value(flags_node, "EXECUTION_FLAGS", ExecutionFlags)
+        flags = _parse_flags(node)
     failures.raise_any()
     return Dispatchable(node.path, name, desc, flags, bind_points(desc), {})
 
@@ -152,7 +184,7 @@ def _with_initial_bindings(dispatchable: Dispatchable, node: Node, resources: Re
 def _parse_command(
     node: Node,
     resources: Resources,
-    dispatchables: Mapping[str, Dispatchable],
+    dispatchables: Mapping[str, Dispatchable | None],
     folders: Folders | None,
 ) -> Command:
     kind = node.member("type")
@@ -171,7 +203,9 @@ def _parse_command(
     return Print(node.path, resource.name, verbose.boolean() if verbose else False)
 
 
-def _parse_dispatch(node: Node, resources: Resources, dispatchables: Mapping[str, Dispatchable]) -> Dispatch:
+def _parse_dispatch(
+    node: Node, resources: Resources, dispatchables: Mapping[str, Dispatchable | None]
+) -> Dispatch:
     name_node = node.member("dispatchable")
     name = name_node.string()
     if name not in dispatchables:
@@ -179,7 +213,10 @@ def _parse_dispatch(node: Node, resources: Resources, dispatchables: Mapping[str
     groups = node.optional("threadGroupCount")
     if groups is not None and len([element.integer(1, _UINT32_MAX) for element in groups.elements()]) != 3:
         groups.fail("an array of 3 integers")
-    points = dispatchables[name].bind_points
+    dispatchable = dispatchables[name]
+    if dispatchable is None:
+        raise FileNotReadError
+    points = dispatchable.bind_points
     bindings = parse_bindings(node.member("bindings"), points, resources, initial=False)
     return Dispatch(node.path, name, bindings)
 

@@ -124,7 +124,7 @@ def _initializer(node: Node, folders: Folders | None) -> tuple[Initializer, Tens
         return (_mixed(values) if data_type is _UNKNOWN else _array(values, data_type)), data_type
     if values.value == "deferred":
         raise Unsupported(
-            f'{values.path}: "deferred" is for outputs of ONNX models, which opendml does not run'
+            f'{values.path}: "deferred" outputs of ONNX models are not supported; give values of their size'
         )
     if not isinstance(values.value, dict):
         values.fail("an array or an object")
@@ -201,9 +201,7 @@ def _file(
     name = source.string()
     if folders is None:
         raise FileNotReadError
-    path = next((path for path in (folders.inputs / name, Path(name)) if os.path.isfile(path)), None)
-    if path is None:
-        source.fail(f"a file in {folders.inputs} or the current directory")
+    path = source_path(source, name, folders)
     try:
         if path.suffix.lower() == ".npy":
             values, data_type = _npy(source, path, data_type)
@@ -218,6 +216,17 @@ def _file(
     if not values.size_in_bytes:
         source.fail("at least one value", f"{name}, which is empty")
     return values, data_type
+
+
+def source_path(source: Node, name: str, folders: Folders) -> Path:
+    """The file of that name in the folder for inputs, or in the current one.
+
+    Raises InvalidArgument when there is none.
+    """
+    for path in (folders.inputs / name, Path(name)):
+        if os.path.isfile(path):
+            return path
+    source.fail(f"a file in {folders.inputs} or the current directory")
 
 
 def _npy(source: Node, path: Path, data_type: TensorDataType) -> tuple[Values, TensorDataType]:

@@ -1,0 +1,159 @@
+"""A model as one serialized graph: its dispatches are the nodes, its resources the names between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from opendml.errors import InvalidArgument, Unsupported
+from opendml.frontends.dxdispatch.model import BindPoint, Dispatch, Dispatchable, Model, Print, WriteFile
+from opendml.frontends.serialized.graph import SerializedGraph, SerializedNode
+from opendml.spec import descs
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.schema import operator
+from opendml.spec.tensor_desc import TensorDesc
+
+
+def graph_of(model: Model, name: str) -> SerializedGraph:
+    """The dispatches of a model as a graph.
+
+    What is bound at initialization is constant. A resource that is read before it is written is an input of
+    the graph, by its name; one that is written is an output if a command prints it or writes it to a file, or
+    if no dispatch reads it afterwards.
+
+    Args:
+        model: the model.
+        name: what messages call the graph.
+
+    Raises:
+        InvalidArgument: a model without dispatches.
+        Unsupported: what a graph cannot say: parts of resources, other dispatchables than operators.
+    """
+    exporter = _Exporter(name)
+    for command in model.commands:
+        if isinstance(command, Dispatch):
+            exporter.dispatch(command, model.dispatchables[command.dispatchable], model)
+        elif isinstance(command, Print | WriteFile):
+            exporter.shown.add(command.resource)
+    return exporter.graph()
+
+
+class _Exporter:
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._inputs: list[str] = []
+        self._nodes: list[SerializedNode] = []
+        self._written: dict[str, str] = {}
+        """The newest value of each resource that was written."""
+        self._tensors: dict[str, TensorDesc] = {}
+        self._read: set[str] = set()
+        self.shown: set[str] = set()
+
+    def dispatch(self, command: Dispatch, dispatchable: Dispatchable, model: Model) -> None:
+        """Adds a node for a dispatch."""
+        desc = dispatchable.desc
+        if not isinstance(desc, OperatorDesc):
+            raise Unsupported(f"{dispatchable.path}: no operator, but a model in a file of its own")
+        inputs: list[str] = []
+        outputs: list[tuple[str, str, TensorDesc]] = []
+        for point in dispatchable.bind_points:
+            if not point.tensors:
+                (outputs.append(("", "", _NONE)) if point.is_output else inputs.append(""))
+                continue
+            for number, tensor in enumerate(point.tensors):
+                if (constant := self._constant(dispatchable, point, number, model)) is not None:
+                    inputs.append(constant)
+                    continue
+                binding = command.bindings[point.name][number]
+                assert binding is not None
+                if binding.offset:
+                    problem = (
+                        f"byte {binding.offset} of '{binding.resource}'; a graph has whole resources alone"
+                    )
+                    raise Unsupported(f"{command.path}.bindings.{point.name}: {problem}")
+                if point.is_output:
+                    outputs.append((binding.resource, self._version(binding.resource), tensor))
+                else:
+                    inputs.append(self._value(binding.resource))
+        names = tuple(version for _, version, _ in outputs)
+        self._nodes.append(SerializedNode(_unowned(desc), tuple(inputs), names, dispatchable.name))
+        for resource, version, tensor in outputs:
+            if resource:
+                self._written[resource], self._tensors[version] = version, tensor
+
+    def _constant(
+        self, dispatchable: Dispatchable, point: BindPoint, number: int, model: Model
+    ) -> str | None:
+        """The name of what initialization reads for a tensor, None if it is bound at dispatch."""
+        bound = dispatchable.initial_bindings.get(point.name)
+        binding = bound[number] if bound else None
+        if binding is None:
+            return None
+        resource = model.resources[binding.resource]
+        buffer = np.zeros(resource.allocated_bytes, np.uint8)
+        resource.initializer.write(buffer[resource.offset :][: resource.initializer.size_in_bytes])
+        content = buffer[binding.offset :][: point.tensors[number].size_in_bytes]
+        name = f"{dispatchable.name}.{point.name}.{len(self._nodes)}"
+        self._nodes.append(SerializedNode(content.copy(), (), (name,), binding.resource))
+        return name
+
+    def _version(self, resource: str) -> str:
+        """A name for what is written to a resource now."""
+        return f"{resource}.{len(self._nodes)}"
+
+    def _value(self, resource: str) -> str:
+        """What is read from a resource now."""
+        if resource in self._written:
+            self._read.add(self._written[resource])
+            return self._written[resource]
+        if resource not in self._inputs:
+            self._inputs.append(resource)
+        return resource
+
+    def graph(self) -> SerializedGraph:
+        """The graph of all that was added."""
+        if not self._nodes:
+            raise InvalidArgument(f"{self._name}: no dispatches")
+        outputs = list(self._outputs())
+        return SerializedGraph(tuple(self._inputs), tuple(outputs), tuple(self._nodes), self._name)
+
+    def _outputs(self) -> Iterator[str]:
+        for resource, version in self._written.items():
+            if version in self._read and resource not in self.shown:
+                continue
+            name = f"{resource}.out" if resource in self._inputs else resource
+            if version in self._read:
+                # What another node reads too is copied: DxDispatch knows one place for a name.
+                tensor = self._tensors[version]
+                copy = descs.ElementWiseIdentity(tensor, TensorDesc(tensor.data_type, tensor.sizes))
+                self._nodes.append(SerializedNode(copy, (version,), (name,), f"{resource}.copy"))
+            else:
+                self._nodes = [_renamed(node, version, name) for node in self._nodes]
+            yield name
+
+
+_NONE = TensorDesc("FLOAT32", (1,))
+
+
+def _unowned(desc: OperatorDesc) -> OperatorDesc:
+    """The desc without OWNED_BY_DML: what is bound at initialization is a constant."""
+    fields = operator(desc.operator).inputs
+    return desc.replace(**{each.python_name: _plain(getattr(desc, each.python_name)) for each in fields})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    if value is None or not value.flags:
+        return value
+    total = value.total_tensor_size_in_bytes
+    return TensorDesc(value.data_type, value.sizes, value.strides, total_tensor_size_in_bytes=total)
+
+
+def _renamed(node: SerializedNode, old: str, new: str) -> SerializedNode:
+    if old not in node.outputs:
+        return node
+    outputs = tuple(new if each == old else each for each in node.outputs)
+    return SerializedNode(node.content, node.inputs, outputs, node.name)

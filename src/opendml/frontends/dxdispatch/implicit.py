@@ -1,0 +1,90 @@
+"""A serialized graph as a model of its own: resources for its inputs and outputs, and one dispatch."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from opendml.errors import InvalidArgument
+from opendml.frontends.dxdispatch import files
+from opendml.frontends.dxdispatch.foreign import SerializedDispatchable
+from opendml.frontends.dxdispatch.model import (
+    Binding,
+    Command,
+    Dispatch,
+    Dispatchable,
+    Folders,
+    Initializer,
+    Model,
+    Print,
+    Resource,
+    WriteFile,
+)
+from opendml.frontends.dxdispatch.resources import Ramp, Values
+from opendml.frontends.dxdispatch.values import encode
+from opendml.frontends.serialized.graph import read_graph
+from opendml.spec.enums import ExecutionFlags
+from opendml.spec.tensor_desc import TensorDesc, reach
+
+
+@dataclass(frozen=True)
+class ImplicitModel:
+    """A model, and for each input the file that its values are from, None for zeros."""
+
+    model: Model
+    sources: dict[str, Path | None]
+    tensors: dict[str, TensorDesc]
+
+
+def model_of_graph(path: Path, folders: Folders, *, writes: bool) -> ImplicitModel:
+    """The graph in a file: each input is read from NAME.npy, or is zeros without such a file; each output is
+    printed or, if `writes`, written to NAME.npy.
+
+    Raises:
+        InvalidArgument: no graph, or a file of another type or size than its input.
+    """
+    content = SerializedDispatchable(read_graph(path))
+    resources, sources, tensors = dict[str, Resource](), dict[str, Path | None](), dict[str, TensorDesc]()
+    bindings, commands = dict[str, tuple[Binding | None, ...]](), list[Command]()
+    where = str(path)
+    for point in content.bind_points():
+        for tensor in point.tensors:
+            name, file = point.name, _file_name(point.name)
+            count = reach(tensor.sizes, tensor.effective_strides)
+            initializer: Initializer = Ramp(tensor.data_type, count, 0, 0)
+            if point.is_output:
+                dimensions = None if tensor.strides else tensor.sizes
+                command = (
+                    WriteFile(where, name, folders.outputs / file, dimensions)
+                    if writes
+                    else Print(where, name, False)
+                )
+                commands.append(command)
+            else:
+                candidates = (folders.inputs / file, Path(file))
+                sources[name] = next((each for each in candidates if each.is_file()), None)
+                if (source := sources[name]) is not None:
+                    initializer = _read(source, tensor, count)
+                tensors[name] = tensor
+            resources[name] = Resource(where, name, tensor.data_type, initializer, 0, tensor.size_in_bytes)
+            bindings[name] = (Binding(where, name, 0),)
+    dispatchable = Dispatchable(where, path.name, content, ExecutionFlags.NONE, content.bind_points(), {})
+    dispatch = Dispatch(where, path.name, bindings)
+    return ImplicitModel(Model(resources, {path.name: dispatchable}, (dispatch, *commands)), sources, tensors)
+
+
+def _file_name(name: str) -> str:
+    """A name as one of a file."""
+    return re.sub(r"[^\w.-]", "_", name) + ".npy"
+
+
+def _read(path: Path, tensor: TensorDesc, count: int) -> Values:
+    try:
+        elements, data_type = files.read_npy(path)
+    except (OSError, ValueError, MemoryError) as error:
+        raise InvalidArgument(f"{path}: {error}") from error
+    if data_type is not tensor.data_type or elements.size != count:
+        given = f"{elements.size} elements of {data_type.name}"
+        raise InvalidArgument(f"{path}: {given}; the input has {count} of {tensor.data_type.name}")
+    return Values(encode(elements, data_type), count)

@@ -1,0 +1,159 @@
+"""Reads flatbuffers of the schema as hostile: every offset is checked, depth and work are bounded."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, NoReturn
+
+import numpy as np
+
+from opendml.errors import InvalidArgument
+from opendml.frontends.serialized.schema import NUMBERS, ROOT, STRUCTS, TABLES, UNIONS
+
+_MOST_BYTES = 2**31 - 1
+"""Offsets reach no further."""
+_DEEPEST = 16
+"""Tables within tables; a graph with activations has six."""
+_SHARED = 8
+"""How often, on average, the bytes of a file may be read: writers share strings, and hardly anything else."""
+
+
+def read_flatbuffer(data: bytes, name: str) -> dict[str, Any]:
+    """The root table of a flatbuffer.
+
+    Args:
+        data: the file.
+        name: what messages call it.
+
+    Raises:
+        InvalidArgument: an offset, a size or a number that no flatbuffer of the schema has; more tables
+            within tables than graphs have, or more that are shared.
+    """
+    return _Reader(data, name).root()
+
+
+class _Reader:
+    def __init__(self, data: bytes, name: str) -> None:
+        self._data, self._name = data, name
+        self._left = _SHARED * len(data)
+        self._strings: dict[int, str] = {}
+
+    def root(self) -> dict[str, Any]:
+        if len(self._data) > _MOST_BYTES:
+            self._fail(0, f"{len(self._data)} bytes; a flatbuffer has less than 2^31")
+        return self._table(ROOT, self._target(0), 0)
+
+    def _fail(self, position: int, problem: str) -> NoReturn:
+        raise InvalidArgument(
+            f"{self._name}: byte {position}: {problem}; this is no serialized DirectML graph"
+        )
+
+    def _number(self, format: str, position: int) -> Any:
+        size = struct.calcsize(format)
+        self._require(position, size)
+        values = struct.unpack_from(format, self._data, position)
+        return values if len(values) > 1 else values[0]
+
+    def _require(self, position: int, size: int) -> None:
+        """Checks that there are so many bytes at a position, and that reading them is not too much."""
+        if position < 0 or position + size > len(self._data):
+            self._fail(position, f"{size} bytes are said to be there; the file has {len(self._data)}")
+        self._left -= size
+        if self._left < 0:
+            self._fail(position, "the same bytes are said to be parts of ever more tables")
+
+    def _target(self, position: int) -> int:
+        """Where the offset at a position leads, always forward."""
+        offset: int = self._number("<I", position)
+        if offset < 4:
+            self._fail(position, f"offset {offset}; it must lead behind itself")
+        return position + offset
+
+    def _table(self, kind: str, position: int, depth: int) -> dict[str, Any]:
+        if depth > _DEEPEST:
+            self._fail(position, f"{depth} tables within tables; at most {_DEEPEST} are allowed")
+        slots = self._slots(position)
+        fields: dict[str, Any] = {}
+        for name, each in TABLES[kind]:
+            if each in UNIONS:
+                fields[name] = self._union(each, next(slots), next(slots), depth)
+            else:
+                fields[name] = self._field(each, next(slots), depth)
+        return fields
+
+    def _slots(self, position: int) -> Any:
+        """Where the fields of a table lie: the position and the bytes up to the end of the table; None for an
+        absent one."""
+        table = position - self._number("<i", position)
+        size, length = self._number("<HH", table)
+        if size < 4 or size % 2 or length < 4:
+            self._fail(table, f"a table of {length} bytes whose list of fields has {size}")
+        self._require(table, size)
+        self._require(position, length)
+        offsets = struct.unpack_from(f"<{size // 2 - 2}H", self._data, table + 4)
+        for offset in offsets:
+            if offset and not 4 <= offset < length:
+                self._fail(table, f"a field at byte {offset} of a table of {length}")
+            yield (position + offset, length - offset) if offset else None
+        while True:
+            yield None
+
+    def _inline(self, slot: tuple[int, int], size: int) -> int:
+        """The position of a field that has so many bytes within its table."""
+        position, left = slot
+        if size > left:
+            self._fail(position, f"a field of {size} bytes, {left} before the end of its table")
+        return position
+
+    def _field(self, kind: str, slot: tuple[int, int] | None, depth: int) -> Any:
+        if kind in NUMBERS:
+            size = struct.calcsize(NUMBERS[kind])
+            return 0 if slot is None else self._number(NUMBERS[kind], self._inline(slot, size))
+        if slot is None:
+            return None
+        target = self._target(self._inline(slot, 4))
+        if kind == "string":
+            return self._string(target)
+        return self._vector(kind[1:-1], target, depth)
+
+    def _union(
+        self, kind: str, type_slot: tuple[int, int] | None, slot: tuple[int, int] | None, depth: int
+    ) -> tuple[str, Any] | None:
+        """The name of the member and its value; None: there is none."""
+        number = 0 if type_slot is None else self._number("<B", self._inline(type_slot, 1))
+        if not number or slot is None:
+            return None
+        if number > len(UNIONS[kind]):
+            assert type_slot is not None
+            self._fail(type_slot[0], f"{number} as a member of {kind}, which has {len(UNIONS[kind])}")
+        member = UNIONS[kind][number - 1]
+        target = self._target(self._inline(slot, 4))
+        if member in STRUCTS:
+            return member, self._number(STRUCTS[member], target)
+        return member, self._table(member, target, depth + 1)
+
+    def _string(self, position: int) -> str:
+        if position not in self._strings:
+            length = self._number("<I", position)
+            self._require(position + 4, length + 1)
+            content = self._data[position + 4 : position + 4 + length]
+            if self._data[position + 4 + length]:
+                self._fail(position, "a string without its end")
+            try:
+                self._strings[position] = content.decode()
+            except UnicodeDecodeError:
+                self._fail(position, "a string that is not UTF-8")
+        return self._strings[position]
+
+    def _vector(self, kind: str, position: int, depth: int) -> Any:
+        count: int = self._number("<I", position)
+        start = position + 4
+        if kind in NUMBERS:
+            dtype = np.dtype(NUMBERS[kind])
+            self._require(start, count * dtype.itemsize)
+            return np.frombuffer(self._data, dtype, count, start)
+        self._require(start, count * 4)
+        targets = [self._target(start + 4 * index) for index in range(count)]
+        if kind == "string":
+            return [self._string(target) for target in targets]
+        return [self._table(kind, target, depth + 1) for target in targets]

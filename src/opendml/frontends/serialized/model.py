@@ -1,0 +1,82 @@
+"""Serialized graphs that run: called on arrays by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from opendml.errors import InvalidArgument
+from opendml.frontends.serialized.graph import SerializedGraph, located, read_graph
+from opendml.runtime.memory.packing import from_buffer
+from opendml.runtime.objects.device import Device, as_device
+from opendml.spec.enums import ExecutionFlags
+
+
+class SerializedModel:
+    """A compiled serialized graph. Calls from several threads are safe.
+
+    Attributes:
+        graph: as the file has it.
+        inputs: the tensors that a call gives, by name.
+        outputs: the tensors that it returns, by name.
+    """
+
+    def __init__(
+        self, graph: SerializedGraph, device: Device, flags: ExecutionFlags = ExecutionFlags.NONE
+    ) -> None:
+        self.graph, self.device = graph, device
+        desc = graph.desc(device)
+        with located(graph.name):
+            self._compiled = device.compile_graph(desc, flags)
+        tensors = zip(graph.inputs, self._compiled.input_tensors, strict=True)
+        self._tensors = dict(tensors)
+        self.inputs = {name: tensor for name, tensor in self._tensors.items() if tensor is not None}
+        outputs = zip(graph.outputs, self._compiled.output_tensors, strict=True)
+        self.outputs = {name: tensor for name, tensor in outputs if tensor is not None}
+
+    def __repr__(self) -> str:
+        names = f"{', '.join(self.inputs) or 'nothing'} -> {', '.join(self.outputs)}"
+        return f"<SerializedModel {self.graph.name} on {self.device.kind}: {names}>"
+
+    def __call__(self, *arrays: Any, **inputs: Any) -> dict[str, Any]:
+        """The outputs by name, for arrays in the order of the inputs or by their names."""
+        if len(arrays) > len(self.inputs):
+            raise InvalidArgument(f"{self.graph.name}: {len(arrays)} inputs; it has {len(self.inputs)}")
+        return self.run({**dict(zip(self.inputs, arrays, strict=False)), **inputs})
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The outputs by name, as new NumPy arrays.
+
+        Args:
+            inputs: arrays by name, each of its tensor's type, with as many elements, or raw bytes.
+
+        Raises:
+            InvalidArgument: an input that is missing or unknown, or of another type or size.
+        """
+        missing = [f"{name!r} is missing" for name in self.inputs if name not in inputs]
+        unknown = [f"{name!r} is unknown" for name in inputs if name not in self.inputs]
+        if missing or unknown:
+            needed = f"the graph has {', '.join(map(repr, self.inputs)) or 'none'}"
+            raise InvalidArgument(f"{self.graph.name}: inputs: {', '.join(missing + unknown)}; {needed}")
+        buffers = {name: np.zeros(tensor.size_in_bytes, np.uint8) for name, tensor in self.outputs.items()}
+        given = [None if tensor is None else inputs[name] for name, tensor in self._tensors.items()]
+        with located(self.graph.name):
+            self._compiled.bind(given, list(buffers.values())).dispatch()
+        return {name: from_buffer(buffers[name], tensor) for name, tensor in self.outputs.items()}
+
+
+def load(path: str | os.PathLike[str], device: str | Device | None = None) -> SerializedModel:
+    """The graph in a file, ready to be called; its constants that are files are read from the same folder.
+
+    Args:
+        path: a file that ONNX Runtime or `save` wrote.
+        device: a device, its kind, or None for the CPU.
+
+    Raises:
+        InvalidArgument: no such file, no serialized graph, or one that breaks DirectML's rules.
+        Unsupported: an operator that the device cannot run.
+    """
+    return SerializedModel(read_graph(path), as_device(device))

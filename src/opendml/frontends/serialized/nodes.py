@@ -1,0 +1,279 @@
+"""Operators as nodes of a serialized graph say them, and as descs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from opendml.errors import InvalidArgument
+from opendml.spec import enums
+from opendml.spec.descs import desc_class
+from opendml.spec.enums import TensorDataType
+from opendml.spec.four_bit import CARRIERS
+from opendml.spec.naming import camel_case
+from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
+from opendml.spec.rank_defaults import with_rank_defaults
+from opendml.spec.schema import Field, Operator, operator, operators
+from opendml.spec.tensor_desc import TensorDesc, calc_buffer_tensor_size
+from opendml.spec.wording import shown
+
+_OPERATOR, _DATA_TYPE = "DML_OPERATOR_", "DML_TENSOR_DATA_TYPE_"
+
+_VARIANTS = {
+    "OPERATOR_DESC": "Activation",
+    "OPERATOR_DESC_ARRAY": "ActivationArray",
+    "UINT": "UInt32",
+    "INT": "Int32",
+    "FLOAT": "Float32",
+    "BOOL": "Bool",
+    "UINT_ARRAY": "UIntArray",
+    "INT_ARRAY": "IntArray",
+    "FLOAT_ARRAY": "FloatArray",
+    "SCALE_BIAS": "ScaleBias",
+    "SIZE_2D": "Size2D",
+    "SCALAR_UNION": "ScalarUnionData",
+}
+"""What attributes of a type are in the union of attributes."""
+
+
+def _scalar_type(data_type: TensorDataType) -> np.dtype[Any]:
+    """How a number of a type lies at the begin of the 8 bytes of a DML_SCALAR_UNION."""
+    return CARRIERS[data_type] if data_type in CARRIERS else np.dtype(data_type.name.lower())
+
+
+def operator_of(name: Any, where: str) -> Operator:
+    """The operator that a node names.
+
+    Raises:
+        InvalidArgument: there is none of that name.
+    """
+    if not isinstance(name, str) or name.removeprefix(_OPERATOR) not in operators():
+        raise InvalidArgument(f"{where}.type: {shown(name)}; the name of an operator of DirectML is needed")
+    return operator(name.removeprefix(_OPERATOR))
+
+
+def read_operator(
+    node: Mapping[str, Any], inputs: Sequence[str], outputs: Sequence[str], where: str
+) -> OperatorDesc:
+    """The desc of a node.
+
+    Args:
+        node: its OperatorNodeDesc.
+        inputs: the names of its inputs in DirectML's order, "" for an absent one.
+        outputs: those of its outputs.
+        where: what messages call it.
+
+    Raises:
+        InvalidArgument: what the node says is not what its operator has; whether it is valid is not judged.
+    """
+    facts = operator_of(node["type"], where)
+    where = f"{where}.{facts.name}"
+    values = _read_attributes(facts, node["attributes"] or [], where)
+    kinds = (("inputs", inputs, facts.inputs), ("outputs", outputs, facts.outputs))
+    for kind, names, fields in kinds:
+        tensors = [_read_tensor(each, f"{where}.{kind}[{i}]") for i, each in enumerate(node[kind] or [])]
+        if len(tensors) != sum(map(bool, names)):
+            _fail(f"{where}.{kind}", f"{len(tensors)} tensors, {sum(map(bool, names))} names of tensors")
+        rest = iter(tensors)
+        flat = [next(rest) if name else None for name in names]
+        values |= _by_field(fields, flat, f"{where}.{kind}")
+    _check_counts(facts, values, where)
+    named = {facts.field(name).python_name: value for name, value in values.items() if _is_given(facts, name)}
+    return desc_class(facts.name)(**named)
+
+
+def _is_given(facts: Operator, name: str) -> bool:
+    return not facts.field(name).is_count
+
+
+def _fail(where: str, problem: str) -> NoReturn:
+    raise InvalidArgument(f"{where}: {problem}")
+
+
+def _by_field(fields: Sequence[Field], tensors: Sequence[TensorDesc | None], where: str) -> dict[str, Any]:
+    """The tensors of a node by the fields of its desc; an array of tensors takes all that others leave."""
+    single = sum(not field.is_array for field in fields)
+    several = len(tensors) - single
+    if several < 0 or (several and single == len(fields)):
+        least = "" if single == len(fields) else " or more"
+        _fail(where, f"{len(tensors)} names; {single}{least} are needed, empty ones for absent tensors")
+    values, rest = dict[str, Any](), iter(tensors)
+    for field in fields:
+        values[field.name] = tuple(next(rest) for _ in range(several)) if field.is_array else next(rest)
+    return values
+
+
+def _read_tensor(tensor: Mapping[str, Any], where: str) -> TensorDesc:
+    name = tensor["dataType"]
+    if not isinstance(name, str) or name.removeprefix(_DATA_TYPE) not in TensorDataType.__members__:
+        _fail(f"{where}.dataType", f"{shown(name)}; the name of a DML_TENSOR_DATA_TYPE is needed")
+    if tensor["sizes"] is None or not 1 <= len(tensor["sizes"]) <= enums.TENSOR_DIMENSION_COUNT_MAX1:
+        given = 0 if tensor["sizes"] is None else len(tensor["sizes"])
+        _fail(f"{where}.sizes", f"{given} sizes; 1 to {enums.TENSOR_DIMENSION_COUNT_MAX1} are needed")
+    data_type, sizes = TensorDataType[name.removeprefix(_DATA_TYPE)], tuple(tensor["sizes"].tolist())
+    strides = None if tensor["strides"] is None else tuple(tensor["strides"].tolist())
+    total = tensor["totalTensorSizeInBytes"] or None
+    try:
+        implied = calc_buffer_tensor_size(data_type, sizes, strides)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{where}.{failure}" for failure in error.failures) from error
+    return TensorDesc(
+        data_type, sizes, strides, total_tensor_size_in_bytes=None if total == implied else total
+    )
+
+
+def _read_attributes(facts: Operator, given: Sequence[Mapping[str, Any]], where: str) -> dict[str, Any]:
+    """The attributes and counts of an operator by name, which stand in DirectML's order."""
+    fields = [field for field in facts.fields if not field.is_tensor]
+    if len(given) != len(fields):
+        _fail(f"{where}.attributes", f"{len(given)}; there are {len(fields)}")
+    values: dict[str, Any] = {}
+    for field, attribute in zip(fields, given, strict=True):
+        values[field.name] = _read_attribute(field, attribute["val"], f"{where}.{field.name}")
+    for field in fields:
+        if field.type == "SCALAR_UNION" and values[field.name] is not None:
+            data_type = values[field.data_type_field or ""]
+            values[field.name] = _scalar(values[field.name], data_type, f"{where}.{field.name}")
+    return values
+
+
+def _read_attribute(field: Field, variant: tuple[str, Any] | None, where: str) -> Any:
+    if variant is None:
+        if not field.optional:
+            _fail(where, "missing; the operator requires it")
+        return None
+    kind, value = variant
+    # What is true or false may be told as a number.
+    if kind != _VARIANTS[field.type] and (field.type, kind) != ("BOOL", "UInt32"):
+        _fail(where, f"{kind}; {_VARIANTS[field.type]} is needed")
+    if field.enum is not None:
+        return _read_member(getattr(enums, camel_case(field.enum)), value, where)
+    match field.type:
+        case "BOOL":
+            return bool(value)
+        case "OPERATOR_DESC":
+            return _read_activation(value, where)
+        case "OPERATOR_DESC_ARRAY":
+            each = enumerate(value["data"] or [])
+            return tuple(_read_activation(activation, f"{where}[{i}]") for i, activation in each)
+        case "UINT_ARRAY" | "INT_ARRAY" | "FLOAT_ARRAY":
+            numbers = () if value["data"] is None else tuple(value["data"].tolist())
+            return None if field.optional and not numbers else numbers
+        case "SCALE_BIAS":
+            return ScaleBias(*value)
+        case "SIZE_2D":
+            return Size2D(*value)
+        case "SCALAR_UNION":
+            return value["data"]
+        case _:
+            return value
+
+
+def _read_member(enumeration: Any, value: int, where: str) -> Any:
+    if value not in [int(each) for each in enumeration]:
+        allowed = ", ".join(f"{int(each)} ({each.name})" for each in enumeration)
+        _fail(where, f"{value}; allowed are {allowed}")
+    return enumeration(value)
+
+
+def _read_activation(activation: Mapping[str, Any], where: str) -> OperatorDesc:
+    """An activation in an operator, which has no tensors of its own."""
+    facts = operator_of(activation["type"], where)
+    values = _read_attributes(facts, activation["attributes"] or [], f"{where}.{facts.name}")
+    _check_counts(facts, values, f"{where}.{facts.name}")
+    named = {facts.field(name).python_name: value for name, value in values.items() if _is_given(facts, name)}
+    return desc_class(facts.name)(**named)
+
+
+def _scalar(variant: tuple[str, Any], data_type: TensorDataType, where: str) -> int | float:
+    """The number of a scalar union: 8 bytes of which the first are used, or a number of its type."""
+    kind, value = variant
+    if data_type is TensorDataType.UNKNOWN:
+        _fail(where, "a value of type UNKNOWN")
+    if kind == "ByteArray":
+        number: int | float = np.frombuffer(bytes(value), _scalar_type(data_type), 1)[0].item()
+        return number
+    if kind.upper() != data_type.name:
+        _fail(where, f"{kind}; a value of type {data_type.name} is needed")
+    found: int | float = value
+    return found
+
+
+def _check_counts(facts: Operator, values: Mapping[str, Any], where: str) -> None:
+    """Counts say how long the arrays are that are there."""
+    for field in facts.fields:
+        for array in field.count_of:
+            given = values.get(array)
+            if field.name in values and given and len(given) != values[field.name]:
+                _fail(f"{where}.{field.name}", f"{values[field.name]}, but {array} has {len(given)}")
+
+
+def written_operator(desc: OperatorDesc) -> dict[str, Any]:
+    """The OperatorNodeDesc of a desc; what it leaves to the tensors' dimensions is written out."""
+    desc = with_rank_defaults(desc)
+    facts = operator(desc.operator)
+    return {
+        "type": _OPERATOR + facts.name,
+        "inputs": [_written_tensor(tensor) for tensor in _tensors(desc, facts.inputs)],
+        "outputs": [_written_tensor(tensor) for tensor in _tensors(desc, facts.outputs)],
+        "attributes": list(_written_attributes(desc)),
+    }
+
+
+def _tensors(desc: OperatorDesc, fields: Sequence[Field]) -> Iterator[TensorDesc]:
+    """The tensors that are there."""
+    for field in fields:
+        value = getattr(desc, field.python_name)
+        yield from value if isinstance(value, tuple) else () if value is None else (value,)
+
+
+def _written_tensor(tensor: TensorDesc) -> dict[str, Any]:
+    return {
+        "dataType": _DATA_TYPE + tensor.data_type.name,
+        "sizes": tensor.sizes,
+        "strides": tensor.strides,
+        "totalTensorSizeInBytes": tensor.size_in_bytes,
+    }
+
+
+def _written_attributes(desc: OperatorDesc) -> Iterator[dict[str, Any]]:
+    facts = operator(desc.operator)
+    for field in facts.fields:
+        if field.is_tensor:
+            continue
+        value = _count(desc, facts, field) if field.is_count else getattr(desc, field.python_name)
+        kind = _VARIANTS[field.type]
+        if value is None and not field.type.endswith(("UINT_ARRAY", "INT_ARRAY", "FLOAT_ARRAY")):
+            yield {"name": None, "val": (kind, None)}
+        else:
+            yield {"name": field.name, "val": (kind, _written_value(desc, field, value))}
+
+
+def _count(desc: OperatorDesc, facts: Operator, field: Field) -> int:
+    arrays = (getattr(desc, facts.field(name).python_name) for name in field.count_of)
+    return max(0 if array is None else len(array) for array in arrays)
+
+
+def _written_value(desc: OperatorDesc, field: Field, value: Any) -> Any:
+    match field.type:
+        case "OPERATOR_DESC":
+            return _written_activation(value)
+        case "OPERATOR_DESC_ARRAY":
+            return {"data": [_written_activation(each) for each in value]}
+        case "UINT_ARRAY" | "INT_ARRAY" | "FLOAT_ARRAY":
+            return {"data": () if value is None else value}
+        case "SCALAR_UNION":
+            data_type = getattr(desc, operator(desc.operator).field(field.data_type_field or "").python_name)
+            with np.errstate(over="ignore"):
+                content = np.array(value).astype(_scalar_type(data_type)).tobytes()
+            return {"data": ("ByteArray", tuple(content.ljust(8, b"\0")))}
+        case "UINT" | "INT":
+            return int(value)
+        case _:
+            return value
+
+
+def _written_activation(desc: OperatorDesc) -> dict[str, Any]:
+    return {"type": _OPERATOR + desc.operator, "attributes": list(_written_attributes(desc))}

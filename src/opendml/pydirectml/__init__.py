@@ -1,0 +1,187 @@
+"""Microsoft's `pydirectml`, for any machine: `import opendml.pydirectml as dml`.
+
+`python -m opendml.pydirectml SCRIPT.py ARGS` runs a script that says `import pydirectml` (or `import
+directml`) as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opendml.frontends.pydirectml import devices, functions
+from opendml.frontends.pydirectml.activations import NO_ACTIVATION, FusedActivation
+from opendml.frontends.pydirectml.devices import Binding, Model, TensorData
+from opendml.frontends.pydirectml.enumerations import (
+    ConvolutionDirection,
+    ConvolutionMode,
+    ExecutionFlags,
+    InterpolationMode,
+    MatrixTransform,
+    OperatorType,
+    OutputOptions,
+    PaddingMode,
+    RecurrentNetworkDirection,
+    TensorDataType,
+    TensorFlags,
+)
+from opendml.frontends.pydirectml.expressions import Expression, one
+from opendml.frontends.pydirectml.functions import (
+    REQUIRED,
+    GRUOutputs,
+    MaxPoolingOutputs,
+    Size2D,
+    activation_identity,
+    activation_linear,
+    activation_relu,
+    activation_sigmoid,
+    activation_tanh,
+    add,
+    batch_normalization,
+    convolution,
+    divide,
+    gather,
+    gemm,
+    gru,
+    input_tensor,
+    join,
+    local_response_normalization,
+    max_pooling,
+    multiply,
+    padding,
+    reinterpret,
+    slice,
+    subtract,
+    up_sample_2d,
+    value_scale_2d,
+)
+from opendml.frontends.pydirectml.tensors import TensorDesc, TensorPolicy
+
+__all__ = [
+    "Binding",
+    "ConvolutionDirection",
+    "ConvolutionMode",
+    "Device",
+    "Dimensions",
+    "ExecutionFlags",
+    "Expression",
+    "FusedActivation",
+    "GRUOutputs",
+    "GraphBuilder",
+    "InterpolationMode",
+    "MatrixTransform",
+    "MaxPoolingOutputs",
+    "Model",
+    "OperatorType",
+    "OutputOptions",
+    "PaddingMode",
+    "RecurrentNetworkDirection",
+    "Size2D",
+    "TensorData",
+    "TensorDataType",
+    "TensorDesc",
+    "TensorFlags",
+    "TensorPolicy",
+    "activation_identity",
+    "activation_linear",
+    "activation_relu",
+    "activation_sigmoid",
+    "activation_soft_max",
+    "activation_tanh",
+    "add",
+    "average_pooling",
+    "batch_normalization",
+    "convolution",
+    "divide",
+    "gather",
+    "gemm",
+    "gru",
+    "input_tensor",
+    "join",
+    "local_response_normalization",
+    "max_pooling",
+    "mean_variance_normalization",
+    "multiply",
+    "padding",
+    "reinterpret",
+    "slice",
+    "subtract",
+    "up_sample_2d",
+    "value_scale_2d",
+]
+
+# The values of enumerations are names of the module too; of those that collide the last one stays.
+for _enumeration in (
+    TensorDataType,
+    TensorFlags,
+    MatrixTransform,
+    RecurrentNetworkDirection,
+    ConvolutionMode,
+    ConvolutionDirection,
+    InterpolationMode,
+    PaddingMode,
+    ExecutionFlags,
+    OperatorType,
+):
+    globals().update(_enumeration.__members__)
+
+
+class Dimensions(list[int]):
+    """Sizes; a list of integers is as good."""
+
+
+class Device(devices.Device):
+    __doc__ = devices.Device.__doc__
+
+    def compute(
+        self, model: Model, inputs: Sequence[Binding | None], outputs: Sequence[Expression | None], /
+    ) -> list[TensorData]:
+        """The outputs, in the order of `build`.
+
+        Args:
+            model: what is run; it is initialized each time.
+            inputs: a binding for each input, in their order.
+            outputs: what the model was built for; None: it is left out of the results.
+
+        Raises:
+            InvalidArgument: too few of them, or data of another size.
+        """
+        model._initialize(inputs)
+        return model._dispatch(inputs, outputs)
+
+
+class GraphBuilder(devices.GraphBuilder):
+    __doc__ = devices.GraphBuilder.__doc__
+    expression = Expression
+
+
+def activation_soft_max(input: Expression) -> Expression:
+    """ACTIVATION_SOFTMAX."""
+    return one("ACTIVATION_SOFTMAX", {"input": input})
+
+
+def mean_variance_normalization(
+    input: Expression,
+    scale: Expression | None = None,
+    bias: Expression | None = None,
+    axes: Sequence[int] = (),
+    normalize_variance: bool = REQUIRED,
+    epsilon: float = REQUIRED,
+    fused_activation: FusedActivation = NO_ACTIVATION,
+) -> Expression:
+    """MEAN_VARIANCE_NORMALIZATION1."""
+    functions.require("mean_variance_normalization", normalize_variance=normalize_variance, epsilon=epsilon)
+    tensors = {"input": input, "scale": scale, "bias": bias}
+    normalize = {"normalize_variance": bool(normalize_variance)}
+    return functions.mean_variance(tensors, axes, epsilon, fused_activation, **normalize)
+
+
+def average_pooling(
+    input: Expression,
+    strides: Sequence[int],
+    window_sizes: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    include_padding: bool,
+) -> Expression:
+    """AVERAGE_POOLING."""
+    return functions.pooled_average(input, strides, window_sizes, start_padding, end_padding, include_padding)
