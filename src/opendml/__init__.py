@@ -17,8 +17,9 @@ from opendml.runtime.graphs.desc import (
     OperatorNode,
     OutputEdge,
 )
-from opendml.runtime.graphs.graph import Graph, GraphTensor
+from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.model import Model
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.memory.packing import from_buffer, to_buffer
 from opendml.runtime.objects.binding import BufferArrayBinding, BufferBinding
 from opendml.runtime.objects.binding_table import BindingTable
