@@ -242,18 +242,18 @@ MEMBERS: dict[str, str] = {
     "BufferBinding": "buffer offset size",
     "CommandRecorder": "device name record_dispatch reset set_name",
     "CompiledOperator": "bind binding_properties device flags input_tensors is_initialized name "
-    "output_tensors set_name",
+    "output_tensors save set_name",
     "ConstantNode": "data name",
     "Device": "check_feature_support compile_graph compile_operator create_binding_table create_buffer "
     "create_command_recorder create_operator create_operator_initializer download empty execute "
     "feature_level index kind name record remove removed_reason set_name synchronize threads upload",
     "Graph": "compile constant feature_level input",
     "GraphDesc": "input_count input_edges intermediate_edges nodes output_count output_edges",
-    "GraphTensor": "data_type graph reinterpret sizes",
+    "GraphTensor": "T data_type dtype graph ndim permute reinterpret reshape shape sizes transpose",
     "InputEdge": "graph_input_index name to_node_index to_node_input_index",
     "Intermediate": "name operator output sequence values",
     "IntermediateEdge": "from_node_index from_node_output_index name to_node_index to_node_input_index",
-    "Model": "bind device input_names output_names persistent_bytes run temporary_bytes",
+    "Model": "bind device input_names output_names persistent_bytes run save temporary_bytes",
     "Operator": "desc device name set_name",
     "OperatorDesc": "fields operator replace input_tensor output_tensor",
     "OperatorInitializer": "binding_properties device name operators reset set_name",

@@ -7,6 +7,7 @@ Immediate functions (`dml.activation_celu(x, alpha=1.0)`), graphs (`dml.Graph`),
 from typing import TYPE_CHECKING, NoReturn
 
 from opendml.errors import DeviceRemoved, Error, InvalidArgument, Unsupported
+from opendml.frontends.saved.read import load
 from opendml.functions import *  # noqa: F403
 from opendml.functions import __all__ as _functions
 from opendml.runtime.graphs.desc import (
@@ -136,6 +137,7 @@ __all__ = [
     "calc_buffer_tensor_size",
     "descs",
     "from_buffer",
+    "load",
     "to_buffer",
     "validate",
     *_functions,

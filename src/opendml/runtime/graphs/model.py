@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from os import PathLike
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -38,6 +39,7 @@ from opendml.runtime.memory.host_array import (
 from opendml.runtime.memory.places import common_place, require_device
 from opendml.runtime.objects.bound import BoundModel
 from opendml.runtime.objects.device import Device
+from opendml.runtime.saving import saving
 from opendml.spec.naming import nearest
 from opendml.spec.wording import shown
 from opendml.targets.backend import StreamCall
@@ -112,6 +114,28 @@ class Model(Locked):
     def persistent_bytes(self) -> int:
         """Memory that the model holds for its constants, prepared when it was compiled."""
         return self._work.persistent_bytes
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the graph, its constants and what device it was compiled for to a file, which `opendml.load`
+        compiles again, on any machine. A debug function of the device is left out.
+
+        Raises:
+            InvalidArgument: the file cannot be written.
+            Unsupported: a model that was not made by `Graph.compile`.
+        """
+        saving().write_file(path, self._saved())
+
+    def _saved(self) -> bytes:
+        data: bytes = saving().saved_model(self._recipe, self.device)
+        return data
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return saving().loaded, (self._saved(),)
+
+    def __deepcopy__(self, memo: object) -> Model:
+        """Another model on the same device."""
+        copy: Model = saving().loaded(self._saved(), self.device)
+        return copy
 
     @overload
     def __call__(self) -> dict[str, Array]: ...
