@@ -52,6 +52,7 @@ from opendml.spec.enums import (
     TensorDataType,
     TensorFlags,
 )
+from opendml.spec.limits import OperatorLimits, TensorLimits, limits
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
 from opendml.spec.tensor_desc import TensorDesc, calc_buffer_tensor_size
 from opendml.spec.validator import validate
@@ -119,6 +120,7 @@ __all__ = [
     "Operator",
     "OperatorDesc",
     "OperatorInitializer",
+    "OperatorLimits",
     "OperatorNode",
     "OutputEdge",
     "PaddingMode",
@@ -133,10 +135,12 @@ __all__ = [
     "TensorDataType",
     "TensorDesc",
     "TensorFlags",
+    "TensorLimits",
     "Unsupported",
     "calc_buffer_tensor_size",
     "descs",
     "from_buffer",
+    "limits",
     "load",
     "to_buffer",
     "validate",

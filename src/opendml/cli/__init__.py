@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from opendml.cli import completion
 from opendml.cli.dxdispatch_options import refused_options
 from opendml.cli.program import Program
 
@@ -32,6 +33,7 @@ class _Milliseconds(click.FloatRange):
 _feature_level = click.option(
     "--feature-level",
     metavar="LEVEL",
+    shell_complete=completion.levels,
     help="DirectML's feature level, such as 2_0 or DML_FEATURE_LEVEL_2_0. Default: the newest.",
 )
 
@@ -56,6 +58,7 @@ def main() -> None:
     "--device",
     "--adapter",
     metavar="KIND",
+    shell_complete=completion.devices,
     default="cpu",
     show_default=True,
     help="Where the operators run: cpu, cuda (an NVIDIA GPU; cuda:1 is the second), or reference (NumPy in "
@@ -146,6 +149,7 @@ def main() -> None:
     expose_value=False,
     help="Changes nothing: what DxDispatch's debug layers check is always checked.",
 )
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all that was done.")
 @refused_options
 def run(
     model: Path | None,
@@ -163,6 +167,7 @@ def run(
     timing: bool,
     samples: bool,
     timing_verbosity: int,
+    as_json: bool,
 ) -> None:
     """Run MODEL, a JSON model of Microsoft's DxDispatch tool; "-" is standard input.
 
@@ -184,6 +189,7 @@ def run(
         warmup=warmup,
         timing=timing or timing_verbosity >= 1,
         samples=samples or timing_verbosity >= 2,
+        as_json=as_json,
         input_directory=input_directory,
         output_directory=output_directory,
     )
@@ -207,17 +213,20 @@ def check(models: tuple[Path, ...], feature_level: str | None, runs: bool, as_js
 
 
 @main.command(short_help="List the operators, or describe one.")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.operators)
 @_feature_level
-def ops(name: str | None, feature_level: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each operator.")
+def ops(name: str | None, feature_level: str | None, as_json: bool) -> None:
     """List the operators, or describe the operator NAME: formula, fields, types and ranks per level.
 
     NAME may have any spelling, lack its prefix (celu), or be the name that ONNX, WebNN or PyTorch has for it
     (MatMul). Where several operators have it, they are listed.
     """
-    from opendml.cli.ops_command import describe_operator, list_operators
+    from opendml.cli.ops_command import describe_operator, list_operators, print_json
 
-    if name is None:
+    if as_json:
+        print_json(name, feature_level)
+    elif name is None:
         list_operators(feature_level)
     else:
         describe_operator(name, feature_level)

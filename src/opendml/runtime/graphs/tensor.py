@@ -178,25 +178,25 @@ class GraphTensor:
     def __add__(self, other: Operand) -> GraphTensor:
         return self._with("ELEMENT_WISE_ADD", other)
 
-    def __radd__(self, other: Operand) -> GraphTensor:
+    def __radd__(self, other: Any) -> GraphTensor:
         return self._with("ELEMENT_WISE_ADD", other, other_first=True)
 
     def __sub__(self, other: Operand) -> GraphTensor:
         return self._with("ELEMENT_WISE_SUBTRACT", other)
 
-    def __rsub__(self, other: Operand) -> GraphTensor:
+    def __rsub__(self, other: Any) -> GraphTensor:
         return self._with("ELEMENT_WISE_SUBTRACT", other, other_first=True)
 
     def __mul__(self, other: Operand) -> GraphTensor:
         return self._with("ELEMENT_WISE_MULTIPLY", other)
 
-    def __rmul__(self, other: Operand) -> GraphTensor:
+    def __rmul__(self, other: Any) -> GraphTensor:
         return self._with("ELEMENT_WISE_MULTIPLY", other, other_first=True)
 
     def __truediv__(self, other: Operand) -> GraphTensor:
         return self._divided(other, other_first=False)
 
-    def __rtruediv__(self, other: Operand) -> GraphTensor:
+    def __rtruediv__(self, other: Any) -> GraphTensor:
         return self._divided(other, other_first=True)
 
     def _divided(self, other: Any, *, other_first: bool) -> GraphTensor:
@@ -213,18 +213,18 @@ class GraphTensor:
             return self._call("ELEMENT_WISE_CONSTANT_POW", (self,), (None, float(number)))
         return self._with("ELEMENT_WISE_POW", other, attributes=(None,))
 
-    def __rpow__(self, other: Operand) -> GraphTensor:
+    def __rpow__(self, other: Any) -> GraphTensor:
         return self._with("ELEMENT_WISE_POW", other, other_first=True, attributes=(None,))
 
     def __matmul__(self, other: GraphTensor | Array) -> GraphTensor:
         return self._times(other, other_first=False)
 
-    def __rmatmul__(self, other: GraphTensor | Array) -> GraphTensor:
+    def __rmatmul__(self, other: Any) -> GraphTensor:
         return self._times(other, other_first=True)
 
     def _times(self, other: Any, *, other_first: bool) -> GraphTensor:
         if not isinstance(other, GraphTensor) and not hasattr(other, "__dlpack__"):
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]
         tensor = other if isinstance(other, GraphTensor) else self.graph._constant_of(other, "@")
         return product(tensor, self) if other_first else product(self, tensor)
 
@@ -237,23 +237,23 @@ class GraphTensor:
     def __abs__(self) -> GraphTensor:
         return self._call("ELEMENT_WISE_ABS", (self,), (None,))
 
-    def __eq__(self, other: object) -> GraphTensor:  # type: ignore[override] - as arrays have it
+    def __eq__(self, other: object) -> GraphTensor:  # type: ignore[override]
         return self._with("ELEMENT_WISE_LOGICAL_EQUALS", other)
 
-    def __ne__(self, other: object) -> GraphTensor:  # type: ignore[override] - as arrays have it
+    def __ne__(self, other: object) -> GraphTensor:  # type: ignore[override]
         equal = self._with("ELEMENT_WISE_LOGICAL_EQUALS", other)
         return equal if equal is NotImplemented else self._call("ELEMENT_WISE_LOGICAL_NOT", (equal,))
 
-    def __lt__(self, other: Operand) -> GraphTensor:
+    def __lt__(self, other: Any) -> GraphTensor:
         return self._with("ELEMENT_WISE_LOGICAL_LESS_THAN", other)
 
-    def __le__(self, other: Operand) -> GraphTensor:
+    def __le__(self, other: Any) -> GraphTensor:
         return self._with("ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL", other)
 
-    def __gt__(self, other: Operand) -> GraphTensor:
+    def __gt__(self, other: Any) -> GraphTensor:
         return self._with("ELEMENT_WISE_LOGICAL_GREATER_THAN", other)
 
-    def __ge__(self, other: Operand) -> GraphTensor:
+    def __ge__(self, other: Any) -> GraphTensor:
         return self._with("ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL", other)
 
     __hash__ = object.__hash__
@@ -279,7 +279,7 @@ class GraphTensor:
         """An operator of two tensors on this one and another operand; NotImplemented if it is none."""
         other = as_plain(other)
         if not isinstance(other, GraphTensor | int | float) and not hasattr(other, "__dlpack__"):
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]
         return self._call(name, (other, self) if other_first else (self, other), attributes)
 
     def _call(self, name: str, tensors: tuple[Any, ...], attributes: tuple[Any, ...] = ()) -> GraphTensor:
