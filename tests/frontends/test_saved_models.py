@@ -122,7 +122,7 @@ def test_lists_and_constants_are_saved_as_they_were_when_the_graph_was_compiled(
 
 def test_constants_of_every_type_and_order_are_saved(tmp_path: Path) -> None:
     ml_dtypes = pytest.importorskip("ml_dtypes")
-    arrays = {
+    arrays: dict[str, Array] = {
         "columns": np.asfortranarray(X[0]),
         "backwards": X[:, ::-1, ::-2],
         "repeated": np.broadcast_to(X[0, 0], (3, 4)),
@@ -134,8 +134,8 @@ def test_constants_of_every_type_and_order_are_saved(tmp_path: Path) -> None:
     }
     graph = Graph()
     number = graph.input("number", FLOAT32, [1])
-    outputs = {name: graph.constant(array) for name, array in arrays.items()}
-    read = saved(graph.compile({"number": number + 1} | outputs), tmp_path)
+    outputs = {"number": number + 1} | {name: graph.constant(array) for name, array in arrays.items()}
+    read = saved(graph.compile(outputs), tmp_path)
     results = read(np.ones(1, np.float32))
     for name, array in arrays.items():
         np.testing.assert_array_equal(results[name], array, name)
@@ -171,7 +171,8 @@ def test_graphs_in_directmls_form_are_saved(tmp_path: Path) -> None:
     device = Device("cpu")
     desc = graph_in_directmls_form(device)
     compiled = device.compile_graph(desc, dml.ExecutionFlags.DISABLE_META_COMMANDS)
-    desc.nodes[1].data[...] = 0
+    constant: Any = desc.nodes[1]
+    constant.data[...] = 0
     read = saved(compiled, tmp_path)
     assert read.flags == compiled.flags
     x, outputs = np.linspace(-2, 2, 12, dtype=np.float32), np.zeros((2, 12), np.float32)

@@ -75,7 +75,7 @@ def test_slices_of_every_kind_are_numpys() -> None:
     x = random.normal(size=(4, 5, 6)).astype(np.float32)
     graph = Graph()
     t = graph.input("x", FLOAT32, x.shape)
-    wanted = {}
+    wanted: dict[str, Any] = {}
     while len(wanted) < 30:
         index = tuple(_index(random, size) for size in x.shape)
         if x[index].size and x[index].ndim:

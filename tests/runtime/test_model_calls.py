@@ -63,6 +63,13 @@ def test_arrays_of_any_strides_are_read_and_written(device: Device) -> None:
         assert not y.base[1::2].any()  # type: ignore[index, union-attr]
 
 
+def test_arrays_that_are_not_aligned_are_read() -> None:
+    odd = np.zeros(49, np.uint8)[1:].view(np.float32).reshape(3, 4)
+    odd[...] = A
+    assert not odd.flags.aligned
+    assert same_bits(difference()(odd, B)["y"], A - B)
+
+
 def test_repeated_elements_are_read(device: Device) -> None:
     row = np.broadcast_to(A[0], (3, 4))
     assert same_bits(difference(device)(row, B)["y"], row - B)

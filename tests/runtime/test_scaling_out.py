@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,6 +12,10 @@ import opendml as dml
 from opendml import Model
 from opendml.runtime.memory.host_array import Array
 
+on_a_cluster = pytest.mark.skipif(
+    not os.environ.get("OPENDML_TEST_CLUSTERS"),
+    reason="clusters take long to start; OPENDML_TEST_CLUSTERS=1 tries them",
+)
 X = np.random.default_rng(0).normal(size=(12, 6)).astype(np.float32)
 
 
@@ -44,9 +49,16 @@ class OfBatch:
 @pytest.mark.filterwarnings("default")
 def test_dask_maps_blocks_by_a_model(model: Model) -> None:
     array = pytest.importorskip("dask.array", reason="Dask is not installed")
-    distributed = pytest.importorskip("distributed", reason="Dask's distributed is not installed")
     blocks = array.from_array(X, chunks=(4, 6)).map_blocks(of_block, model, dtype=np.float32, chunks=(4, 3))
     np.testing.assert_array_equal(blocks.compute(scheduler="threads"), expected(model))
+
+
+@on_a_cluster
+@pytest.mark.filterwarnings("default")
+def test_dasks_workers_map_blocks_by_a_model(model: Model) -> None:
+    array = pytest.importorskip("dask.array", reason="Dask is not installed")
+    distributed = pytest.importorskip("distributed", reason="Dask's distributed is not installed")
+    blocks = array.from_array(X, chunks=(4, 6)).map_blocks(of_block, model, dtype=np.float32, chunks=(4, 3))
     cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None)
     with cluster, distributed.Client(cluster):
         np.testing.assert_array_equal(blocks.compute(), expected(model))
@@ -62,6 +74,7 @@ def ray_data() -> Iterator[object]:
     ray.shutdown()
 
 
+@on_a_cluster
 @pytest.mark.filterwarnings("default")
 def test_ray_maps_batches_by_a_model(model: Model, ray_data: object) -> None:
     data = ray_data.from_numpy(X)  # type: ignore[attr-defined]
@@ -72,6 +85,7 @@ def test_ray_maps_batches_by_a_model(model: Model, ray_data: object) -> None:
     np.testing.assert_array_equal(np.stack(rows), expected(model))
 
 
+@on_a_cluster
 @pytest.mark.filterwarnings("default")
 def test_ray_runs_a_model_in_tasks(model: Model) -> None:
     ray = pytest.importorskip("ray", reason="Ray is not installed")

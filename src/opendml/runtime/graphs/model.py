@@ -234,7 +234,7 @@ class Model(Locked):
             self._run_on_device(call, inputs, outputs)
             call.end(list(outputs.values()))
             return
-        memories = self._memories(inputs, outputs, self._host_memory)
+        memories = self._memories(_aligned(inputs), outputs, self._host_memory)
         relaid = self._relaid(memories, new_on_host, copy_on_host)
         for copy in relaid.before:
             copy()
@@ -383,6 +383,15 @@ def _require_names(what: str, given: Mapping[str, Any], known: Sequence[str]) ->
 
 def _needed(known: Sequence[str]) -> str:
     return f"the graph has {', '.join(known) or 'none'}"
+
+
+def _aligned(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs, copies of those whose memory is not aligned to their elements: arrays that come from other
+    processes may be so."""
+    return {
+        name: array.copy() if isinstance(array, np.ndarray) and not array.flags.aligned else array
+        for name, array in inputs.items()
+    }
 
 
 def _cast(array: Any) -> str:
