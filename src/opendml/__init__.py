@@ -7,7 +7,6 @@ Immediate functions (`dml.activation_celu(x, alpha=1.0)`), graphs (`dml.Graph`),
 from typing import TYPE_CHECKING, NoReturn
 
 from opendml.errors import DeviceRemoved, Error, InvalidArgument, Unsupported
-from opendml.frontends.saved.read import load
 from opendml.functions import *  # noqa: F403
 from opendml.functions import __all__ as _functions
 from opendml.runtime.graphs.desc import (
@@ -31,6 +30,7 @@ from opendml.runtime.objects.dispatchable import BindingProperties
 from opendml.runtime.objects.initializer import OperatorInitializer
 from opendml.runtime.objects.intermediates import Intermediate
 from opendml.runtime.objects.recorder import CommandRecorder
+from opendml.runtime.saving import load
 from opendml.spec import descs
 from opendml.spec.enums import (
     AxisDirection,

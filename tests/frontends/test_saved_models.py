@@ -134,7 +134,8 @@ def test_constants_of_every_type_and_order_are_saved(tmp_path: Path) -> None:
     }
     graph = Graph()
     number = graph.input("number", FLOAT32, [1])
-    outputs = {"number": number + 1} | {name: graph.constant(array) for name, array in arrays.items()}
+    outputs = {name: graph.constant(array) for name, array in arrays.items()}
+    outputs["number"] = number + 1
     read = saved(graph.compile(outputs), tmp_path)
     results = read(np.ones(1, np.float32))
     for name, array in arrays.items():

@@ -35,19 +35,7 @@ _UINT32_MAX = 2**32 - 1
 
 
 def load(path: str | PathLike[str], device: str | Device | None = None) -> Model | CompiledOperator:
-    """The model, or the compiled operator, that `save` has written, compiled for this machine.
-
-    A file holds no code: everything in it is checked as if a caller had said it, so files from anywhere may
-    be tried.
-
-    Args:
-        path: the file.
-        device: where it is to run; None: on a device as it was saved for.
-
-    Raises:
-        InvalidArgument: no such file, no saved model, or a damaged one.
-        Unsupported: of a newer version, or for a device that is not there.
-    """
+    """The same as `opendml.load`."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(len(MAGIC))
