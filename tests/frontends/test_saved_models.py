@@ -113,7 +113,7 @@ def test_lists_and_constants_are_saved_as_they_were_when_the_graph_was_compiled(
     axes, scale = [1], np.array([1, 2, 3, 4], np.float32)
     graph = Graph()
     t = graph.input("t", FLOAT32, [2, 4])
-    normalized = dml.mean_variance_normalization1(t, scale, axes=axes)
+    normalized: Any = dml.mean_variance_normalization1(t, scale, axes=axes)
     model = graph.compile({"y": normalized, "z": t @ graph.constant(np.eye(4, dtype=np.float32)[::-1].T)})
     expected = model(X[:, 0])
     axes[0], scale[...] = 0, 9
