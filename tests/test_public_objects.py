@@ -24,6 +24,7 @@ CLASSES = {
     for name in dml.__all__
     if isinstance(value := getattr(dml, name), type) and not issubclass(value, Enum | Exception)
 }
+NEWEST = max(dml.FeatureLevel)
 CELU = "InputTensor FLOAT32 [2, 3, 4] -> OutputTensor FLOAT32 [2, 3, 4]"
 
 
@@ -147,6 +148,10 @@ REPRS: dict[str, Callable[[Made], dict[str, Any]]] = {
         ),
         "<OperatorInitializer cpu: no operators>": m.device.create_operator_initializer(),
     },
+    "OperatorLimits": lambda m: {
+        f"OperatorLimits(operator='GEMM', feature_level={NEWEST!r}, introduced={NEWEST!r}, since={NEWEST!r}, "
+        "inputs={}, outputs={})": dml.OperatorLimits("GEMM", NEWEST, NEWEST, NEWEST, {}, {})
+    },
     "OperatorNode": lambda m: {
         f"OperatorNode(operator=<Operator cpu: ACTIVATION_CELU: {CELU}>, name='blur')": dml.OperatorNode(
             m.operator, "blur"
@@ -164,6 +169,10 @@ REPRS: dict[str, Callable[[Made], dict[str, Any]]] = {
     "ScaleBias": lambda m: {"ScaleBias(scale=1.0, bias=0.5)": dml.ScaleBias(1.0, 0.5)},
     "Size2D": lambda m: {"Size2D(width=2, height=3)": dml.Size2D(2, 3)},
     "TensorDesc": lambda m: {"TensorDesc(FLOAT32, [2, 3, 4])": PACKED},
+    "TensorLimits": lambda m: {
+        "TensorLimits(data_types=(), dimension_counts=range(4, 6), optional=True, is_array=False, "
+        "owned_by_dml=False)": dml.TensorLimits((), range(4, 6), True, False, False)
+    },
 }
 
 
@@ -243,21 +252,22 @@ MEMBERS: dict[str, str] = {
     "BufferBinding": "buffer offset size",
     "CommandRecorder": "device name record_dispatch reset set_name",
     "CompiledOperator": "bind binding_properties device flags input_tensors is_initialized name "
-    "output_tensors set_name",
+    "output_tensors save set_name",
     "ConstantNode": "data name",
     "Device": "check_feature_support compile_graph compile_operator create_binding_table create_buffer "
     "create_command_recorder create_operator create_operator_initializer download empty execute "
     "feature_level index kind name record remove removed_reason set_name synchronize threads upload",
     "Graph": "compile constant feature_level input",
     "GraphDesc": "input_count input_edges intermediate_edges nodes output_count output_edges",
-    "GraphTensor": "data_type graph reinterpret sizes",
+    "GraphTensor": "T data_type dtype graph ndim permute reinterpret reshape shape sizes transpose",
     "InputEdge": "graph_input_index name to_node_index to_node_input_index",
     "Intermediate": "name operator output sequence values",
     "IntermediateEdge": "from_node_index from_node_output_index name to_node_index to_node_input_index",
-    "Model": "bind device input_names output_names persistent_bytes run temporary_bytes",
+    "Model": "bind device input_names output_names persistent_bytes run save temporary_bytes",
     "Operator": "desc device name set_name",
     "OperatorDesc": "fields operator replace input_tensor output_tensor",
     "OperatorInitializer": "binding_properties device name operators reset set_name",
+    "OperatorLimits": "feature_level inputs introduced operator outputs since",
     "OperatorNode": "name operator",
     "OutputEdge": "from_node_index from_node_output_index graph_output_index name",
     "Recording": "device dispatch enqueue takes_streams",
@@ -265,6 +275,7 @@ MEMBERS: dict[str, str] = {
     "Size2D": "count height index width",
     "TensorDesc": "data_type dimension_count effective_strides element_count flags "
     "guaranteed_base_offset_alignment size_in_bytes sizes strides total_tensor_size_in_bytes",
+    "TensorLimits": "data_types dimension_counts is_array optional owned_by_dml",
 }
 
 

@@ -19,8 +19,9 @@ from opendml.runtime.graphs.desc import (
     OperatorNode,
     OutputEdge,
 )
-from opendml.runtime.graphs.graph import Graph, GraphTensor
+from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.model import Model
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.memory.packing import from_buffer, to_buffer
 from opendml.runtime.objects.binding import BufferArrayBinding, BufferBinding
 from opendml.runtime.objects.binding_table import BindingTable
@@ -31,6 +32,7 @@ from opendml.runtime.objects.dispatchable import BindingProperties
 from opendml.runtime.objects.initializer import OperatorInitializer
 from opendml.runtime.objects.intermediates import Intermediate
 from opendml.runtime.objects.recorder import CommandRecorder
+from opendml.runtime.saving import load
 from opendml.spec import descs
 from opendml.spec.enums import (
     AxisDirection,
@@ -52,6 +54,7 @@ from opendml.spec.enums import (
     TensorDataType,
     TensorFlags,
 )
+from opendml.spec.limits import OperatorLimits, TensorLimits, limits
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
 from opendml.spec.tensor_desc import TensorDesc, calc_buffer_tensor_size
 from opendml.spec.validator import validate
@@ -128,6 +131,7 @@ __all__ = [
     "Operator",
     "OperatorDesc",
     "OperatorInitializer",
+    "OperatorLimits",
     "OperatorNode",
     "OutputEdge",
     "PaddingMode",
@@ -142,10 +146,13 @@ __all__ = [
     "TensorDataType",
     "TensorDesc",
     "TensorFlags",
+    "TensorLimits",
     "Unsupported",
     "calc_buffer_tensor_size",
     "descs",
     "from_buffer",
+    "limits",
+    "load",
     "to_buffer",
     "validate",
     *_functions,

@@ -3,25 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from opendml.spec.enums import FeatureLevel
 
 
 class Error(Exception):
     """Base class of every error that opendml raises on purpose."""
 
 
+class Failure(str):
+    """One broken rule: its message, which it is as a string, and the parts of it that are known.
+
+    Attributes:
+        operator: DirectML's name of the operator that is wrong.
+        field: DirectML's name of its field, with what of it is wrong, such as "InputTensor.Sizes[1]".
+        value: what was given, as the message shows it.
+        allowed: what is allowed or needed instead, and what that depends on.
+        since: the feature level from which the value is allowed, where that is the reason.
+    """
+
+    operator: str | None
+    field: str | None
+    value: str | None
+    allowed: str | None
+    since: FeatureLevel | None
+
+    def __new__(
+        cls,
+        message: str,
+        operator: str | None = None,
+        field: str | None = None,
+        value: str | None = None,
+        allowed: str | None = None,
+        since: FeatureLevel | None = None,
+    ) -> Failure:
+        failure = super().__new__(cls, message)
+        failure.operator, failure.field, failure.value = operator, field, value
+        failure.allowed, failure.since = allowed, since
+        return failure
+
+    def reworded(self, message: str) -> Failure:
+        """The same failure in the words of a caller."""
+        return Failure(message, self.operator, self.field, self.value, self.allowed, self.since)
+
+
 class InvalidArgument(Error):  # noqa: N818 - DirectML's word
     """A description or an argument breaks DirectML's rules (DirectML's E_INVALIDARG).
 
-    `failures` holds one message for every broken rule, the first field first.
+    `failures` holds one for every broken rule, the first field first.
     """
 
-    failures: tuple[str, ...]
+    failures: tuple[Failure, ...]
 
     def __init__(self, failures: str | Iterable[str]) -> None:
-        self.failures = (failures,) if isinstance(failures, str) else tuple(failures)
+        several = (failures,) if isinstance(failures, str) else failures
+        self.failures = tuple(each if isinstance(each, Failure) else Failure(each) for each in several)
         super().__init__("\n".join(self.failures))
 
-    def __reduce__(self) -> tuple[type[InvalidArgument], tuple[tuple[str, ...]]]:
+    def __reduce__(self) -> tuple[type[InvalidArgument], tuple[tuple[Failure, ...]]]:
         return type(self), (self.failures,)
 
 

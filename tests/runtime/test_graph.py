@@ -157,7 +157,7 @@ def test_inputs_have_the_strides_that_they_were_declared_with(device: Device) ->
     with pytest.raises(
         InvalidArgument, match=r"x: strides \[24, 4\] bytes; the graph was compiled for \[4, 16\]"
     ):
-        model(x=np.ascontiguousarray(x))
+        model.bind({"x": np.ascontiguousarray(x)}, {"y": np.empty_like(x, order="C")})
 
 
 def test_a_bound_model_runs_again_on_what_its_arrays_hold(device: Device) -> None:
@@ -205,7 +205,10 @@ INPUTS = {"a": ones(), "b": ones()}
         (INPUTS | {"a": ones(4, 3)}, "a: sizes [4, 3]; [3, 4] are needed"),
         (INPUTS | {"b": ones(type=np.float16)}, "b: FLOAT16; FLOAT32 is needed; use b.astype(np.float32)"),
         (INPUTS | {"b": [1.0]}, "b: list; an array is needed"),
-        (INPUTS | {"b": ones(6, 4)[::2]}, "b: strides [32, 4] bytes; the graph was compiled for [16, 4]"),
+        (
+            {"a": ones(), "B": ones()},
+            "inputs: b is missing, B is unknown (did you mean b?); the graph has a, b",
+        ),
     ],
 )
 def test_inputs_that_do_not_fit_are_refused_and_nothing_written(inputs: dict[str, Any], message: str) -> None:
@@ -222,7 +225,6 @@ def test_inputs_that_do_not_fit_are_refused_and_nothing_written(inputs: dict[str
         ({"y": ones()}, "outputs: z is missing; the graph has y, z"),
         ({"y": ones(), "z": read_only()}, "graph.z: a read-only array"),
         ({"y": ones(), "z": ones(4, 3)}, "z: sizes [4, 3]; [3, 4] are needed"),
-        ({"y": ones(), "z": ones(4, 3).T}, "z: strides [4, 12] bytes; the graph was compiled for [16, 4]"),
     ],
 )
 def test_outputs_that_do_not_fit_are_refused_and_nothing_written(
@@ -266,7 +268,7 @@ def test_a_graph_refuses_what_does_not_belong_to_it() -> None:
         (lambda: graph.compile({"y": array}), "outputs['y']: not a tensor of this graph"),  # type: ignore[dict-item]
         (lambda: graph.compile({"y": x}, "gpu"), "device: 'gpu'"),
         (lambda: normalize(x, foreign, axes=[0]), "this graph; it is one of another graph"),
-        (lambda: normalize(x, array, axes=[0]), "graph.constant makes one of an array"),  # type: ignore[misc]
+        (lambda: normalize(x, [1.0], axes=[0]), "mean_variance_normalization1.scale: list; an array is"),  # type: ignore[misc]
         (lambda: dml.activation_relu(x, out=x), "out and device belong to the compiled graph"),
         (lambda: dml.activation_relu(x, device="cpu"), "out and device belong to the compiled graph"),
         (lambda: normalize(x, axes=[1]), "mean_variance_normalization1.axes"),
@@ -297,13 +299,6 @@ def test_types_change_within_a_graph_and_numbers_become_constants(device: Device
     expected = values + added < 1
     assert same_bits(outputs["condition"], expected.astype(np.uint8))
     assert same_bits(outputs["y"], np.where(expected, np.trunc(values) + np.float32(0), -values))
-
-
-def test_sizes_that_a_graph_would_have_to_extend_are_refused() -> None:
-    graph = Graph()
-    x, row = graph.input("x", FLOAT32, [2, 3]), graph.input("row", FLOAT32, [3])
-    with pytest.raises(InvalidArgument, match=r"element_wise_add\.b"):
-        dml.element_wise_add(x, row)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -55,7 +55,7 @@ class Place(NamedTuple):
     tensor: str
     support: dict[str, Any]
 
-    def failures_with(self, **changes: Any) -> list[str]:
+    def failures_with(self, **changes: Any) -> Sequence[str]:
         """What the validator says when the tensor has other values."""
         wrong = changed(tensor_of(self.desc, self.tensor), **changes)
         return failures(with_tensor(self.desc, self.tensor, wrong), self.level)

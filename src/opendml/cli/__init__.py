@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from opendml.cli import completion
 from opendml.cli.dxdispatch_options import refused_options
 from opendml.cli.program import Program
 
@@ -32,6 +33,7 @@ class _Milliseconds(click.FloatRange):
 _feature_level = click.option(
     "--feature-level",
     metavar="LEVEL",
+    shell_complete=completion.levels,
     help="DirectML's feature level, such as 2_0 or DML_FEATURE_LEVEL_2_0. Default: the newest.",
 )
 
@@ -65,6 +67,7 @@ def main() -> None:
     "--device",
     "--adapter",
     metavar="KIND",
+    shell_complete=completion.devices,
     default="cpu",
     show_default=True,
     help="Where the operators run: cpu, cuda (an NVIDIA GPU; cuda:1 is the second), or reference (NumPy in "
@@ -164,7 +167,7 @@ def main() -> None:
     "zeros if they are no floats.",
 )
 @_size
-@click.option("--json", "as_json", is_flag=True, help="Print what an ONNX model did as a JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all that was done.")
 @refused_options
 def run(
     model: Path | None,
@@ -217,8 +220,8 @@ def run(
             as_json=as_json,
         )
         return
-    if inputs or sizes or as_json:
-        raise click.UsageError("--input, --size and --json are for ONNX models")
+    if inputs or sizes:
+        raise click.UsageError("--input and --size are for ONNX models")
     run_model(
         path,
         where,
@@ -226,6 +229,7 @@ def run(
         warmup=warmup,
         timing=timing or timing_verbosity >= 1,
         samples=samples or timing_verbosity >= 2,
+        as_json=as_json,
         input_directory=input_directory,
         output_directory=output_directory,
     )
@@ -278,17 +282,20 @@ def export(models: tuple[Path, ...], output: Path) -> None:
 
 
 @main.command(short_help="List the operators, or describe one.")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.operators)
 @_feature_level
-def ops(name: str | None, feature_level: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each operator.")
+def ops(name: str | None, feature_level: str | None, as_json: bool) -> None:
     """List the operators, or describe the operator NAME: formula, fields, types and ranks per level.
 
     NAME may have any spelling, lack its prefix (celu), or be the name that ONNX, WebNN or PyTorch has for it
     (MatMul). Where several operators have it, they are listed.
     """
-    from opendml.cli.ops_command import describe_operator, list_operators
+    from opendml.cli.ops_command import describe_operator, list_operators, print_json
 
-    if name is None:
+    if as_json:
+        print_json(name, feature_level)
+    elif name is None:
         list_operators(feature_level)
     else:
         describe_operator(name, feature_level)

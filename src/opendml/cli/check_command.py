@@ -1,4 +1,4 @@
-"""`opendml check`: judges operators of JSON models and serialized graphs at a level, and what ONNX models need."""
+"""`opendml check`: judges the operators of JSON models and serialized graphs, and what ONNX models need."""
 
 from __future__ import annotations
 

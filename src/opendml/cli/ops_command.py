@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from math import isfinite
+
 import click
 from rich.console import RenderableType
 from rich.padding import Padding
@@ -14,7 +17,10 @@ from opendml.reference.content import Block, Code, Items, Section, Table
 from opendml.reference.lists import operator_table, operators_at
 from opendml.reference.names import find_operators
 from opendml.reference.operator_page import operator_page
+from opendml.spec.enums import FeatureLevel
 from opendml.spec.feature_level import as_feature_level, full_name
+from opendml.spec.limits import limits
+from opendml.spec.schema import Field, Operator
 
 
 def list_operators(feature_level: str | None) -> None:
@@ -24,6 +30,54 @@ def list_operators(feature_level: str | None) -> None:
     out.print(_table(operator_table(shown)))
     count = sum(operator.name in implemented() for operator in shown)
     out.print(f"\n{len(shown)} operators at {full_name(as_feature_level(feature_level))}; {count} run.")
+
+
+def print_json(name: str | None, feature_level: str | None) -> None:
+    """Prints what is known of the operators of that name, or of all that exist at the level, as JSON."""
+    level = as_feature_level(feature_level)
+    found = operators_at(feature_level) if name is None else find_operators(name)
+    click.echo(json.dumps([_as_json(operator, level) for operator in found], indent=2, allow_nan=False))
+
+
+def _as_json(operator: Operator, level: FeatureLevel) -> dict[str, object]:
+    """An operator for programs; its tensors' limits are those of the level, none where it is too old."""
+    found: dict[str, object] = {
+        "name": operator.name,
+        "function": operator.function_name,
+        "family": operator.family,
+        "introduced": full_name(operator.introduced),
+        "runs": operator.name in implemented(),
+        "summary": operator.summary,
+        "formula": operator.formula,
+        "fields": [_field_as_json(field) for field in operator.fields if not field.is_count],
+        "feature_level": full_name(level),
+    }
+    if level >= operator.introduced:
+        held = limits(operator.name, level)
+        found["limits"] = {
+            name: {
+                "data_types": [type.name for type in tensor.data_types],
+                "dimension_counts": [tensor.dimension_counts[0], tensor.dimension_counts[-1]],
+            }
+            for name, tensor in {**held.inputs, **held.outputs}.items()
+        }
+    return found
+
+
+def _field_as_json(field: Field) -> dict[str, object]:
+    default = field.default if field.has_default else None
+    if isinstance(default, float) and not isfinite(default):
+        default = str(default)
+    return {
+        "name": field.name,
+        "argument": field.argument_name,
+        "kind": field.kind,
+        "type": field.type,
+        "optional": field.optional,
+        "has_default": field.has_default,
+        "default": default,
+        "description": field.description,
+    }
 
 
 def describe_operator(name: str, feature_level: str | None) -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 
 import click
 
+from opendml.cli.progress import Progress, progress
 from opendml.frontends import dxdispatch
-from opendml.frontends.dxdispatch import Dispatched, Folders, Model, Printed, Repetition, Written
+from opendml.frontends.dxdispatch import Dispatched, Folders, Model, Printed, Program, Repetition, Written
 from opendml.frontends.dxdispatch.timing import Statistics, cold_and_hot
 from opendml.runtime.objects.device import Device
+
+Event = Dispatched | Printed | Written
 
 
 def run_model(
@@ -21,6 +27,7 @@ def run_model(
     warmup: int,
     timing: bool,
     samples: bool,
+    as_json: bool,
     input_directory: Path | None,
     output_directory: Path | None,
 ) -> None:
@@ -33,6 +40,7 @@ def run_model(
         warmup: how many measurements are cold.
         timing: print statistics, and the time of initialization.
         samples: print every measurement.
+        as_json: print one JSON object with all measurements instead.
         input_directory: where source files are sought first; None for the model's folder.
         output_directory: where relative target paths start; None for the current directory.
 
@@ -40,28 +48,81 @@ def run_model(
         Error: before anything was printed or written, except for what only a running command can meet, such
             as a full disk.
     """
-    program = dxdispatch.prepare(_loaded(path, output_directory, input_directory), device)
-    if timing:
-        for name, seconds in program.initialization_seconds.items():
-            click.echo(f"Initialize '{name}': {_milliseconds(seconds)}")
-    for event in program.run(repetition):
-        match event:
-            case Dispatched():
-                if timing or samples or len(event.seconds) > 1:
-                    click.echo("\n".join(_timings(event, warmup, timing=timing, samples=samples)))
-            case Printed():
-                click.echo(f"Resource '{event.resource}':{chr(10) if event.verbose else ' '}{event.text}")
-            case Written():
-                click.echo(f"Resource '{event.resource}' written to '{event.path}'")
+    with progress() as shown:
+        shown.begin(f"reading {path}")
+        model = _loaded(path, output_directory, input_directory, quiet=as_json)
+        shown.begin("checking", 1 + len(model.dispatchables) + len(model.commands))
+        program = dxdispatch.prepare(model, device, lambda name: shown.begin(f"compiling '{name}'"))
+        if as_json:
+            events = []
+            for event in _each(program, repetition, shown):
+                events.append(_as_json(event, warmup))
+            found = {"file": str(path), "device": device.kind, "events": events}
+            seconds = {"initialization_seconds": program.initialization_seconds}
+            shown.hide()
+            click.echo(json.dumps(found | seconds, indent=2, allow_nan=False))
+            return
+        shown.hide()
+        if timing:
+            for name, spent in program.initialization_seconds.items():
+                click.echo(f"Initialize '{name}': {_milliseconds(spent)}")
+        for event in _each(program, repetition, shown):
+            shown.hide()
+            for line in _lines(event, warmup, timing=timing, samples=samples):
+                click.echo(line)
 
 
-def _loaded(path: Path, output_directory: Path | None, input_directory: Path | None) -> Model:
+def _each(program: Program, repetition: Repetition, shown: Progress) -> Iterator[Event]:
+    """What the commands did, one after the other."""
+    events = program.run(repetition)
+    for command in program.model.commands:
+        shown.begin(f"running {command.path}")
+        yield next(events)
+
+
+def _lines(event: Event, warmup: int, *, timing: bool, samples: bool) -> Iterator[str]:
+    match event:
+        case Dispatched():
+            if timing or samples or len(event.seconds) > 1:
+                yield from _timings(event, warmup, timing=timing, samples=samples)
+        case Printed():
+            yield f"Resource '{event.resource}':{chr(10) if event.verbose else ' '}{event.text}"
+        case Written():
+            yield f"Resource '{event.resource}' written to '{event.path}'"
+
+
+def _as_json(event: Event, warmup: int) -> dict[str, object]:
+    """An event for programs: times in seconds; numbers that JSON lacks are "nan", "inf" and "-inf"."""
+    match event:
+        case Dispatched():
+            cold, hot = cold_and_hot(event.seconds, warmup)
+            statistics = {
+                "cold": asdict(Statistics.of(cold)) if cold else None,
+                "hot": asdict(Statistics.of(hot)),
+            }
+            return {
+                "type": "dispatch",
+                "dispatchable": event.dispatchable,
+                "seconds": event.seconds,
+                **statistics,
+            }
+        case Printed():
+            values = [
+                str(each) if isinstance(each, float) and not isfinite(each) else each
+                for each in event.elements.tolist()
+            ]
+            return {"type": "print", "resource": event.resource, "values": values}
+        case Written():
+            return {"type": "writeFile", "resource": event.resource, "path": str(event.path)}
+
+
+def _loaded(path: Path, output_directory: Path | None, input_directory: Path | None, *, quiet: bool) -> Model:
     """The model; of a serialized graph it is told which inputs no file has values for."""
     if path.suffix.lower() != ".bin":
         return dxdispatch.load(path, output_directory, input_directory)
     folders = Folders.of(path, output_directory, input_directory)
     made = dxdispatch.model_of_graph(path, folders, writes=output_directory is not None)
-    for name, source in made.sources.items():
+    for name, source in () if quiet else made.sources.items():
         tensor = made.tensors[name]
         values = f"from '{source}'" if source else "zeros, because there is no .npy file of that name"
         click.echo(f"Input '{name}' ({tensor.data_type.name} {list(tensor.sizes)}): {values}")

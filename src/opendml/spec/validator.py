@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-from opendml.errors import InvalidArgument
+from opendml.errors import Failure, InvalidArgument
 from opendml.spec.attribute_rules import attribute_check
 from opendml.spec.enums import FeatureLevel, ReduceFunction
 from opendml.spec.facts import operator_facts
@@ -38,8 +39,8 @@ def validate(desc: OperatorDesc, feature_level: FeatureLevel | str | int | None 
 
 def failures(
     desc: OperatorDesc, feature_level: FeatureLevel | str | int | None = None, *, outputs: bool = True
-) -> list[str]:
-    """One message for every rule that the desc breaks at the level, the first field first.
+) -> list[Failure]:
+    """One failure for every rule that the desc breaks at the level, the first field first.
 
     Args:
         desc: an operator's desc.
@@ -52,11 +53,30 @@ def failures(
     level = as_feature_level(feature_level)
     name = _operator_name(desc)
     if name is None:
-        return [f"{shown(desc)}; must be the desc of an operator, such as opendml.descs.ActivationCelu(...)"]
+        must = "must be the desc of an operator, such as opendml.descs.ActivationCelu(...)"
+        return [Failure(f"{shown(desc)}; {must}", value=shown(desc), allowed=must)]
     facts = operator(name)
     if level < facts.introduced:
-        return [f"{name}: not in {full_name(level)}; exists from {full_name(facts.introduced)}"]
-    return [name + message for message in _messages(desc, facts, level, fused=False, outputs=outputs)]
+        exists = f"exists from {full_name(facts.introduced)}"
+        message = f"{name}: not in {full_name(level)}; {exists}"
+        return [Failure(message, name, None, name, exists, facts.introduced)]
+    messages = _messages(desc, facts, level, fused=False, outputs=outputs)
+    return [_failure(name, message) for message in messages]
+
+
+_PARTS = re.compile(r"\.(?P<field>[\w.\[\]]+)(?:: |\s)(?P<value>.*?)(?:; (?P<allowed>.*))?", re.DOTALL)
+_SINCE = re.compile(r"(?:from|below) DML_FEATURE_LEVEL_(\w+)")
+
+
+def _failure(name: str, message: str) -> Failure:
+    """A message that continues an operator's name, in its parts: the field, what was given, and what is
+    allowed, perhaps only from a later level on."""
+    parts = _PARTS.fullmatch(message)
+    if parts is None:
+        return Failure(name + message, name)
+    later = _SINCE.search(message)
+    since = as_feature_level(later[1]) if later else None
+    return Failure(name + message, name, parts["field"], parts["value"], parts["allowed"], since)
 
 
 class _Plan(NamedTuple):

@@ -10,6 +10,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from opendml.logs import log
+
 _DIGEST_BYTES = 32
 _SHARED_SOURCES = ("program", "compiler", "targets/common")
 
@@ -52,12 +54,16 @@ def read_object(key: str) -> bytes | None:
     directory = cache_directory()
     if directory is None:
         return None
+    path = directory / f"{key}.o"
     try:
-        content = (directory / f"{key}.o").read_bytes()
+        content = path.read_bytes()
     except OSError:
+        log.debug("not in the cache: %s", path)
         return None
     digest, code = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
-    return code if hashlib.sha256(code).digest() == digest else None
+    whole = hashlib.sha256(code).digest() == digest
+    log.debug("from the cache: %s" if whole else "damaged in the cache: %s", path)
+    return code if whole else None
 
 
 def write_object(key: str, code: bytes) -> None:

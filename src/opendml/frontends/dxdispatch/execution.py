@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,7 +24,7 @@ from opendml.frontends.dxdispatch.model import (
 )
 from opendml.frontends.dxdispatch.node import Failures
 from opendml.frontends.dxdispatch.timing import Repetition, measure
-from opendml.frontends.dxdispatch.values import Bytes, decode
+from opendml.frontends.dxdispatch.values import Bytes, Elements, decode
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc
 
@@ -76,6 +76,8 @@ class Printed:
     resource: str
     text: str
     verbose: bool
+    elements: Elements = field(compare=False, repr=False)
+    """What the text says, in an array of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ class Program:
         data = self.buffers[resource.name][resource.offset :]
         elements = decode(data, resource.data_type, resource.initializer.element_count)
         write = printing.one_element_a_line if command.verbose else printing.one_line
-        return Printed(resource.name, write(elements), command.verbose)
+        return Printed(resource.name, write(elements), command.verbose, elements.copy())
 
     def _write_file(self, command: WriteFile) -> Written:
         resource = self.model.resources[command.resource]
@@ -129,8 +131,14 @@ class Program:
         return Written(resource.name, command.target)
 
 
-def prepare(model: Model, device: Device) -> Program:
+def _silently(name: str) -> None:
+    """Tells nobody what is compiled."""
+
+
+def prepare(model: Model, device: Device, compiling: Callable[[str], object] = _silently) -> Program:
     """Creates and compiles all dispatchables, fills all buffers and binds all dispatches.
+
+    `compiling` is called with the name of each dispatchable before that is compiled.
 
     Raises InvalidArgument with all that DirectML's rules forbid, and Unsupported for an operator that
     `device` cannot run; messages start with the JSON path. Nothing has been dispatched or written then.
@@ -144,6 +152,7 @@ def prepare(model: Model, device: Device) -> Program:
     failures.raise_any()
     compiled, seconds = {}, {}
     for dispatchable in model.dispatchables.values():
+        compiling(dispatchable.name)
         start = time.perf_counter()
         with _located(dispatchable.path):
             if isinstance(dispatchable.desc, OperatorDesc):

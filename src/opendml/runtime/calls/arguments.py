@@ -66,7 +66,8 @@ def validate_call(desc: OperatorDesc, level: FeatureLevel, told: Told | None, ca
         return
     facts = operator(desc.operator)
     split = [_split(facts, failure) for failure in found]
-    raise InvalidArgument(_message(desc, facts, level, field, text, told, cast) for field, text in split)
+    messages = [_message(desc, facts, level, field, text, told, cast) for field, text in split]
+    raise InvalidArgument([each.reworded(message) for each, message in zip(found, messages, strict=True)])
 
 
 def validate_tensor(name: str, tensor: TensorDesc, level: FeatureLevel) -> None:

@@ -123,7 +123,8 @@ def _axes(facts: Operator, field: Field, value: Any, inputs: Mapping[str, Any]) 
 
 def repeated_sizes(call: Call, inputs: Sequence[tuple[int, ...] | None]) -> list[tuple[int, ...] | None]:
     """The sizes of the tensors of a call where those that must have equal sizes are repeated, as NumPy
-    repeats them, and those of one element have as many dimensions as the first input.
+    repeats them; those of one element, and those that the operator itself repeats along the first input, have
+    as many dimensions as that.
 
     DirectML repeats by strides of zero, which calls need not spell out. Sizes that do not fit together stay
     as they are, and so do the tensors of lists.
@@ -131,16 +132,21 @@ def repeated_sizes(call: Call, inputs: Sequence[tuple[int, ...] | None]) -> list
     result, facts = list(inputs), operator(call.name)
     names = [None if field.is_array else field.name for field in call.fields]
     rank = 0 if not inputs or inputs[0] is None else len(inputs[0])
+    # Where a call does not say the axes, a row may be meant for the channels, as in other libraries.
+    has_axes = any(field.name == "Axes" for field in facts.attributes)
+    along_axes = {name for each in facts.broadcast for name in each.tensors if has_axes}
     for position, name in enumerate(names):
         if name in facts.one_element and result[position] in ((), (1,)):
             result[position] = (1,) * rank
+        elif name in along_axes and (given := result[position]) is not None:
+            result[position] = (1,) * (rank - len(given)) + given
     for same in facts.same:
         together = [position for position, name in enumerate(names) if name in same.tensors]
-        given = {sizes for position in together if (sizes := result[position]) is not None}
-        if "Sizes" not in same.what or len(given) < 2:
+        present = {sizes for position in together if (sizes := result[position]) is not None}
+        if "Sizes" not in same.what or len(present) < 2:
             continue
         try:
-            common = np.broadcast_shapes(*given)
+            common = np.broadcast_shapes(*present)
         except ValueError:
             continue
         for position in together:

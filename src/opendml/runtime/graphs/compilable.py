@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from opendml.runtime.graphs.work import Watched, Work, work_of
 from opendml.runtime.objects.slots import Slot, slots_of
 from opendml.runtime.program import program_of
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
+
+if TYPE_CHECKING:
+    from opendml.runtime.graphs.desc import GraphDesc
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,7 @@ class Compilable:
         work: over the inputs that are present, then the constants, then the outputs that are present.
         constants: the bytes of the constants.
         in_place: names of inputs that an output may lie on.
+        source: what was described, with the constants as they are now.
     """
 
     name: str
@@ -30,6 +35,7 @@ class Compilable:
     work: Work
     constants: tuple[bytes, ...] = ()
     in_place: frozenset[str] = frozenset()
+    source: OperatorDesc | GraphDesc | None = None
 
 
 def compilable_of(desc: OperatorDesc) -> Compilable:
@@ -47,5 +53,5 @@ def compilable_of(desc: OperatorDesc) -> Compilable:
         for slot, node, layout in zip(present, program.results, program.outputs, strict=True)
     ]
     return Compilable(
-        name, inputs, outputs, work_of(program, watched), (), frozenset(operator(name).in_place)
+        name, inputs, outputs, work_of(program, watched), (), frozenset(operator(name).in_place), desc
     )

@@ -7,6 +7,7 @@ elements does the tensor lie in memory between two programs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,18 @@ def compilable_of_graph(desc: GraphDesc, device: Device) -> Compilable:
     layouts += [packed(ScalarType.UINT8, [len(content)]) for content in constants.values()]
     results = [slot.layout for slot in outputs if slot.layout is not None]
     work = Work(tuple(layouts), tuple(results), graph.stages(), tuple(graph.between.values()))
-    return Compilable("graph", inputs, outputs, work, tuple(constants.values()))
+    given = tuple(constants.values())
+    return Compilable("graph", inputs, outputs, work, given, source=_unchanging(desc, constants))
+
+
+def _unchanging(desc: GraphDesc, constants: Mapping[int, bytes]) -> GraphDesc:
+    """The graph with these bytes as its constants, which no caller changes later."""
+    nodes = tuple(
+        ConstantNode(constants[number], node.name) if number in constants else node
+        for number, node in enumerate(desc.nodes)
+    )
+    edges = (tuple(desc.input_edges), tuple(desc.output_edges), tuple(desc.intermediate_edges))
+    return GraphDesc(desc.input_count, desc.output_count, nodes, *edges)
 
 
 def _input_slot(number: int, wiring: Wiring) -> Slot:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from opendml.floating_point import default_mode
+from opendml.logs import log
 from opendml.program.four_bit import in_bytes
 from opendml.program.program import Program, packed
 from opendml.runtime.graphs.work import Work, WorkStage
@@ -100,8 +103,18 @@ class CompiledWork:
 
 def call_maker(program: Program, device: Device) -> Callable[[], Instance]:
     """A maker of instances for immediate calls, over memory of the device."""
-    with default_mode():
+    with default_mode(), _told("call", program, device._backend):
         return device._backend.compile_for_calls(in_bytes(program), device.threads)
+
+
+@contextmanager
+def _told(what: str, program: Program, backend: Backend) -> Iterator[None]:
+    """Logs how long a compilation takes."""
+    start = time.perf_counter()
+    yield
+    milliseconds = (time.perf_counter() - start) * 1e3
+    sizes = [list(output.sizes) for output in program.outputs]
+    log.debug("compiled a %s of outputs %s for %s in %.1f ms", what, sizes, backend.kind, milliseconds)
 
 
 @default_mode()
@@ -119,7 +132,8 @@ def _compiled_stage(
     stage: WorkStage, backend: Backend, threads: int | None, debug: DebugCallback | None
 ) -> Executable:
     if debug is None or not stage.watched:
-        return backend.compile(in_bytes(stage.program), threads)
+        with _told("graph", stage.program, backend):
+            return backend.compile(in_bytes(stage.program), threads)
     outputs = [packed(each.node.type, each.sizes) for each in stage.watched]
     program = replace(
         stage.program,

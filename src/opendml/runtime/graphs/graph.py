@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from opendml.operators.registry import define
 from opendml.program.node import Node, Operation, constant, ordered, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
+from opendml.program.view import reshaped
 from opendml.runtime.calls.arguments import CAST, validate_tensor
 from opendml.runtime.calls.call import Call
 from opendml.runtime.calls.operator_call import (
@@ -23,60 +25,29 @@ from opendml.runtime.calls.operator_call import (
 )
 from opendml.runtime.described import tensor_text
 from opendml.runtime.graphs.model import Model
-from opendml.runtime.graphs.reinterpret import reinterpreted
+from opendml.runtime.graphs.steps import (
+    ConstantStep,
+    InputStep,
+    OperatorStep,
+    Reference,
+    Reinterpretation,
+    Slicing,
+    Step,
+    recipe_of,
+)
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.graphs.work import Watched
+from opendml.runtime.memory.foreign import as_numpy
 from opendml.runtime.memory.host_array import Array, layout_of_array
 from opendml.runtime.objects.device import Device, as_device
 from opendml.runtime.objects.slots import Slot, slots_of
 from opendml.runtime.program import layout_of
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
-from opendml.spec.plain import DataTypeLike
+from opendml.spec.outputs import NOTHING
+from opendml.spec.plain import DataTypeLike, as_plain, as_tuple
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import counted, shown
-
-
-class GraphTensor:
-    """A tensor of a graph: what the immediate functions return when they are called on tensors of a graph."""
-
-    __slots__ = ("_node", "data_type", "graph", "sizes")
-
-    def __init__(self, graph: Graph, node: Node, data_type: TensorDataType) -> None:
-        self.graph = graph
-        self._node = node
-        self.data_type = data_type
-        self.sizes = node.sizes
-
-    def __repr__(self) -> str:
-        return f"<GraphTensor {self.data_type.name} {list(self.sizes)}>"
-
-    def reinterpret(self, sizes: Sequence[int], *, strides: Sequence[int] | None = None) -> GraphTensor:
-        """The same elements in other sizes: reshaped, or transposed and repeated by strides, which count in
-        the packed tensor, whatever its own strides are. It is no operator.
-
-        >>> import opendml as dml
-        >>> x = dml.Graph().input("x", dml.FLOAT32, [2, 3])
-        >>> x.reinterpret([6]), x.reinterpret([3, 2], strides=[1, 3])
-        (<GraphTensor FLOAT32 [6]>, <GraphTensor FLOAT32 [3, 2]>)
-
-        Args:
-            sizes: 1 to 8 sizes, outermost first.
-            strides: elements from one index to the next, per dimension; None: packed, and all of them.
-
-        Raises:
-            InvalidArgument: sizes of another number of elements, or strides that reach past the last.
-        """
-        tensor = TensorDesc(self.data_type, sizes, strides)
-        validate_tensor("reinterpret", tensor, self.graph.feature_level)
-        written, read = packed(self._node.type, self.sizes), layout_of(tensor)
-        node = reinterpreted(self._node, written, read)
-        given = f"reinterpret: sizes {list(read.sizes)}"
-        if strides is None and read.element_count != written.element_count:
-            raise InvalidArgument(f"{given}; must have as many elements as {list(self.sizes)}")
-        if node is None:
-            problem = f"must stay within the elements of {list(self.sizes)}"
-            raise InvalidArgument(f"{given} with strides {list(tensor.effective_strides)}; {problem}")
-        return GraphTensor(self.graph, node, self.data_type)
 
 
 class Graph:
@@ -100,6 +71,8 @@ class Graph:
         self._constants: dict[int, Array] = {}
         self._watched: list[Watched] = []
         self._operator_count = 0
+        self._steps: list[Step] = []
+        self._tensor_count = 0
 
     def __repr__(self) -> str:
         names = zip(self._names, self._layouts, strict=True)
@@ -131,7 +104,8 @@ class Graph:
             raise InvalidArgument(f"graph input {shown(name)}: {problem}")
         tensor = TensorDesc(data_type, sizes, strides)
         validate_tensor(f"graph input {shown(name)}", tensor, self.feature_level)
-        return self._source(name, layout_of(tensor))
+        step = InputStep(name, tensor.data_type, tensor.sizes, tensor.strides)
+        return self._source(name, layout_of(tensor), step)
 
     def constant(self, array: Array) -> GraphTensor:
         """A tensor whose values are known: an array, which models read when the graph is compiled, and not
@@ -142,8 +116,7 @@ class Graph:
         """
         if not isinstance(array, np.ndarray):
             raise InvalidArgument(f"graph constant: {type(array).__name__}; a NumPy array is needed")
-        self._constants[len(self._names)] = array
-        return self._source(None, layout_of_array(array, "graph constant"))
+        return self._constant_of(array, "graph constant")
 
     def compile(self, outputs: Mapping[str, GraphTensor], device: str | Device | None = None) -> Model:
         """The graph up to `outputs` as one program.
@@ -169,7 +142,11 @@ class Graph:
         constants = {number: array for number, array in self._constants.items() if number in read}
         program = Program(tuple(self._layouts), layouts, results, frozenset(constants))
         watched = [each for each in self._watched if id(each.node) in needed]
-        return Model(program, tuple(self._names), constants, tuple(outputs), as_device(device), watched)
+        numbers = {name: tensor._number for name, tensor in outputs.items()}
+        recipe = recipe_of(self.feature_level, self._steps, numbers)
+        return Model(
+            program, tuple(self._names), constants, tuple(outputs), as_device(device), watched, recipe
+        )
 
     def _watch(self, name: str, outputs: Sequence[Slot], results: Sequence[Node]) -> None:
         """Takes note of what an operator of the graph computes, for debug devices."""
@@ -179,19 +156,43 @@ class Graph:
             self._watched.append(Watched(label, name, slot.name, node, sizes))
         self._operator_count += 1
 
-    def _source(self, name: str | None, layout: Layout) -> GraphTensor:
+    def _source(self, name: str | None, layout: Layout, step: Step) -> GraphTensor:
         node = source(len(self._names), layout.type, layout.sizes)
         self._names.append(name)
         self._layouts.append(layout)
-        return GraphTensor(self, node, layout.type.data_type)
+        return self._made(step, [node], [layout.type.data_type])[0]
+
+    def _constant_of(self, array: Any, label: str) -> GraphTensor:
+        """An array of any library as a constant."""
+        known = as_numpy(array, label)
+        layout = layout_of_array(known, label)
+        self._constants[len(self._names)] = known
+        return self._source(None, layout, ConstantStep(known))
+
+    def _moved(self, step: Reinterpretation | Slicing, tensor: GraphTensor, node: Node) -> GraphTensor:
+        """Elements of a tensor in another order or other sizes."""
+        return self._made(step, [node], [tensor.data_type])[0]
+
+    def _made(self, step: Step, nodes: Sequence[Node], types: Sequence[TensorDataType]) -> list[GraphTensor]:
+        """The tensors that a step makes."""
+        self._steps.append(step)
+        first = self._tensor_count
+        self._tensor_count += len(nodes)
+        return [
+            GraphTensor(self, node, type, first + position)
+            for position, (node, type) in enumerate(zip(nodes, types, strict=True))
+        ]
+
+    def _call(self, name: str, tensors: tuple[Any, ...], attributes: tuple[Any, ...]) -> Any:
+        """The operator `name` on tensors, of which one is this graph's."""
+        return call_in_graph(Call(name, tensors, attributes, None, None, NOTHING, CAST))
 
 
 def call_in_graph(call: Call) -> Any:
-    """The operator as a node of the graph that its tensors belong to; numbers become constants.
+    """The operator as a node of the graph that its tensors belong to; numbers and arrays become constants.
 
     Raises:
-        InvalidArgument: what `validate` finds, arrays among the tensors, tensors of several graphs, `out` or
-        a device.
+        InvalidArgument: what `validate` finds, no tensors, those of several graphs, `out` or a device.
         Unsupported: the operator cannot be run yet.
     """
     if call.outs is not None or call.device is not None:
@@ -200,18 +201,31 @@ def call_in_graph(call: Call) -> Any:
         )
     require_running(call.name)
     graph = next(tensor.graph for tensor in call.tensors if isinstance(tensor, GraphTensor))
-    nodes = _nodes(call, graph)
+    call = call.on(tuple(map(partial(_in_graph, graph), call.tensors, call.labels)), None, CAST)
+    nodes = _nodes(call)
     sizes = repeated_sizes(call, [None if node is None else node.sizes for node in nodes])
+    nodes = list(map(_with_dimensions, nodes, sizes))
     inputs = call.grouped([_desc(node, wanted) for node, wanted in zip(nodes, sizes, strict=True)])
     desc = desc_of_call(call.name, inputs, call.attributes, graph.feature_level, call.told, CAST)
     outputs = [slot for slot in slots_of(desc, "OUTPUT_TENSOR") if slot.tensor is not None]
     types = [TensorDataType(slot.tensor.data_type) for slot in outputs if slot.tensor is not None]
     results = define(desc, nodes, [ScalarType.of(type) for type in types])
     graph._watch(call.name, outputs, results)
-    return call.result([GraphTensor(graph, *pair) for pair in zip(results, types, strict=True)])
+    return call.result(graph._made(_step(call, len(results)), results, types))
 
 
-def _nodes(call: Call, graph: Graph) -> list[Node | None]:
+def _in_graph(graph: Graph, tensor: Any, label: str) -> Any:
+    """A tensor of a call on a graph: an array becomes a constant of it."""
+    if tensor is None or isinstance(tensor, int | float):
+        return tensor
+    if not isinstance(tensor, GraphTensor):
+        return graph._constant_of(tensor, label)
+    if tensor.graph is not graph:
+        raise InvalidArgument(f"{label}: not a tensor of this graph; it is one of another graph")
+    return tensor
+
+
+def _nodes(call: Call) -> list[Node | None]:
     """The tensors of a call as nodes of the graph."""
     types = {
         position: tensor.data_type
@@ -223,18 +237,27 @@ def _nodes(call: Call, graph: Graph) -> list[Node | None]:
         if isinstance(tensor, int | float):
             type = type_of_number(call, call.told, position, types)
             nodes.append(constant(exact_number(tensor, type, label), type))
-        elif tensor is None or (isinstance(tensor, GraphTensor) and tensor.graph is graph):
-            nodes.append(None if tensor is None else tensor._node)
         else:
-            is_foreign = isinstance(tensor, GraphTensor)
-            fix = "it is one of another graph" if is_foreign else "graph.constant makes one of an array"
-            raise InvalidArgument(f"{label}: not a tensor of this graph; {fix}")
+            nodes.append(None if tensor is None else tensor._node)
     return nodes
 
 
+def _with_dimensions(node: Node | None, sizes: tuple[int, ...] | None) -> Node | None:
+    """A tensor of a call with the leading dimensions that it lacks; a number gets them where it fills one."""
+    if node is None or sizes is None or not node.sizes or len(sizes) == len(node.sizes):
+        return node
+    return reshaped(node, (1,) * (len(sizes) - len(node.sizes)) + node.sizes)
+
+
 def _desc(node: Node | None, sizes: tuple[int, ...] | None) -> TensorDesc | None:
-    """A tensor of a call, repeated to `sizes`. In a program only numbers get dimensions that they lack."""
-    if node is None or sizes is None:
-        return None
-    is_repeated = not node.sizes or len(sizes) == len(node.sizes)
-    return TensorDesc(node.type.data_type, sizes if is_repeated else node.sizes)
+    """A tensor of a call, repeated to `sizes`."""
+    return None if node is None or sizes is None else TensorDesc(node.type.data_type, sizes)
+
+
+def _step(call: Call, count: int) -> OperatorStep:
+    """A call as a step, which later changes of its lists do not reach."""
+    tensors = [Reference(each._number) if isinstance(each, GraphTensor) else each for each in call.tensors]
+    told = call.told
+    attributes = tuple(map(as_tuple, map(as_plain, call.attributes)))
+    given = tuple(call.grouped(tensors))
+    return OperatorStep(call.name, given, attributes, told.type, told.sizes, told.wanted, count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from os import PathLike
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -14,6 +15,16 @@ from opendml.runtime.calls.arguments import CAST, NUMPY_CAST
 from opendml.runtime.calls.operator_call import require_array
 from opendml.runtime.described import signature, tensor_text
 from opendml.runtime.graphs.compiled_work import CompiledWork
+from opendml.runtime.graphs.relaid import (
+    CopiesOnStream,
+    Copy,
+    Relaid,
+    copy_on_host,
+    lies_so,
+    new_on_host,
+    wrong_strides,
+)
+from opendml.runtime.graphs.steps import Recipe
 from opendml.runtime.graphs.work import Watched, work_of
 from opendml.runtime.locked import Locked
 from opendml.runtime.memory.foreign import as_numpy, like
@@ -28,6 +39,8 @@ from opendml.runtime.memory.host_array import (
 from opendml.runtime.memory.places import common_place, require_device
 from opendml.runtime.objects.bound import BoundModel
 from opendml.runtime.objects.device import Device
+from opendml.runtime.saving import saving
+from opendml.spec.naming import nearest
 from opendml.spec.wording import shown
 from opendml.targets.backend import StreamCall
 from opendml.targets.executable import Instance
@@ -56,16 +69,19 @@ class Model(Locked):
         output_names: tuple[str, ...],
         device: Device,
         watched: Sequence[Watched] = (),
+        recipe: Recipe | None = None,
     ) -> None:
         super().__init__()
         device._require_present()
-        self.device = device
+        self.device, self._recipe = device, recipe
         self.input_names = tuple(name for name in names if name is not None)
         self.output_names = output_names
         self._names, self._program = names, program
         self._work = CompiledWork(work_of(program, watched), device)
         memories = {number: memory_of(array, "constant") for number, array in constants.items()}
         self._persistent = self._work.prepare(memories)
+        self._all_names = (*names, *output_names)
+        self._layouts = (*program.inputs, *program.outputs)
         self._expected = [
             (number, name, layout.type.numpy, layout.sizes, layout.strides, layout.type.bytes - 1)
             for number, (name, layout) in enumerate(zip(names, program.inputs, strict=True))
@@ -99,18 +115,46 @@ class Model(Locked):
         """Memory that the model holds for its constants, prepared when it was compiled."""
         return self._work.persistent_bytes
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the graph, its constants and what device it was compiled for to a file, which `opendml.load`
+        compiles again, on any machine. A debug function of the device is left out.
+
+        Raises:
+            InvalidArgument: the file cannot be written.
+            Unsupported: a model that was not made by `Graph.compile`.
+        """
+        saving().write_file(path, self._saved())
+
+    def _saved(self) -> bytes:
+        data: bytes = saving().saved_model(self._recipe, self.device)
+        return data
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return saving().loaded, (self._saved(),)
+
+    def __deepcopy__(self, memo: object) -> Model:
+        """Another model on the same device."""
+        copy: Model = saving().loaded(self._saved(), self.device)
+        return copy
+
     @overload
     def __call__(self) -> dict[str, Array]: ...
     @overload
-    def __call__(self, **inputs: Array) -> dict[str, Array]: ...
+    def __call__(self, *arrays: Array, **inputs: Array) -> dict[str, Array]: ...
     @overload
-    def __call__(self, **inputs: A) -> dict[str, A]: ...
-    def __call__(self, **inputs: Any) -> dict[str, Any]:
+    def __call__(self, *arrays: A, **inputs: A) -> dict[str, A]: ...
+    def __call__(self, *arrays: Any, **inputs: Any) -> dict[str, Any]:
         """The outputs, in new arrays of the kind of the first input, by name; NumPy arrays if there is none.
 
+        Args:
+            arrays: the first inputs, in the order in which the graph got them (`input_names`).
+            inputs: the others by their names.
+
         Raises:
-            InvalidArgument: a missing or unknown input, or one of another type, size or layout, or elsewhere.
+            InvalidArgument: a missing or unknown input, or one of another type or size, or elsewhere.
         """
+        if arrays:
+            inputs = self._named(arrays, inputs)
         addresses = self._host_addresses(inputs)
         if addresses is not None:
             return self._run_on_host(addresses)
@@ -129,6 +173,15 @@ class Model(Locked):
         self._run_on_device(call, inputs, made)
         call.end([])
         return {name: call.finished(array) for name, array in made.items()}
+
+    def _named(self, arrays: tuple[Any, ...], inputs: dict[str, Any]) -> dict[str, Any]:
+        """All inputs by their names, of which the first are given without."""
+        names = self.input_names[: len(arrays)]
+        if len(arrays) > len(self.input_names):
+            raise InvalidArgument(f"inputs: {len(arrays)} arrays; {_needed(self.input_names)}")
+        if twice := [name for name in names if name in inputs]:
+            raise InvalidArgument(f"inputs: {', '.join(twice)} is given twice, by position and by name")
+        return dict(zip(names, arrays, strict=True)) | inputs
 
     def _host_addresses(self, inputs: dict[str, Any]) -> list[tuple[int, int]] | None:
         """The inputs' numbers and addresses, if all are NumPy arrays exactly as the model was compiled for;
@@ -166,7 +219,8 @@ class Model(Locked):
         return outputs
 
     def run(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
-        """Computes the outputs into given arrays.
+        """Computes the outputs into given arrays. Those with other strides than the graph was compiled for
+        are copied on the way.
 
         Raises:
             InvalidArgument: as for a call; or an output that cannot be written, or shares memory with another
@@ -180,25 +234,35 @@ class Model(Locked):
             self._run_on_device(call, inputs, outputs)
             call.end(list(outputs.values()))
             return
-        memories = self._memories(inputs, outputs, self._host_memory)
+        memories = self._memories(_aligned(inputs), outputs, self._host_memory)
+        relaid = self._relaid(memories, new_on_host, copy_on_host)
+        for copy in relaid.before:
+            copy()
         with self._lock:
-            for number, memory in enumerate(memories):
-                if memory is not None:
-                    self._instance.bind(number, memory.address)
+            for number, address in enumerate(relaid.addresses):
+                if address is not None:
+                    self._instance.bind(number, address)
             self._instance.dispatch()
+        for copy in relaid.after:
+            copy()
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:
         """The model on given arrays, for repeated dispatch. Arrays on the model's CUDA device are used in
         place.
 
         Raises:
-            InvalidArgument: as for `run`.
+            InvalidArgument: as for `run`; or an array with other strides than the graph was compiled for.
         """
         _require_names("inputs", inputs, self.input_names)
         _require_names("outputs", outputs, self.output_names)
         place = self._place(inputs, outputs)
         read = self._host_memory if place is None else backend_at(place).memory
         memories = self._memories(inputs, outputs, read)
+        for name, memory, layout in zip(self._all_names, memories, self._layouts, strict=True):
+            if memory is not None and not lies_so(memory.layout, layout):
+                raise wrong_strides(
+                    str(name), memory.layout, layout, "; run copies such arrays, bind does not"
+                )
         instance = self._work.instantiate(place, self._persistent)
         for number, memory in enumerate(memories):
             if memory is not None:
@@ -226,9 +290,23 @@ class Model(Locked):
     def _run_on_device(self, call: StreamCall, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """Adds the work to the stream of the call."""
         memories = self._memories(inputs, outputs, call.memory)
-        addresses = [None if memory is None else memory.address for memory in memories]
         with self._lock:
-            self._stream_instances.enqueue(addresses, call.stream)
+            copies = self._copies_on_stream
+            relaid = self._relaid(memories, partial(copies.new, call), partial(copies.copy, call))
+            for copy in relaid.before:
+                copy()
+            self._stream_instances.enqueue(relaid.addresses, call.stream)
+            for copy in relaid.after:
+                copy()
+
+    def _relaid(
+        self,
+        memories: Sequence[TensorMemory | None],
+        new: Callable[[Layout], TensorMemory],
+        copy: Callable[[TensorMemory, TensorMemory], Copy],
+    ) -> Relaid:
+        """The arrays of a call as the graph was compiled for them."""
+        return Relaid(self._all_names, memories, self._layouts, len(self._names), new, copy)
 
     def _host_memory(self, array: Any, name: str) -> TensorMemory:
         require_device("graph", name, place_of(array), self.device)
@@ -273,6 +351,10 @@ class Model(Locked):
         return self._work.instantiate(None, self._persistent)
 
     @cached_property
+    def _copies_on_stream(self) -> CopiesOnStream:
+        return CopiesOnStream(self.device)
+
+    @cached_property
     def _stream_instances(self) -> StreamInstances:
         return StreamInstances(partial(self._work.instantiate, self.device._backend.place, self._persistent))
 
@@ -285,13 +367,31 @@ def _require_names(what: str, given: Mapping[str, Any], known: Sequence[str]) ->
     """
     if type(given) is dict and given.keys() == set(known):
         return
-    needed = f"the graph has {', '.join(known) or 'none'}"
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        raise InvalidArgument(f"{what}: {shown(given)}; must be a dict of arrays by their names; {needed}")
+        raise InvalidArgument(
+            f"{what}: {shown(given)}; must be a dict of arrays by their names; {_needed(known)}"
+        )
     missing = [f"{name} is missing" for name in known if name not in given]
-    unknown = [f"{name} is unknown" for name in given if name not in known]
+    unknown = [
+        f"{name} is unknown" + (f" (did you mean {near}?)" if (near := nearest(name, known)) else "")
+        for name in given
+        if name not in known
+    ]
     if missing or unknown:
-        raise InvalidArgument(f"{what}: {', '.join(missing + unknown)}; {needed}")
+        raise InvalidArgument(f"{what}: {', '.join(missing + unknown)}; {_needed(known)}")
+
+
+def _needed(known: Sequence[str]) -> str:
+    return f"the graph has {', '.join(known) or 'none'}"
+
+
+def _aligned(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs, copies of those whose memory is not aligned to their elements: arrays that come from other
+    processes may be so."""
+    return {
+        name: array.copy() if isinstance(array, np.ndarray) and not array.flags.aligned else array
+        for name, array in inputs.items()
+    }
 
 
 def _cast(array: Any) -> str:
@@ -300,14 +400,6 @@ def _cast(array: Any) -> str:
 
 
 def _checked(memory: TensorMemory, name: str, layout: Layout, cast: str = "") -> TensorMemory:
-    """`memory`, if it has the type, sizes and strides of the tensor. `cast` is how it gets another type."""
-    given = memory.layout
-    require_array(name, given, layout, cast)
-    moving = [
-        (a, b) for size, a, b in zip(given.sizes, given.strides, layout.strides, strict=True) if size > 1
-    ]
-    if any(a != b for a, b in moving):
-        raise InvalidArgument(
-            f"{name}: strides {list(given.strides)} bytes; the graph was compiled for {list(layout.strides)}"
-        )
+    """`memory`, if it has the type and sizes of the tensor. `cast` is how it gets another type."""
+    require_array(name, memory.layout, layout, cast)
     return memory

@@ -156,20 +156,19 @@ def _share_elements(a: Range, b: Range) -> bool:
     """Whether two arrays have an element in common: the columns of a matrix interleave, but do not."""
     try:
         return a.overlaps(b) and bool(
-            np.shares_memory(_outline(a.owner), _outline(b.owner), max_work=_MOST_WORK)
+            np.shares_memory(array_over(a.owner), array_over(b.owner), max_work=_MOST_WORK)
         )
     except np.exceptions.TooHardError:
         return True
 
 
-def _outline(memory: TensorMemory) -> Array:
-    """An array of the same elements for NumPy to compute with addresses. They may be on a device: never
-    read.
-    """
+def array_over(memory: TensorMemory) -> Array:
+    """An array of the same elements, for NumPy to compute with addresses and, in host memory, to copy. It
+    does not keep them alive."""
 
     class Elements:
         __array_interface__: ClassVar = {
-            "data": (memory.address, True),
+            "data": (memory.address, not memory.writable),
             "shape": memory.layout.sizes,
             "strides": memory.layout.strides,
             "typestr": memory.layout.type.numpy.str,

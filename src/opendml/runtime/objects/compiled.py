@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument
@@ -20,6 +21,7 @@ from opendml.runtime.objects.bound import BoundOperator
 from opendml.runtime.objects.dispatchable import BindingProperties, Bindings, Command, Dispatchable
 from opendml.runtime.objects.named import Named
 from opendml.runtime.objects.slots import Slot, slot_ranges, slots_of
+from opendml.runtime.saving import saving
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
@@ -66,7 +68,7 @@ class CompiledOperator(Dispatchable, Locked):
         self._persistent: Range | None = None
         """The persistent resource that the initializer has written, if there was something to write."""
         self._inputs, self._outputs = compilable.inputs, compilable.outputs
-        self._in_place = compilable.in_place
+        self._in_place, self._source = compilable.in_place, compilable.source
         self._work = CompiledWork(compilable.work, device)
         present = [number for number, slot in enumerate(compilable.inputs) if slot.tensor is not None]
         self._buffers = {number: buffer for buffer, number in enumerate(present)}
@@ -83,6 +85,27 @@ class CompiledOperator(Dispatchable, Locked):
     def __repr__(self) -> str:
         what = signature(slots_text(self._inputs), slots_text(self._outputs))
         return f"<CompiledOperator {self.device.kind}: {self._title}: {what}>"
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the operator or the graph, its constants and what device it was compiled for to a file,
+        which `opendml.load` compiles again, on any machine. What initializers made is left out.
+
+        Raises:
+            InvalidArgument: the file cannot be written.
+        """
+        saving().write_file(path, self._saved())
+
+    def _saved(self) -> bytes:
+        data: bytes = saving().saved_operator(self._source, self.flags, self.device)
+        return data
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return saving().loaded, (self._saved(),)
+
+    def __deepcopy__(self, memo: object) -> CompiledOperator:
+        """Another compiled operator of the same device."""
+        copy: CompiledOperator = saving().loaded(self._saved(), self.device)
+        return copy
 
     @property
     def is_initialized(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from opendml.errors import InvalidArgument
+from opendml.logs import log
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.calls.arguments import validate_tensor
 from opendml.runtime.graphs.compilable import compilable_of
@@ -80,6 +81,7 @@ class Device(Removable):
         self.feature_level = as_feature_level(feature_level)
         self.threads = threads
         self._debug = debug_callback(debug)
+        log.debug("device: %r", self)
 
     def __repr__(self) -> str:
         threads = "" if self.threads is None else f", threads={self.threads}"

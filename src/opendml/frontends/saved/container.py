@@ -1,0 +1,100 @@
+"""The bytes of a saved model: a head, JSON, and arrays, each at a multiple of 64 bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from opendml.errors import InvalidArgument, Unsupported
+from opendml.frontends.dxdispatch import json_text
+from opendml.frontends.dxdispatch.node import Node
+from opendml.program.scalar_type import ScalarType
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+MAGIC = b"\x93OPENDML"
+VERSION = 1
+_HEAD = struct.Struct("<8sIIQ32s")
+"""Magic, version, zero, bytes of JSON, and the SHA-256 of all that follows the head."""
+_ALIGNMENT = 64
+_MOST_DIMENSIONS = 8
+
+
+class Arrays:
+    """Arrays on their way into a file. Each is described by JSON: where it begins in the part of the arrays,
+    its type, its sizes, and the order of its dimensions in memory, which is kept."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, array: Array, type: ScalarType) -> dict[str, object]:
+        """The description of an array that is added. One of bytes alone needs no order."""
+        order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
+        data = array.transpose(order).tobytes()
+        start = self._size
+        padding = -len(data) % _ALIGNMENT
+        self.parts += (data, bytes(padding))
+        self._size += len(data) + padding
+        return {"start": start, "type": type.name, "sizes": list(array.shape), "order": order}
+
+
+def packed_file(program: Mapping[str, object], arrays: Arrays) -> bytes:
+    """A file of a program and its arrays."""
+    text = json.dumps(program, separators=(",", ":"), allow_nan=False).encode()
+    text += b" " * (-(_HEAD.size + len(text)) % _ALIGNMENT)
+    content = b"".join([text, *arrays.parts])
+    return _HEAD.pack(MAGIC, VERSION, 0, len(text), hashlib.sha256(content).digest()) + content
+
+
+def opened_file(data: bytes) -> tuple[Node, memoryview]:
+    """The program of a file, and its arrays' bytes.
+
+    Raises:
+        InvalidArgument: it is none, or damaged.
+        Unsupported: a newer version has written it.
+    """
+    if len(data) < _HEAD.size or data[: len(MAGIC)] != MAGIC:
+        raise InvalidArgument("no saved model of opendml")
+    _, version, _, size, digest = _HEAD.unpack_from(data)
+    if version != VERSION:
+        raise Unsupported(f"a saved model of version {version}; this opendml reads version {VERSION}")
+    content = memoryview(data)[_HEAD.size :]
+    if size > len(content) or hashlib.sha256(content).digest() != digest:
+        raise InvalidArgument("a damaged saved model: its bytes are not those that were saved")
+    try:
+        text = bytes(content[:size]).decode()
+    except UnicodeDecodeError as error:
+        raise InvalidArgument(f"a damaged saved model: {error}") from error
+    return Node(json_text.parse(text)), content[size:]
+
+
+def array_in(node: Node, content: memoryview) -> Array:
+    """The array that JSON describes, over the bytes of the file.
+
+    Raises:
+        InvalidArgument: there is none.
+    """
+    node.members(("start", "type", "sizes", "order"))
+    name = node.member("type").string()
+    if name not in ScalarType.__members__ or name == "BOOLEAN":
+        node.member("type").fail("a data type")
+    type = ScalarType[name]
+    sizes = [each.integer(0, 2**32 - 1) for each in node.member("sizes").elements()]
+    order = [each.integer(0, _MOST_DIMENSIONS - 1) for each in node.member("order").elements()]
+    if len(sizes) > _MOST_DIMENSIONS or sorted(order) != list(range(len(sizes))):
+        node.fail(f"up to {_MOST_DIMENSIONS} sizes and an order of as many dimensions")
+    stored = [sizes[axis] for axis in order]
+    count = 1
+    for size in stored:
+        count *= size
+    start = node.member("start").integer(0, 2**64 - 1)
+    if start % _ALIGNMENT or start + count * type.bytes > len(content):
+        node.fail(f"{count * type.bytes} bytes within the file, from a multiple of {_ALIGNMENT} on")
+    elements = np.frombuffer(content, type.numpy, count, start)
+    return elements.reshape(stored).transpose(sorted(range(len(order)), key=order.__getitem__))

@@ -1,0 +1,106 @@
+"""The arguments of calls and the fields of descs as JSON, and back."""
+
+from __future__ import annotations
+
+import math
+from enum import IntEnum, IntFlag
+from typing import Any
+
+from opendml.errors import InvalidArgument, Unsupported
+from opendml.frontends.dxdispatch.node import Node
+from opendml.spec import descs
+from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
+from opendml.spec.schema import operator
+from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.wording import shown
+
+_TENSOR = ("data_type", "sizes", "strides", "flags", "total_tensor_size_in_bytes", "alignment")
+
+
+def to_json(value: Any) -> object:
+    """A value as JSON. Members of enumerations are their names.
+
+    Raises:
+        Unsupported: something that no call and no desc has.
+    """
+    match value:
+        case IntFlag():
+            return "NONE" if not value else value.name
+        case IntEnum():
+            return value.name
+        case float() if not math.isfinite(value):
+            return {"float": str(value)}
+        case None | bool() | int() | float() | str():
+            return value
+        case ScaleBias():
+            return {"scale_bias": [to_json(each) for each in value]}
+        case Size2D():
+            return {"size_2d": [to_json(each) for each in value]}
+        case tuple() | list():
+            return [to_json(each) for each in value]
+        case TensorDesc():
+            values = (
+                *(getattr(value, name) for name in _TENSOR[:-1]),
+                value.guaranteed_base_offset_alignment,
+            )
+            return {"tensor": dict(zip(_TENSOR, map(to_json, values), strict=True))}
+        case OperatorDesc():
+            fields = {name: to_json(getattr(value, name)) for name in value.fields}
+            return {"operator": value.operator, "fields": fields}
+        case _:
+            raise Unsupported(f"{shown(value)} cannot be saved")
+
+
+def from_json(node: Node) -> Any:
+    """The value that `to_json` has made JSON of, members of enumerations as their names.
+
+    Raises:
+        InvalidArgument: it has not.
+    """
+    value = node.value
+    if isinstance(value, list):
+        return tuple(map(from_json, node.elements()))
+    if not isinstance(value, dict):
+        return value
+    if "float" in value:
+        node.members(("float",))
+        return node.member("float").number()
+    for name, kind in (("scale_bias", ScaleBias), ("size_2d", Size2D)):
+        if name in value:
+            node.members((name,))
+            pair = from_json(node.member(name))
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                node.fail("two numbers")
+            return kind(*pair)
+    if "tensor" in value:
+        node.members(("tensor",))
+        return _tensor(node.member("tensor"))
+    return desc_from_json(node)
+
+
+def desc_from_json(node: Node) -> OperatorDesc:
+    """The desc of an operator, which nobody has checked.
+
+    Raises:
+        InvalidArgument: none.
+    """
+    node.members(("operator", "fields"))
+    try:
+        facts = operator(node.member("operator").string())
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{node.path}: {error}") from error
+    kind = descs.desc_class(facts.name)
+    fields = node.member("fields").members(kind.fields)
+    return kind(**{name: from_json(field) for name, field in fields.items()})
+
+
+def _tensor(node: Node) -> TensorDesc:
+    fields = {name: from_json(field) for name, field in node.members(_TENSOR).items()}
+    return TensorDesc(
+        fields.get("data_type", ""),
+        fields.get("sizes", ()),
+        fields.get("strides"),
+        fields.get("flags", "NONE"),
+        total_tensor_size_in_bytes=fields.get("total_tensor_size_in_bytes"),
+        guaranteed_base_offset_alignment=fields.get("alignment", 0),
+    )

@@ -1,0 +1,114 @@
+"""Arrays that lie otherwise than a model was compiled for: copied to memory that lies so, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from opendml.errors import InvalidArgument
+from opendml.program.node import source
+from opendml.program.program import Layout, Program
+from opendml.program.scalar_type import ScalarType
+from opendml.runtime.graphs.compiled_work import call_maker
+from opendml.runtime.memory.host_array import array_over
+from opendml.spec.overlap import overlaps
+from opendml.targets.backend import StreamCall
+from opendml.targets.memory import HostMemory, TensorMemory
+from opendml.targets.streams import StreamInstances
+
+if TYPE_CHECKING:
+    from opendml.runtime.objects.device import Device
+
+Copy = Callable[[], object]
+
+
+def lies_so(given: Layout, wanted: Layout) -> bool:
+    """Whether elements of equal sizes lie at the same distances."""
+    along = zip(given.sizes, given.strides, wanted.strides, strict=True)
+    return all(size == 1 or a == b for size, a, b in along)
+
+
+def wrong_strides(name: str, given: Layout, wanted: Layout, fix: str) -> InvalidArgument:
+    """The error of an array that lies otherwise than it must."""
+    compiled = f"the graph was compiled for {list(wanted.strides)}"
+    return InvalidArgument(f"{name}: strides {list(given.strides)} bytes; {compiled}{fix}")
+
+
+class Relaid:
+    """The arrays of a call, each as the model needs it.
+
+    Args:
+        names: of the tensors, for messages.
+        memories: of the arrays; None for constants.
+        wanted: the layouts of the tensors.
+        input_count: how many of them are inputs.
+        new: makes memory of a layout.
+        copy: a copy from one memory to the other.
+
+    Raises:
+        InvalidArgument: a tensor whose elements share memory, which only arrays that lie so have.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str | None],
+        memories: Sequence[TensorMemory | None],
+        wanted: Sequence[Layout],
+        input_count: int,
+        new: Callable[[Layout], TensorMemory],
+        copy: Callable[[TensorMemory, TensorMemory], Copy],
+    ) -> None:
+        self.addresses: list[int | None] = []
+        self.before: list[Copy] = []
+        """To do before the model runs."""
+        self.after: list[Copy] = []
+        for number, (name, memory, layout) in enumerate(zip(names, memories, wanted, strict=True)):
+            if memory is not None and not lies_so(memory.layout, layout):
+                if overlaps(layout.sizes, [abs(stride) for stride in layout.strides]):
+                    raise wrong_strides(str(name), memory.layout, layout, ", where elements share memory")
+                held = new(layout)
+                if number < input_count:
+                    self.before.append(copy(memory, held))
+                else:
+                    self.after.append(copy(held, memory))
+                memory = held
+            self.addresses.append(None if memory is None else memory.address)
+
+
+def new_on_host(layout: Layout) -> TensorMemory:
+    """Host memory of a layout."""
+    first, last = layout.span
+    memory = HostMemory(last - first)
+    return TensorMemory(memory.address - first, layout, True, memory)
+
+
+def copy_on_host(from_: TensorMemory, to: TensorMemory) -> Copy:
+    """A copy within host memory."""
+    return partial(np.copyto, array_over(to), array_over(from_))
+
+
+class CopiesOnStream:
+    """Copies on the stream of a call, by programs that are kept."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._programs: dict[tuple[Layout, Layout], StreamInstances] = {}
+
+    def new(self, call: StreamCall, layout: Layout) -> TensorMemory:
+        """Memory of a layout that the library of the call allocates."""
+        first, last = layout.span
+        array, address = call.empty([last - first], ScalarType.UINT8)
+        return TensorMemory(address - first, layout, True, call.finished(array), call.place)
+
+    def copy(self, call: StreamCall, from_: TensorMemory, to: TensorMemory) -> Copy:
+        """A copy on the stream."""
+        key = from_.layout, to.layout
+        if key not in self._programs:
+            read, written = key
+            program = Program((read,), (written,), (source(0, read.type, read.sizes),))
+            self._programs[key] = StreamInstances(call_maker(program, self._device))
+        programs = self._programs[key]
+        return lambda: programs.enqueue([from_.address, to.address], call.stream)

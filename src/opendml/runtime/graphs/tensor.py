@@ -1,0 +1,300 @@
+"""Tensors of a graph, which compute and move as arrays do: what Python's operators, indices and the usual
+methods mean on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Never, TypeAlias
+
+import numpy as np
+
+from opendml.errors import InvalidArgument
+from opendml.program.node import Node
+from opendml.program.program import packed
+from opendml.runtime.calls.arguments import validate_tensor
+from opendml.runtime.graphs.indexing import Window, window_of
+from opendml.runtime.graphs.products import product
+from opendml.runtime.graphs.reinterpret import reinterpreted
+from opendml.runtime.graphs.steps import Reinterpretation, Slicing
+from opendml.runtime.program import layout_of
+from opendml.spec.enums import TensorDataType
+from opendml.spec.plain import as_plain, as_tuple
+from opendml.spec.tensor_desc import TensorDesc, packed_strides
+from opendml.spec.wording import dimensions, shown
+
+if TYPE_CHECKING:
+    from opendml.runtime.graphs.graph import Graph
+    from opendml.runtime.memory.host_array import Array
+
+    Operand: TypeAlias = "GraphTensor | Array | float"
+
+
+class GraphTensor:
+    """A tensor of a graph: what the immediate functions return when they are called on tensors of a graph.
+
+    `+ - * / ** @`, unary `-` and comparisons make operators of DirectML of it, beside other tensors of the
+    graph, numbers and arrays, which become constants; sizes are repeated as NumPy repeats them. Types are
+    not promoted. Comparisons give tensors of UINT8, so it has no truth value; as a key of a dict it is
+    itself.
+    """
+
+    __slots__ = ("_node", "_number", "data_type", "graph", "sizes")
+
+    __array_ufunc__ = None
+    """Arrays leave their operators to this class."""
+
+    def __init__(self, graph: Graph, node: Node, data_type: TensorDataType, number: int) -> None:
+        self.graph = graph
+        self._node, self._number = node, number
+        self.data_type = data_type
+        self.sizes = node.sizes
+
+    def __repr__(self) -> str:
+        return f"<GraphTensor {self.data_type.name} {list(self.sizes)}>"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes, outermost first."""
+        return self.sizes
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.sizes)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the elements as NumPy has it."""
+        return self._node.type.numpy
+
+    def reinterpret(self, sizes: Sequence[int], *, strides: Sequence[int] | None = None) -> GraphTensor:
+        """The same elements in other sizes: reshaped, or transposed and repeated by strides, which count in
+        the packed tensor, whatever its own strides are. It is no operator.
+
+        >>> import opendml as dml
+        >>> x = dml.Graph().input("x", dml.FLOAT32, [2, 3])
+        >>> x.reinterpret([6]), x.reinterpret([3, 2], strides=[1, 3])
+        (<GraphTensor FLOAT32 [6]>, <GraphTensor FLOAT32 [3, 2]>)
+
+        Args:
+            sizes: 1 to 8 sizes, outermost first.
+            strides: elements from one index to the next, per dimension; None: packed, and all of them.
+
+        Raises:
+            InvalidArgument: sizes of another number of elements, or strides that reach past the last.
+        """
+        tensor = TensorDesc(self.data_type, sizes, strides)
+        validate_tensor("reinterpret", tensor, self.graph.feature_level)
+        written, read = packed(self._node.type, self.sizes), layout_of(tensor)
+        node = reinterpreted(self._node, written, read)
+        given = f"reinterpret: sizes {list(read.sizes)}"
+        if strides is None and read.element_count != written.element_count:
+            raise InvalidArgument(f"{given}; must have as many elements as {list(self.sizes)}")
+        if node is None:
+            problem = f"must stay within the elements of {list(self.sizes)}"
+            raise InvalidArgument(f"{given} with strides {list(tensor.effective_strides)}; {problem}")
+        return self.graph._moved(Reinterpretation(self._number, tensor.sizes, tensor.strides), self, node)
+
+    def reshape(self, *sizes: Any) -> GraphTensor:
+        """The same elements, in row-major order, in other sizes. It is no operator.
+
+        >>> import opendml as dml
+        >>> x = dml.Graph().input("x", dml.FLOAT32, [2, 3, 4])
+        >>> x.reshape(6, -1), x.reshape([24])
+        (<GraphTensor FLOAT32 [6, 4]>, <GraphTensor FLOAT32 [24]>)
+
+        Args:
+            sizes: 1 to 8 sizes, one after the other or in one sequence; one may be -1: what is left.
+
+        Raises:
+            InvalidArgument: sizes of another number of elements.
+        """
+        wanted = list(_integers("reshape", sizes))
+        count, rest = math.prod(self.sizes), math.prod(size for size in wanted if size != -1)
+        if wanted.count(-1) == 1 and rest > 0 and count % rest == 0:
+            wanted[wanted.index(-1)] = count // rest
+        if math.prod(wanted) != count or min(wanted, default=0) < 1:
+            asked, most = list(_integers("reshape", sizes)), "one of them may be -1"
+            raise InvalidArgument(
+                f"reshape: {asked}; sizes of {count} elements, as {list(self.sizes)} has, are needed; {most}"
+            )
+        return self.reinterpret(wanted)
+
+    def permute(self, *order: Any) -> GraphTensor:
+        """The tensor whose dimension d is dimension order[d] of this one. It is no operator.
+
+        >>> import opendml as dml
+        >>> dml.Graph().input("x", dml.FLOAT32, [2, 3, 4]).permute(0, -1, 1)
+        <GraphTensor FLOAT32 [2, 4, 3]>
+
+        Args:
+            order: every dimension once, one after the other or in one sequence; negative ones count from
+                the end.
+
+        Raises:
+            InvalidArgument: a dimension that is missing, listed twice or not there.
+        """
+        given = _integers("permute", order)
+        axes = [axis + self.ndim if axis < 0 else axis for axis in given]
+        if sorted(axes) != list(range(self.ndim)):
+            needed = f"each of the {dimensions(self.ndim)} once is needed"
+            raise InvalidArgument(f"permute: {list(given)}; {needed}")
+        strides = packed_strides(self.sizes)
+        return self.reinterpret([self.sizes[axis] for axis in axes], strides=[strides[axis] for axis in axes])
+
+    def transpose(self, *order: Any) -> GraphTensor:
+        """The dimensions in another order, as `permute` has it (and NumPy's `transpose`); without arguments,
+        in the opposite one."""
+        return self.permute(*order) if order else self.permute(range(self.ndim - 1, -1, -1))
+
+    @property
+    def T(self) -> GraphTensor:  # noqa: N802 - NumPy's name
+        """The dimensions in the opposite order."""
+        return self.transpose()
+
+    def __getitem__(self, index: Any) -> GraphTensor:
+        """The elements that an index names: integers, slices with steps of any sign, `...` and None (a new
+        dimension of size 1), as NumPy has them. It is no operator.
+
+        >>> import opendml as dml
+        >>> x = dml.Graph().input("x", dml.FLOAT32, [2, 3, 4])
+        >>> x[0, ::-1, 1:3], x[..., None]
+        (<GraphTensor FLOAT32 [3, 2]>, <GraphTensor FLOAT32 [2, 3, 4, 1]>)
+
+        Raises:
+            InvalidArgument: an index that is not there, no elements, no dimension left (DirectML's tensors
+                have one at least), or indices of another kind: `dml.gather` takes tensors of them.
+        """
+        window, sizes = window_of(index, self.sizes)
+        part = self._window(window)
+        return part if sizes == part.sizes else part.reinterpret(sizes)
+
+    def _window(self, window: Window) -> GraphTensor:
+        """The elements of a window, which lies within the sizes."""
+        node = window.of(self._node)
+        return self if node is self._node else self.graph._moved(Slicing(self._number, window), self, node)
+
+    def __add__(self, other: Operand) -> GraphTensor:
+        return self._with("ELEMENT_WISE_ADD", other)
+
+    def __radd__(self, other: Any) -> GraphTensor:
+        return self._with("ELEMENT_WISE_ADD", other, other_first=True)
+
+    def __sub__(self, other: Operand) -> GraphTensor:
+        return self._with("ELEMENT_WISE_SUBTRACT", other)
+
+    def __rsub__(self, other: Any) -> GraphTensor:
+        return self._with("ELEMENT_WISE_SUBTRACT", other, other_first=True)
+
+    def __mul__(self, other: Operand) -> GraphTensor:
+        return self._with("ELEMENT_WISE_MULTIPLY", other)
+
+    def __rmul__(self, other: Any) -> GraphTensor:
+        return self._with("ELEMENT_WISE_MULTIPLY", other, other_first=True)
+
+    def __truediv__(self, other: Operand) -> GraphTensor:
+        return self._divided(other, other_first=False)
+
+    def __rtruediv__(self, other: Any) -> GraphTensor:
+        return self._divided(other, other_first=True)
+
+    def _divided(self, other: Any, *, other_first: bool) -> GraphTensor:
+        if not self._node.type.is_float:
+            raise InvalidArgument(
+                f"/ of {self.data_type.name}: a quotient of integers is a float in Python, and DirectML "
+                "converts no types; dml.cast makes floats, and dml.element_wise_divide rounds towards 0"
+            )
+        return self._with("ELEMENT_WISE_DIVIDE", other, other_first=other_first)
+
+    def __pow__(self, other: Operand) -> GraphTensor:
+        number = as_plain(other)
+        if isinstance(number, int | float) and self._node.type.is_float:
+            return self._call("ELEMENT_WISE_CONSTANT_POW", (self,), (None, float(number)))
+        return self._with("ELEMENT_WISE_POW", other, attributes=(None,))
+
+    def __rpow__(self, other: Any) -> GraphTensor:
+        return self._with("ELEMENT_WISE_POW", other, other_first=True, attributes=(None,))
+
+    def __matmul__(self, other: GraphTensor | Array) -> GraphTensor:
+        return self._times(other, other_first=False)
+
+    def __rmatmul__(self, other: Any) -> GraphTensor:
+        return self._times(other, other_first=True)
+
+    def _times(self, other: Any, *, other_first: bool) -> GraphTensor:
+        if not isinstance(other, GraphTensor) and not hasattr(other, "__dlpack__"):
+            return NotImplemented  # type: ignore[no-any-return]
+        tensor = other if isinstance(other, GraphTensor) else self.graph._constant_of(other, "@")
+        return product(tensor, self) if other_first else product(self, tensor)
+
+    def __neg__(self) -> GraphTensor:
+        return self._call("ELEMENT_WISE_NEGATE", (self,))
+
+    def __pos__(self) -> GraphTensor:
+        return self
+
+    def __abs__(self) -> GraphTensor:
+        return self._call("ELEMENT_WISE_ABS", (self,), (None,))
+
+    def __eq__(self, other: object) -> GraphTensor:  # type: ignore[override]
+        return self._with("ELEMENT_WISE_LOGICAL_EQUALS", other)
+
+    def __ne__(self, other: object) -> GraphTensor:  # type: ignore[override]
+        equal = self._with("ELEMENT_WISE_LOGICAL_EQUALS", other)
+        return equal if equal is NotImplemented else self._call("ELEMENT_WISE_LOGICAL_NOT", (equal,))
+
+    def __lt__(self, other: Any) -> GraphTensor:
+        return self._with("ELEMENT_WISE_LOGICAL_LESS_THAN", other)
+
+    def __le__(self, other: Any) -> GraphTensor:
+        return self._with("ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL", other)
+
+    def __gt__(self, other: Any) -> GraphTensor:
+        return self._with("ELEMENT_WISE_LOGICAL_GREATER_THAN", other)
+
+    def __ge__(self, other: Any) -> GraphTensor:
+        return self._with("ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL", other)
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> Never:
+        raise TypeError(
+            "the truth value of a tensor of a graph is not known before the graph runs; "
+            "dml.element_wise_if chooses between elements"
+        )
+
+    def __len__(self) -> Never:
+        raise TypeError("a tensor of a graph has no len(); .shape has its sizes")
+
+    def __iter__(self) -> Never:
+        raise TypeError("a tensor of a graph cannot be iterated over; dml.split makes several of one")
+
+    def __array__(self, *_: Any, **__: Any) -> Never:
+        raise TypeError("a tensor of a graph has no values before the graph is compiled and called")
+
+    def _with(
+        self, name: str, other: Any, *, other_first: bool = False, attributes: tuple[Any, ...] = ()
+    ) -> GraphTensor:
+        """An operator of two tensors on this one and another operand; NotImplemented if it is none."""
+        other = as_plain(other)
+        if not isinstance(other, GraphTensor | int | float) and not hasattr(other, "__dlpack__"):
+            return NotImplemented  # type: ignore[no-any-return]
+        return self._call(name, (other, self) if other_first else (self, other), attributes)
+
+    def _call(self, name: str, tensors: tuple[Any, ...], attributes: tuple[Any, ...] = ()) -> GraphTensor:
+        result: GraphTensor = self.graph._call(name, tensors, attributes)
+        return result
+
+
+def _integers(function: str, given: tuple[Any, ...]) -> tuple[int, ...]:
+    """Integers that are given one after the other, or as one sequence.
+
+    Raises:
+        InvalidArgument: something else.
+    """
+    values = as_tuple(given[0]) if len(given) == 1 else as_tuple(given)
+    values = values if isinstance(values, tuple) else as_tuple(given)
+    if not all(type(value) is int for value in values):
+        raise InvalidArgument(f"{function}: {shown(values)}; whole numbers are needed")
+    return tuple(values)
