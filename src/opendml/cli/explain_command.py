@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -59,7 +60,7 @@ def explain_model(
         console().print(explanation)
 
 
-def _chosen(dispatchables: dict[str, Dispatchable], name: str | None) -> dict[str, Dispatchable]:
+def _chosen(dispatchables: Mapping[str, Dispatchable], name: str | None) -> Mapping[str, Dispatchable]:
     if name is None:
         return dispatchables
     if name not in dispatchables:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from opendml.explain.explanation import ExplainedKernel, Explanation
 from opendml.explain.picture import graph_picture, heat, memory_picture
 from opendml.explain.text import NO_KERNELS, summary
 from opendml.explain.wording import bytes_text, count_text, time_text
+
+if TYPE_CHECKING:
+    from opendml.explain.explanation import ExplainedKernel, Explanation
 
 
 def page(explanation: Explanation) -> str:

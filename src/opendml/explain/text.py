@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from io import StringIO
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from opendml.explain.explanation import Explanation
 from opendml.explain.wording import bytes_text, count_text, time_text
+
+if TYPE_CHECKING:
+    from opendml.explain.explanation import Explanation
 
 _WIDTH = 110
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from opendml.explain.explanation import Explanation
+if TYPE_CHECKING:
+    from opendml.explain.explanation import Explanation
 
 
 def trace(explanation: Explanation) -> str:
