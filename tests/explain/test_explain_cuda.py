@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -79,7 +78,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> Events:
 
 def device() -> CudaDevice:
     made = CudaDevice.__new__(CudaDevice)
-    made.alone, made._context, made.stream, made._entered = True, "context", "own", threading.local()
+    made.alone, made._context, made.stream, made._entered = True, "context", "own", cuda_driver._Entered()
     return made
 
 

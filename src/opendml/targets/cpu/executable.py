@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -122,7 +122,8 @@ def plan(program: Program) -> Planned:
 
 
 def _fused(program: Program) -> KernelProgram:
-    return fuse(replace(program, results=simplify(program.results)), is_chained, ends_loops=True)
+    simple = replace(program, results=simplify(program.results))
+    return fuse(simple, is_chained, ends_loops=True, in_order=True)
 
 
 class CpuInstance:
@@ -137,6 +138,8 @@ class CpuInstance:
             words[position] += words.ctypes.data
         table: Any = (ctypes.c_void_p * buffers)()
         self._job, self._buffers = job, table
+        self.bind: Callable[[int, int], None] = table.__setitem__
+        """Sets the address of a tensor's first element: inputs first, then outputs."""
         self._arena = arena
         # `dispatch` keeps these two alive, and they what they point to: it may outlive this object.
         self._buffers.own = own, job.codes
@@ -151,10 +154,6 @@ class CpuInstance:
     def use_arena(self, address: int) -> None:
         """Sets the address of the arena."""
         self._buffers[self._arena] = address
-
-    def bind(self, buffer: int, address: int) -> None:
-        """Sets the address of a tensor's first element: inputs first, then outputs."""
-        self._buffers[buffer] = address
 
     def keep(self, memory: object) -> None:
         """Keeps an object alive as long as `dispatch` itself."""
