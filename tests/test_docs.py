@@ -18,6 +18,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+import opendml as dml
 from opendml import functions
 from opendml.operators.registry import implemented
 from opendml.operators.softmax import softmax1
@@ -339,3 +340,23 @@ def test_the_examples_in_docstrings_are_true(path: Path) -> None:
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted
     assert result.failed == 0
+
+
+def test_what_the_table_of_migration_names_is_there() -> None:
+    rows = [
+        [cell.strip() for cell in line.strip("| ").split(" | ")]
+        for line in (DOCS / "guide" / "migration.md").read_text("utf-8").splitlines()
+        if line.startswith("|") and not line.startswith("|--")
+    ]
+    assert len(rows) > 40
+    here = " ".join(row[-1] for row in rows)
+    names = set(re.findall(r"dml\.((?:descs\.)?\w+)", here))
+    assert len(names) > 20
+    for name in names:
+        value: object = dml
+        for part in name.split("."):
+            value = getattr(value, part)
+    for name, given in re.findall(r"dml\.(\w+)\(([^`]*)\)", here):
+        keywords = set(re.findall(r"(\w+)=", given.replace("dml.TensorDesc", ""))) - {"strides", "device"}
+        if hasattr(functions, name):
+            assert keywords <= set(inspect.signature(getattr(functions, name)).parameters), name

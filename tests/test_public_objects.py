@@ -251,7 +251,7 @@ MEMBERS: dict[str, str] = {
     "BufferArrayBinding": "bindings",
     "BufferBinding": "buffer offset size",
     "CommandRecorder": "device name record_dispatch reset set_name",
-    "CompiledOperator": "bind binding_properties device flags input_tensors is_initialized name "
+    "CompiledOperator": "bind binding_properties device explain flags input_tensors is_initialized name "
     "output_tensors save set_name",
     "ConstantNode": "data name",
     "Device": "check_feature_support compile_graph compile_operator create_binding_table create_buffer "
@@ -263,7 +263,7 @@ MEMBERS: dict[str, str] = {
     "InputEdge": "graph_input_index name to_node_index to_node_input_index",
     "Intermediate": "name operator output sequence values",
     "IntermediateEdge": "from_node_index from_node_output_index name to_node_index to_node_input_index",
-    "Model": "bind device input_names output_names persistent_bytes run save temporary_bytes",
+    "Model": "bind device explain input_names output_names persistent_bytes run save temporary_bytes",
     "Operator": "desc device name set_name",
     "OperatorDesc": "fields operator replace input_tensor output_tensor",
     "OperatorInitializer": "binding_properties device name operators reset set_name",

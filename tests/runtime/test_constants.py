@@ -85,7 +85,7 @@ def test_preparing_changes_no_bit(name: str, any_device: Device) -> None:
 
 def launches(model: Model) -> tuple[int, int]:
     """Of a dispatch, and of the initialization."""
-    executable = model._work._executable
+    executable = model._work.executable
     assert isinstance(executable, CpuExecutable)
     return int(executable._job.words[0]), int(executable._initializer.words[0])
 

@@ -37,6 +37,24 @@ _feature_level = click.option(
     help="DirectML's feature level, such as 2_0 or DML_FEATURE_LEVEL_2_0. Default: the newest.",
 )
 
+_device = click.option(
+    "-a",
+    "--device",
+    "--adapter",
+    metavar="KIND",
+    shell_complete=completion.devices,
+    default="cpu",
+    show_default=True,
+    help="Where the operators run: cpu, cuda (an NVIDIA GPU; cuda:1 is the second), or reference (NumPy in "
+    "float64).",
+)
+_threads = click.option(
+    "--threads",
+    type=click.IntRange(1, _MOST_THREADS),
+    metavar="N",
+    help="CPU threads. Default: OPENDML_THREADS, or all that the process may use.",
+)
+
 
 _size = click.option(
     "--size",
@@ -62,24 +80,9 @@ def main() -> None:
 @click.option(
     "-m", "--model", "model_option", type=click.Path(path_type=Path), help="MODEL, as DxDispatch has it too."
 )
-@click.option(
-    "-a",
-    "--device",
-    "--adapter",
-    metavar="KIND",
-    shell_complete=completion.devices,
-    default="cpu",
-    show_default=True,
-    help="Where the operators run: cpu, cuda (an NVIDIA GPU; cuda:1 is the second), or reference (NumPy in "
-    "float64).",
-)
+@_device
 @_feature_level
-@click.option(
-    "--threads",
-    type=click.IntRange(1, _MOST_THREADS),
-    metavar="N",
-    help="CPU threads. Default: OPENDML_THREADS, or all that the process may use.",
-)
+@_threads
 @click.option(
     "--input-directory",
     "--input_path",
@@ -279,6 +282,51 @@ def export(models: tuple[Path, ...], output: Path) -> None:
     from opendml.cli.export_command import export_models
 
     export_models(models, output)
+
+
+@main.command(short_help="Show which kernels a model becomes, and where the time goes.")
+@click.argument("model", type=click.Path(path_type=Path))
+@_device
+@_feature_level
+@_threads
+@click.option("--dispatchable", metavar="NAME", help="Only this one of the model's. Default: all of them.")
+@click.option(
+    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page to this file too."
+)
+@click.option(
+    "--trace",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a trace to this file too, for Perfetto or chrome://tracing.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object with one for each dispatchable.")
+def explain(
+    model: Path,
+    device: str,
+    feature_level: str | None,
+    threads: int | None,
+    dispatchable: str | None,
+    html: Path | None,
+    trace: Path | None,
+    as_json: bool,
+) -> None:
+    """Compile the operators of MODEL, a JSON model of DxDispatch, and measure their kernels; "-" is standard
+    input.
+
+    For each kernel: the operators that it computes, its time, and its floor, the time of a copy of as many
+    bytes or of as many operations of a matrix product on this machine. Inputs are made up: floats between 0
+    and 1, integers 0. Files that the model names need not be there.
+    """
+    from opendml.cli.explain_command import explain_model
+    from opendml.runtime.objects.device import Device
+
+    explain_model(
+        model,
+        Device(device, feature_level=feature_level, threads=threads),
+        dispatchable=dispatchable,
+        html=html,
+        trace=trace,
+        as_json=as_json,
+    )
 
 
 @main.command(short_help="List the operators, or describe one.")

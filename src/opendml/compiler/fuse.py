@@ -19,7 +19,7 @@ from opendml.compiler.chains import Takes, chained
 from opendml.compiler.guards import without_idle_guards
 from opendml.compiler.homes import Except, home_of
 from opendml.compiler.kernel import Access, Kernel, KernelProgram, Repeat
-from opendml.compiler.memory import aligned, place
+from opendml.compiler.memory import Temporary, aligned, place
 from opendml.compiler.numbers import Shared, with_parameters
 from opendml.compiler.placings import in_any_order
 from opendml.compiler.prepare import split
@@ -70,6 +70,7 @@ def fuse(
         ahead.arena_bytes,
         offsets[-1],
         kernels.repeats,
+        kernels.temporaries,
     )
 
 
@@ -193,7 +194,18 @@ def _placed(
             values, numbers = with_parameters(values, shared)
         result.append(Kernel(kernel.domain, kernel.axes, loads, stores, values, numbers))
     output_count = arena - input_count
-    return KernelProgram(tuple(result), input_count, output_count, arena_bytes, repeats=tuple(repeats))
+    temporaries = tuple(
+        Temporary(offset, size, *lifetime)
+        for offset, size, lifetime in zip(offsets, sizes.values(), lifetimes, strict=True)
+    )
+    return KernelProgram(
+        tuple(result),
+        input_count,
+        output_count,
+        arena_bytes,
+        repeats=tuple(repeats),
+        temporaries=temporaries,
+    )
 
 
 def _cuts(roots: Sequence[Node], program: Program) -> list[Node]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from opendml.compiler.memory import Temporary
 from opendml.program.node import PLACINGS, REDUCTIONS, SCANS, Node, Operation, ordered, rebuild
 from opendml.program.scalar_type import ScalarType
 
@@ -75,6 +76,8 @@ class KernelProgram:
     persistent_bytes: int = 0
     repeats: tuple[Repeat, ...] = ()
     """Among the kernels, not the initializers."""
+    temporaries: tuple[Temporary, ...] = ()
+    """What lies in the arena, from which kernel to which."""
 
     @property
     def arena(self) -> int:

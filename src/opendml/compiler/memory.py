@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 ALIGNMENT = 256
 """DirectML's TEMPORARY_BUFFER_ALIGNMENT, in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Temporary:
+    """Bytes of an arena that hold data from the step `first` to the step `last`, both included."""
+
+    offset: int
+    size: int
+    first: int
+    last: int
 
 
 def place(sizes: Sequence[int], lifetimes: Sequence[tuple[int, int]]) -> tuple[list[int], int]:

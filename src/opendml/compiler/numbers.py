@@ -44,7 +44,7 @@ def with_parameters(values: Sequence[Node], shared: Shared) -> tuple[tuple[Node,
 
     def one(node: Node) -> Node:
         attribute = node.attribute if node.attribute is None else repr(node.attribute)
-        key = (node.operation, node.type, node.sizes, attribute, *map(id, node.operands))
+        key = (node.operation, node.type, node.sizes, attribute, node.origin, *map(id, node.operands))
         return shared.setdefault(key, node)
 
     for node in nodes:

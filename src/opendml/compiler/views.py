@@ -14,6 +14,7 @@ from opendml.program.node import (
     Operation,
     View,
     apply,
+    claim,
     constant,
     convert,
     index,
@@ -62,6 +63,8 @@ def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
             new = _reshape(new)
         elif node.operation is not Operation.SOURCE:
             new = _joined_last(_reshaped_last(new))
+        if node.origin is not None:
+            claim(new, node.origin)
         changed[id(node)] = new
     return rebuild([changed[id(root)] for root in roots], lambda node: node)
 
@@ -181,7 +184,7 @@ class Seen:
             offsets, steps, indices = self._within(node.sizes)
             return self._read(node, View(offsets, steps, tuple(indices)), indices, None)
         operands = tuple(self._known[id(operand)] for operand in node.operands)
-        return Node(node.operation, node.type, self.sizes, operands, node.attribute)
+        return Node(node.operation, node.type, self.sizes, operands, node.attribute, node.origin)
 
     def _within(
         self, sizes: Sequence[int]
@@ -284,7 +287,9 @@ def _lowered(node: Node) -> Node:
             lowered[id(each)] = _reshape(Node(Operation.RESHAPE, each.type, node.sizes, (each,)))
         else:
             operands = tuple(lowered[id(operand)] for operand in each.operands)
-            lowered[id(each)] = Node(each.operation, each.type, node.sizes, operands, each.attribute)
+            lowered[id(each)] = Node(
+                each.operation, each.type, node.sizes, operands, each.attribute, each.origin
+            )
     return lowered[id(value)]
 
 
@@ -436,7 +441,7 @@ def _joined_last(node: Node) -> Node:
             else _part(operand, axis, first, extent)
             for operand in node.operands
         )
-        parts.append(Node(node.operation, node.type, sizes, operands, node.attribute))
+        parts.append(Node(node.operation, node.type, sizes, operands, node.attribute, node.origin))
         first += extent
     return Node(Operation.JOIN, node.type, node.sizes, tuple(parts), axis)
 

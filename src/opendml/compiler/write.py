@@ -188,7 +188,10 @@ class _Body:
         if not self._is_leaf(node):
             return with_operands(node, tuple(operands))
         self.leaves.append(node)
-        return source(len(self.leaves) - 1, node.type, node.sizes, operands)
+        leaf = source(len(self.leaves) - 1, node.type, node.sizes, operands)
+        # A tensor in memory was computed by another kernel, a view of one is this kernel's.
+        leaf.origin = None if id(node) in self._held else node.origin
+        return leaf
 
     def _operands(self, node: Node) -> Sequence[Node]:
         """What a node's copy is made of; of a view of a tensor in memory the mask, and how many bytes further

@@ -40,7 +40,7 @@ def narrowed(roots: Sequence[Node]) -> tuple[Node, ...]:
         attribute = NARROW if may_be_cheap else node.attribute
         is_same = attribute is node.attribute and operands == node.operands
         changed[id(node)] = (
-            node if is_same else Node(node.operation, node.type, node.sizes, operands, attribute)
+            node if is_same else Node(node.operation, node.type, node.sizes, operands, attribute, node.origin)
         )
     return tuple(changed[id(root)] for root in roots)
 

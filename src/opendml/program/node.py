@@ -250,9 +250,13 @@ Number = int | float
 
 
 class Node:
-    """One value of a tensor program. Immutable; compared by identity (`rebuild` shares equal nodes)."""
+    """One value of a tensor program. Immutable; compared by identity (`rebuild` shares equal nodes).
 
-    __slots__ = ("attribute", "operands", "operation", "sizes", "type")
+    `origin` is what it was made for, the name of an operator; None where nobody asks. Rewrites hand it on,
+    and nothing else depends on it.
+    """
+
+    __slots__ = ("attribute", "operands", "operation", "origin", "sizes", "type")
 
     def __init__(
         self,
@@ -261,12 +265,14 @@ class Node:
         sizes: tuple[int, ...] = (),
         operands: tuple[Node, ...] = (),
         attribute: Attribute = None,
+        origin: str | None = None,
     ) -> None:
         self.operation = operation
         self.type = type
         self.sizes = sizes
         self.operands = operands
         self.attribute = attribute
+        self.origin = origin
 
     def __repr__(self) -> str:
         detail = "" if self.attribute is None else f", {self.attribute}"
@@ -500,6 +506,8 @@ def rebuild(roots: Sequence[Node], change: Callable[[Node], Node]) -> tuple[Node
         operands = tuple(changed[id(operand)] for operand in node.operands)
         result = change(node if operands == node.operands else with_operands(node, operands))
         alive.append(result)
+        if node.origin is not None:
+            claim(result, node.origin)
         if id(result) not in shared:
             are_known = all(id(operand) in shared for operand in result.operands)
             for part in [result] if are_known else ordered([result], shared):
@@ -510,4 +518,17 @@ def rebuild(roots: Sequence[Node], change: Callable[[Node], Node]) -> tuple[Node
 
 def with_operands(node: Node, operands: tuple[Node, ...]) -> Node:
     """The node's operation over other operands."""
-    return Node(node.operation, node.type, node.sizes, operands, node.attribute)
+    return Node(node.operation, node.type, node.sizes, operands, node.attribute, node.origin)
+
+
+def claim(root: Node, origin: str) -> None:
+    """Makes `origin` the origin of a node and of all below it, up to those that have one. What programs read
+    has none."""
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node.origin is None and node.operation is not Operation.SOURCE:
+            node.origin = origin
+            pending += node.operands
+            if isinstance(node.attribute, Recurrence):
+                pending.append(node.attribute.body)

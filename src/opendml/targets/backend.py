@@ -13,6 +13,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.executable import Executable, Instance, Runnable
 from opendml.targets.hosted import HostedInstance
 from opendml.targets.memory import OwnMemory, Place, TensorMemory
+from opendml.targets.planned import Planned, Timer
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -104,6 +105,15 @@ class Backend(ABC):
         Raises:
             InvalidArgument: work that cannot be recorded.
         """
+
+    @abstractmethod
+    def plan(self, program: Program) -> Planned | None:
+        """What `compile` makes of a program; None where nothing is fused."""
+
+    @abstractmethod
+    def timers(self, instance: Instance) -> list[Timer]:
+        """For an instance of a compiled program with all its tensors bound: what running nothing takes, then
+        each launch of a dispatch alone, in their order, or the dispatch as a whole where there are none."""
 
     @abstractmethod
     def synchronize(self) -> None:

@@ -38,17 +38,18 @@ class CompiledWork:
     def __init__(self, work: Work, device: Device) -> None:
         self._backend = device._backend
         self._layouts, self._input_count = (*work.inputs, *work.outputs), len(work.inputs)
-        self._executable = _compiled(work, device._backend, device.threads, device._debug)
+        self.work = work
+        self.executable = _compiled(work, device._backend, device.threads, device._debug)
 
     @property
     def temporary_bytes(self) -> int:
         """Memory for intermediate tensors that each instance needs."""
-        return self._executable.temporary_bytes
+        return self.executable.temporary_bytes
 
     @property
     def persistent_bytes(self) -> int:
         """Memory for what dispatches need of the constants."""
-        return self._executable.persistent_bytes
+        return self.executable.persistent_bytes
 
     def prepare(self, constants: Mapping[int, TensorMemory], persistent: Range | None = None) -> Range:
         """Prepares constants, if there are any, wherever they are, and waits; they are free again then.
@@ -75,7 +76,7 @@ class CompiledWork:
                 addresses[number] = copy.address - first
                 copies.append(copy)
         if constants:
-            self._executable.initialize(addresses, persistent.address)
+            self.executable.initialize(addresses, persistent.address)
         return persistent
 
     def instantiate(
@@ -89,7 +90,7 @@ class CompiledWork:
                 `persistent_bytes` is 0.
             temporary: `temporary_bytes` bytes where the work runs; None: the instance has its own.
         """
-        instance = self._executable.instantiate(
+        instance = self.executable.instantiate(
             temporary.address if temporary else None, persistent.address if persistent else 0
         )
         if place is None:

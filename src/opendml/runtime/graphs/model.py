@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from os import PathLike
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -47,6 +47,9 @@ from opendml.targets.executable import Instance
 from opendml.targets.memory import Place, TensorMemory
 from opendml.targets.registry import backend_at, place_of
 from opendml.targets.streams import StreamInstances
+
+if TYPE_CHECKING:
+    from opendml.explain.explanation import Explanation
 
 A = TypeVar("A")
 """Arrays of any library."""
@@ -269,6 +272,46 @@ class Model(Locked):
                 instance.bind(number, memory.address)
         instance.keep((memories, self._persistent))
         return BoundModel(self.device, instance, self._signature)
+
+    def explain(self, **inputs: Any) -> Explanation:
+        """What became of the graph, and where its time goes: which operators became which kernels, what each
+        kernel moves, computes and takes, measured here and now, and the plan of the memory between them. It
+        takes about a second.
+
+        >>> import opendml as dml
+        >>> graph = dml.Graph()
+        >>> x = graph.input("x", dml.FLOAT32, [64, 1000])
+        >>> model = graph.compile({"y": dml.activation_relu(dml.activation_tanh(x))})
+        >>> [kernel.name for kernel in model.explain().kernels]
+        ['ACTIVATION_TANH + ACTIVATION_RELU']
+
+        Args:
+            inputs: arrays to measure with; of others floats lie between 0 and 1, integers are 0.
+
+        Raises:
+            InvalidArgument: an unknown input, or one of another type, size or layout.
+            Unsupported: the model is of a debug device, or memory is out.
+        """
+        from opendml.explain.measure import explained
+
+        unknown = [name for name in inputs if name not in self.input_names]
+        if unknown:
+            known = ", ".join(self.input_names) or "none"
+            raise InvalidArgument(f"explain: input {unknown[0]} is unknown; the graph has {known}")
+        self.device._require_present()
+        place = self._place(inputs, {})
+        read = self._host_memory if place is None else backend_at(place).memory
+        given = {
+            number: _checked(
+                read(inputs[name], name), name, self._program.inputs[number], _cast(inputs[name])
+            )
+            for number, name in enumerate(self._names)
+            if name is not None and name in inputs
+        }
+        constants = [number for number, name in enumerate(self._names) if name is None]
+        names = {number: f"constant {index}" for index, number in enumerate(constants)}
+        names |= {number: name for number, name in enumerate(self._names) if name is not None}
+        return explained(self.device, self._work, self._persistent, self._signature, names, given)
 
     def _place(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Place | None:
         """Where all arrays are, None for host memory."""

@@ -29,6 +29,7 @@ from opendml.targets.executable import Instance
 from opendml.targets.memory import HostMemory, Place, TensorMemory
 
 if TYPE_CHECKING:
+    from opendml.explain.explanation import Explanation
     from opendml.runtime.objects.device import Device
 
 
@@ -157,6 +158,23 @@ class CompiledOperator(Dispatchable, Locked):
         persistent = self._prepare(given) if self._owned else None
         bindings = Bindings(rest, written, persistent=persistent)
         return BoundOperator(self.device, self._instance(place, bindings), self._title)
+
+    def explain(self) -> Explanation:
+        """What became of the operator or the graph, and where its time goes, as `Model.explain` has it: over
+        floats between 0 and 1, and integers that are 0. Tensors with OWNED_BY_DML are taken for zeros.
+
+        Raises:
+            Unsupported: it is of a debug device, or memory is out.
+        """
+        from opendml.explain.measure import explained
+
+        self.device._require_present()
+        inputs = [slot.name for slot in self._inputs if slot.tensor is not None]
+        constants = range(len(inputs), self._first_output)
+        names = dict(enumerate(inputs)) | {number: f"constant {number - len(inputs)}" for number in constants}
+        persistent = None if self._owned else self._own_persistent
+        title = f"{self._title}: {signature(slots_text(self._inputs), slots_text(self._outputs))}"
+        return explained(self.device, self._work, persistent, title, names, {})
 
     def _input_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
         """The memory of the inputs at execution, where OWNED_BY_DML tensors are bound no more."""

@@ -9,6 +9,7 @@ from opendml.program.program import Program
 from opendml.targets.cpu.threads import chosen_threads
 from opendml.targets.executable import Instance
 from opendml.targets.host import HostBackend
+from opendml.targets.planned import Planned, Timer, on_the_clock
 
 if TYPE_CHECKING:
     from opendml.targets.cpu.executable import CpuExecutable
@@ -32,3 +33,16 @@ class CpuBackend(HostBackend):
     def compile_for_calls(self, program: Program, threads: int | None) -> Callable[[], Instance]:
         """Instances whose temporaries are in memory that all calls of a thread share."""
         return self.compile(program, threads).instantiate_without_arena
+
+    def plan(self, program: Program) -> Planned:
+        """The kernels and their launches."""
+        from opendml.targets.cpu.executable import plan
+
+        return plan(program)
+
+    def timers(self, instance: Instance) -> list[Timer]:
+        """Jobs of one launch each."""
+        from opendml.targets.cpu.executable import CpuInstance
+
+        assert isinstance(instance, CpuInstance)
+        return [on_the_clock(each.dispatch) for each in instance.alone()]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,6 +35,7 @@ from opendml.targets.cpu.scratch import Scratch
 from opendml.targets.cpu.threads import available_threads
 from opendml.targets.kept import KeptConstants
 from opendml.targets.memory import HostMemory, aligned_bytes
+from opendml.targets.planned import Planned
 
 _SHARED_BYTES = 96 * 1024
 """Dispatches that move fewer bytes are over before another thread could have joined them."""
@@ -48,8 +50,7 @@ class CpuExecutable:
     use."""
 
     def __init__(self, program: Program, threads: int | None = None) -> None:
-        simple = replace(program, results=simplify(program.results))
-        kernels = fuse(simple, is_chained, ends_loops=True, in_order=True)
+        kernels = _fused(program)
         self._arena, self._buffers = kernels.arena, kernels.persistent + 1
         scheduled = _scheduled(kernels)
         steady, temporary_bytes = _steady_rooms(kernels, scheduled)
@@ -109,6 +110,22 @@ class CpuExecutable:
         return instance
 
 
+def plan(program: Program) -> Planned:
+    """The kernels of a program, and the modes in which they are run."""
+    kernels = _fused(program)
+    scheduled = _scheduled(kernels)
+    dispatched, _, _ = _launches(kernels, scheduled, *_steady_rooms(kernels, scheduled))
+    modes: list[list[str]] = [[] for _ in kernels.kernels]
+    for each in dispatched:
+        modes[each.kernel].append(each.launch.pattern.mode.name.lower())
+    return Planned(kernels, tuple(map(tuple, modes)))
+
+
+def _fused(program: Program) -> KernelProgram:
+    simple = replace(program, results=simplify(program.results))
+    return fuse(simple, is_chained, ends_loops=True, in_order=True)
+
+
 class CpuInstance:
     """A job with its buffers. `dispatch` is one native call, or some for long work; it allocates nothing."""
 
@@ -120,7 +137,7 @@ class CpuInstance:
         for position in job.pointers:
             words[position] += words.ctypes.data
         table: Any = (ctypes.c_void_p * buffers)()
-        self._buffers = table
+        self._job, self._buffers = job, table
         self.bind: Callable[[int, int], None] = table.__setitem__
         """Sets the address of a tensor's first element: inputs first, then outputs."""
         self._arena = arena
@@ -141,6 +158,13 @@ class CpuInstance:
     def keep(self, memory: object) -> None:
         """Keeps an object alive as long as `dispatch` itself."""
         self._buffers.memory = memory
+
+    def alone(self) -> Iterator[CpuInstance]:
+        """An instance that runs nothing, then one for each launch of this one, over the same memory."""
+        for first, count in ((0, 0), *((number, 1) for number in range(int(self._job.words[0])))):
+            part = CpuInstance(self._job.part(first, count), len(self._buffers), self._arena, self)
+            part._buffers[:] = self._buffers[:]
+            yield part
 
 
 class ScratchInstance(CpuInstance):
@@ -164,9 +188,10 @@ _scratch = Scratch()
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A launch, and where its partial sums or its panels lie."""
+    """A launch of the kernel with a number, and where its partial sums or its panels lie."""
 
     launch: Launch
+    kernel: int
     buffer: int
     offset: int
 
@@ -195,8 +220,8 @@ def _launches(
     ahead_bytes, prepared_bytes = kernels.initializer_arena_bytes, kernels.persistent_bytes
     dispatched: list[_Placed] = []
     initializing = [
-        _Placed(launch, kernels.arena, ahead_bytes)
-        for kernel in kernels.initializers
+        _Placed(launch, number, kernels.arena, ahead_bytes)
+        for number, kernel in enumerate(kernels.initializers)
         for launch in schedule(kernel)
     ]
     packed: dict[tuple[str, tuple[int, ...]], int] = {}
@@ -207,14 +232,14 @@ def _launches(
             key = launches[0].pattern.text(), launches[0].parameters
             is_new = key not in packed
             offset = packed.setdefault(key, prepared_bytes)
-            placed = [_Placed(launch, kernels.persistent, offset) for launch in launches]
+            placed = [_Placed(launch, number, kernels.persistent, offset) for launch in launches]
             first = placed.pop(0)
             if is_new:
                 initializing.append(first)
                 prepared_bytes += aligned(launches[0].partial_bytes)
         else:
             offset = steady.get(number, end)
-            placed = [_Placed(launch, kernels.arena, offset) for launch in launches]
+            placed = [_Placed(launch, number, kernels.arena, offset) for launch in launches]
             if offset in begun:
                 placed.pop(0)
             elif number in steady:
@@ -290,6 +315,16 @@ class _Job:
         self.words[THREADS] = threads
         self.words[PATIENCE] = 0 if self.is_short else _MILLISECONDS
         self.words[ROOM : ROOM + 3] = arena, room_at, room_bytes
+
+    def part(self, first: int, count: int) -> _Job:
+        """So many of its launches as a job of their own, in the same memory. Parameters stay where they are:
+        they are found by their distance from the beginning."""
+        part = copy(self)
+        part.words, at = self.words.copy(), HEADER + LAUNCH * first
+        part.words[0], until = count, HEADER + LAUNCH * count
+        part.words[HEADER:until] = self.words[at : at + LAUNCH * count]
+        part.pointers = self.pointers[:count]
+        return part
 
 
 def _words(launches: Sequence[_Placed], codes: Sequence[Code]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -90,7 +90,7 @@ def detected() -> Machine:
 def _cache_bytes(level: int) -> int | None:
     """The size of a cache of the first processor; None where the system does not tell."""
     try:
-        text = Path(f"/sys/devices/system/cpu/cpu0/cache/index{level}/size").read_text().strip()
+        text = Path(f"/sys/devices/system/cpu/cpu0/cache/index{level}/size").read_text("utf-8").strip()
         return int(text.removesuffix("K")) * 1024
     except (OSError, ValueError):
         return None

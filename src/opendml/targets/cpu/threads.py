@@ -61,7 +61,7 @@ def quota(root: Path) -> float | None:
         root: the folder that holds proc and sys.
     """
     try:
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
+        lines = (root / "proc/self/cgroup").read_text("utf-8").splitlines()
     except OSError:
         return None
     groups = root / "sys/fs/cgroup"
@@ -97,6 +97,6 @@ def _old_share(folder: Path) -> float | None:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text().strip()
+        return path.read_text("utf-8").strip()
     except OSError:
         return ""

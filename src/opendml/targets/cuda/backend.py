@@ -13,11 +13,12 @@ from opendml.targets.cuda.arrays import ready_memory
 from opendml.targets.cuda.call import CudaCall
 from opendml.targets.cuda.device_array import DeviceArray
 from opendml.targets.cuda.driver import CudaDevice, device
-from opendml.targets.cuda.executable import CudaExecutable, CudaInstance
+from opendml.targets.cuda.executable import CudaExecutable, CudaInstance, plan
 from opendml.targets.cuda.launcher import Recording
 from opendml.targets.cuda.streams import stream_handle
 from opendml.targets.executable import Instance, Runnable
 from opendml.targets.memory import OwnMemory, Place, TensorMemory
+from opendml.targets.planned import Planned, Timer
 from opendml.targets.staged import StagedInstance
 
 
@@ -94,6 +95,15 @@ class CudaBackend(StreamBackend):
     def record(self, several: Sequence[Runnable]) -> Recording:
         """The dispatches as one CUDA graph."""
         return Recording([each for number, work in enumerate(several) for each in _launching(number, work)])
+
+    def plan(self, program: Program) -> Planned:
+        """The kernels, each of which is one launch."""
+        return plan(program, self._device.machine)
+
+    def timers(self, instance: Instance) -> list[Timer]:
+        """Launches between two events of the driver."""
+        assert isinstance(instance, CudaInstance)
+        return instance.timers()
 
     def synchronize(self) -> None:
         """Waits for all streams."""

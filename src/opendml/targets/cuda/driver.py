@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -197,6 +197,24 @@ class CudaDevice:
             check(driver.cuEventRecord(event, driver.CUstream(int(before))), "recording an event")
             check(driver.cuStreamWaitEvent(driver.CUstream(int(after)), event, 0), "waiting for an event")
             check(driver.cuEventDestroy(event), "destroying an event")
+
+    def seconds(self, work: Callable[[], object]) -> float:
+        """The time that work takes on the device, which adds launches to the device's own stream."""
+        driver = driver_module()
+        with self.current():
+            begin, end = (
+                check(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DEFAULT), "creating an event")
+                for _ in range(2)
+            )
+            try:
+                check(driver.cuEventRecord(begin, self.stream), "recording an event")
+                work()
+                check(driver.cuEventRecord(end, self.stream), "recording an event")
+                check(driver.cuEventSynchronize(end), "running a kernel")
+                return float(check(driver.cuEventElapsedTime(begin, end), "timing a kernel")) / 1e3
+            finally:
+                driver.cuEventDestroy(begin)
+                driver.cuEventDestroy(end)
 
     def retire(self, pointer: Any, size: int) -> None:
         """Takes back memory that nobody holds any more, though work on any stream may still use it: it is

@@ -7,10 +7,11 @@ import struct
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from opendml.compiler.fuse import fuse
-from opendml.compiler.kernel import Kernel
+from opendml.compiler.kernel import Kernel, KernelProgram
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
 from opendml.targets.cuda.compile import cubin_of
@@ -22,6 +23,7 @@ from opendml.targets.cuda.memory import Memory, scratch
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.kept import KeptConstants
+from opendml.targets.planned import Planned, Timer
 
 _WORD = struct.calcsize("<q")
 
@@ -41,7 +43,7 @@ class CudaExecutable:
 
     def __init__(self, program: Program, device_index: int = 0, scheduler: Scheduler = schedule) -> None:
         self.device, self._scheduler = device(device_index), scheduler
-        kernels = fuse(replace(program, results=simplify(program.results)))
+        kernels = _fused(program)
         self.kernels = (*kernels.kernels, *kernels.initializers)
         """Those of a dispatch, then those of the initialization."""
         self.arena, self.arena_bytes = kernels.arena, kernels.arena_bytes
@@ -108,6 +110,26 @@ class CudaExecutable:
                 launch = self._scheduler(self.kernels[number], self.device.machine, alignments)
                 prepared = self._prepared[number, alignments] = PreparedLaunch(launch, self.device)
             return prepared
+
+
+def plan(program: Program, machine: Machine) -> Planned:
+    """The kernels of a program, and the modes in which they are run where all tensors are aligned."""
+    kernels = _fused(program)
+    modes: dict[tuple[object, ...], str] = {}
+
+    def mode(kernel: Kernel) -> str:
+        accesses = (*kernel.loads, *kernel.stores)
+        # Those of steps differ in offsets alone.
+        key = id(kernel.values[0]), kernel.domain, kernel.axes, tuple(each.strides for each in accesses)
+        if key not in modes:
+            modes[key] = schedule(kernel, machine, (VECTOR_BYTES,) * len(accesses)).pattern.mode.name.lower()
+        return modes[key]
+
+    return Planned(kernels, tuple((mode(kernel),) for kernel in kernels.kernels))
+
+
+def _fused(program: Program) -> KernelProgram:
+    return fuse(replace(program, results=simplify(program.results)))
 
 
 class PreparedLaunch:
@@ -183,6 +205,14 @@ class CudaInstance:
             self._launchers = [binding.launcher(self._addresses, stream) for binding in self._bindings]
             self._stream = stream
             self._share_scratch()
+
+    def timers(self) -> list[Timer]:
+        """The time between two events that enclose nothing, then each launch alone, on the device's own
+        stream, after all earlier work there."""
+        with self.device.current():
+            self.prepare(int(self.device.stream))
+        work: list[Callable[[], object]] = [lambda: None, *self._launchers]
+        return [partial(self.device.seconds, each) for each in work]
 
     def _share_scratch(self) -> None:
         """One memory is the scratch of all kernels: they run one after the other, and nothing in it outlasts

@@ -53,4 +53,4 @@ def kernel_source(pattern: Pattern) -> str:
 
 @cache
 def _file(name: str) -> str:
-    return (Path(__file__).parent / "kernels" / f"{name}.cuh").read_text()
+    return (Path(__file__).parent / "kernels" / f"{name}.cuh").read_text("utf-8")

@@ -1,0 +1,293 @@
+"""Explains compiled work: which operators became which kernels, and how long each takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from opendml.errors import Unsupported
+from opendml.explain.explanation import (
+    ExplainedKernel,
+    ExplainedOperator,
+    ExplainedTemporary,
+    Explanation,
+)
+from opendml.explain.kernel_work import Room, bytes_read, bytes_written, operations
+from opendml.explain.rates import Rates, filled, rates_of, rounds
+from opendml.floating_point import default_mode
+from opendml.program.four_bit import in_bytes
+from opendml.program.node import Node, Operation, claim, ordered
+from opendml.program.program import Layout, Program
+from opendml.runtime.graphs.compiled_work import CompiledWork
+from opendml.runtime.graphs.work import Watched, Work, WorkStage
+from opendml.runtime.memory.ranges import Range
+from opendml.targets.backend import Backend
+from opendml.targets.executable import Instance
+from opendml.targets.memory import HostMemory, OwnMemory, TensorMemory
+from opendml.targets.planned import Planned, on_the_clock
+from opendml.targets.staged import StagedInstance
+
+if TYPE_CHECKING:
+    from opendml.runtime.objects.device import Device
+
+SECONDS = 0.3
+"""How long the launches are measured, all together; each at least a few times."""
+
+
+def explained(
+    device: Device,
+    compiled: CompiledWork,
+    persistent: Range | None,
+    title: str,
+    names: Mapping[int, str],
+    given: Mapping[int, TensorMemory],
+) -> Explanation:
+    """What compiled work is made of.
+
+    Args:
+        device: where it was compiled.
+        compiled: the work.
+        persistent: what is kept of its constants; None: as if all of them were zeros.
+        title: from what to what it computes.
+        names: what the buffers are called, by their numbers: inputs, constants and outputs.
+        given: inputs and outputs that are there. Other inputs are made up: floats lie between 0 and 1, the
+            same every time; integers are 0.
+
+    Raises:
+        Unsupported: on a debug device, which runs another program; or out of memory.
+    """
+    if device._debug is not None:
+        raise Unsupported(
+            "explain: on a debug device every operator's output is computed and shown, which no other device "
+            "does; compile it on a device without debug="
+        )
+    backend, work = device._backend, compiled.work
+    memory = _Memory(backend, work, given)
+    kept = persistent.address if persistent else memory.zeros(compiled.persistent_bytes)
+    instance = compiled.executable.instantiate(None, kept)
+    for number, address in memory.addresses.items():
+        instance.bind(number, address)
+    seconds = median(rounds([on_the_clock(instance.dispatch)], SECONDS / 3)[0])
+    common = (title, device.kind, device.threads, seconds)
+    names = dict(names)
+    for stage in work.stages:
+        _claim(stage)
+        written = stage.buffers[len(stage.program.inputs) :]
+        for buffer, node in zip(written, stage.program.results, strict=True):
+            names.setdefault(buffer, node.origin or "a number")
+    operators = _Operators(work, names)
+    plans = [plan for stage in work.stages if (plan := _plan(backend, stage.program)) is not None]
+    if len(plans) < len(work.stages):
+        return Explanation(*common, operators.explained([]), persistent_bytes=compiled.persistent_bytes)
+    rates = rates_of(backend, device.threads)
+    kernels: list[ExplainedKernel] = []
+    temporaries: list[ExplainedTemporary] = []
+    for stage, plan, part in zip(work.stages, plans, _parts(instance), strict=True):
+        seconds_of, numbers = _seconds(backend, part, plan), dict[int, int]()
+        for run in _runs(plan):
+            numbers |= dict.fromkeys(run, len(kernels))
+            measured = sum(seconds_of[number] for number in run)
+            rooms = _rooms(in_bytes(stage.program), plan, run[0])
+            kernels.append(_kernel(len(kernels), plan, run, measured, rooms, operators.labels, rates))
+        temporaries += _temporaries(plan, numbers)
+    return Explanation(
+        *common,
+        operators.explained(kernels),
+        tuple(kernels),
+        tuple(temporaries),
+        compiled.temporary_bytes,
+        compiled.persistent_bytes,
+        rates.copies,
+        rates.operations,
+    )
+
+
+class _Memory:
+    """Memory for all inputs, but for constants, and all outputs of some work, where programs run."""
+
+    def __init__(self, backend: Backend, work: Work, given: Mapping[int, TensorMemory]) -> None:
+        self._backend = backend
+        self._held: list[object] = [given]
+        self.addresses: dict[int, int] = {}
+        constants = {stage.buffers[number] for stage in work.stages for number in stage.program.constants}
+        for number, layout in enumerate((*work.inputs, *work.outputs)):
+            if number not in constants:
+                content = given.get(number) or self._made_up(layout, is_read=number < len(work.inputs))
+                self.addresses[number] = self._address(content, layout)
+
+    def zeros(self, size: int) -> int:
+        """The address of so many zeros."""
+        return self._keep(filled(self._backend, np.zeros(size, np.uint8)))
+
+    def _address(self, content: TensorMemory, layout: Layout) -> int:
+        """Where the first element is, copied to the device if it is elsewhere."""
+        if content.place == self._backend.place:
+            self._held.append(content)
+            return content.address
+        low, high = layout.span
+        memory = self._backend.allocate(high - low)
+        memory.write(content.address + low, high - low)
+        return self._keep(memory) - low
+
+    def _keep(self, memory: OwnMemory) -> int:
+        self._held.append(memory)
+        return memory.address
+
+    def _made_up(self, layout: Layout, is_read: bool) -> TensorMemory:
+        low, high = layout.span
+        memory = HostMemory(high - low)
+        memory.bytes[:] = 0
+        if is_read and layout.type.is_float:
+            random = np.random.default_rng(0).random((high - low) // layout.type.bytes, np.float32)
+            memory.bytes[:] = random.astype(layout.type.numpy).view(np.uint8)
+        return TensorMemory(memory.address - low, layout, True, memory)
+
+
+# Kernels
+
+
+@default_mode()
+def _plan(backend: Backend, program: Program) -> Planned | None:
+    return backend.plan(in_bytes(program))
+
+
+def _parts(instance: Instance) -> Sequence[Instance]:
+    """The instances of the stages."""
+    return instance.instances if isinstance(instance, StagedInstance) else [instance]
+
+
+def _seconds(backend: Backend, instance: Instance, plan: Planned) -> list[float]:
+    """The time of each kernel: of its launches, without what it takes to run none."""
+    nothing, *launches = map(median, rounds(backend.timers(instance), SECONDS))
+    assert len(launches) == sum(map(len, plan.launches))
+    each = iter(launches)
+    return [sum(max(next(each) - nothing, 0.0) for _ in names) for names in plan.launches]
+
+
+def _runs(plan: Planned) -> Iterator[tuple[int, ...]]:
+    """The numbers of the kernels; together those that are one kernel in all steps of a recurrence."""
+    done = 0
+    for repeat in plan.kernels.repeats:
+        yield from ((number,) for number in range(done, repeat.first))
+        done = repeat.first + repeat.length * repeat.count
+        for first in range(repeat.first, repeat.first + repeat.length):
+            yield tuple(range(first, done, repeat.length))
+    yield from ((number,) for number in range(done, len(plan.kernels.kernels)))
+
+
+def _rooms(program: Program, plan: Planned, step: int) -> list[Room]:
+    """Where the tensors lie that the kernel of a number may read: inputs, and temporaries that hold data."""
+    inputs = [Room(number, *layout.span) for number, layout in enumerate(program.inputs)]
+    alive = [each for each in plan.kernels.temporaries if each.first <= step <= each.last]
+    return inputs + [Room(plan.kernels.arena, each.offset, each.offset + each.size) for each in alive]
+
+
+def _kernel(
+    number: int,
+    plan: Planned,
+    run: Sequence[int],
+    seconds: float,
+    rooms: Sequence[Room],
+    labels: Sequence[str],
+    rates: Rates,
+) -> ExplainedKernel:
+    kernel, times = plan.kernels.kernels[run[0]], len(run)
+    read, written, computed = bytes_read(kernel, rooms), bytes_written(kernel), operations(kernel)
+    memory = (read + written) / rates.bandwidth(read + written)
+    arithmetic = computed / rates.operations
+    nodes = ordered(kernel.values)
+    # Equal numbers of all operators are one node, which says nothing.
+    computing = [
+        node for node in nodes if node.sizes and (node.operands or node.operation is Operation.SOURCE)
+    ]
+    origins = {node.origin for node in computing} - {None} or {node.origin for node in nodes}
+    return ExplainedKernel(
+        number,
+        tuple(label for label in labels if label in origins),
+        kernel.domain,
+        kernel.axes,
+        times,
+        plan.launches[run[0]],
+        read * times,
+        written * times,
+        computed * times,
+        max(memory, arithmetic) * times,
+        "memory" if memory >= arithmetic else "arithmetic",
+        seconds,
+    )
+
+
+def _temporaries(plan: Planned, numbers: Mapping[int, int]) -> Iterator[ExplainedTemporary]:
+    """What lies in the arena, by the numbers of the explained kernels."""
+    for each in plan.kernels.temporaries:
+        if each.size:
+            first, last = sorted((numbers[each.first], numbers[each.last]))
+            yield ExplainedTemporary(each.offset, each.size, first, last)
+
+
+# Operators
+
+
+def _label(name: str) -> str:
+    """An operator by the name of one of its outputs."""
+    return name.rpartition(".")[0]
+
+
+def _claim(stage: WorkStage) -> None:
+    """Makes every node that of the operator that it was defined for."""
+    for each in stage.watched:
+        claim(each.node, _label(each.name))
+    for root in stage.program.results:
+        # How a result is stored belongs to the operator that it is of.
+        below = [node.origin for node in ordered([root]) if node.origin is not None]
+        if below:
+            claim(root, below[-1])
+
+
+class _Operators:
+    """The operators of some work; `names` are what its buffers are called."""
+
+    def __init__(self, work: Work, names: Mapping[int, str]) -> None:
+        self._found: dict[str, list[tuple[WorkStage, Watched]]] = {}
+        for stage in work.stages:
+            for each in stage.watched:
+                self._found.setdefault(_label(each.name), []).append((stage, each))
+        self.labels, self._names = list(self._found), names
+
+    def explained(self, kernels: Sequence[ExplainedKernel]) -> tuple[ExplainedOperator, ...]:
+        """The operators, with the kernels that compute something of them."""
+        return tuple(
+            ExplainedOperator(
+                label,
+                outputs[0][1].operator,
+                tuple(_output_text(each) for _, each in outputs),
+                tuple(
+                    dict.fromkeys(name for stage, each in outputs for name in self._reads(label, stage, each))
+                ),
+                tuple(kernel.number for kernel in kernels if label in kernel.operators),
+            )
+            for label, outputs in self._found.items()
+        )
+
+    def _reads(self, label: str, stage: WorkStage, output: Watched) -> Iterator[str]:
+        """What an output is made of: operators, inputs and constants."""
+        pending: list[Node] = [output.node]
+        seen: set[int] = set()
+        while pending:
+            node = pending.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if node.operation is Operation.SOURCE and isinstance(node.attribute, int):
+                yield self._names[stage.buffers[node.attribute]]
+            elif node.origin not in (None, label):
+                yield str(node.origin)
+            else:
+                pending += reversed(node.operands)
+
+
+def _output_text(output: Watched) -> str:
+    return f"{output.output} {output.node.type.name} {list(output.sizes)}"

@@ -1,0 +1,97 @@
+"""What a device reaches at best: the bandwidth of copies and the rate of matrix products, measured once in a
+process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from opendml.floating_point import default_mode
+from opendml.program.program import Program
+from opendml.runtime.program import program_of
+from opendml.spec.descs import ActivationIdentity, Gemm
+from opendml.spec.enums import TensorDataType
+from opendml.spec.tensor_desc import TensorDesc
+from opendml.targets.backend import Backend
+from opendml.targets.memory import OwnMemory
+from opendml.targets.planned import Timer
+
+_COPIES = (2**15, 2**18, 2**21, 2**24, 2**26)
+"""Bytes that a copy reads and writes together: from those that fit in a core's own caches to those that fit
+in none."""
+_LENGTHS = (256, 4096)
+"""Of the sides of the matrices: on the host, and on a device of its own."""
+_SECONDS, _LEAST_ROUNDS, _MOST_ROUNDS = 0.02, 5, 50
+_FLOAT32 = TensorDataType.FLOAT32
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Bytes in a second by the bytes that are moved at most, and operations in a second."""
+
+    copies: tuple[tuple[int, float], ...]
+    operations: float
+
+    def bandwidth(self, moved: int) -> float:
+        """Bytes in a second of a copy of about so many; of more than was measured, those of the largest."""
+        return next((rate for size, rate in self.copies if moved <= size), self.copies[-1][1])
+
+
+_known: dict[tuple[Backend, int | None], Rates] = {}
+_lock = threading.Lock()
+
+
+def rates_of(backend: Backend, threads: int | None) -> Rates:
+    """The rates of a device for a number of threads: opendml's own float32 copies and products there, in the
+    best of some rounds. It takes some tenths of a second, once."""
+    with _lock:
+        if (backend, threads) not in _known:
+            _known[backend, threads] = _measured(backend, threads)
+        return _known[backend, threads]
+
+
+def _measured(backend: Backend, threads: int | None) -> Rates:
+    copies = []
+    for size in _COPIES:
+        tensor = TensorDesc(_FLOAT32, [size // 8])
+        seconds = _least_seconds(backend, threads, program_of(ActivationIdentity(tensor, tensor)))
+        copies.append((size, size / seconds))
+    length = _LENGTHS[backend.place is not None]
+    square = TensorDesc(_FLOAT32, [1, 1, length, length])
+    seconds = _least_seconds(backend, threads, program_of(Gemm(square, square, None, square)))
+    return Rates(tuple(copies), 2 * length**3 / seconds)
+
+
+@default_mode()
+def _least_seconds(backend: Backend, threads: int | None, program: Program) -> float:
+    instance = backend.compile(program, threads).instantiate()
+    layouts = (*program.inputs, *program.outputs)
+    memories = [filled(backend, np.zeros(layout.span[1], np.uint8)) for layout in layouts]
+    for number, memory in enumerate(memories):
+        instance.bind(number, memory.address)
+    nothing, *launches = map(min, rounds(backend.timers(instance), _SECONDS))
+    return max(sum(launches) - nothing * len(launches), 1e-9)
+
+
+def filled(backend: Backend, content: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> OwnMemory:
+    """Memory of a device that holds these bytes."""
+    memory = backend.allocate(content.size)
+    memory.write(content.ctypes.data, content.size)
+    return memory
+
+
+def rounds(timers: Sequence[Timer], seconds: float) -> list[list[float]]:
+    """The times of each timer, in rounds of all of them in their order, for about so many seconds. What comes
+    first of all, to no purpose, finds cold caches."""
+    for each in timers:
+        each()
+    times: list[list[float]] = [[] for _ in timers]
+    until = perf_counter() + seconds
+    while len(times[0]) < _LEAST_ROUNDS or (perf_counter() < until and len(times[0]) < _MOST_ROUNDS):
+        for each, found in zip(timers, times, strict=True):
+            found.append(each())
+    return times
