@@ -21,7 +21,8 @@ from opendml.frontends.onnx.values import (
     most_dimensions,
 )
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.graphs.graph import Graph, GraphTensor
+from opendml.runtime.graphs.graph import Graph
+from opendml.runtime.graphs.tensor import GraphTensor
 
 T = TypeVar("T")
 

@@ -29,8 +29,9 @@ from opendml.frontends.onnx.values import (
     carrier_of,
     stored_type,
 )
-from opendml.runtime.graphs.graph import Graph, GraphTensor
+from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.model import Model
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.objects.device import Device
 
 

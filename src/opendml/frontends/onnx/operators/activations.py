@@ -11,7 +11,7 @@ from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
 from opendml.frontends.onnx.operators.broadcasting import broadcast_sizes
 from opendml.frontends.onnx.operators.shapes import reshaped
 from opendml.frontends.onnx.registry import converts
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 
 Activation = Callable[..., GraphTensor]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible
 from opendml.frontends.onnx.values import most_dimensions
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 
 
 def broadcast_sizes(conversion: Conversion, numbers: Sequence[int]) -> tuple[int, ...]:

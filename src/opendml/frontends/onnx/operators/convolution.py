@@ -7,7 +7,7 @@ from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
 from opendml.frontends.onnx.operators.views import along
 from opendml.frontends.onnx.operators.windows import padding_of, shared, windows_of
 from opendml.frontends.onnx.registry import converts
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 
 
 def channel_bias(node: Conversion, number: int) -> GraphTensor | None:

@@ -13,7 +13,7 @@ from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
 from opendml.frontends.onnx.operators.matrix import product
 from opendml.frontends.onnx.operators.views import packed_strides, permuted, shaped
 from opendml.frontends.onnx.registry import converts
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 
 Labels = tuple[str, ...]
 

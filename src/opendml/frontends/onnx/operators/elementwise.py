@@ -13,7 +13,7 @@ from opendml.frontends.onnx.operators.broadcasting import broadcast, broadcast_s
 from opendml.frontends.onnx.operators.shapes import reshaped
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import BOOLEAN, data_type_of
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 
 Binary = Callable[[GraphTensor, GraphTensor], GraphTensor]
 

@@ -11,7 +11,7 @@ from opendml.frontends.onnx.operators.shapes import reshaped
 from opendml.frontends.onnx.operators.views import packed_strides, repeated
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Known
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 
 
 def padded(tensor: GraphTensor, rank: int) -> GraphTensor:

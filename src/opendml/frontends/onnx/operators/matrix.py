@@ -10,7 +10,7 @@ import opendml as dml
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
 from opendml.frontends.onnx.operators.views import permuted, repeated, shaped
 from opendml.frontends.onnx.registry import converts
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 
 _FLOATS = (TensorDataType.FLOAT32, TensorDataType.FLOAT16)

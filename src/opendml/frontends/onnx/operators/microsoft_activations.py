@@ -9,7 +9,7 @@ from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
 from opendml.frontends.onnx.node import MICROSOFT
 from opendml.frontends.onnx.operators.views import along
 from opendml.frontends.onnx.registry import converts
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 
 
 def _with_bias(node: Conversion, number: int) -> GraphTensor:

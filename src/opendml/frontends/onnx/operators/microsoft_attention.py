@@ -13,7 +13,7 @@ from opendml.frontends.onnx.node import MICROSOFT
 from opendml.frontends.onnx.operators.microsoft_quantized import float_product
 from opendml.frontends.onnx.operators.views import permuted, repeated, shaped
 from opendml.frontends.onnx.registry import converts
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 
 

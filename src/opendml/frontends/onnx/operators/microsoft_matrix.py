@@ -12,7 +12,7 @@ from opendml.frontends.onnx.operators.matrix import batch_sizes, gemm, stacked
 from opendml.frontends.onnx.operators.views import permuted, shaped
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Computed
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 
 
 class ChannelsLast(Conversion):

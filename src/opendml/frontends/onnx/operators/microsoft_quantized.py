@@ -21,7 +21,7 @@ from opendml.frontends.onnx.operators.views import permuted, repeated, shaped
 from opendml.frontends.onnx.operators.windows import windows_of
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Array, Computed
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 
 converts("QuantizeLinear", domain=MICROSOFT)(quantize_linear)

@@ -11,7 +11,7 @@ from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
 from opendml.frontends.onnx.operators.views import permuted
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Array, Computed, Known, carrier_of
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 
 
 @converts("Transpose")

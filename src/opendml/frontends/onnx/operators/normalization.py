@@ -11,7 +11,7 @@ import opendml as dml
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result, numpy_type
 from opendml.frontends.onnx.operators.views import along, shaped
 from opendml.frontends.onnx.registry import converts
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 
 _FLOAT32 = np.dtype(np.float32)

@@ -10,7 +10,7 @@ from opendml.frontends.onnx.operators.views import shaped
 from opendml.frontends.onnx.operators.windows import Windows, windows_of
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Computed
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 
 
 def _windows(node: Conversion) -> tuple[GraphTensor, Windows]:

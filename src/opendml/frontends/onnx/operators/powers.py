@@ -8,7 +8,7 @@ import opendml as dml
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
 from opendml.frontends.onnx.operators.broadcasting import broadcast_sizes
 from opendml.frontends.onnx.registry import converts
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 
 _ODD = 2**24
 """Below it FLOAT32 tells odd numbers from even ones."""

@@ -15,7 +15,7 @@ from opendml.frontends.onnx.operators.matrix import batch_sizes, stacked
 from opendml.frontends.onnx.operators.views import along, repeated, shaped
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Type, stored_type
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 
 _BYTES = (np.dtype(np.uint8), np.dtype(np.int8))

@@ -12,7 +12,7 @@ from opendml.frontends.onnx.conversion import Conversion, NotExpressible, NotRun
 from opendml.frontends.onnx.operators.views import permuted, shaped
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Computed
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 

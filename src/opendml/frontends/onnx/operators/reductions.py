@@ -9,7 +9,7 @@ from opendml.frontends.onnx.conversion import Conversion, Result
 from opendml.frontends.onnx.operators.shapes import axes_of
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import BOOLEAN
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 
 _REDUCTIONS = {
     "ReduceL1": "L1",

@@ -6,7 +6,7 @@ import opendml as dml
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
 from opendml.frontends.onnx.operators.views import shaped
 from opendml.frontends.onnx.registry import converts
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 
 _MOST_SAMPLES = 0xFFFFFFFF

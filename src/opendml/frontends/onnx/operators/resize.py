@@ -15,7 +15,7 @@ from opendml.frontends.onnx.operators.matrix import product
 from opendml.frontends.onnx.operators.views import along, permuted, shaped
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Array, stored_type
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 
 _FLOATS = (TensorDataType.FLOAT32, TensorDataType.FLOAT16)

@@ -12,7 +12,7 @@ from opendml.frontends.onnx.operators.matrix import product
 from opendml.frontends.onnx.operators.views import permuted, shaped
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Array
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 
 _MOST_ELEMENTS = 1 << 24
