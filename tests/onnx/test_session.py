@@ -26,6 +26,7 @@ example (float[n, 3] x, int64[n] picked, float[] scale) => (float[n, 3] y, bool[
   same = Identity (picked) }
 """
 _X = np.array([[1, -2, 3], [-4, 5, -6]], np.float32)
+_BIAS = np.array([1, 2, 3], np.float32)
 _PICKED = np.array([4, 2], np.int64)
 
 
@@ -69,7 +70,7 @@ def test_a_program_runs_with_either(ort: Any, path: str) -> None:
     assert (meta.producer_name, meta.graph_name, meta.version) == ("hand", "example", 3)
     assert meta.custom_metadata_map == {"classes": "a,b"}
     positive, y = session.run(["positive", "y"], {"x": _X, "picked": _PICKED})
-    expected = (_X + np.float32([1, 2, 3])) * 2
+    expected = (_X + _BIAS) * 2
     np.testing.assert_array_equal(y, expected)
     np.testing.assert_array_equal(positive, expected > 0)
     (same,) = session.run(
@@ -88,7 +89,7 @@ def test_bindings_name_what_is_read_and_written(ort: Any, path: str) -> None:
     binding.bind_output("y", "cpu", 0, np.float32, written.shape, written.ctypes.data)
     binding.bind_output("same")
     session.run_with_iobinding(binding)
-    expected = (_X + np.float32([1, 2, 3])) * 2
+    expected = (_X + _BIAS) * 2
     np.testing.assert_array_equal(written, expected)
     y, same = binding.copy_outputs_to_cpu()
     np.testing.assert_array_equal(y, expected)
@@ -99,7 +100,7 @@ def test_bindings_name_what_is_read_and_written(ort: Any, path: str) -> None:
     binding.bind_ortvalue_input("x", ort.OrtValue.ortvalue_from_numpy(2 * _X))
     binding.bind_ortvalue_output("y", value)
     session.run_with_iobinding(binding)
-    np.testing.assert_array_equal(value.numpy(), (2 * _X + np.float32([1, 2, 3])) * 2)
+    np.testing.assert_array_equal(value.numpy(), (2 * _X + _BIAS) * 2)
 
 
 def test_values_are_tensors(ort: Any, path: str) -> None:

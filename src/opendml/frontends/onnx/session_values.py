@@ -20,7 +20,10 @@ from opendml.spec.wording import shown
 
 def element_type_of(type: Any) -> np.dtype[Any]:
     """An element type as NumPy has it: NumPy's own, or a number of onnx.TensorProto."""
-    return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(type) if isinstance(type, int) else type)
+    found: np.dtype[Any] = np.dtype(
+        onnx.helper.tensor_dtype_to_np_dtype(type) if isinstance(type, int) else type
+    )
+    return found
 
 
 def type_text(type: np.dtype[Any]) -> str:
@@ -217,7 +220,7 @@ def _memory(address: int, shape: Sequence[int], element_type: Any) -> Array:
     count = math.prod(sizes) * type.itemsize
     if not address or min(sizes, default=0) < 0:
         raise InvalidArgument(f"io_binding: address {address!r} with sizes {list(sizes)}")
-    return np.frombuffer((ctypes.c_char * count).from_address(address), type).reshape(sizes)
+    return np.ndarray(sizes, type, memoryview((ctypes.c_char * count).from_address(address)))
 
 
 def _write(into: Array, content: Any, name: str) -> None:

@@ -206,12 +206,12 @@ def _attended(
     scale = node.attribute("scale", 0.0) or 1 / math.sqrt(size)
     softcap = node.attribute("softcap", 0.0)
     if not softcap:
-        rows = [
-            shaped(permuted(each, (0, 2, 1, 3)), (batch, total, shared * size)) for each in (keys, values)
-        ]
+        sizes = (batch, total, shared * size)
+        key, value = (shaped(permuted(each, (0, 2, 1, 3)), sizes) for each in (keys, values))
         return dml.multihead_attention1(
             shaped(query, (batch, length, count * size)),
-            *rows,
+            key,
+            value,
             relative_position_bias=bias,
             scale=scale,
             query_head_count=count,
