@@ -9,10 +9,12 @@ from pathlib import Path
 import click
 
 from opendml.cli.console import console
-from opendml.errors import InvalidArgument
+from opendml.errors import InvalidArgument, Unsupported
+from opendml.explain.explanation import Explanation
 from opendml.frontends import dxdispatch
 from opendml.frontends.dxdispatch.model import Dispatchable
 from opendml.runtime.objects.device import Device
+from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.wording import shown
 
 
@@ -44,10 +46,7 @@ def explain_model(
             f"{path}: {len(chosen)} dispatchables, and a page or a trace shows one; name it with "
             f"--dispatchable: {', '.join(chosen)}"
         )
-    found = {
-        name: device.compile_operator(device.create_operator(each.desc)).explain()
-        for name, each in chosen.items()
-    }
+    found = {name: _explained(each, name, device) for name, each in chosen.items()}
     for file, kind in ((html, "html"), (trace, "trace")):
         if file is not None:
             for explanation in found.values():
@@ -58,6 +57,12 @@ def explain_model(
     for name, explanation in found.items():
         console().print(f"'{name}':")
         console().print(explanation)
+
+
+def _explained(dispatchable: Dispatchable, name: str, device: Device) -> Explanation:
+    if not isinstance(dispatchable.desc, OperatorDesc):
+        raise Unsupported(f"dispatchable {shown(name)}: no operator; explain shows operators of JSON models")
+    return device.compile_operator(device.create_operator(dispatchable.desc)).explain()
 
 
 def _chosen(dispatchables: Mapping[str, Dispatchable], name: str | None) -> Mapping[str, Dispatchable]:
