@@ -74,8 +74,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from opendml import onnx as onnx
+    from opendml import torch as torch
 
-_MODULES = ("onnx",)
+_MODULES = ("onnx", "torch")
 """Modules that need packages of their own, imported when they are asked for."""
 
 __all__ = [

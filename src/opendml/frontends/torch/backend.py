@@ -40,8 +40,8 @@ def backend(module: GraphModule, inputs: Sequence[Any]) -> Run:
 
 
 def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
-    """Compiles a function or a module, runs it once, forward and backward, and tells what DirectML computes of
-    it and what is left to PyTorch. What was compiled before is forgotten.
+    """Compiles a function or a module, runs it once, forward and backward, and tells what DirectML computes
+    of it and what is left to PyTorch. What was compiled before is forgotten.
 
     Args:
         function: what would be given to `torch.compile`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -23,7 +24,7 @@ def layer_norm(
     bias: GraphTensor | None,
     epsilon: float,
 ) -> tuple[GraphTensor | None, ...]:
-    """The elements relative to their mean and deviation over the last dimensions; both, if they are wanted."""
+    """The elements relative to mean and deviation over the last dimensions; both, if they are wanted."""
     axes = list(range(len(x.sizes) - len(sizes), len(x.sizes)))
     lead = [1] * (len(x.sizes) - len(sizes))
     scale, shift = (None if each is None else each.reinterpret([*lead, *sizes]) for each in (weight, bias))
@@ -103,17 +104,10 @@ def batch_norm_of_batch(
     if not training:
         result, *_ = batch_norm(node, x, weight, bias, running_mean, running_variance, momentum, epsilon)
         return result, None, None, running_mean, running_variance
-    count = 1
-    for axis, size in enumerate(x.sizes):
-        count *= 1 if axis == 1 else size
+    count = math.prod(x.sizes) // x.sizes[1]
     if count == 1:
         raise NotExpressible("a batch with one element in each channel")
-    channels = _per_channel(running_mean, x)
-    scale = _per_channel(weight, x) if weight is not None else _filled_like(node, 1, channels)
-    shift = _per_channel(bias, x) if bias is not None else _filled_like(node, 0, channels)
-    result, mean, variance = dml.batch_normalization_training(x, scale, shift, epsilon=epsilon)
-    sizes = running_mean.sizes
-    center, spread = mean.reinterpret(sizes), variance.reinterpret(sizes)
+    result, center, spread = _of_batch(node, x, weight, bias, epsilon)
     unbiased = dml.element_wise_multiply(spread, count / (count - 1))
     return (
         result,
@@ -124,14 +118,44 @@ def batch_norm_of_batch(
     )
 
 
+@converts(_aten.native_batch_norm.default)
+def batch_norm_without_statistics(
+    node: Conversion,
+    x: GraphTensor,
+    weight: GraphTensor | None,
+    bias: GraphTensor | None,
+    running_mean: GraphTensor | None,
+    running_variance: GraphTensor | None,
+    training: bool,
+    momentum: float,
+    epsilon: float,
+) -> tuple[GraphTensor | None, ...]:
+    """With statistics that are given, or with those of the batch that nothing keeps."""
+    if not training and running_mean is not None and running_variance is not None:
+        return batch_norm(node, x, weight, bias, running_mean, running_variance, momentum, epsilon)  # type: ignore[return-value]
+    if running_mean is not None:
+        raise NotExpressible("running statistics that change in place")
+    result, center, spread = _of_batch(node, x, weight, bias, epsilon)
+    return result, center, _reciprocal_deviation(spread, epsilon)
+
+
+def _of_batch(
+    node: Conversion, x: GraphTensor, weight: GraphTensor | None, bias: GraphTensor | None, epsilon: float
+) -> tuple[GraphTensor, GraphTensor, GraphTensor]:
+    """The normalized elements, and the mean and the variance of each channel."""
+    channels = (x.sizes[1],)
+    scale = node.filled(1, channels, node.dtype) if weight is None else weight
+    shift = node.filled(0, channels, node.dtype) if bias is None else bias
+    result, mean, variance = dml.batch_normalization_training(
+        x, _per_channel(scale, x), _per_channel(shift, x), epsilon=epsilon
+    )
+    return result, mean.reinterpret(channels), variance.reinterpret(channels)
+
+
 def _moved(running: GraphTensor, new: GraphTensor, momentum: float) -> GraphTensor:
     return dml.element_wise_add(
         dml.element_wise_multiply(new, momentum), dml.element_wise_multiply(running, 1 - momentum)
     )
-
-
-def _filled_like(node: Conversion, value: float, like: GraphTensor) -> GraphTensor:
-    return node.filled(value, like.sizes, node.dtype)
 
 
 def _per_channel(statistic: GraphTensor, x: GraphTensor) -> GraphTensor:
