@@ -1,5 +1,5 @@
-"""Known networks with random weights compute and train as in PyTorch. They take minutes to compile, so they run
-only where OPENDML_TEST_MODELS is set."""
+"""Known networks with random weights compute and train as in PyTorch. They take minutes to compile, so they
+run only where OPENDML_TEST_MODELS is set."""
 
 from __future__ import annotations
 
