@@ -11,6 +11,7 @@ import numpy as np
 
 import opendml as dml
 from benchmarks.contraction_cases import Array, Case, Run, bound
+from benchmarks.sessions import onnxruntime_session
 
 _SIZE = 64
 """Elements of a head."""
@@ -86,7 +87,6 @@ def _torch(attention: Attention, arrays: list[Array]) -> Run:
 
 def _onnxruntime(attention: Attention, arrays: list[Array], threads: int) -> Run:
     """ONNX Runtime's own operator, which is faster, but for heads that share keys."""
-    import onnxruntime
     from onnx import TensorProto, helper
 
     if attention.heads == attention.shared:
@@ -104,8 +104,6 @@ def _onnxruntime(attention: Attention, arrays: list[Array], threads: int) -> Run
     graph = helper.make_graph([node], "attention", tensors[:3], tensors[3:])
     versions = [helper.make_opsetid("", 23), helper.make_opsetid("com.microsoft", 1)]
     model = helper.make_model(graph, opset_imports=versions, ir_version=10)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    session = onnxruntime_session(model.SerializeToString(), threads)
     feed = dict(zip("qkv", arrays, strict=True))
     return lambda: session.run(None, feed)[0]

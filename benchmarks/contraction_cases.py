@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import opendml as dml
+from benchmarks.sessions import onnxruntime_session, openvino_request
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Run = Callable[[], Any]
@@ -372,26 +373,12 @@ def _onnxruntime(
     threads: int,
     result: np.dtype[Any] = _FLOATS,
 ) -> Run:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    model = _onnx_model(operator, inputs, attributes, fed, result)
-    session = onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
+    session = onnxruntime_session(_onnx_model(operator, inputs, attributes, fed, result), threads)
     feed = {f"x{index}": inputs[index] for index in range(fed)}
     return lambda: session.run(None, feed)[0]
 
 
 def _openvino(operator: str, inputs: list[Array], attributes: dict[str, Any], fed: int, threads: int) -> Run:
-    import openvino
-
-    settings = {
-        "INFERENCE_PRECISION_HINT": "f32",
-        "INFERENCE_NUM_THREADS": str(threads),
-        "PERFORMANCE_HINT": "LATENCY",
-    }
-    core = openvino.Core()
-    model = core.read_model(_onnx_model(operator, inputs, attributes, fed))
-    request = core.compile_model(model, "CPU", settings).create_infer_request()
+    request = openvino_request(_onnx_model(operator, inputs, attributes, fed), threads)
     feed = {f"x{index}": inputs[index] for index in range(fed)}
     return lambda: request.infer(feed, share_inputs=True, share_outputs=True)[0]

@@ -8,10 +8,11 @@ threads and values; figures are medians. The floor is the copy of as many bytes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks.table_command import case_options, parsed, write_table
+from benchmarks.sessions import onnxruntime_session
+from benchmarks.table_command import case_options, parsed, table_of_peers, write_table
 from benchmarks.turns import fastest, in_turns
 
 COLUMNS = ("floor", "opendml", "torch", "onnxruntime", "numpy")
@@ -101,10 +102,7 @@ def _onnxruntime(case: Any, threads: int) -> Callable[[], Any]:
         constants,
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    session = onnxruntime_session(model.SerializeToString(), threads)
     values = [onnxruntime.OrtValue.ortvalue_from_numpy(x) for x in arrays]
     fed = dict(zip(inputs, values, strict=True))
     return lambda: session.run_with_ort_values(outputs, fed)
@@ -115,20 +113,6 @@ def line(row: dict[str, Any]) -> str:
     ahead = fastest(row["milliseconds"], PEERS)
     peer = f"{row['of_fastest']:5.2f} of {ahead}" if ahead else ""
     return f"{row['name']:46} {row['milliseconds']['opendml']:8.3f} ms {row['of_floor']:5.2f} of floor {peer}"
-
-
-def table(rows: Sequence[dict[str, Any]]) -> str:
-    """The rows as a Markdown table."""
-    lines = [
-        f"| case | of floor | of fastest peer | {' | '.join(COLUMNS)} |",
-        "|---" * (3 + len(COLUMNS)) + "|",
-    ]
-    for row in rows:
-        times = row["milliseconds"]
-        shown = " | ".join(f"{times[name]:.3g}" if name in times else "" for name in COLUMNS)
-        of_fastest = "" if row["of_fastest"] is None else f"{row['of_fastest']:.2f}"
-        lines.append(f"| {row['name']} | {row['of_floor']:.2f} | {of_fastest} | {shown} |")
-    return "\n".join(lines)
 
 
 def main() -> None:
@@ -147,9 +131,10 @@ def main() -> None:
         if all(word in case.name for word in arguments.words):
             rows.append(time_case(case, arguments.rounds, arguments.threads))
             print(line(rows[-1]), flush=True)
+    shown = table_of_peers(rows, COLUMNS, ("of_floor", "of_fastest"))
     versions = {"torch": torch.__version__, "numpy": np.__version__}
     setting = f"PyTorch {torch.__version__}, NumPy {np.__version__}"
-    write_table("indexing", "Indexing", arguments, rows, table(rows), setting=setting, unit="ms", **versions)
+    write_table("indexing", "Indexing", arguments, rows, shown, setting=setting, unit="ms", **versions)
 
 
 if __name__ == "__main__":

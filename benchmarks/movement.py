@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from benchmarks.table_command import case_options, parsed, write_table
+from benchmarks.sessions import onnxruntime_session, openvino_request
+from benchmarks.table_command import case_options, parsed, table_of_peers, write_table
 from benchmarks.turns import fastest, in_turns
 
 COLUMNS = ("floor", "opendml", "torch", "onnxruntime", "openvino", "jax", "numpy", "relu", "fused")
@@ -148,10 +149,7 @@ def _onnxruntime(case: Any, results: Sequence[Any], threads: int) -> Run:
     import numpy as np
     import onnxruntime
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(_onnx_model(case), options, ["CPUExecutionProvider"])
+    session = onnxruntime_session(_onnx_model(case), threads)
     binding = session.io_binding()
     outs = [np.empty_like(each) for each in results]
     for number, x in enumerate(case.inputs):
@@ -165,13 +163,7 @@ def _openvino(case: Any, results: Sequence[Any], threads: int) -> Run:
     import numpy as np
     import openvino
 
-    core = openvino.Core()
-    settings = {
-        "INFERENCE_PRECISION_HINT": "f32",
-        "INFERENCE_NUM_THREADS": str(threads),
-        "PERFORMANCE_HINT": "LATENCY",
-    }
-    request = core.compile_model(core.read_model(_onnx_model(case)), "CPU", settings).create_infer_request()
+    request = openvino_request(_onnx_model(case), threads)
     outs = [np.empty_like(each) for each in results]
     for number, x in enumerate(case.inputs):
         request.set_input_tensor(number, openvino.Tensor(x, shared_memory=True))
@@ -215,21 +207,6 @@ def line(row: dict[str, Any]) -> str:
     return f"{row['name']:46} {figures} {row['fused_of_floor']:5.2f} fused {peer:20} {row['difference']:.1e}"
 
 
-def table(rows: Sequence[dict[str, Any]]) -> str:
-    """The rows as a Markdown table."""
-    lines = [
-        f"| case | of floor | of fastest peer | fused of floor | {' | '.join(COLUMNS)} |",
-        "|---" * (4 + len(COLUMNS)) + "|",
-    ]
-    for row in rows:
-        times = row["milliseconds"]
-        shown = " | ".join(f"{times[name]:.3g}" if name in times else "" for name in COLUMNS)
-        of_fastest = "" if row["of_fastest"] is None else f"{row['of_fastest']:.2f}"
-        shares = f"{row['of_floor']:.2f} | {of_fastest} | {row['fused_of_floor']:.2f}"
-        lines.append(f"| {row['name']} | {shares} | {shown} |")
-    return "\n".join(lines)
-
-
 def main() -> None:
     """Times the cases and writes the table."""
     arguments = parsed(case_options("Times what moves, pools and resamples on the CPU."))
@@ -244,9 +221,10 @@ def main() -> None:
         if all(word in case.name for word in arguments.words):
             rows.append(time_case(case, arguments.rounds, arguments.threads))
             print(line(rows[-1]), flush=True)
+    shown = table_of_peers(rows, COLUMNS, ("of_floor", "of_fastest", "fused_of_floor"))
     versions = {"torch": torch.__version__, "numpy": np.__version__}
     setting = f"PyTorch {torch.__version__}, NumPy {np.__version__}"
-    write_table("movement", "Movement", arguments, rows, table(rows), setting=setting, unit="ms", **versions)
+    write_table("movement", "Movement", arguments, rows, shown, setting=setting, unit="ms", **versions)
 
 
 if __name__ == "__main__":

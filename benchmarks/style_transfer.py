@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.onnx_model import IR_VERSION, Builder
+from benchmarks.sessions import onnxruntime_session, openvino_request
 from benchmarks.table_command import parsed, table_options, write_table
 from benchmarks.turns import in_turns
 from examples.style_transfer import (
@@ -153,26 +154,12 @@ def _torch(weights: Weights, photo: Picture, threads: int) -> Run:
 
 
 def _onnxruntime(weights: Weights, photo: Picture, threads: int) -> Run:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    model = onnx_model(weights, photo.shape[2])
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    session = onnxruntime_session(onnx_model(weights, photo.shape[2]), threads)
     return lambda: session.run(None, {"photo": photo})[0]
 
 
 def _openvino(weights: Weights, photo: Picture, threads: int) -> Run:
-    import openvino
-
-    settings = {
-        "INFERENCE_PRECISION_HINT": "f32",
-        "INFERENCE_NUM_THREADS": str(threads),
-        "PERFORMANCE_HINT": "LATENCY",
-    }
-    core = openvino.Core()
-    model = core.read_model(onnx_model(weights, photo.shape[2]))
-    request = core.compile_model(model, "CPU", settings).create_infer_request()
+    request = openvino_request(onnx_model(weights, photo.shape[2]), threads)
     return lambda: request.infer({"photo": photo}, share_inputs=True, share_outputs=True)[0]
 
 

@@ -14,6 +14,13 @@ from typing import Any
 
 from benchmarks.__main__ import RESULTS, pin_threads
 
+_HEADS = {
+    "of_floor": "of floor",
+    "of_fastest": "of fastest peer",
+    "fused_of_floor": "fused of floor",
+}
+"""Shares of a row, and what stands above them."""
+
 
 def table_options(description: str) -> argparse.ArgumentParser:
     """The options that all have."""
@@ -39,6 +46,19 @@ def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
 
     torch.set_num_threads(arguments.threads)
     return arguments
+
+
+def table_of_peers(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], shares: Sequence[str]) -> str:
+    """Rows with the `milliseconds` of those columns, and before these shares that may be None, as a Markdown
+    table."""
+    heads = [_HEADS[share] for share in shares]
+    lines = [f"| {' | '.join(['case', *heads, *columns])} |", "|---" * (1 + len(heads) + len(columns)) + "|"]
+    for row in rows:
+        times = row["milliseconds"]
+        parts = ["" if row[share] is None else f"{row[share]:.2f}" for share in shares]
+        shown = [f"{times[name]:.3g}" if name in times else "" for name in columns]
+        lines.append(f"| {' | '.join([row['name'], *parts, *shown])} |")
+    return "\n".join(lines)
 
 
 def write_table(

@@ -17,10 +17,11 @@ def rest() -> None:
 def in_turns(
     floor: Callable[[], float], contenders: Mapping[str, Callable[[], Any]], rounds: int
 ) -> dict[str, float]:
-    """Median milliseconds of the floor and of all contenders, by name. The floor says its seconds itself; a
-    contender is timed behind another run of its own, which fills the caches."""
+    """Median milliseconds of the floor and of all contenders, by name; the floor says its own seconds. All
+    are timed behind a run of their own, which fills the caches."""
     times: dict[str, list[float]] = {name: [] for name in ("floor", *contenders)}
     for _ in range(rounds):
+        floor()
         times["floor"].append(floor())
         for name, contender in contenders.items():
             rest()

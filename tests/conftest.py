@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,31 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("the folder ../shared is not here")
     return SHARED
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where there is no GPU, one skipped test of each file stands for all that need one: thousands."""
+    try:
+        Device("cuda")
+        return
+    except Unsupported as error:
+        reason = str(error)
+    needing = [item for item in items if _is_for_cuda(item)]
+    superfluous = []
+    for _, group in groupby(needing, key=lambda item: item.path):
+        first, *others = group
+        more = f"; {len(others)} more of these tests need it" if others else ""
+        first.add_marker(pytest.mark.skip(reason=reason + more))
+        superfluous += others
+    if superfluous:
+        left_out = set(superfluous)
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=superfluous)
+
+
+def _is_for_cuda(item: pytest.Item) -> bool:
+    """Whether a fixture gives the test a GPU: those here, or the kind of a device."""
+    callspec = getattr(item, "callspec", None)
+    return callspec is not None and "cuda" in [
+        callspec.params.get(name) for name in ("device", "any_device", "kind")
+    ]

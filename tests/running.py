@@ -102,7 +102,7 @@ def launches(desc: OperatorDesc) -> list[Launch]:
     """How the CPU runs the desc's kernels."""
     program = program_of(desc)
     program = Program(program.inputs, program.outputs, simplify(program.results))
-    kernels = fuse(program, is_chained, ends_loops=True).kernels
+    kernels = fuse(program, is_chained, ends_loops=True, in_order=True).kernels
     return [launch for kernel in kernels for launch in schedule(kernel)]
 
 

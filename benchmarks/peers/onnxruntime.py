@@ -6,6 +6,7 @@ from benchmarks.cases import Layout
 from benchmarks.contender import Contender, Mode
 from benchmarks.data import Data
 from benchmarks.onnx_model import make_model
+from benchmarks.sessions import onnxruntime_session
 
 
 class OnnxRuntime:
@@ -20,12 +21,7 @@ class OnnxRuntime:
         self.version = onnxruntime.__version__
 
     def prepare(self, data: Data, mode: Mode) -> Contender:
-        options = self._onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self._threads
-        options.log_severity_level = 4  # an operator that is missing is reported once, by the table
-        session = self._onnxruntime.InferenceSession(
-            make_model(data), options, providers=["CPUExecutionProvider"]
-        )
+        session = onnxruntime_session(make_model(data), self._threads)
         nhwc = data.case.output_layout is Layout.NHWC
         if mode is Mode.NEW:
             return Contender(

@@ -6,6 +6,7 @@ from benchmarks.cases import Layout
 from benchmarks.contender import Contender, Mode
 from benchmarks.data import Data
 from benchmarks.onnx_model import make_model
+from benchmarks.sessions import openvino_core, openvino_request
 
 
 class OpenVino:
@@ -16,17 +17,12 @@ class OpenVino:
         import openvino
 
         self._openvino = openvino
-        self._core = openvino.Core()
-        self._settings = {
-            "INFERENCE_PRECISION_HINT": "f32",
-            "INFERENCE_NUM_THREADS": str(threads),
-            "PERFORMANCE_HINT": "LATENCY",
-        }
+        self._threads = threads
+        openvino_core()  # is no part of the first case
         self.version = openvino.__version__.split("-")[0]
 
     def prepare(self, data: Data, mode: Mode) -> Contender:
-        model = self._core.read_model(make_model(data))
-        request = self._core.compile_model(model, "CPU", self._settings).create_infer_request()
+        request = openvino_request(make_model(data), self._threads)
         nhwc = data.case.output_layout is Layout.NHWC
         if mode is Mode.NEW:
             return Contender(

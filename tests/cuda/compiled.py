@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from opendml.targets.cuda.executable import Scheduler
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.pattern import Mode, Pattern
 from opendml.targets.cuda.schedule import schedule
 from tools.cuda_case import Case
 from tools.cuda_cases import all_cases
@@ -29,6 +30,12 @@ MACHINES = {
 }
 COUNTS = ("BATCH", "BLOCKS", "KEEP", "RUN", "THREADS", "TILE", "TX", "UNITS")
 """Constants that say how many, and choose no code."""
+NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
+"""What stands for a number in a line."""
+VALUE = re.compile(r" *const [\w ]+ (?:v0|s0_0) = (?:[^.]|\b(?:to|from|found)\.)*;")
+"""A line that computes a value from values alone: it means the same in every mode."""
+Line = tuple[Mode | None, bool, str]
+"""The mode, whether groups are columns, and the text."""
 CASES = list(all_cases())
 TILED = (Mode.FMA, Mode.MMA)
 
@@ -81,38 +88,53 @@ def contraction_launches(capability: int) -> Iterator[Launch]:
 @cache
 def kernels(capability: int) -> dict[Mode, list[Launch]]:
     """What is compiled for a capability, by mode: every line of every pattern for one capability; for the
-    others, of each mode, type and way of lying in memory, one pattern."""
+    others, each type and each way of lying in memory in each mode."""
     chosen = list(contraction_launches(capability))
-    seen = set()
+    seen: set[tuple[Any, ...]] = set()
     for case, found in all_launches(capability).items():
         for launch in found if not case.name.startswith("contraction") else ():
             pattern = launch.pattern
-            key = (pattern.mode, pattern.vector > 1, pattern.columns, pattern.accesses[0].type)
-            if capability == 90 or key not in seen:
-                seen.add(key)
+            lying = (pattern.mode, pattern.vector > 1, pattern.columns)
+            traits = {lying, (pattern.mode, pattern.accesses[0].type)}
+            if capability == 90 or not traits <= seen:
+                seen |= traits
                 chosen.append(launch)
     result: dict[Mode, list[Launch]] = {mode: [] for mode in Mode}
-    for launch in _with_new_lines(chosen):
+    for launch in _covering(chosen):
         result[launch.pattern.mode].append(launch)
     return result
 
 
-def _with_new_lines(found: Iterable[Launch]) -> Iterator[Launch]:
-    """Those with a line that none before them has in the same mode. The numbers in lines do not count, but
-    those of constants that decide what code there is."""
-    seen: set[tuple[Mode, bool, str]] = set()
-    for launch in found:
-        pattern = launch.pattern
-        lines = {(pattern.mode, pattern.columns, _kind(line)) for line in kernel_source(pattern).splitlines()}
-        if not lines <= seen:
-            seen |= lines
+def _covering(found: Iterable[Launch]) -> Iterator[Launch]:
+    """Few of them that have all their lines in each mode: for each line, the rarest first, that one of most
+    lines. The numbers in lines do not count, but those of constants that decide what code there is.
+    """
+    lines = [(launch, dict.fromkeys(_lines(launch.pattern))) for launch in found]
+    having: dict[Line, list[int]] = {}
+    for number, (_, own) in enumerate(lines):
+        for line in own:
+            having.setdefault(line, []).append(number)
+    seen: set[Line] = set()
+    for line, numbers in sorted(having.items(), key=lambda item: len(item[1])):
+        if line not in seen:
+            launch, own = lines[max(numbers, key=lambda number: len(lines[number][1]))]
+            seen.update(own)
             yield launch
 
 
-def _kind(line: str) -> str:
-    """A line without its numbers."""
+def _lines(pattern: Pattern) -> Iterator[Line]:
+    """The lines of its source, with the mode unless they mean the same in all."""
+    for line in kernel_source(pattern).splitlines():
+        kind, of_values = _kind(line)
+        yield (None, False, kind) if of_values else (pattern.mode, pattern.columns, kind)
+
+
+@cache
+def _kind(line: str) -> tuple[str, bool]:
+    """A line without its numbers, and whether it means the same in every mode."""
     name = line.split()[2] if line.startswith("constexpr int ") else ""
-    return line if name and name not in COUNTS else re.sub(r"\d+", "0", line)
+    kind = line if name and name not in COUNTS else NUMBER.sub("0", line)
+    return kind, VALUE.fullmatch(kind) is not None
 
 
 def machine_code(launch: Launch, capability: int) -> bytes:

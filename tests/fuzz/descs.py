@@ -27,6 +27,8 @@ CANARY = 0x5A
 SQUARABLE = 1e15
 SUMS = ("normalization", "matrix", "convolution", "pooling", "recurrent", "attention", "training")
 """Families whose results are sums of products, or made of squares."""
+SQUARES = ("LOCAL_RESPONSE_NORMALIZATION", "LOCAL_RESPONSE_NORMALIZATION_GRAD")
+"""What divides by sums of squares, which may be nothing else: then none may vanish."""
 SPECIAL = (
     0.0,
     -0.0,
@@ -132,6 +134,8 @@ def inputs_of(desc: OperatorDesc, values: int) -> list[Array | None]:
     """Memory for each input of the desc."""
     tensors = tensors_of(desc, "INPUT_TENSOR")
     inputs = [None if each is None else filled(each, values, number) for number, each in enumerate(tensors)]
+    if desc.operator in SQUARES:
+        inputs = [each if each is None or each.dtype != np.float32 else _squarable(each) for each in inputs]
     scaled = getattr(desc, "scale_bias", None) or getattr(desc, "fused_activation", None)
     if scaled or operator(desc.operator).family in SUMS:
         return [each if each is None or each.dtype != np.float32 else tamed(each) for each in inputs]
@@ -159,6 +163,12 @@ def filled(tensor: TensorDesc, values: int, number: int = 0) -> Array:
         floats = np.where(random.random(count) < 0.2, random.choice(np.array(SPECIAL), count), floats)
     with np.errstate(all="ignore"):
         return floats.astype(dtype)
+
+
+def _squarable(memory: Array) -> Array:
+    """Without numbers whose squares are no normal numbers of float32."""
+    vanishes = (memory != 0) & (np.abs(memory) < 1 / SQUARABLE)
+    return np.where(vanishes, memory.dtype.type(1 / SQUARABLE), memory)
 
 
 def tamed(memory: Array) -> Array:

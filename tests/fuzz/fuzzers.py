@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.fuzz import aliasing, calls, descs, graphs, large, models, peers, samples
+from tests.fuzz import aliasing, calls, descs, graphs, large, models, neighbours, peers, samples
 from tests.fuzz.case import Case, vocabulary
 from tests.fuzz.choices import Choices
 
@@ -13,11 +13,12 @@ FUZZERS: dict[str, Callable[[Choices], Case]] = {
     "large": large.make,
     "aliasing": aliasing.make,
     "graphs": graphs.make,
+    "neighbours": neighbours.make,
     "calls": calls.make,
     "models": models.make,
     "peers": peers.make,
 }
-_MODULES = (aliasing, calls, descs, graphs, large, models, peers, samples)
+_MODULES = (aliasing, calls, descs, graphs, large, models, neighbours, peers, samples)
 
 
 def made(fuzzer: str, choices: Choices) -> Case:

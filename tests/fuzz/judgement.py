@@ -24,6 +24,8 @@ RESAMPLINGS = frozenset({"RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3"})
 CANCELLING = frozenset({"BATCH_NORMALIZATION_TRAINING_GRAD"})
 """What subtracts sums of products from each other: where an operand repeats they cancel, and how far, each
 product's rounding says."""
+ROUNDING = frozenset({"MATRIX_MULTIPLY_INTEGER_TO_FLOAT"})
+"""What rounds integers to FLOAT32 before it adds their products up."""
 ROUNDINGS = 4
 """How many neighbours of an operand an error may be worth."""
 
@@ -102,7 +104,7 @@ def _neighbours(desc: OperatorDesc, inputs: Sequence[Array | None], number: int)
         desc, inputs = _apart(desc, inputs)
     random = np.random.default_rng(0)
     for _ in range(PERTURBATIONS):
-        operands = [None if each is None else near(each, random) for each in inputs]
+        operands = [None if each is None else _neighbour(desc, each, random) for each in inputs]
         changes: dict[str, Any] = {}
         for field in operator(desc.operator).attributes:
             value = getattr(desc, field.python_name)
@@ -148,6 +150,20 @@ def near(array: Array, random: np.random.Generator) -> Array:
         moved = np.nextafter(array, towards)
     keeps = (array == 0) | ~np.isfinite(array) | ~np.isfinite(moved) | (random.random(array.shape) < 1 / 8)
     return np.where(keeps, array, moved)
+
+
+def _neighbour(desc: OperatorDesc, operand: Array, random: np.random.Generator) -> Array:
+    if desc.operator in ROUNDING and operand.dtype.kind != "f":
+        return _near_integers(operand, random)
+    return near(operand, random)
+
+
+def _near_integers(array: Array, random: np.random.Generator) -> Array:
+    """Integers as far off as rounding to FLOAT32 may put them."""
+    limits = np.iinfo(array.dtype)
+    step = np.spacing(np.abs(array.astype(np.float32))).astype(np.int64) // 2
+    moved = array.astype(np.int64) + step * random.integers(-1, 2, array.shape)
+    return moved.clip(limits.min, limits.max).astype(array.dtype)
 
 
 def _near_number(value: float, random: np.random.Generator) -> float:

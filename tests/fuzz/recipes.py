@@ -532,10 +532,22 @@ def _attention(*, grouped: bool) -> Recipe:
         heads = shared * groups if grouped else shared
         queries, new, past = choices.between(1, 9), choices.between(1, 17), choices.between(0, 5)
         size, value = choices.between(1, 9), choices.between(1, 9)
+        stacked = choices.of(([], ["key", "value"], ["query", "key"], ["query", "key", "value"]))
+        if "query" in stacked:
+            heads, new = shared, queries
+        if "value" in stacked:
+            value = size
+        tensors = {
+            "query": [batch, queries, heads * size],
+            "key": [batch, new, shared * size],
+            "value": [batch, new, shared * value],
+        }
         made: dict[str, Any] = {
-            "query_tensor": [batch, queries, heads * size],
-            "key_tensor": [batch, new, shared * size],
-            "value_tensor": [batch, new, shared * value],
+            f"{name}_tensor": sizes for name, sizes in tensors.items() if name not in stacked
+        }
+        if stacked:
+            made[f"stacked_{'_'.join(stacked)}_tensor"] = [batch, new, shared, len(stacked), size]
+        made |= {
             "mask_type": choices.of(list(MultiheadAttentionMaskType)),
             "scale": choices.of((1.0, 0.25, -0.5, 0.0)),
         }
@@ -550,7 +562,7 @@ def _attention(*, grouped: bool) -> Recipe:
             MultiheadAttentionMaskType.KEY_SEQUENCE_LENGTH: [1, batch],
             MultiheadAttentionMaskType.KEY_SEQUENCE_END_START: [2, batch],
             MultiheadAttentionMaskType.KEY_QUERY_SEQUENCE_LENGTH_START_END: [3 * batch + 2],
-            MultiheadAttentionMaskType.BOOLEAN: repeated,
+            MultiheadAttentionMaskType.BOOLEAN: [1, *repeated][choices.of((1, 2, 3, 4, 0)) :],
         }
         if made["mask_type"] in masks:
             made["mask_tensor"] = masks[made["mask_type"]]

@@ -8,7 +8,16 @@ from tests.fuzz.campaign import Campaign
 from tests.fuzz.choices import Choices
 from tests.fuzz.fuzzers import FUZZERS, evaluated, made
 
-CASES = {"descs": 15, "large": 10, "aliasing": 20, "graphs": 15, "calls": 40, "models": 75, "peers": 20}
+CASES = {
+    "descs": 15,
+    "large": 10,
+    "aliasing": 20,
+    "graphs": 15,
+    "neighbours": 8,
+    "calls": 40,
+    "models": 75,
+    "peers": 20,
+}
 SHRINKING = 40
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from opendml import FLOAT32, TensorDesc, descs
+from opendml import FLOAT32, INT32, TensorDesc, descs
+from opendml.spec.enums import MultiheadAttentionMaskType
 from opendml.spec.validator import failures
 from tests.fuzz.attempts import SECONDS, Worker
 from tests.fuzz.campaign import Campaign
@@ -41,6 +42,26 @@ def test_descs_of_every_operator_are_mostly_valid(name: str) -> None:
     seeds = range(30)
     valid = [seed for seed in seeds if not failures(any_desc(Choices(seed), names=[name]))]
     assert len(valid) >= len(seeds) / 3
+
+
+def test_masks_of_attention_have_any_number_of_dimensions() -> None:
+    made = [any_desc(Choices(seed), names=["MULTIHEAD_ATTENTION"]) for seed in range(150)]
+    masks = [
+        each.mask_tensor
+        for each in made
+        if isinstance(each, descs.MultiheadAttention) and each.mask_type is MultiheadAttentionMaskType.BOOLEAN
+    ]
+    assert {len(mask.sizes) for mask in masks if mask is not None} == {1, 2, 3, 4, 5}
+
+
+def test_integers_that_are_rounded_to_float32_may_be_off_by_that() -> None:
+    a, b = (TensorDesc(INT32, sizes) for sizes in ([1, 1, 2], [1, 2, 1]))
+    scale = TensorDesc(FLOAT32, [1, 1, 1])
+    desc = descs.MatrixMultiplyIntegerToFloat(a, scale, None, b, scale, None, None, scale)
+    memory = [np.array(each, np.int32) for each in ([2**31 - 1, 2**31 - 65], [1, -1])]
+    unit, exact, rounded = (np.array([each], np.float32) for each in (1, 64, 0))
+    inputs = [memory[0], unit, None, memory[1], unit, None, None]
+    assert_right(desc, inputs, [rounded.reshape(1, 1, 1)], [exact.reshape(1, 1, 1)])
 
 
 def test_each_place_of_a_repeated_number_may_be_off_by_a_rounding() -> None:

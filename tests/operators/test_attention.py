@@ -354,6 +354,74 @@ def test_the_greatest_values_do_not_overflow(device: str) -> None:
 
 
 @every_device
+@pytest.mark.parametrize("queries", [3, 20])
+def test_weights_that_are_denormal_numbers_count(queries: int, device: str) -> None:
+    sizes = Sizes(batch=1, queries=queries, heads=1, shared=1, value=2)
+    given = sizes.tensors(18)
+    bias = np.zeros((1, 1, queries, sizes.new), np.float32)
+    bias[..., 3] = -95
+    given["value_tensor"][...], given["value_tensor"][0, 3] = 0, (1e38, np.inf)
+    result = _computed(sizes, given | {"relative_position_bias_tensor": bias}, device)[0]
+    with np.errstate(invalid="ignore"):
+        expected = _attended(*_whole(sizes, given), bias)
+    # A weight has but ten bits there.
+    np.testing.assert_allclose(result, expected, rtol=1e-3)
+    assert np.isposinf(result[..., 1]).all()
+
+
+@every_device
+def test_beside_an_infinite_value_nothing_is_finite_also_where_its_weight_is_zero(device: str) -> None:
+    sizes = Sizes(batch=1, queries=20, new=700, heads=1, shared=1, value=2)
+    given = sizes.tensors(20)
+    bias = np.zeros((1, 1, 20, 700), np.float32)
+    # The greatest score grows from one block of keys to the next.
+    bias[..., 300:600], bias[..., 600:] = 60, 120
+    given["value_tensor"][0, 3, 0] = np.inf
+    result = _computed(sizes, given | {"relative_position_bias_tensor": bias}, device)[0]
+    assert not np.isfinite(result[..., 0]).any()
+    assert np.isfinite(result[..., 1]).all()
+
+
+def _between_large_and_small_values(device: str, queries: int) -> tuple[Array, Array]:
+    """The results of queries that see less and less of 400 values whose sum overflows, and the expected
+    ones."""
+    sizes = Sizes(batch=1, queries=queries, new=700, heads=1, shared=1, size=1, value=2)
+    given = sizes.tensors(19)
+    given["query_tensor"][0, :, 0] = 2 * np.arange(queries)
+    given["key_tensor"][...], given["key_tensor"][0, :400] = 0, -2
+    given["value_tensor"][0] = np.stack([np.full(700, 1e-37), np.cos(np.arange(700))], axis=1)
+    given["value_tensor"][0, :400, 0] = np.float32(3.3e38)
+    given["relative_position_bias_tensor"] = np.zeros((1, 1, queries, 700), np.float32)
+    expected = _attended(*_whole(sizes, given))
+    return _computed(sizes, given, device)[0][0], expected[0]
+
+
+@every_device
+def test_sums_of_large_values_overflow_no_row_and_change_no_bit_of_others(device: str) -> None:
+    result, expected = _between_large_and_small_values(device, 40)
+    np.testing.assert_allclose(result, expected, rtol=3e-6, atol=1e-42)
+    for queries in (17, 33):
+        np.testing.assert_array_equal(_between_large_and_small_values(device, queries)[0], result[:queries])
+
+
+@every_device
+def test_what_is_added_to_rows_that_would_overflow_is_added_once(device: str) -> None:
+    q, k, x = np.zeros((1, 1, 20, 4)), np.zeros((1, 1, 300, 4)), np.full((1, 1, 20, 4), 1e38)
+    v = np.full((1, 1, 300, 4), 2e38)
+    given = {name: each.astype(np.float32) for name, each in zip("qkvx", (q, k, v, x), strict=True)}
+    graph = dml.Graph()
+    tensors = [graph.input(name, dml.FLOAT32, each.shape) for name, each in given.items()]
+    scores = dml.gemm(tensors[0], tensors[1], trans_b=dml.MatrixTransform.TRANSPOSE)
+    weights = dml.activation_softmax1(scores, axes=[3])
+    added = dml.activation_relu(
+        dml.cumulative_summation(dml.element_wise_multiply(tensors[3], 0.125), axis=3)
+    )
+    model = graph.compile({"y": dml.gemm(weights, tensors[2], added)}, device)
+    expected = 2e38 + np.broadcast_to(np.arange(1, 5) * 0.125e38, x.shape)
+    np.testing.assert_allclose(model(**given)["y"], expected, rtol=2e-6)
+
+
+@every_device
 def test_a_key_beyond_its_type_is_infinite_as_in_the_present(device: str) -> None:
     sizes = Sizes(batch=1, heads=1, shared=1)
     given = sizes.tensors(16, np.float16)

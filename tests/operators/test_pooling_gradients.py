@@ -169,3 +169,14 @@ def test_sums_are_rounded_before_they_lie_in_memory(type: Any) -> None:
     program = program_of(desc)
     kernels = fuse(replace(program, results=simplify(program.results))).kernels
     assert ScalarType.FLOAT64 not in {store.type for kernel in kernels for store in kernel.stores}
+
+
+@pytest.mark.parametrize("before", [0, 1, 3])
+def test_whole_blocks_of_places_are_written_where_they_belong(before: int) -> None:
+    x, incoming = (
+        TensorDesc(TensorDataType.FLOAT32, [2, 3, size, size]) for size in (12, (10 + before) // 2)
+    )
+    window = {"strides": (2, 2), "window_size": (4, 4), "start_padding": (before,) * 2, "end_padding": (0, 0)}
+    desc = descs.AveragePoolingGrad(incoming, x, **window, include_padding=True)
+    program = program_of(desc)
+    assert len(fuse(replace(program, results=simplify(program.results))).kernels) == 1

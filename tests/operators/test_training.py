@@ -56,6 +56,14 @@ def test_step(rates: dict[str, float], step: int, type: Any, device: Device) -> 
         np.testing.assert_allclose(result, expected, rtol=8 * eps, atol=2 * eps)
 
 
+def test_the_square_of_a_gradient_may_be_beyond_its_type_where_the_moment_is_not(device: Device) -> None:
+    given = _given(np.float32)
+    given[3] = np.where(given[3] < 0, np.float32(-3e19), np.float32(5e19))
+    results = dml.adam_optimizer(*given, _step(2), **RATES, device=device)
+    for result, expected in zip(results, _expected(given, 2, RATES), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-6)
+
+
 @types
 def test_outputs_may_take_the_place_of_inputs(type: Any, device: Device) -> None:
     given = _given(type)

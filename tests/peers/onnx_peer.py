@@ -61,6 +61,13 @@ def onnx_results(
         return [np.asarray(result) for result in _run(onnx, peer, model, given)]
 
 
+def onnx_type(dtype: np.dtype[Any]) -> int:
+    """ONNX's number of a NumPy type."""
+    helper = pytest.importorskip("onnx", reason="ONNX is not installed").helper
+    number: int = helper.np_dtype_to_tensor_dtype(dtype)
+    return number
+
+
 def _run(onnx: Any, peer: str, model: Any, inputs: dict[str, Array]) -> list[Array]:
     if peer == "reference":
         from onnx.reference import ReferenceEvaluator

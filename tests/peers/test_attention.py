@@ -1,4 +1,4 @@
-"""Multi-head attention against PyTorch."""
+"""Multi-head attention against PyTorch and ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import given
 import opendml as dml
 from opendml.runtime.memory.host_array import Array
 
+from .onnx_peer import onnx_results
 from .peer import DEVICES, Random, exact, examples, seeds
 
 every_device = pytest.mark.parametrize("device", DEVICES)
@@ -66,3 +67,56 @@ def test_attention_is_that_of_pytorch(masked: bool, device: str, random: Random)
     assert isinstance(result, np.ndarray)
     expected = wanted.numpy().transpose(0, 2, 1, 3).reshape(result.shape)
     np.testing.assert_allclose(result, expected, rtol=4e-6, atol=4e-6)
+
+
+@every_device
+@given(random=seeds)
+@examples
+def test_attention_with_a_past_is_that_of_onnx_runtime_and_pytorch(device: str, random: Random) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    batch, heads, past = (int(each) for each in random.generator.integers(1, 5, 3))
+    # Many queries are computed otherwise. Here ONNX Runtime has as many new keys as queries.
+    new, size = int(random.generator.choice([1, 3, 20])), 4 * int(random.generator.integers(1, 4))
+    f32 = np.dtype("float32")
+    given_ = [random.values(f32, (batch, new, heads * size), -2, 2, special=False) for _ in range(3)]
+    pasts = [random.values(f32, (batch, heads, past, size), -2, 2, special=False) for _ in range(2)]
+    added = random.values(f32, (batch, heads, new, past + new), -3, 3, special=False)
+    bias = random.values(f32, (3 * heads * size,), -1, 1, special=False)
+    scale = float(np.float32(1 / size**0.5))
+    found = dml.multihead_attention(
+        *given_,
+        bias=bias,
+        relative_position_bias=added,
+        past_key=pasts[0],
+        past_value=pasts[1],
+        scale=scale,
+        head_count=heads,
+        mask_type="NONE",
+        output_present_key=True,
+        output_present_value=True,
+        device=device,
+    )
+    expected = onnx_results(
+        "runtime",
+        "MultiHeadAttention",
+        [*given_, bias, None, added, *pasts],
+        ["float32"] * 3,
+        domain="com.microsoft",
+        num_heads=heads,
+        scale=scale,
+    )
+    for result, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=1e-5)
+
+    biased = [each + part for each, part in zip(given_, np.split(bias, 3), strict=True)]
+    q, k, v = (_by_head(torch, each, heads) for each in biased)
+    keys, values = (
+        torch.cat([torch.from_numpy(exact(old)), each], 2) for old, each in zip(pasts, (k, v), strict=True)
+    )
+    wanted = torch.nn.functional.scaled_dot_product_attention(
+        q, keys, values, attn_mask=torch.from_numpy(exact(added)), scale=scale
+    )
+    by_query = wanted.numpy().transpose(0, 2, 1, 3).reshape(found[0].shape)
+    np.testing.assert_allclose(found[0], by_query, rtol=4e-6, atol=4e-6)
+    np.testing.assert_allclose(found[1], keys.numpy(), rtol=1e-6)
+    np.testing.assert_allclose(found[2], values.numpy(), rtol=1e-6)

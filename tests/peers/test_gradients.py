@@ -26,6 +26,12 @@ def _gradients(forward: Callable[..., Any], inputs: list[Array], incoming: Array
     return [each.grad.numpy() for each in wide]
 
 
+def _pair(random: Random, least: int = 1) -> list[Array]:
+    """An input of four dimensions, and what comes in for a result of its sizes."""
+    shape = tuple(int(each) for each in random.generator.integers(least, 6, 4))
+    return [random.values(F32, shape, -4, 4, special=False) for _ in range(2)]
+
+
 def _near(results: Any, expected: list[Array]) -> None:
     for result, wanted in zip(results, expected, strict=True):
         scale = max(1.0, float(np.abs(wanted).max()))
@@ -36,8 +42,8 @@ def _near(results: Any, expected: list[Array]) -> None:
 @given(random=seeds)
 @examples
 def test_those_of_a_training_s_normalization(device: str, random: Random) -> None:
-    shape = tuple(int(each) for each in random.generator.integers(2, 6, 4))
-    x, incoming = (random.values(F32, shape, -4, 4, special=False) for _ in range(2))
+    x, incoming = _pair(random, least=2)
+    shape = x.shape
     scale = random.values(F32, (shape[1],), -2, 2, special=False)
     expected = _gradients(
         lambda f, x, scale, bias: f.batch_norm(x, None, None, scale, bias, training=True, eps=2.0**-7),
@@ -60,8 +66,8 @@ def test_those_of_a_training_s_normalization(device: str, random: Random) -> Non
 @examples
 def test_those_of_a_normalization_with_given_statistics(device: str, random: Random) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    shape = tuple(int(each) for each in random.generator.integers(1, 6, 4))
-    x, incoming = (random.values(F32, shape, -4, 4, special=False) for _ in range(2))
+    x, incoming = _pair(random)
+    shape = x.shape
     mean, scale = (random.values(F32, (shape[1],), -2, 2, special=False) for _ in range(2))
     variance = random.values(F32, (shape[1],), 0.25, 4, special=False)
     statistics = [torch.from_numpy(exact(each)) for each in (mean, variance)]
@@ -78,8 +84,7 @@ def test_those_of_a_normalization_with_given_statistics(device: str, random: Ran
 @given(random=seeds)
 @examples
 def test_those_of_local_responses(device: str, random: Random) -> None:
-    shape = tuple(int(each) for each in random.generator.integers(1, 6, 4))
-    x, incoming = (random.values(F32, shape, -4, 4, special=False) for _ in range(2))
+    x, incoming = _pair(random)
     # Of an even size the regions of the two lie on other sides.
     size = int(random.generator.choice([1, 3, 5]))
     expected = _gradients(
@@ -89,6 +94,57 @@ def test_those_of_local_responses(device: str, random: Random) -> None:
         x, incoming, cross_channel=True, local_size=size, alpha=0.25, beta=0.75, bias=1.5, device=device
     )
     _near([result], expected)
+
+
+@every_device
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+@given(random=seeds)
+@examples
+def test_those_of_nearest_resampling(mode: str, device: str, random: Random) -> None:
+    shape = tuple(int(each) for each in random.generator.integers(1, 9, 4))
+    made = tuple(int(each) for each in random.generator.integers(1, 20, 2))
+    x, incoming = (random.values(F32, each, -4, 4, special=False) for each in (shape, (*shape[:2], *made)))
+
+    def forward(functional: Any, x: Any) -> Any:
+        return functional.interpolate(x, made, mode=mode)
+
+    attributes: dict[str, Any] = {
+        "interpolation_mode": "NEAREST_NEIGHBOR",
+        "scales": [1.0, 1.0, *(new / old for new, old in zip(made, shape[2:], strict=True))],
+        "sizes": shape,
+        "device": device,
+    }
+    if mode == "nearest":
+        # Pixels are at their first corners there.
+        result = dml.resample_grad1(
+            incoming,
+            rounding_direction="DECREASING",
+            input_pixel_offsets=[0.0] * 4,
+            output_pixel_offsets=[0.0] * 4,
+            **attributes,
+        )
+    else:
+        result = dml.resample_grad(incoming, **attributes)
+    _near([result], _gradients(forward, [x], incoming))
+
+
+@every_device
+@pytest.mark.parametrize("mode", ["NEAREST_NEIGHBOR", "LINEAR"])
+@given(random=seeds)
+@examples
+def test_those_of_resampling_are_its_differences(mode: str, device: str, random: Random) -> None:
+    shape = tuple(int(each) for each in random.generator.integers(1, 5, 3))
+    scales = [float(each) for each in random.generator.choice([0.5, 1.0, 1.5, 2.0, 3.0], 3)]
+    attributes: dict[str, Any] = {"interpolation_mode": mode, "scales": scales, "device": device}
+    x = random.values(F32, shape, -4, 4, special=False)
+    if any(int(size * scale) == 0 for size, scale in zip(shape, scales, strict=True)):
+        return
+    incoming = random.values(F32, dml.resample(x, **attributes).shape, -4, 4, special=False)
+    result = dml.resample_grad(incoming, sizes=shape, **attributes)
+    # What is resampled is linear: differences are as good for any step.
+    steps = np.eye(x.size, dtype=np.float32).reshape(x.size, *shape)
+    differences = [exact(dml.resample(step, **attributes)) * exact(incoming) for step in steps]
+    _near([result], [np.array([each.sum() for each in differences])])
 
 
 @every_device

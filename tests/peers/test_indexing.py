@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import opendml as dml
 from opendml.runtime.memory.host_array import Array
 
 from .deviations import deviation
-from .onnx_peer import PEERS, onnx_result, onnx_results
+from .onnx_peer import PEERS, onnx_result, onnx_results, onnx_type
 from .peer import DEVICES, Random, examples, seeds
 
 every_device = pytest.mark.parametrize("device", DEVICES)
@@ -44,6 +45,12 @@ def _distinct(random: Random, size: int, shape: tuple[int, ...], axis: int) -> A
         (*shape[:axis], size, *shape[axis + 1 :]),
     )
     return random.generator.permuted(lines, axis=axis).take(range(shape[axis]), axis)
+
+
+def _first(x: Array, k: int, axis: int, greatest: bool, device: str) -> Sequence[Array]:
+    """The values and places of the first elements of a sort."""
+    direction = "DECREASING" if greatest else "INCREASING"
+    return dml.top_k1(x, axis=axis, k=k, axis_direction=direction, device=device)
 
 
 def _source(random: Random, shape: tuple[int, ...]) -> Array:
@@ -162,8 +169,7 @@ def test_the_first_of_a_sort_are_those_of_onnx(greatest: bool, device: str, rand
     if peer == "reference" and not greatest:
         x = distinct(x)
     values, places = onnx_results(peer, "TopK", [x, np.array([k])], ["float32", "int64"], **attributes)
-    direction = "DECREASING" if greatest else "INCREASING"
-    found = dml.top_k1(x, axis=axis, k=k, axis_direction=direction, device=device)
+    found = _first(x, k, axis, greatest, device)
     np.testing.assert_array_equal(found[0], values)
     np.testing.assert_array_equal(found[1], places)
 
@@ -177,8 +183,7 @@ def test_nan_is_sorted_as_by_pytorch(device: str, random: Random) -> None:
     k = int(random.generator.integers(1, x.shape[1] + 1))
     for greatest in (False, True):
         wanted = torch.topk(torch.from_numpy(x.copy()), k, largest=greatest).values.numpy()
-        found = dml.top_k1(x, k=k, axis_direction="DECREASING" if greatest else "INCREASING", device=device)
-        np.testing.assert_array_equal(found[0], wanted)
+        np.testing.assert_array_equal(_first(x, k, 1, greatest, device)[0], wanted)
 
 
 @every_device
@@ -197,6 +202,23 @@ def test_what_was_pooled_is_put_back_as_by_pytorch(device: str, random: Random) 
     ) * np.uint64(4 * rows * columns)
     result = dml.max_unpooling(pooled.numpy(), whole, sizes=x.shape, device=device)
     np.testing.assert_array_equal(result, expected)
+
+
+@every_device
+@given(random=seeds)
+@examples
+def test_diagonals_are_those_of_onnx_and_numpy(device: str, random: Random) -> None:
+    sizes, offset = random.shape(rank=2), int(random.generator.integers(-9, 10))
+    # ONNX Runtime has it of these.
+    dtype = random.of_type(("float32", "int32", "int64"))
+    result = dml.diagonal_matrix(
+        sizes=(1, 1, *sizes), offset=offset, value=1.0, output_type=dtype, device=device
+    )
+    expected = onnx_result(
+        _peer(random), "EyeLike", [np.zeros(sizes, np.float32)], dtype.name, k=offset, dtype=onnx_type(dtype)
+    )
+    np.testing.assert_array_equal(result[0, 0], expected)
+    np.testing.assert_array_equal(result[0, 0], np.eye(*sizes, k=offset, dtype=dtype))
 
 
 @every_device

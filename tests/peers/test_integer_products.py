@@ -53,6 +53,35 @@ def test_integer_products_are_those_of_onnx(device: str, random: Random) -> None
 @every_device
 @given(random=seeds)
 @examples
+def test_scaled_products_are_those_of_onnx_runtime(device: str, random: Random) -> None:
+    m, k, n = _extents(random)
+    dtype = random.of_type(BYTES)
+    a, b = (random.full(dtype, shape) for shape in ((m, k), (k, n)))
+    columns = n if random.generator.integers(2) else 1
+    zeros = [random.full(dtype, (count,)) for count in (1, columns)]
+    # Powers of two: ONNX Runtime's products are exact but for the sum's rounding to float32.
+    scales = [2.0 ** random.generator.integers(-6, 0, count) for count in (1, columns)]
+    scales = [each.astype(np.float32) for each in scales]
+    bias = random.values(np.dtype("float32"), (n,), special=False)
+    operands = [a, b, *scales, *zeros, bias]
+    expected = onnx_result("runtime", "MatMulIntegerToFloat", operands, "float32", domain="com.microsoft")
+    row, column = ([each[0].reshape(1, 1, 1), each[1].reshape(1, 1, -1)] for each in (scales, zeros))
+    result = dml.matrix_multiply_integer_to_float(
+        a[None],
+        row[0],
+        column[0],
+        b[None],
+        row[1],
+        column[1],
+        np.broadcast_to(bias, (1, m, n)),
+        device=device,
+    )
+    np.testing.assert_allclose(result[0], expected, rtol=1e-6, atol=1e-4)
+
+
+@every_device
+@given(random=seeds)
+@examples
 def test_requantized_products_are_those_of_onnx(device: str, random: Random) -> None:
     m, k, n = _extents(random)
     matrices = [_byte(random, m, k), _byte(random, k, n)]
@@ -168,19 +197,3 @@ def test_dynamic_scales_are_those_of_onnx(device: str, random: Random) -> None:
     assert found[2].item() == expected[2].item()
     assert np.abs(found[0].astype(int) - expected[0].astype(int)).max() <= 1
     assert (found[0] == expected[0]).mean() > 0.9
-
-
-@every_device
-@pytest.mark.parametrize("target", BYTES)
-@given(random=seeds)
-@examples
-def test_blocks_are_dequantized_as_by_onnx(target: str, device: str, random: Random) -> None:
-    rows, blocks, size = (int(each) for each in random.generator.integers(1, 6, 3))
-    x = random.full(np.dtype(target), (rows, blocks * size))
-    scale = random.values(np.dtype("float32"), (rows, blocks), 0.01, 2, special=False)
-    zero = random.full(np.dtype(target), (rows, blocks))
-    expected = onnx_result(
-        "reference", "DequantizeLinear", [x, scale, zero], "float32", axis=1, block_size=size
-    )
-    result = dml.dequantize(x, [scale, zero], quantization_type="SCALE_ZERO_POINT", device=device)
-    np.testing.assert_allclose(result, expected, rtol=1e-6)

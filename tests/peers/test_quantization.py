@@ -1,15 +1,19 @@
-"""Quantization to 8 bits and back against NumPy and ONNX."""
+"""Quantization to 8 and 4 bits and back against NumPy and ONNX."""
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
 
-from .onnx_peer import PEERS, onnx_result
+import opendml as dml
+
+from .onnx_peer import PEERS, onnx_result, onnx_type
 from .peer import DEVICES, FLOATS, Random, assert_close, computed, exact, examples, seeds
 
 BYTES = ("uint8", "int8")
+HALVES = (ml_dtypes.uint4, ml_dtypes.int4)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -79,3 +83,34 @@ def test_quantized_addition_is_that_of_the_numbers_meant(target: str, device: st
     tensors = (a, scales[0], zeros[0], b, scales[1], zeros[1], scales[2], zeros[2])
     result = computed("ELEMENT_WISE_QUANTIZED_LINEAR_ADD", *tensors, device=device)
     np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("with_zero_points", [False, True])
+@pytest.mark.parametrize("target", [*BYTES, *HALVES], ids=lambda target: np.dtype(target).name)
+@given(random=seeds)
+@examples
+def test_blocks_are_quantized_and_dequantized_as_by_onnx(
+    target: str | type, with_zero_points: bool, device: str, random: Random
+) -> None:
+    kind = np.dtype(target)
+    blocks = random.shape(rank=3, most=40)
+    axis, size = int(random.generator.integers(3)), int(random.generator.integers(1, 6))
+    x_shape = tuple(extent * size if place == axis else extent for place, extent in enumerate(blocks))
+    # Powers of two: quotients are exact, many of them halves.
+    x = (random.generator.integers(-400, 400, x_shape) / 8).astype(np.float32)
+    scale = (2.0 ** random.generator.integers(-2, 2, blocks)).astype(np.float32)
+    limits = ml_dtypes.iinfo(kind)
+    zero_point = random.generator.integers(limits.min, limits.max, blocks, endpoint=True).astype(kind)
+    given_ = [scale, zero_point] if with_zero_points else [scale]
+    how = {"axis": axis, "block_size": size}
+    # Without a zero point the type of the result is an attribute.
+    more = {} if with_zero_points else {"output_dtype": onnx_type(kind)}
+    quantized = onnx_result("reference", "QuantizeLinear", [x, *given_], kind.name, **how, **more)
+    meaning = "SCALE_ZERO_POINT" if with_zero_points else "SCALE"
+    result = dml.quantize(x, given_, quantization_type=meaning, output_type=kind, device=device)
+    assert result.dtype == kind
+    np.testing.assert_array_equal(result.astype(np.int32), quantized.astype(np.int32))
+    expected = onnx_result("reference", "DequantizeLinear", [result, *given_], "float32", **how)
+    dequantized = dml.dequantize(result, given_, quantization_type=meaning, device=device)
+    np.testing.assert_array_equal(dequantized, expected)

@@ -27,7 +27,7 @@ from opendml.spec.tensor_desc import reach
 from opendml.spec.validator import failures
 from tests.running import elements, numpy_type
 
-EXAMPLES = int(os.environ.get("OPENDML_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("OPENDML_EXAMPLES", "80"))
 ACTIVATIONS = sorted(name for name in implemented() if name.startswith("ACTIVATION_"))
 MOST_ELEMENTS = 5000
 GUARD = 16

@@ -33,36 +33,46 @@ def run(cache: Path) -> None:
     subprocess.run([sys.executable, "-c", SCRIPT], env=environment, check=True)
 
 
-def test_objects_are_written_once_and_read_again(tmp_path: Path) -> None:
-    run(tmp_path)
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with what the script compiles, which stays as it is."""
+    cache = tmp_path_factory.mktemp("filled")
+    run(cache)
+    return cache
+
+
+@pytest.fixture
+def sound(filled: Path, tmp_path: Path) -> dict[Path, bytes]:
+    """The files of a cache of one's own with the same, and what they hold."""
+    return {Path(shutil.copy(path, tmp_path)): path.read_bytes() for path in filled.iterdir()}
+
+
+def test_objects_are_written_once_and_read_again(tmp_path: Path, sound: dict[Path, bytes]) -> None:
     written = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert written.keys() == sound.keys()
     assert len(written) == 2  # the kernel and the runtime
     run(tmp_path)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == written
 
 
 @pytest.mark.parametrize("damage", [b"", b"short", b"\0" * 5000])
-def test_damaged_objects_are_compiled_again(tmp_path: Path, damage: bytes) -> None:
-    run(tmp_path)
-    sound = {path: path.read_bytes() for path in tmp_path.iterdir()}
+def test_damaged_objects_are_compiled_again(tmp_path: Path, sound: dict[Path, bytes], damage: bytes) -> None:
     for path in sound:
         path.write_bytes(damage)
     run(tmp_path)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == sound
 
 
-def test_single_flipped_bit_is_noticed(tmp_path: Path) -> None:
-    run(tmp_path)
-    sound = {path: path.read_bytes() for path in tmp_path.iterdir()}
+def test_single_flipped_bit_is_noticed(tmp_path: Path, sound: dict[Path, bytes]) -> None:
     for path, content in sound.items():
         path.write_bytes(content[:200] + bytes([content[200] ^ 1]) + content[201:])
     run(tmp_path)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == sound
 
 
-def test_whole_objects_that_cannot_be_linked_are_compiled_again(tmp_path: Path) -> None:
-    run(tmp_path)
-    sound = {path: path.read_bytes() for path in tmp_path.iterdir()}
+def test_whole_objects_that_cannot_be_linked_are_compiled_again(
+    tmp_path: Path, sound: dict[Path, bytes]
+) -> None:
     for other in (*sound.values(), hashlib.sha256(b"no object").digest() + b"no object"):
         for path in sound:
             path.write_bytes(other)

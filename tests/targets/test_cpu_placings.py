@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from opendml.compiler.fuse import fuse
-from opendml.program.node import Node, Operation, convert, placing, scattered_sum, source
+from opendml.compiler.placings import in_any_order
+from opendml.program.node import (
+    Node,
+    Operation,
+    constant,
+    convert,
+    placing,
+    scattered_last,
+    scattered_sum,
+    source,
+)
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.executable import CpuExecutable
@@ -67,6 +78,65 @@ def test_sums_of_values_that_repeat() -> None:
     sums = scattered_sum(places, values, (1, 2), _PLACES)
     inputs = [packed(each.type, each.sizes) for each in (places, values)]
     _check([sums], [packed(sums.type, sums.sizes)], inputs)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("type", [ScalarType.INT8, INT64, ScalarType.FLOAT16])
+def test_the_last_value_of_each_place(type: ScalarType, axis: int) -> None:
+    sizes = tuple(_PLACES if each == axis else size for each, size in enumerate(SIZES))
+    places, values, before = source(0, INT32, SIZES), source(1, type, SIZES), source(2, type, sizes)
+    result = scattered_last(places, values, before, axis)
+    outputs = [_strided(type, sizes), packed(type, sizes)]
+    for inputs in (
+        [packed(INT32, SIZES), packed(type, SIZES), packed(type, sizes)],
+        [_strided(INT32, SIZES), _strided(type, SIZES), _strided(type, sizes)],
+    ):
+        _check([result, result], outputs, inputs)
+
+
+@pytest.mark.usefixtures("small_caches")
+@pytest.mark.parametrize("operation", [Operation.SCATTER, Operation.SCATTER_LAST, Operation.SCATTER_SUM])
+def test_lines_side_by_side_are_placed_a_tile_at_a_time(operation: Operation) -> None:
+    sizes = (3, 9, 301)
+    places, values = source(0, INT32, sizes), source(1, INT64, sizes)
+    if operation is Operation.SCATTER_SUM:
+        result = scattered_sum(places, values, (1,), _PLACES)
+    elif operation is Operation.SCATTER_LAST:
+        result = scattered_last(places, values, constant(7, INT64) + source(2, INT64, (3, _PLACES, 301)), 1)
+    else:
+        result = placing(operation, places, 1, _PLACES)
+    inputs = [packed(INT32, sizes), packed(INT64, sizes), packed(INT64, (3, _PLACES, 301))]
+    outputs = [packed(result.type, result.sizes)]
+    program = Program(tuple(inputs), tuple(outputs), (result,))
+    (launch,) = schedule(fuse(program, in_order=True).kernels[-1])
+    assert launch.pattern.mode is Mode.SCATTER_COLUMNS
+    assert launch.items > 3
+    _check([result], outputs, inputs)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("least", [-9, 0, 9, 99])
+def test_positions_of_what_holds(least: int, axis: int) -> None:
+    found = source(0, INT32, SIZES) >= least
+    placed = placing(Operation.POSITIONS, found, axis, SIZES[axis])
+    outputs = [_strided(placed.type, placed.sizes), packed(placed.type, placed.sizes)]
+    _check([placed, placed], outputs, [_strided(INT32, SIZES)])
+
+
+def test_placing_in_any_order_means_the_same() -> None:
+    places, values, before = (source(number, INT32, SIZES) for number in range(3))
+    results = (
+        scattered_last(places, values, before, 1),
+        placing(Operation.POSITIONS, values < 5, 2, SIZES[2]),
+    )
+    program = Program(
+        (packed(INT32, SIZES),) * 3, tuple(packed(each.type, each.sizes) for each in results), results
+    )
+    in_order = _results(program)
+    for found, wanted in zip(
+        _results(replace(program, results=in_any_order(results))), in_order, strict=True
+    ):
+        np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("operation", [Operation.SCATTER, Operation.TOP])

@@ -43,7 +43,7 @@ from tests.targets.walks import (
 
 SPLIT_ROWS = {Mode.ROWS_PARTIAL, Mode.ROWS_COMBINE}
 SPLIT_COLUMNS = {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE}
-PLACING = {Mode.SCATTER, Mode.TOP, Mode.TOP_CHUNKS, Mode.TOP_MERGE}
+PLACING = {Mode.SCATTER, Mode.SCATTER_COLUMNS, Mode.POSITIONS, Mode.TOP, Mode.TOP_CHUNKS, Mode.TOP_MERGE}
 """What tests of placings walk, as those of contractions walk theirs."""
 
 
@@ -66,7 +66,7 @@ STORING = {
     Mode.SCAN_COLUMNS,
     Mode.SCAN_COLUMNS_MAP,
 }
-SIDE_BY_SIDE = {mode for mode in Mode if mode.columns}
+SIDE_BY_SIDE = {mode for mode in Mode if mode.columns} - PLACING
 CHOICES: dict[str, tuple[Callable[[Pattern], object], set[Mode]]] = {
     "streamed": (lambda pattern: any(store.streamed for store in pattern.stores), STORING),
     "stashes": (lambda pattern: pattern.stashes, {Mode.ROWS, Mode.COLUMNS}),

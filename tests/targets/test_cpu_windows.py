@@ -15,6 +15,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.contraction.image import Seen, seen_by
 from opendml.targets.cpu.contraction.roles import roles_of
 from opendml.targets.cpu.contraction.schedule import Tiles, candidates, launches_of, tiled, with_strips
+from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.pattern import Mode, Tiling, Window
 from tests.targets.kernels import contraction_kernel, run_launches
 from tests.targets.test_cpu_contraction import assert_accurate, values
@@ -101,6 +102,25 @@ def test_neither_blocks_nor_what_is_packed_ahead_change_a_bit() -> None:
     ways = ways_with_an_image(kernel, all=True)
     strips = [with_strips(tiles) for tiles in ways if tiles.seen and tiles.seen.broadcast]
     check_ways([*ways, *strips[:1]], arrays)
+
+
+def test_one_tile_of_filters_after_the_other_is_multiplied_by_all_windows() -> None:
+    """In three parts of the products, by blocks of one and of several tiles and rows of windows."""
+    kernel, arrays = convolution(Form((7, 9), (3, 3)), channels=64, filters=100)
+    ways = [each for each in ways_with_an_image(kernel, all=True) if each.seen and each.seen.broadcast]
+    assert len({(each.rows, each.columns) for each in ways}) > 1
+    check_ways([*ways, *map(with_strips, ways)], arrays)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2)], ids=str)
+def test_few_windows_are_broadcast_beside_constant_filters(strides: tuple[int, int], threads: int) -> None:
+    kernel, _ = convolution(Form((14, 14), (3, 3), strides), channels=256, filters=256)
+    kernel = replace(kernel, loads=(replace(kernel.loads[0], fixed=True), *kernel.loads[1:]))
+    host = replace(machine(), vector_bytes=64, l2_bytes=2 * 1024 * 1024, threads=threads)
+    with assumed(host):
+        modes = [launch.pattern.mode for launch in tiled(kernel)]
+    assert modes == [Mode.CONTRACTION_STRIPS, Mode.CONTRACTION_BROADCAST_IMAGE]
 
 
 def test_sums_of_many_channels_are_added_part_by_part() -> None:

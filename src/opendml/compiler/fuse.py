@@ -21,6 +21,7 @@ from opendml.compiler.homes import Except, home_of
 from opendml.compiler.kernel import Access, Kernel, KernelProgram, Repeat
 from opendml.compiler.memory import aligned, place
 from opendml.compiler.numbers import Shared, with_parameters
+from opendml.compiler.placings import in_any_order
 from opendml.compiler.prepare import split
 from opendml.compiler.recurrences import steps_of
 from opendml.compiler.regions import merged
@@ -41,10 +42,15 @@ MAXIMUM_REDUCTIONS = 16
 64 three times as long; and the time to compile grows faster than their number."""
 
 
-def fuse(program: Program, takes: Takes | None = None, ends_loops: bool = False) -> KernelProgram:
+def fuse(
+    program: Program, takes: Takes | None = None, ends_loops: bool = False, in_order: bool = False
+) -> KernelProgram:
     """The kernels of a program, and those that prepare its constants. Products around a softmax are one
     kernel where the target `takes` it. `ends_loops`: it ends loops where nothing counts any more (`bounds`).
+    `in_order`: it goes along lines in order where it places.
     """
+    if not in_order:
+        program = replace(program, results=in_any_order(program.results))
     if not program.constants:
         return _fused(program, takes=takes, ends_loops=ends_loops)
     first, rest = split(program)
@@ -220,7 +226,7 @@ def _in_memory(nodes: Sequence[Node], roots: Sequence[Node], program: Program) -
             yield node
             _, *read = node.operands
             yield from (each for each in read if each.operation not in _SOURCES)
-        if node.operation in PLACINGS:
+        if node.operation in PLACINGS and id(node) in users:
             yield node
         if node.operation is Operation.JOIN and any(
             user.operation not in _MOVEMENTS for user in users.get(id(node), ())

@@ -66,7 +66,13 @@ _TOGETHER = REDUCTIONS - _ALONE
 
 def domain_of(node: Node) -> tuple[int, ...]:
     """What a reduction or scan goes through."""
-    return broadcast([operand.sizes for operand in node.operands])
+    return broadcast([operand.sizes for operand in moving_operands(node)])
+
+
+def moving_operands(node: Node) -> tuple[Node, ...]:
+    """The operands of a reduction or scan that its kernel goes through: what a SCATTER_LAST leaves as it is
+    lies there already."""
+    return node.operands[:2] if node.operation is Operation.SCATTER_LAST else node.operands
 
 
 def _axes(node: Node) -> tuple[int, ...]:

@@ -83,7 +83,7 @@ def _quotient(node: Node) -> Node:
     if divisor.operation is not Operation.CONSTANT or not node.type.is_float:
         return node
     mantissa, exponent = math.frexp(float(divisor.attribute))  # type: ignore[arg-type]
-    if (abs(mantissa) == 0.5 or is_narrow(node)) and abs(exponent) < 100:
+    if mantissa and (abs(mantissa) == 0.5 or is_narrow(node)) and abs(exponent) < 100:
         reciprocal = constant(1.0 / float(divisor.attribute), node.type)  # type: ignore[arg-type]
         return Node(Operation.MULTIPLY, node.type, node.sizes, (numerator, reciprocal))
     return node

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from opendml.compiler.homes import Except, home_of
+from opendml.compiler.homes import Except, home_of, moving_operands
 from opendml.compiler.kernel import Access, Kernel
 from opendml.program.node import (
     Node,
@@ -105,6 +105,9 @@ class Writer:
         if stores:
             if node.operation in _EMPTY:
                 yield self._kernel(constant(_EMPTY[node.operation], node.type), stores, held)
+            if node.operation is Operation.SCATTER_LAST:
+                yield self._kernel(node.operands[2], stores, held)
+                node = with_operands(node, moving_operands(node))
             yield self._kernel(node, stores, held)
 
     def _is_held(self, node: Node, held: Container[int]) -> bool:

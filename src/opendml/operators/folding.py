@@ -79,11 +79,11 @@ def folded(
     offsets, steps, computed = [0, 0], [_moving(sizes, {0: 1}), _moving(sizes, {1: 1})], {}
     for axis, each in enumerate(folds):
         phase, tap = 3 + 2 * axis, 2 + 2 * spatial + axis
-        offsets.append(0)
-        steps.append(_moving(sizes, {phase: 1, tap: each.phases}))
+        offsets.append(int(each.turned))
+        steps.append(_moving(sizes, {phase: -1 if each.turned else 1, tap: each.phases}))
     for axis, each in enumerate(folds):
-        block, tap = 2 + 2 * axis, 2 + 2 * spatial + axis
-        moving = _moving(sizes, {block: 1, tap: -each.tap_step})
+        block, phase, tap = 2 + 2 * axis, 3 + 2 * axis, 2 + 2 * spatial + axis
+        moving = _moving(sizes, {block: 1, phase: int(each.turned), tap: -each.tap_step})
         if each.divisor == 1:
             offsets.append(each.first)
             steps.append(moving)
@@ -101,7 +101,8 @@ def folded(
 
 class _Folding(NamedTuple):
     """Along a dimension the place blocks * `phases` + phase, from the place `start` on, is in the windows
-    (`first` + block - tap * `tap_step`) / `divisor` as the element phase + tap * `phases`."""
+    (`first` + block - tap * `tap_step`) / `divisor` as the element phase + tap * `phases`. `turned`: of two
+    phases the second counts as the first one of the next block, so that blocks begin where the image does."""
 
     blocks: int
     phases: int
@@ -110,11 +111,14 @@ class _Folding(NamedTuple):
     tap_step: int
     divisor: int
     start: int
+    turned: bool = False
 
 
 def _folding(size: int, extent: int, stride: int, dilation: int, before: int) -> _Folding:
     if stride > 1 and dilation > 1:
         return _Folding(size, 1, extent, before, dilation, stride, 0)
+    if stride == 2 and before % 2:
+        return _Folding(-(-size // 2), 2, -(-extent // 2), before // 2, dilation, 1, 0, turned=True)
     first, last = before // stride, (before + size - 1) // stride
     return _Folding(
         last - first + 1, stride, -(-extent // stride), first, dilation, 1, before - first * stride

@@ -119,7 +119,7 @@ def gru(
     n = g(x_t W_h^T + (r h_(t-1)) R_h^T + W_bh + R_bh), or with LinearBeforeReset
     n = g(x_t W_h^T + r (h_(t-1) R_h^T + R_bh) + W_bh), h_t = (1 - z) n + z h_(t-1)
 
-    Products, lengths and h as in RNN.
+    Products, lengths and h as in RNN; without LinearBeforeReset r h_(t-1) is rounded to the type of h too.
     """
     apart = 2 if linear_before_reset else 3
     network = _Network(x, weights, recurrence, bias, lengths, gates=3, apart=apart)

@@ -13,10 +13,10 @@ from functools import partial, reduce
 
 from opendml.operators.indexing import place_within, steps_along
 from opendml.operators.registry import defines
-from opendml.program.functions import equal, logical_not, reduce_sum, running_sum, select
-from opendml.program.node import Node, Operation, apply, convert, placing
+from opendml.program.functions import equal, logical_not, reduce_sum, select
+from opendml.program.node import Node, Operation, apply, constant, convert, placing, scattered_last
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import gathered, joined, reshaped, sliced
+from opendml.program.view import gathered, joined, repeated, reshaped, sliced
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -28,9 +28,7 @@ def scatter(x: Node, indices: Node, updates: Node, *, axis: int) -> Node:
     updates of one element the last in row-major order holds.
     """
     size = x.sizes[axis]
-    last = placing(Operation.SCATTER, place_within(indices, size), axis, size)
-    steps = steps_along(x, {d: d for d in range(len(x.sizes)) if d != axis}, len(x.sizes))
-    return select(last >= 0, gathered(updates, x.sizes, {axis: last}, steps=steps), x)
+    return scattered_last(place_within(indices, size), updates, x, axis)
 
 
 @defines("SCATTER_ND", stored=True, output=True)
@@ -66,8 +64,9 @@ def max_unpooling(x: Node, indices: Node, *, output: TensorDesc) -> Node:
     order holds.
     """
     count, places = math.prod(x.sizes), math.prod(output.sizes)
-    last = placing(Operation.SCATTER, place_within(reshaped(indices, (count,)), places), 0, places)
-    return reshaped(gathered(reshaped(x, (count,)), (places,), {0: last}), output.sizes)
+    nothing = repeated(reshaped(constant(0, x.type), (1,)), (places,))
+    number = place_within(reshaped(indices, (count,)), places)
+    return reshaped(scattered_last(number, reshaped(x, (count,)), nothing, 0), output.sizes)
 
 
 @defines("NONZERO_COORDINATES", output=True)
@@ -79,10 +78,8 @@ def nonzero_coordinates(x: Node, *, output: tuple[TensorDesc, TensorDesc]) -> tu
     """
     total, coordinates = output
     count = math.prod(x.sizes)
-    type = ScalarType.INT32 if count < 2**31 else ScalarType.INT64
     found = logical_not(equal(reshaped(x, (count, 1)), 0))
-    row = running_sum(convert(found, type), 0, exclusive=False, reverse=False) - 1
-    number = placing(Operation.SCATTER, select(found, row, -1), 0, count)
+    number = placing(Operation.POSITIONS, found, 0, count)
     rows = _coordinates(number, x.sizes[len(x.sizes) - coordinates.sizes[-1] :])
     of_all = reduce_sum(convert(found, ScalarType.UINT32), [0])
     return reshaped(of_all, total.sizes), reshaped(rows, coordinates.sizes)

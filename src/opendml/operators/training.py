@@ -32,7 +32,7 @@ def adam_optimizer(
     """
     type = parameters.type
     m = multiply_add(first_moment, beta1, gradient * (1.0 - beta1))
-    v = multiply_add(second_moment, beta2, gradient * gradient * (1.0 - beta2))
+    v = multiply_add(second_moment, beta2, gradient * (1.0 - beta2) * gradient)
     step = convert(training_step, type)
     alpha = square_root(_one_less_power(beta2, step)) / _one_less_power(beta1, step)
     return parameters - alpha * learning_rate * m / (square_root(v) + epsilon), m, v

@@ -138,6 +138,13 @@ class Operation(Enum):
     SCATTER_SUM = auto()
     """For each place the sum of the second operand, INT64, where the first is that place. `attribute`: axes,
     of which the first gets the places and the others the size 1, and the number of places."""
+    SCATTER_LAST = auto()
+    """The third operand, but at each place along an axis at which the first, an integer, is for some elements
+    of the second the last of these. `attribute`: the axis, and the number of places there. In kernels it has
+    two operands: what is there already stays."""
+    POSITIONS = auto()
+    """The positions along an axis at which the operand, a truth value, holds, in their order, and behind them
+    -1. `attribute`: the axis, and its size."""
     TOP = auto()
     """The positions of the least elements along an axis, in their order, the first of equal ones first. The
     operand is UINT32 or UINT64. `attribute`: the axis, and how many are found."""
@@ -170,7 +177,15 @@ REDUCTIONS = SEARCHES | {
     Operation.CONTRACTION,
 }
 SCANS = frozenset({Operation.RUNNING_SUM, Operation.RUNNING_PRODUCT})
-PLACINGS = frozenset({Operation.SCATTER, Operation.SCATTER_SUM, Operation.TOP})
+PLACINGS = frozenset(
+    {
+        Operation.SCATTER,
+        Operation.SCATTER_SUM,
+        Operation.SCATTER_LAST,
+        Operation.POSITIONS,
+        Operation.TOP,
+    }
+)
 """What gives lines along an axis another size. It is computed in a kernel of its own, into memory."""
 COLLECTIVE = REDUCTIONS | SCANS | PLACINGS
 FUNCTIONS = frozenset(
@@ -402,8 +417,8 @@ def recurrence(
 
 
 def placing(operation: Operation, value: Node, axis: int, count: int) -> Node:
-    """A SCATTER or TOP of `value` along an axis, which gets `count` elements: INT32 where that holds all
-    positions."""
+    """A SCATTER, POSITIONS or TOP of `value` along an axis, which gets `count` elements: INT32 where that
+    holds all positions."""
     sizes = tuple(count if each == axis else size for each, size in enumerate(value.sizes))
     type = ScalarType.INT32 if value.sizes[axis] <= 2**31 else ScalarType.INT64
     return Node(operation, type, sizes, (value,), (axis, count))
@@ -415,6 +430,17 @@ def scattered_sum(places: Node, values: Node, axes: Sequence[int], count: int) -
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(domain))
     sizes = (*kept[: axes[0]], count, *kept[axes[0] + 1 :])
     return Node(Operation.SCATTER_SUM, values.type, sizes, (places, values), (*axes, count))
+
+
+def scattered_last(places: Node, values: Node, before: Node, axis: int) -> Node:
+    """`before`, but along an axis at the places of some `values` the last of these."""
+    return Node(
+        Operation.SCATTER_LAST,
+        before.type,
+        before.sizes,
+        (places, values, before),
+        (axis, before.sizes[axis]),
+    )
 
 
 def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:

@@ -19,6 +19,9 @@ from opendml.program.node import Node
 _LEAST_EXPONENT = -126
 """The exponent of the least FLOAT32 that is not denormal."""
 
+WIDEST = 150 + _LEAST_EXPONENT
+"""The exponent of the greatest weight from which on no weight is denormal: 2^-150 of it rounds to 0."""
+
 
 def weight_by(exponent: Node) -> tuple[Node, Node]:
     """What `weight` takes for weights of 2^exponent at most: the units of its argument, and the least

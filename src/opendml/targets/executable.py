@@ -21,7 +21,7 @@ class Runnable(Protocol):
 class Instance(Runnable, Protocol):
     """A program with its own state, ready to run: one dispatch at a time."""
 
-    def bind(self, buffer: int, address: int) -> None:
+    def bind(self, buffer: int, address: int, /) -> None:
         """Sets the address of a tensor's first element: inputs first, then outputs."""
 
     def keep(self, memory: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,7 +48,8 @@ class CpuExecutable:
     use."""
 
     def __init__(self, program: Program, threads: int | None = None) -> None:
-        kernels = fuse(replace(program, results=simplify(program.results)), is_chained, ends_loops=True)
+        simple = replace(program, results=simplify(program.results))
+        kernels = fuse(simple, is_chained, ends_loops=True, in_order=True)
         self._arena, self._buffers = kernels.arena, kernels.persistent + 1
         scheduled = _scheduled(kernels)
         steady, temporary_bytes = _steady_rooms(kernels, scheduled)
@@ -120,6 +121,8 @@ class CpuInstance:
             words[position] += words.ctypes.data
         table: Any = (ctypes.c_void_p * buffers)()
         self._buffers = table
+        self.bind: Callable[[int, int], None] = table.__setitem__
+        """Sets the address of a tensor's first element: inputs first, then outputs."""
         self._arena = arena
         # `dispatch` keeps these two alive, and they what they point to: it may outlive this object.
         self._buffers.own = own, job.codes
@@ -134,10 +137,6 @@ class CpuInstance:
     def use_arena(self, address: int) -> None:
         """Sets the address of the arena."""
         self._buffers[self._arena] = address
-
-    def bind(self, buffer: int, address: int) -> None:
-        """Sets the address of a tensor's first element: inputs first, then outputs."""
-        self._buffers[buffer] = address
 
     def keep(self, memory: object) -> None:
         """Keeps an object alive as long as `dispatch` itself."""

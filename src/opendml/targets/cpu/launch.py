@@ -48,6 +48,8 @@ _NEVER_STREAMED = {
     Mode.SCAN_ROWS_MAP,
     Mode.CONTRACTION,
     Mode.SCATTER,
+    Mode.SCATTER_COLUMNS,
+    Mode.POSITIONS,
     Mode.TOP,
     Mode.TOP_MERGE,
     Mode.CONTRACTION_DOTS,

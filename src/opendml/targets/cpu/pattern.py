@@ -62,6 +62,10 @@ class Mode(Enum):
 
     SCATTER = "scatter"
     """Positions along the innermost loop to the places that elements say; an item is a batch of lines."""
+    SCATTER_COLUMNS = "scatter columns"
+    """The same for lines side by side in memory; an item is a tile of neighbouring lines."""
+    POSITIONS = "positions"
+    """The positions along the innermost loop of what holds; an item is a batch of lines."""
     TOP = "top"
     """The least elements along the innermost loop, in order; an item is a batch of lines."""
     TOP_CHUNKS = "top chunks"
@@ -96,7 +100,7 @@ class Mode(Enum):
     @property
     def has_tiles(self) -> bool:
         """Whether lanes run over groups that are reduced."""
-        return self.columns and "scan" not in self.value
+        return self.columns and "scan" not in self.value and self is not Mode.SCATTER_COLUMNS
 
 
 class Level(IntEnum):

@@ -1,19 +1,28 @@
-"""Kernels that place along lines: the last position that goes to each place, and the positions of the least
-elements, in order.
+"""Kernels that place along lines: the last position or value that goes to each place, and the positions, in
+order, of what holds and of the least elements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from llvmlite import ir
 
+from opendml.program.node import Operation
 from opendml.targets.cpu.bitonic import BitonicNetwork, Words, word_bytes
 from opendml.targets.cpu.code import I1, I32, I64
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import Level, Mode, Pattern
-from opendml.targets.cpu.values import any_lane, intrinsic, scalar_llvm_type, splat
+from opendml.targets.cpu.pattern import Level, Mode, Pattern, Step
+from opendml.targets.cpu.values import (
+    Literal,
+    any_lane,
+    intrinsic,
+    llvm_type,
+    scalar_llvm_type,
+    splat,
+    type_suffix,
+)
 
 
 class PlacingCode(KernelCode):
@@ -75,56 +84,161 @@ class PlacingCode(KernelCode):
     def places(self, pointers: Pointers, place: ir.Value) -> Iterator[ir.Value]:
         """The addresses of a place of a line."""
         for access in range(len(self.pattern.loads), len(self.accesses)):
-            stride = self.parameter(self.layout.inner_stride(access))
-            yield self.code.offset(pointers[access], self.builder.mul(place, stride))
+            yield self.code.offset(pointers[access], self.builder.mul(place, self.stride(access)))
 
-    def write(self, pointers: Pointers, place: ir.Value, position: ir.Value) -> None:
-        """Writes a position to a place of a line."""
-        value = self.code.narrowed(position, scalar_llvm_type(self.placed.type))
+    def stride(self, access: int) -> ir.Value:
+        """The bytes from one place of a line to the next."""
+        return self.parameter(self.layout.inner_stride(access))
+
+    def write(self, pointers: Pointers, place: ir.Value, value: ir.Value) -> None:
+        """Writes a value to a place of a line."""
         for target in self.places(pointers, place):
             self.code.store(target, value, self.placed.type)
 
+    def narrow(self, position: ir.Value) -> ir.Value:
+        """A position as it is written."""
+        return self.code.narrowed(position, scalar_llvm_type(self.placed.type))
+
 
 class ScatterCode(PlacingCode):
-    """The last position that goes to each place, or the sum of what does; where nothing goes, nothing is
-    written."""
+    """The last position or value that goes to each place, or the sum of what does; where nothing goes,
+    nothing is written."""
 
     def line(self, item: ir.Value, pointers: Pointers) -> None:
         """One line, in order."""
         of_line = self.outside_loops(Level.GROUP, pointers, {})
-        limit = self.code.broadcast(self.code.narrowed(self.elements, scalar_llvm_type(self.operand.type)))
         with self.walk_rows(pointers, I64(0), self.units) as (_, row):
             known = self.outside_loops(Level.ROW, row, of_line)
 
             def step(index: ir.Value, mask: ir.Value | None) -> None:
                 vectors = self.elements_at(row, known, index, self.lanes, mask)
-                inside = self.builder.icmp_unsigned("<", vectors[0], limit)
-                if mask is not None:
-                    inside = self.builder.and_(inside, mask)
-                self.put_down(vectors)
-                outside = any_lane(self.builder, self.builder.not_(inside), self.lanes)
-                with self.builder.if_else(outside, likely=False) as (some, all_lanes):
-                    with some, self.set_lanes(inside) as lane:
-                        self._place(pointers, lane, index)
-                    with all_lanes:
-                        for number in range(self.lanes):
-                            self._place(pointers, I64(number), index)
+                self.put_lanes(
+                    vectors, mask, lambda lane: self.put(pointers, lane, self.builder.add(index, lane))
+                )
 
             self.code.vector_loop(I64(0), self.inner, step)
 
-    def _place(self, pointers: Pointers, lane: ir.Value, index: ir.Value) -> None:
-        """Writes or adds what one lane of the vectors at an index has."""
+    def put_lanes(
+        self, vectors: list[ir.Value], mask: ir.Value | None, place: Callable[[ir.Value], None]
+    ) -> None:
+        """Calls `place` for the lanes of the operands, in their order, that name a place."""
+        limit = self.code.narrowed(self.elements, scalar_llvm_type(self.operand.type))
+        inside = self.builder.icmp_unsigned("<", vectors[0], self.code.broadcast(limit))
+        if mask is not None:
+            inside = self.builder.and_(inside, mask)
+        self.put_down(vectors)
+        outside = any_lane(self.builder, self.builder.not_(inside), self.lanes)
+        with self.builder.if_else(outside, likely=False) as (some, all_lanes):
+            with some, self.set_lanes(inside) as lane:
+                place(lane)
+            with all_lanes:
+                for number in range(self.lanes):
+                    place(I64(number))
+
+    def put(self, pointers: Pointers, lane: ir.Value, position: ir.Value) -> None:
+        """Writes or adds what one lane of the operands has."""
         place, *value = self.lane(lane)
         place = place if place.type == I64 else self.builder.zext(place, I64)
-        if value:
-            self._add(pointers, place, value[0])
-        else:
-            self.write(pointers, place, self.builder.add(index, lane))
+        match self.placed.operation:
+            case Operation.SCATTER:
+                self.write(pointers, place, self.narrow(position))
+            case Operation.SCATTER_LAST:
+                self.write(pointers, place, value[0])
+            case _:
+                self._add(pointers, place, value[0])
 
     def _add(self, pointers: Pointers, place: ir.Value, value: ir.Value) -> None:
         for target in self.places(pointers, place):
             before = self.code.load(target, self.placed.type, 1)
             self.code.store(target, self.builder.add(before, value), self.placed.type)
+
+
+class ScatterColumnCode(ScatterCode):
+    """The same for lines side by side, an item being a tile of them: row by row, lanes over lines."""
+
+    def item(self, item: ir.Value) -> None:
+        """One tile."""
+        group, start, stop = self.block_range(item)
+        pointers = self.group_pointers(group)
+        with self.code.loop(I64(0), self.units) as row:
+            row_pointers = self.row_pointers(pointers, row)
+            known = self.outside_loops(Level.ROW, row_pointers, {})
+
+            def step(index: ir.Value, mask: ir.Value | None) -> None:
+                of_lines = self.evaluate(
+                    Level.GROUP, self.lanes, row_pointers, known, index, mask, self.operands
+                )
+                vectors = self.elements_at(row_pointers, of_lines, index, self.lanes, mask)
+
+                def place(lane: ir.Value) -> None:
+                    self.put(self._columns(pointers, self.builder.add(index, lane)), lane, row)
+
+                self.put_lanes(vectors, mask, place)
+
+            self.code.vector_loop(start, stop, step)
+
+    def _columns(self, pointers: Pointers, line: ir.Value) -> Pointers:
+        """Where the accesses stand at one of the lines."""
+        return [
+            self.code.offset(pointer, self.builder.mul(line, step))
+            for pointer, step in zip(pointers, self.steps, strict=True)
+        ]
+
+    def stride(self, access: int) -> ir.Value:
+        """The bytes from one place of a line to the next."""
+        return self.parameter(self.layout.row_stride(access, 0))
+
+
+class PositionsCode(PlacingCode):
+    """The positions of what holds, vector by vector, and -1 behind them."""
+
+    def line(self, item: ir.Value, pointers: Pointers) -> None:
+        """One line, in order."""
+        known = self.outside_loops(Level.GROUP, pointers, {})
+        number = self.code.local(I64, I64(0))
+        vector = llvm_type(self.placed.type, self.lanes)
+        steps = ir.Constant(vector, list(range(self.lanes)))
+        suffix = type_suffix(self.placed.type, self.lanes)
+
+        def step(index: ir.Value, mask: ir.Value | None) -> None:
+            (found,) = self.elements_at(pointers, known, index, self.lanes, mask)
+            if mask is not None:
+                found = self.builder.and_(found, mask)
+            positions = self.builder.add(self.code.broadcast(self.narrow(index)), steps)
+            unused = Literal(vector, "undef")
+            together = intrinsic(
+                self.builder,
+                f"llvm.experimental.vector.compress.{suffix}",
+                vector,
+                [positions, found, unused],
+            )
+            bits = self.builder.bitcast(found, ir.IntType(self.lanes))
+            count = intrinsic(self.builder, f"llvm.ctpop.i{self.lanes}", bits.type, [bits])
+            there = self.code.get(number)
+            after = self.builder.add(there, self.builder.zext(count, I64))
+            # A full vector ends no further than the elements that were read.
+            inside = None if mask is None else self.code.first_lanes(self.builder.sub(after, there))
+            self._write_vector(pointers, there, together, inside)
+            self.code.set(number, after)
+
+        self.code.vector_loop(I64(0), self.inner, step)
+        nothing = Literal(vector, f"splat (i{self.placed.type.bits} -1)")
+        self.code.vector_loop(
+            self.code.get(number),
+            self.inner,
+            lambda index, mask: self._write_vector(pointers, index, nothing, mask),
+        )
+
+    def _write_vector(
+        self, pointers: Pointers, first: ir.Value, value: ir.Value, mask: ir.Value | None
+    ) -> None:
+        """Writes to neighbouring places of a line."""
+        stores = zip(self.places(pointers, first), self.pattern.stores, strict=True)
+        for number, (target, store) in enumerate(stores, len(self.pattern.loads)):
+            if store.step is Step.CONTIGUOUS:
+                self.code.store(target, value, self.placed.type, mask)
+            else:
+                self.code.scatter(target, self.steps[number], value, self.placed.type, mask)
 
 
 class TopCode(PlacingCode):
@@ -225,4 +339,4 @@ class TopCode(PlacingCode):
         """Writes the positions of as many words as are wanted."""
         with self.code.loop(I64(0), self.count) as number:
             _, position = self.network.load_one(best, number)
-            self.write(pointers, number, self.builder.zext(position, I64))
+            self.write(pointers, number, self.narrow(self.builder.zext(position, I64)))

@@ -16,8 +16,10 @@ from opendml.targets.cpu.engine import compiling, runtime_addresses
 from opendml.targets.cpu.native import MISSING, POOL_WORDS, WORK_LOST, WORKERS_MISSING
 from opendml.targets.cpu.signals import deferred_signals
 
-_Alone = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-_Turn = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+# What every dispatch calls has no types of arguments: all are objects of ctypes, and converting them to such
+# types takes as long as the call.
+_Alone = ctypes.CFUNCTYPE(None)
+_Turn = ctypes.CFUNCTYPE(ctypes.c_int)
 _Cancel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _Work = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
 

@@ -6,12 +6,12 @@ import math
 from dataclasses import replace
 
 from opendml.compiler.kernel import Kernel
-from opendml.compiler.loops import LoopNest, line_nest
+from opendml.compiler.loops import LONG, Loop, LoopNest, line_nest
 from opendml.program.node import PLACINGS, Operation
 from opendml.targets.cpu.bitonic import word_bytes
 from opendml.targets.cpu.launch import CLAIM_BYTES, Launch, Numbers, launch_of
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import Mode
+from opendml.targets.cpu.pattern import WIDE_TILE, Mode
 
 _FEW_LINES = 8
 """Below this many lines, long ones are split between threads."""
@@ -21,6 +21,8 @@ _MOST_CHUNKS = 64
 """Of a line: one thread puts their best together."""
 _LEAST_VECTORS = 4
 """Of words that are sorted together: more than one vector of them is collected before they are."""
+_TILES_IN_CACHE = 4
+"""Of the results of lines that lie side by side."""
 _ROOM_BYTES = 256 * 1024 * 1024
 """Room for the words of all items, if each has more than one line."""
 
@@ -32,15 +34,52 @@ def schedule_placing(kernel: Kernel) -> list[Launch] | None:
         return None
     assert isinstance(placed.attribute, tuple)
     nest, count = line_nest(kernel), placed.attribute[-1]
-    return _top(kernel, nest, count) if placed.operation is Operation.TOP else _scatter(kernel, nest, count)
+    if placed.operation is Operation.TOP:
+        return _top(kernel, nest, count)
+    across = None if placed.operation is Operation.POSITIONS else _across(kernel, nest)
+    if across is not None:
+        return _scatter_side_by_side(kernel, across, count)
+    mode = Mode.POSITIONS if placed.operation is Operation.POSITIONS else Mode.SCATTER
+    return _lines_in_order(kernel, nest, mode, count)
 
 
-def _scatter(kernel: Kernel, nest: LoopNest, count: int) -> list[Launch]:
+def _lines_in_order(kernel: Kernel, nest: LoopNest, mode: Mode, count: int) -> list[Launch]:
     length, lines, line_bytes = _lines(kernel, nest)
     batch = max(1, min(lines, CLAIM_BYTES // line_bytes))
     rows = math.prod(loop.count for loop in nest.rows)
     numbers = Numbers(length, 1, rows, batch, 1, count, lines)
-    return [launch_of(kernel, nest, Mode.SCATTER, numbers, -(-lines // batch), batch * line_bytes)]
+    return [launch_of(kernel, nest, mode, numbers, -(-lines // batch), batch * line_bytes)]
+
+
+def _across(kernel: Kernel, nest: LoopNest) -> LoopNest | None:
+    """The loops with neighbouring lines innermost, if more of what is read is contiguous from line to line
+    than along lines."""
+
+    def contiguous(loop: Loop) -> int:
+        loads = zip(loop.strides, kernel.loads, strict=False)
+        return sum(
+            load.type.bytes for stride, load in loads if load.buffer is not None and stride == load.type.bytes
+        )
+
+    if not nest.groups or nest.rows:
+        return None
+    *others, inner = nest.groups
+    if inner.count < LONG or contiguous(inner) <= contiguous(nest.inner):
+        return None
+    return LoopNest(tuple(others), (nest.inner,), inner, False)
+
+
+def _scatter_side_by_side(kernel: Kernel, nest: LoopNest, count: int) -> list[Launch]:
+    """Tiles of lines, whose results stay in a cache."""
+    (rows,), store_bytes = nest.rows, kernel.stores[0].type.bytes
+    lanes = machine().vector_bytes // 4
+    held = machine().l2_bytes // (_TILES_IN_CACHE * count * store_bytes)
+    tile = min(nest.inner.count, WIDE_TILE, max(1, held // lanes) * lanes)
+    tiles = -(-nest.inner.count // tile)
+    groups = math.prod(loop.count for loop in nest.groups)
+    numbers = Numbers(tile, tiles, rows.count, elements=count)
+    _, _, line_bytes = _lines(kernel, LoopNest((), (), rows, True))
+    return [launch_of(kernel, nest, Mode.SCATTER_COLUMNS, numbers, groups * tiles, tile * line_bytes)]
 
 
 def _top(kernel: Kernel, nest: LoopNest, count: int) -> list[Launch]:

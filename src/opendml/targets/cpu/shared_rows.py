@@ -106,6 +106,12 @@ class _Names:
         self._others = (*nest.groups, nest.inner)
         self._inner = nest.inner
         self._numbers: dict[object, int] = {}
+        self._known: dict[tuple[int, int], int] = {}
+        """The numbers of nodes, by identity, in rows: a value may be used many times."""
+        self._always: dict[tuple[int, int], bool] = {}
+        """Whether conditions hold, likewise."""
+        self._changing: dict[int, bool] = {}
+        """Whether nodes change along a row."""
         self._lines: dict[object, list[tuple[int, int]]] = {}
 
     def reading(self, node: Node, row: int) -> Reading:
@@ -125,13 +131,24 @@ class _Names:
         """The conditions of a guard that are the same for all columns."""
         for each in node.operands[:1]:
             for condition in conditions_of(each):
-                below = [part for part in ordered([condition]) if part.operation is Operation.SOURCE]
-                moves = any(self._inner.strides[number_of(part)] for part in below)
-                if not moves and not self._holds(condition, row):
+                if not self._changes(condition) and not self._holds(condition, row):
                     yield condition
+
+    def _changes(self, node: Node) -> bool:
+        """Whether a node changes along a row."""
+        if id(node) not in self._changing:
+            below = [part for part in ordered([node]) if part.operation is Operation.SOURCE]
+            self._changing[id(node)] = any(self._inner.strides[number_of(part)] for part in below)
+        return self._changing[id(node)]
 
     def _of(self, node: Node, row: int) -> int:
         """The number of a value."""
+        known = id(node), row
+        if known not in self._known:
+            self._known[known] = self._numbered(node, row)
+        return self._known[known]
+
+    def _numbered(self, node: Node, row: int) -> int:
         operands = [each for each in node.operands if not self._holds(each, row)]
         if node.operation is Operation.AND and len(operands) == 1:
             return self._of(operands[0], row)
@@ -148,6 +165,12 @@ class _Names:
             return all(self._holds(each, row) for each in node.operands)
         if node.operation is not Operation.LESS:
             return False
+        known = id(node), row
+        if known not in self._always:
+            self._always[known] = self._is_less(node, row)
+        return self._always[known]
+
+    def _is_less(self, node: Node, row: int) -> bool:
         left, right = (self._range(each, row) for each in node.operands)
         return left is not None and right is not None and left[0] >= 0 and left[1] < right[0]
 

@@ -83,6 +83,11 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
             return _last_positions(operands[0], node.sizes, node.attribute[0], node.type)
         case Operation.SCATTER_SUM if isinstance(node.attribute, tuple):
             return _sums_at_places(operands[0], operands[1], node.sizes, node.attribute[:-1])
+        case Operation.SCATTER_LAST if isinstance(node.attribute, tuple):
+            places, values, before = operands
+            return _with_last(places, values, before, node.sizes, node.attribute[0])
+        case Operation.POSITIONS if isinstance(node.attribute, tuple):
+            return _positions(operands[0], node.attribute[0], node.type)
         case Operation.TOP if isinstance(node.attribute, tuple):
             axis, count = node.attribute
             order = np.argsort(operands[0], axis=axis, kind="stable").take(range(count), axis)
@@ -174,6 +179,23 @@ def _last_positions(places: Array, sizes: Sequence[int], axis: int, type: Scalar
     positions, own[axis] = own[axis], places[inside]
     np.maximum.at(result, tuple(own), positions.astype(result.dtype))
     return result
+
+
+def _with_last(places: Array, values: Array, before: Array, sizes: Sequence[int], axis: int) -> Array:
+    """What was before, but at the places along an axis the last of the values that go there."""
+    result = np.array(np.broadcast_to(before, sizes))
+    inside = (places >= 0) & (places < sizes[axis])
+    own = list(np.nonzero(inside))
+    own[axis] = places[inside]
+    # Of several values of one element NumPy keeps the last.
+    result[tuple(own)] = values[inside]
+    return result
+
+
+def _positions(found: Array, axis: int, type: ScalarType) -> Array:
+    """The positions along an axis that are true, in their order, and -1 behind them."""
+    order = np.argsort(~found, axis=axis, kind="stable")
+    return np.where(np.take_along_axis(found, order, axis), order, -1).astype(type.numpy)
 
 
 def _sums_at_places(places: Array, values: Array, sizes: Sequence[int], axes: Sequence[int]) -> Array:

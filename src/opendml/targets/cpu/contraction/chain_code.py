@@ -4,6 +4,10 @@ An item is a block of queries. It packs them, then for some keys at a time these
 panel of queries after the other it computes the scores, in the thread's room, and makes weights of them: exp
 of the distance from the greatest score so far. Sums of weights and of weighted values so far are scaled down
 where the greatest has changed; behind the last keys the one divides the other.
+
+Weights are times a power of two by which the least of them are no denormal numbers. If results are not finite
+then, their block is computed once more, with weights that are too small for sums of finite values to
+overflow: what is finite now takes the place of what was not.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from llvmlite import ir
 from opendml.compiler.kernel import number_of
 from opendml.program import vector_math
 from opendml.program.node import Node, Operation, apply, source
-from opendml.program.softmax_math import weight, weight_by
+from opendml.program.softmax_math import WIDEST, weight, weight_by
 from opendml.targets.cpu.accumulation import emitted
 from opendml.targets.cpu.code import I1, I64, Code
 from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
@@ -56,7 +60,9 @@ class ChainCode(KernelCode):
         self.asked_queries = [self.a] if chaining.a.packing.along_depth else []
         self.total = _sums_of(self)
         self._lay_out(chaining)
-        self.weigh_by = self._weigh_by()
+        self.again = self.code.local(I64)
+        """How many rows are computed once more."""
+        self.weigh_by: tuple[ir.Value, ...] = ()
 
     def _lay_out(self, chaining: Chaining) -> None:
         """The room, and the micro-kernels, which know how it is divided."""
@@ -68,13 +74,17 @@ class ChainCode(KernelCode):
             -(-count // width) * width for count, width in ((keys, self.width), (widest, self.result_width))
         )
         self.pitch = odd_lines(across + lanes)
-        self.a_room, self.results_room = (self.room(F32, chaining.room) for _ in range(2))
+        self.a_room, self.first_results, self.second_results = (
+            self.room(F32, chaining.room) for _ in range(3)
+        )
+        self.results_room = self.first_results
         self.b_room = self.room(F32, across * (widest + lanes))
         self.weighted_room = self.room(F32, result_columns * (keys + lanes))
         self.scores_room = self.room(F32, self.rows * self.pitch // size)
         self.greatest_room = self.room(F32, chaining.room // lanes)
         self.sums_room = self.room(F32, chaining.room)
         self.factors_room = self.room(F32, -(-self.rows // lanes) * lanes)
+        self.again_room = self.room(F32, chaining.room // lanes)
         (_, a_pitch), result_pitch = chaining.a.strides(lanes), self.result_width * size
         self.multiply = self._micro_kernel(
             "products", chaining.micro, Strides(size, a_pitch, self.width * size, self.pitch)
@@ -86,13 +96,14 @@ class ChainCode(KernelCode):
     def _micro_kernel(self, name: str, micro: MicroKernel, strides: Strides) -> ir.Function:
         return emit_micro_kernel(self.function.module, name, micro, self.lanes, strides)
 
-    def _weigh_by(self) -> tuple[ir.Value, ir.Value]:
+    def _weigh_by(self, again: ir.Value) -> tuple[ir.Value, ir.Value]:
         """What weights take apart from scores: the units that say 2^n of the weight of a greatest score, and
-        the least distance from it that has a weight. That of the greatest is no more than one over the keys,
-        so sums of weighted values overflow no sooner than their means."""
+        the least distance from it that they tell from lesser ones. Once more that weight is no more than one
+        over the keys, so sums of weighted values overflow no sooner than their means."""
         wanted = [self.builder.sub(self.elements, I64(1)), I1(0)]
         bits = self.builder.sub(I64(64), intrinsic(self.builder, "llvm.ctlz.i64", I64, wanted))
-        exponent = self.builder.sitofp(self.builder.neg(bits), llvm_type(F32, 1))
+        share = self.builder.sitofp(self.builder.neg(bits), llvm_type(F32, 1))
+        exponent = self.builder.select(again, share, number(F32, 1, WIDEST))
         given = emitted(self.builder, weight_by(source(0, F32)), 1, [exponent])
         return self.code.broadcast(given[0]), self.code.broadcast(given[1])
 
@@ -104,6 +115,23 @@ class ChainCode(KernelCode):
         known = self.evaluate(Level.GROUP, 1, pointers, {})
         for part in (self.a, self.b, self.scores, self.weighted):
             part.begin(group)
+        self.code.set(self.again, I64(1))
+        with self.code.loop(I64(0), I64(2)) as times, self.builder.if_then(self._is_asked()):
+            self.code.set(self.again, I64(0))
+            again = self.builder.icmp_signed("!=", times, I64(0))
+            self.weigh_by = self._weigh_by(again)
+            self.results_room = self.builder.select(again, self.second_results, self.first_results)
+            self._attend(item, (first, last), pointers, known, again)
+
+    def _is_asked(self) -> ir.Value:
+        """Whether there are rows to compute."""
+        return self.builder.icmp_signed("!=", self.code.get(self.again), I64(0))
+
+    def _attend(
+        self, item: ir.Value, queries: Range, pointers: Pointers, known: Values, again: ir.Value
+    ) -> None:
+        """The results of a block of queries."""
+        first, last = queries
         count = self.builder.sub(last, first)
         panels = self.a.parts(count, self.rows)
         self._begin(first, last, panels)
@@ -127,7 +155,7 @@ class ChainCode(KernelCode):
                     self._scale(results, self.builder.sub(rows[1], rows[0]))
                 self._add_weighted(results, keys, adds)
                 with self.builder.if_then(is_last):
-                    self._store(pointers, known, panel, first, rows, results)
+                    self._store(pointers, known, panel, first, rows, again)
 
     def _begin(self, first: ir.Value, last: ir.Value, panels: ir.Value) -> None:
         """Packs the queries; there is no greatest score yet, and nothing is summed."""
@@ -161,12 +189,11 @@ class ChainCode(KernelCode):
         size = self.builder.mul(columns, I64(self.panels.strides(self.lanes)[1]))
         return self.code.offset(self.a_room, self.builder.mul(panel, size))
 
-    def _results_at(self, panel: ir.Value) -> ir.Value:
+    def _results_at(self, panel: ir.Value, room: ir.Value | None = None) -> ir.Value:
         """Where the results of a panel lie, tile by tile."""
         tiles = self.a.parts(self.inner, self.result_width)
-        return self._element(
-            self.results_room, self.builder.mul(panel, self.builder.mul(tiles, I64(self._tile_elements)))
-        )
+        before = self.builder.mul(panel, self.builder.mul(tiles, I64(self._tile_elements)))
+        return self._element(self.results_room if room is None else room, before)
 
     @property
     def _tile_elements(self) -> int:
@@ -322,28 +349,73 @@ class ChainCode(KernelCode):
         panel: ir.Value,
         first: ir.Value,
         rows: Range,
-        results: ir.Value,
+        again: ir.Value,
     ) -> None:
-        """What follows the results, of a panel's rows."""
+        """What follows the results, of a panel's rows: of those that are done, and then of the others."""
         queries = self.builder.add(first, rows[0]), self.builder.add(first, rows[1])
         with self.walk_rows(pointers, *queries) as (query, row_pointers):
             row = self.builder.sub(query, queries[0])
-            share = self.code.broadcast(self.builder.fdiv(number(F32, 1, 1.0), self._sum_of(panel, row)))
-            row_values = self.evaluate(Level.ROW, 1, row_pointers, known)
+            with self.builder.if_then(self._is_done(panel, row, again)):
+                row_values = self.evaluate(Level.ROW, 1, row_pointers, known)
 
-            def known_at(index: ir.Value) -> Values:
-                tile, within = self.code.split(index, [I64(0), I64(self.result_width)])
-                at = self._element(self._result_at(results, tile, row), within)
-                total = self.builder.fmul(self.code.load(at, F32, self.lanes), share)
-                return row_values | {id(self.total): total}
+                def known_at(index: ir.Value) -> Values:
+                    at = self._element_of_results(self._results_at(panel), row, index)
+                    return row_values | {id(self.total): self.code.load(at, F32, self.lanes)}
 
-            self.store_range(row_pointers, I64(0), self.inner, known_at)
+                self.store_range(row_pointers, I64(0), self.inner, known_at)
+
+    def _is_done(self, panel: ir.Value, row: ir.Value, again: ir.Value) -> ir.Value:
+        """Divides a row of results by the sum of its weights. Returns whether it is to be stored: at first
+        where all results are finite or the sum is NaN, the second time where it was not before."""
+        sum = self._sum_of(panel, row)
+        share = self.code.broadcast(self.builder.fdiv(number(F32, 1, 1.0), sum))
+        sums, before = self._results_at(panel), self._results_at(panel, self.first_results)
+        zero = number(F32, self.lanes, 0.0)
+        found = self.code.local(llvm_type(F32, self.lanes))
+        self.code.set(found, zero)
+
+        def divide(index: ir.Value, mask: ir.Value | None) -> None:
+            at = self._element_of_results(sums, row, index)
+            result = self.builder.fmul(self.code.load(at, F32, self.lanes), share)
+            first = self.code.load(self._element_of_results(before, row, index), F32, self.lanes)
+            takes_first = self.builder.or_(self._is_finite(first), self.builder.not_(self._is_finite(result)))
+            merged = self.builder.select(takes_first, first, result)
+            result = self.builder.select(self.code.broadcast(again), merged, result)
+            self.code.store(at, result, F32)
+            counted = result if mask is None else self.builder.select(mask, result, zero)
+            # An infinity or NaN times zero is NaN.
+            self.code.set(found, self.builder.fadd(self.code.get(found), self.builder.fmul(counted, zero)))
+
+        self.code.vector_loop(I64(0), self.inner, divide)
+        is_open = self.builder.and_(
+            self.builder.fcmp_unordered("uno", *[self._added(self.code.get(found))] * 2),
+            self.builder.fcmp_ordered("ord", sum, sum),
+        )
+        at = self._state_at(self.again_room, panel, row)
+        was_open = self.builder.fcmp_ordered("!=", self.code.load(at, F32, 1), number(F32, 1, 0.0))
+        with self.builder.if_then(self.builder.not_(again)):
+            self.code.store(at, self.builder.uitofp(is_open, llvm_type(F32, 1)), F32)
+            count = self.builder.add(self.code.get(self.again), self.builder.zext(is_open, I64))
+            self.code.set(self.again, count)
+        return self.builder.select(again, was_open, self.builder.not_(is_open))
+
+    def _is_finite(self, vector: ir.Value) -> ir.Value:
+        zero = number(F32, self.lanes, 0.0)
+        return self.builder.fcmp_ordered("==", self.builder.fmul(vector, zero), zero)
+
+    def _element_of_results(self, results: ir.Value, row: ir.Value, column: ir.Value) -> ir.Value:
+        """Where an element of a panel's results lies."""
+        tile, within = self.code.split(column, [I64(0), I64(self.result_width)])
+        return self._element(self._result_at(results, tile, row), within)
 
     def _sum_of(self, panel: ir.Value, row: ir.Value) -> ir.Value:
         """The sum of a row's weights."""
-        sums = self.code.load(self._sums_at(panel, row), F32, self.lanes)
+        return self._added(self.code.load(self._sums_at(panel, row), F32, self.lanes))
+
+    def _added(self, lanes: ir.Value) -> ir.Value:
+        """The sum of the lanes of a vector."""
         name = f"llvm.vector.reduce.fadd.{type_suffix(F32, self.lanes)}"
-        operands = [number(F32, 1, 0.0), sums]
+        operands = [number(F32, 1, 0.0), lanes]
         return intrinsic(self.builder, name, llvm_type(F32, 1), operands, flags=("reassoc",))
 
 

@@ -54,13 +54,12 @@ class ContractionCode(KernelCode):
         self.width = micro.vectors * lanes
         self.column_pitch = odd_lines(tiling.columns + lanes)
         a_row, a_depth = self._lay_out_rows(first)
-        self._asks_for_a = tiling.ahead or tiling.a.in_place
         strides = Strides(
             a_row=None if tiling.a.in_place else a_row,
             a_depth=a_depth,
             b_depth=self._lay_out_vectors(first + self.a.layout.length),
             c_row=self.column_pitch,
-            asked=-(-self.width * F32.bytes // LINE) if tiling.b_in_place else int(self._asks_for_a),
+            asked=-(-self.width * F32.bytes // LINE) if tiling.b_in_place else int(self._asks),
             b_in_place=tiling.b_in_place,
             packed=tiling.a.packing.type,
         )
@@ -69,6 +68,11 @@ class ContractionCode(KernelCode):
         self._emit_micro_kernel(strides)
         self.only_stores = self._lies_in_rows and _only_stores(pattern) and not tiling.parts_together
         self.total = next(node for node in self.nodes if _is_total(node, pattern))
+
+    @property
+    def _asks(self) -> bool:
+        """Whether the next panel is asked for while one is multiplied: no item packs it."""
+        return self.tiling.ahead or self.tiling.a.in_place
 
     def _lay_out_rows(self, first_parameter: int) -> tuple[int, int | None]:
         """Prepares for the operand whose elements are broadcast; returns the bytes between its rows in a
@@ -123,17 +127,19 @@ class ContractionCode(KernelCode):
             is_last = self.builder.icmp_signed("==", end, self.elements)
             self._begin_part(first, last, (begin, end), part)
             b = self._block(start, stop, (begin, end), part, parts)
+            self._multiply_block(b, (begin, end), part, (start, stop))
             count = self.a.parts(self.builder.sub(last, first), panels.rows)
             with self.code.loop(I64(0), count) as panel:
                 row = self.builder.add(first, self.builder.mul(panel, I64(panels.rows)))
                 behind = self.code.minimum(self.builder.add(row, I64(panels.rows)), last)
                 a, row_bytes = self._panel((row, behind), (begin, end), part, parts)
                 c = self._c_row(self.builder.sub(row, first))
-                with self.builder.if_then(is_last):
-                    self._ask_for_results(pointers, row, behind, start, stop)
                 done = I64(0)
                 results = c, I64(self.column_pitch)
-                if self.only_stores:
+                if not self.only_stores:
+                    with self.builder.if_then(is_last):
+                        self._ask_for_results(pointers, row, behind, start, stop)
+                else:
                     is_whole = self.builder.icmp_signed("==", self.builder.sub(behind, row), I64(panels.rows))
                     done = self._whole_tiles(start, stop, self.builder.and_(is_last, is_whole))
                     results = self._results(pointers, row, start)
@@ -146,6 +152,11 @@ class ContractionCode(KernelCode):
 
     def _begin_part(self, first: ir.Value, last: ir.Value, depth: Range, part: ir.Value) -> None:
         """Prepares for a range of rows and a part of the products."""
+
+    def _multiply_block(
+        self, block: tuple[ir.Value, ir.Value], depth: Range, part: ir.Value, columns: Range
+    ) -> None:
+        """Multiplies all panels by a block where they need not be gone through one by one."""
 
     def _panel(
         self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value
@@ -236,7 +247,8 @@ class ContractionCode(KernelCode):
     def _ask_for_results(
         self, pointers: Pointers, row: ir.Value, behind: ir.Value, start: ir.Value, stop: ir.Value
     ) -> None:
-        """Fetches what a panel's results will be written to while they are computed."""
+        """Fetches what a panel's results will be written to while they are computed. Tiles that are written
+        where they belong can wait for it: each is followed by the products of the next one."""
         wanted = [
             position
             for position, store in enumerate(self.accesses)
@@ -307,7 +319,7 @@ class ContractionCode(KernelCode):
     def _share_of_next(self, a: ir.Value, tile: ir.Value, tiles: ir.Value) -> list[ir.Value]:
         """Where the part of the next panel lies that is asked for with a tile, and its bytes for each
         product: asked for at once, its lines would delay those that are needed first."""
-        if not self._asks_for_a:
+        if not self._asks:
             return []
         panels = self.tiling.a
         if panels.in_place:

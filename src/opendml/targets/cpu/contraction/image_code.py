@@ -13,7 +13,7 @@ from opendml.targets.cpu.contraction.code import ContractionCode, Sums
 from opendml.targets.cpu.contraction.micro import DISTANCE_BYTES
 from opendml.targets.cpu.contraction.packing import F32, PackingCode, Range
 from opendml.targets.cpu.kernel_code import Pointers, Values
-from opendml.targets.cpu.pattern import LINE, Image, Packing, Window
+from opendml.targets.cpu.pattern import LINE, Image, Packing, Strips, Window
 from opendml.targets.cpu.values import number as constant
 
 GAP = 2 * LINE // F32.bytes
@@ -155,22 +155,80 @@ def _taps(image: Image) -> Iterator[tuple[int, int, int]]:
 
 class BroadcastImageCode(_SeeingCode):
     """The elements of the windows are broadcast. An item's rows are whole rows of windows, and of a panel's
-    windows each lies beside the one before."""
+    windows each lies beside the one before.
+
+    Panels need not be packed, so each tile of b is multiplied by all of them before the next one: it is
+    fetched once, and the next one meanwhile."""
+
+    _lies_in_rows = False
+
+    @property
+    def _asks(self) -> bool:
+        """Whether the next strip is asked for."""
+        return self.tiling.b_ahead
 
     def _lay_out_rows(self, first_parameter: int) -> tuple[int, None]:
         self.a = self._see(self.tiling.a.packing, first_parameter)
         return F32.bytes, None
 
     def _begin_part(self, first: ir.Value, last: ir.Value, depth: Range, part: ir.Value) -> None:
-        self._first = first
+        self._rows_of_item = first, last
         self._pack_seen((first, last), self.chunk, depth, part)
+
+    def _multiply_block(
+        self, block: tuple[ir.Value, ir.Value], depth: Range, part: ir.Value, columns: Range
+    ) -> None:
+        first, last = self._rows_of_item
+        count, adds = self._products(depth, part)
+        tiles = self.b.parts(self.builder.sub(columns[1], columns[0]), self.width)
+        panels = self.a.parts(self.builder.sub(last, first), self.tiling.a.rows)
+        pitch = I64(self.column_pitch)
+        with self.code.loop(I64(0), tiles) as tile:
+            b = self.code.offset(block[0], self.builder.mul(tile, block[1]))
+            next_strip, step = self._next_strip(b, block[1], tile, tiles, panels)
+            with self.code.loop(I64(0), panels) as panel:
+                row = self.builder.mul(panel, I64(self.tiling.a.rows))
+                at = self.builder.mul(tile, I64(self.width * F32.bytes))
+                held = self.code.offset(self._c_row(row), at)
+                share = self.builder.mul(panel, self.builder.mul(step, count))
+                asked = [self.code.offset(next_strip, share), step] if self._asks else []
+                operands = [self._window(row), b, held, held, pitch, count, adds]
+                self.builder.call(self.micro, [*operands, *self.tap_distances, *asked])
+
+    def _next_strip(
+        self, b: ir.Value, strip_bytes: ir.Value, tile: ir.Value, tiles: ir.Value, panels: ir.Value
+    ) -> tuple[ir.Value, ir.Value]:
+        """Where the part of a strip lies that is multiplied next, of this range of products or of the next
+        one, and the bytes of it that each product of a panel asks for."""
+        part_bytes = self.b.part_bytes(self.elements, Strips(self.tiling.b, self.width, self.tiling.a.depth))
+        is_last = self.builder.icmp_signed("==", self.builder.add(tile, I64(1)), tiles)
+        below = self.builder.sub(part_bytes, self.builder.mul(tile, strip_bytes))
+        distance = self.builder.select(is_last, below, strip_bytes)
+        step = self.builder.udiv(I64(self.width * F32.bytes), panels)
+        return self.code.offset(b, distance), self.builder.add(step, I64(1))
+
+    def _multiply(
+        self,
+        a: ir.Value,
+        block: tuple[ir.Value, ir.Value],
+        depth: Range,
+        part: ir.Value,
+        columns: Range,
+        sums: Sums,
+        row_bytes: list[ir.Value],
+    ) -> None:
+        """All panels are multiplied already."""
 
     def _panel(
         self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value
     ) -> tuple[ir.Value, list[ir.Value]]:
-        line, column = self.code.split(self.builder.sub(rows[0], self._first), [I64(0), self.seen.width])
+        return self._window(self.builder.sub(rows[0], self._rows_of_item[0])), []
+
+    def _window(self, number: ir.Value) -> ir.Value:
+        """Where a window of the item begins."""
+        line, column = self.code.split(number, [I64(0), self.seen.width])
         place = self.seen.rows_from(self.image_room, I64(0))(line)
-        return self.code.offset(place, self.builder.mul(column, I64(F32.bytes))), []
+        return self.code.offset(place, self.builder.mul(column, I64(F32.bytes)))
 
 
 class ImageContractionCode(_SeeingCode):

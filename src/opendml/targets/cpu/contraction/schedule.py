@@ -207,7 +207,9 @@ def with_strips(tiles: Tiles) -> Tiles:
     """The same tiles where b, which stays the same, is packed ahead."""
     roles, lanes = tiles.roles, lane_count()
     packing = packing_cycles(roles, lanes)[1]
-    saved = packing - _FETCHED_STRIP - far_cycles(roles.b, roles.b.loads)
+    # Beside windows of an image a strip comes while all panels are multiplied by the one before.
+    fetched = _STREAMED if tiles.seen else _FETCHED_STRIP + far_cycles(roles.b, roles.b.loads)
+    saved = packing - fetched
     depth = roles.count(roles.depth) / lanes
     item = tiles.item_cycles - tiles.columns * depth * saved
     work = _groups(roles, roles.b) * roles.count(roles.columns) * depth * packing
@@ -298,6 +300,8 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
     a, b = packing_cycles(roles, lanes)
     stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else _SCATTERED
     far = far_cycles(roles.a, roles.a.loads)
+    packing = _groups(roles, roles.a) * m * k * a / lanes
+    in_place = _can_be_read_in_place(roles)
     for micro in _tile_shapes(roles):
         width = micro.vectors * lanes
         most_rows, most_columns = _in_tiles(most_results, micro, lanes)
@@ -308,11 +312,10 @@ def _tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
             item = STARTED + tiles * words * tile_cycles(micro, roles.types[0])
             item += (columns * k * b + rows * columns * stored) / lanes
             yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes)
-            packing = _groups(roles, roles.a) * m * k * a / lanes
             # What is fetched for all tiles of a panel comes while those of the one before are multiplied.
             item += rows * words * (_STREAMED + far * width / columns) / lanes
             yield Tiles(roles, micro, rows, columns, item, True, packing)
-            if _can_be_read_in_place(roles):
+            if in_place:
                 yield Tiles(roles, micro, rows, columns, item, in_place=True)
 
 
