@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 nn = torch.nn
 
 import opendml as dml  # noqa: E402
@@ -19,13 +19,6 @@ from tests.torch.training import compiled, require_equal_training  # noqa: E402
 
 # PyTorch's own compiler uses what it says is deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> None:
-    """Nothing that is compiled stays."""
-    torch._dynamo.reset()
-    torch.manual_seed(0)
 
 
 def test_the_backend_is_found_by_its_name() -> None:

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import opendml as dml  # noqa: E402
 from opendml.frontends.torch.report import explained  # noqa: E402
@@ -44,8 +44,6 @@ FAMILIES = [
 @pytest.mark.parametrize("name", FAMILIES)
 def test_classifiers_of_images_agree_with_pytorch(name: str) -> None:
     models = pytest.importorskip("torchvision.models", reason="torchvision is not installed")
-    torch._dynamo.reset()
-    torch.manual_seed(0)
     options = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
     model = getattr(models, name)(weights=None, **options).eval()
     size = SIZES.get(name, 32)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 functional = torch.nn.functional
 aten = torch.ops.aten
 
@@ -143,12 +143,14 @@ MOVED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "chunk": (lambda x: torch.cat(x.chunk(2, 2)[::-1], 2), (X,)),
     "flip": (lambda x: x.flip(0, 2), (X,)),
     "cat": (lambda x, y: torch.cat([x, y, x], -1), (X, Y)),
+    "cat with nothing": (lambda x: torch.cat([torch.empty(0), x], 1), (X,)),
     "cat of types": (lambda x, y: torch.cat([x, y]), (X, whole(1, 3, 4))),
     "stack": (lambda x, y: torch.stack([x, y], 1), (X, Y)),
     "roll": (lambda x: x.roll((1, -1), (0, 2)), (X,)),
     "roll all": (lambda x: x.roll(5), (X,)),
     "repeat": (lambda x: x.repeat(2, 1, 1, 3), (X,)),
     "pad": (lambda x: functional.pad(x, (1, 2, 0, 1), value=0.5), (X,)),
+    "pad integers": (lambda x: functional.pad(x, (1, 0), value=-100.0), (whole(3, 4),)),
     "pad and cut": (lambda x: functional.pad(x, (-1, 2)), (X,)),
     "slice_backward": (lambda x: aten.slice_backward(x, [2, 3, 8], 2, 1, 8, 2), (X,)),
     "select_backward": (lambda x: aten.select_backward(x, [2, 5, 3, 4], 1, -2), (X,)),

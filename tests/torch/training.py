@@ -20,7 +20,7 @@ def compiled(function: Any, **options: Any) -> Any:
 
 def losses(model: Any, loss_of: Callable[[Any], Any], steps: int = 10) -> list[float]:
     """The loss of each step of a training."""
-    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    optimizer = torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)
     found = []
     for _ in range(steps):
         loss = loss_of(model)
@@ -40,4 +40,4 @@ def require_equal_training(model: Any, loss_of: Callable[[Any], Any]) -> None:
     assert found == pytest.approx(expected, rel=1e-4, abs=1e-4)
     assert found[-1] < found[0]
     for name, tensor in other.state_dict().items():
-        torch.testing.assert_close(model.state_dict()[name], tensor, rtol=0.05, atol=0.02)
+        torch.testing.assert_close(model.state_dict()[name], tensor, rtol=1e-3, atol=1e-4)

@@ -17,7 +17,13 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_leaves
 
 from opendml.frontends.torch.conversion import outputs_of
-from opendml.frontends.torch.partition import device_of, divided, parts_of, reasons_against
+from opendml.frontends.torch.partition import (
+    device_of,
+    divided,
+    parts_of,
+    reasons_against,
+    without_empty_operands,
+)
 from opendml.frontends.torch.registry import converter_of
 from opendml.frontends.torch.report import Explanation, explained, report
 
@@ -91,7 +97,7 @@ def _compile(kind: str, module: GraphModule, inputs: Sequence[Any]) -> Run:
 
 def _compiled(kind: str, module: GraphModule) -> Run:
     """A graph whose sizes are all known."""
-    module.graph.eliminate_dead_code()
+    without_empty_operands(module)
     device = device_of(module)
     reasons = reasons_against(module, device)
     parts = parts_of(module, reasons)

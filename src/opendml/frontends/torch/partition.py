@@ -25,6 +25,15 @@ from opendml.runtime.graphs.graph import Graph
 _PREFIX = "opendml_"
 
 
+def without_empty_operands(module: GraphModule) -> None:
+    """Leaves out of joins what has no elements, as an empty past, and then what nothing reads."""
+    for node in module.graph.nodes:
+        if node.target is torch.ops.aten.cat.default:
+            tensors, *axis = node.args
+            node.args = ([each for each in tensors if 0 not in each.meta["val"].shape] or tensors, *axis)
+    module.graph.eliminate_dead_code()
+
+
 def reasons_against(module: GraphModule, device: torch.device) -> dict[Node, str]:
     """The nodes that DirectML cannot say, each with the reason. Each node is tried alone."""
     reasons: dict[Node, str] = {}

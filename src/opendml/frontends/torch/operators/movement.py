@@ -58,7 +58,7 @@ def pad(node: Conversion, x: GraphTensor, margins: Sequence[int], value: float =
     return dml.padding1(
         x,
         padding_mode="CONSTANT",
-        padding_value=value,
+        padding_value=float(value) if node.dtype.is_floating_point else int(value),
         start_padding=[max(0, margin) for margin in start],
         end_padding=[max(0, margin) for margin in end],
     )
