@@ -103,7 +103,7 @@ def test_explain_tells_of_both_directions() -> None:
     assert net[0].weight.grad is None
 
 
-class Network(nn.Module):  # type: ignore[misc,unused-ignore]
+class Network(nn.Module):  # type: ignore[misc,name-defined,unused-ignore]
     """Convolutions, both normalizations of batches, pooling, a product."""
 
     def __init__(self) -> None:

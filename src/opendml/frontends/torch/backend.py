@@ -102,7 +102,8 @@ def _compiled(kind: str, module: GraphModule) -> Run:
     reasons = reasons_against(module, device)
     parts = parts_of(module, reasons)
     report(kind, module, parts, reasons)
-    return divided(module, parts, device)
+    run: Run = divided(module, parts, device)
+    return run
 
 
 def _has_symbols(module: GraphModule) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections import defaultdict
-from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
@@ -110,9 +109,9 @@ def _computes(node: Node) -> bool:
 
 def divided(module: GraphModule, parts: list[list[Node]], device: torch.device) -> GraphModule:
     """The graph with its parts compiled."""
-    fused: Any = fuse_by_partitions(module, [dict.fromkeys(nodes) for nodes in parts], prefix=_PREFIX)
+    fused: GraphModule = fuse_by_partitions(module, [dict.fromkeys(nodes) for nodes in parts], prefix=_PREFIX)
     for name, child in list(fused.named_children()):
         if name.startswith(_PREFIX):
             setattr(fused, name, Part(child, device))
     fused.recompile()
-    return fused  # type: ignore[no-any-return]
+    return fused

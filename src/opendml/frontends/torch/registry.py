@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any
+from typing import Any, TypeVar
 
 from opendml.runtime.graphs.graph import GraphTensor
 
@@ -16,17 +16,19 @@ Result = GraphTensor | tuple[GraphTensor | None, ...]
 Converter = Callable[..., Result]
 """Takes the `Conversion` and the operator's arguments, tensors as those of the graph."""
 
+C = TypeVar("C", bound=Converter)
+
 _converters: dict[Any, Converter] = {}
 
 
-def converts(*operators: Any) -> Callable[[Converter], Converter]:
+def converts(*operators: Any) -> Callable[[C], C]:
     """Registers the function below as what converts these overloads (`torch.ops.aten.relu.default`).
 
     Raises:
         ValueError: there is one already.
     """
 
-    def register(converter: Converter) -> Converter:
+    def register(converter: C) -> C:
         for operator in operators:
             if operator in _converters:
                 raise ValueError(f"{operator} is converted twice")

@@ -203,9 +203,9 @@ class Model(Locked):
             if stream is not None:
                 self._stream_instances.enqueue(addresses, stream)
                 return
-            for place, address in enumerate(addresses):
-                if address is not None:
-                    self._instance.bind(place, address)
+            for place, known in enumerate(addresses):
+                if known is not None:
+                    self._instance.bind(place, known)
             self._instance.dispatch()
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:

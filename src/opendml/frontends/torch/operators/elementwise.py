@@ -53,22 +53,27 @@ _ROUNDINGS: dict[Any, Callable[[GraphTensor], GraphTensor]] = {
 }
 """Integers stay what they are."""
 
-_COMPARISONS: dict[Any, Callable[[GraphTensor, Operand], GraphTensor]] = {
+
+def _differs(x: GraphTensor, y: Operand) -> GraphTensor:
+    return dml.element_wise_logical_not(dml.element_wise_logical_equals(x, y))
+
+
+_COMPARISONS: dict[Any, Callable[..., GraphTensor]] = {
     _aten.eq: dml.element_wise_logical_equals,
     _aten.ge: dml.element_wise_logical_greater_than_or_equal,
     _aten.gt: dml.element_wise_logical_greater_than,
     _aten.le: dml.element_wise_logical_less_than_or_equal,
     _aten.lt: dml.element_wise_logical_less_than,
-    _aten.ne: lambda x, y: dml.element_wise_logical_not(dml.element_wise_logical_equals(x, y)),
+    _aten.ne: _differs,
 }
 
-_BITS: dict[Any, Callable[[GraphTensor, Operand], GraphTensor]] = {
+_BITS: dict[Any, Callable[..., GraphTensor]] = {
     _aten.bitwise_and: dml.element_wise_bit_and,
     _aten.bitwise_or: dml.element_wise_bit_or,
     _aten.bitwise_xor: dml.element_wise_bit_xor,
 }
 
-_OF_TRUTH: dict[Any, Callable[[GraphTensor, GraphTensor], GraphTensor]] = {
+_OF_TRUTH: dict[Any, Callable[..., GraphTensor]] = {
     _aten.logical_and.default: dml.element_wise_logical_and,
     _aten.logical_or.default: dml.element_wise_logical_or,
     _aten.logical_xor.default: dml.element_wise_logical_xor,
@@ -89,14 +94,14 @@ def _rounding(function: Callable[[GraphTensor], GraphTensor]) -> Converter:
     return convert
 
 
-def _comparison(function: Callable[[GraphTensor, Operand], GraphTensor]) -> Converter:
+def _comparison(function: Callable[..., GraphTensor]) -> Converter:
     def convert(node: Conversion, x: GraphTensor, y: Operand) -> GraphTensor:
         return function(*operands(node, x, y, dtype=common_type(node)))
 
     return convert
 
 
-def _of_two(function: Callable[[GraphTensor, Operand], GraphTensor]) -> Converter:
+def _of_two(function: Callable[..., GraphTensor]) -> Converter:
     def convert(node: Conversion, x: GraphTensor, y: Operand) -> GraphTensor:
         return function(*operands(node, x, y))
 
@@ -120,7 +125,7 @@ def truth(node: Conversion, x: GraphTensor, type: torch.dtype) -> GraphTensor:
     return dml.element_wise_logical_not(dml.element_wise_logical_equals(x, 0))
 
 
-def _of_truth(function: Callable[[GraphTensor, GraphTensor], GraphTensor]) -> Converter:
+def _of_truth(function: Callable[..., GraphTensor]) -> Converter:
     def convert(node: Conversion, x: GraphTensor, y: GraphTensor) -> GraphTensor:
         first, second = truth(node, x, node.given(0).dtype), truth(node, y, node.given(1).dtype)
         return function(*operands(node, first, second))
@@ -169,7 +174,7 @@ def subtract_reversed(node: Conversion, x: GraphTensor, y: float, alpha: float =
     )
 
 
-def _scaled(node: Conversion, x: GraphTensor, y: Operand, alpha: float) -> list[Any]:
+def _scaled(node: Conversion, x: GraphTensor, y: Operand, alpha: float) -> list[Operand]:
     first, second = operands(node, x, y)
     if alpha == 1:
         return [first, second]
@@ -196,7 +201,7 @@ def divide_rounded(
 ) -> GraphTensor:
     """The quotient of floats, rounded down or toward 0."""
     if rounding_mode is None:
-        return divide(node, x, y)  # type: ignore[no-any-return]
+        return divide(node, x, y)
     if not node.dtype.is_floating_point:
         raise NotExpressible("a rounded quotient of integers")
     quotient = dml.element_wise_divide(*operands(node, x, y))
@@ -226,7 +231,7 @@ def atan2(node: Conversion, x: GraphTensor, y: GraphTensor) -> GraphTensor:
 @converts(_aten.maximum.default, _aten.minimum.default)
 def extreme(node: Conversion, x: GraphTensor, y: GraphTensor) -> GraphTensor:
     """The greater or the smaller one; NaN if one is."""
-    first, second = operands(node, x, y)
+    first, second = with_rank(node.cast(x, node.dtype), node.cast(y, node.dtype))
     if node.node.target is _aten.maximum.default:
         chosen = dml.element_wise_max(first, second)
     else:
@@ -293,9 +298,7 @@ def where(node: Conversion, condition: GraphTensor, x: GraphTensor, y: GraphTens
     """x where the condition holds, y elsewhere."""
     if node.given(0).dtype is not torch.bool:
         raise NotExpressible("a condition that is not of truth values")
-    first, second = operands(node, x, y)
-    condition, first, second = with_rank(condition, first, second)
-    return dml.element_wise_if(condition, first, second)
+    return dml.element_wise_if(*with_rank(condition, node.cast(x, node.dtype), node.cast(y, node.dtype)))
 
 
 @converts(_aten.clamp.default, _aten.hardtanh.default)

@@ -132,7 +132,7 @@ def batch_norm_without_statistics(
 ) -> tuple[GraphTensor | None, ...]:
     """With statistics that are given, or with those of the batch that nothing keeps."""
     if not training and running_mean is not None and running_variance is not None:
-        return batch_norm(node, x, weight, bias, running_mean, running_variance, momentum, epsilon)  # type: ignore[return-value]
+        return batch_norm(node, x, weight, bias, running_mean, running_variance, momentum, epsilon)
     if running_mean is not None:
         raise NotExpressible("running statistics that change in place")
     result, center, spread = _of_batch(node, x, weight, bias, epsilon)

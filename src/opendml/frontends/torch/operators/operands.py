@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dtypes
 from torch.fx import Node
@@ -14,7 +12,7 @@ from opendml.runtime.graphs.graph import GraphTensor
 Operand = GraphTensor | float
 
 
-def operands(node: Conversion, *values: Operand, dtype: torch.dtype | None = None) -> list[Any]:
+def operands(node: Conversion, *values: Operand, dtype: torch.dtype | None = None) -> list[Operand]:
     """Tensors in a type (None: the output's), and with as many dimensions; calls repeat what has size 1.
     Numbers remain numbers."""
     type = node.dtype if dtype is None else dtype

@@ -53,7 +53,8 @@ def max_pool_backward(
     """The gradient of each window at its first greatest element, which is found again."""
     image, options = _windows(x, gradient.sizes, kernel, stride, padding, dilation)
     of_windows = gradient.reinterpret([*image.sizes[:2], *gradient.sizes[-2:]])
-    return dml.max_pooling_grad(image, of_windows, **options)
+    result: GraphTensor = dml.max_pooling_grad(image, of_windows, **options)
+    return result
 
 
 @converts(_aten.avg_pool2d.default)
@@ -70,7 +71,8 @@ def average_pool(
     """The mean of each window."""
     image, options = _windows(x, node.sizes, kernel, stride, padding, (1,))
     include = _includes_padding(options, padding, count_include_pad, divisor_override)
-    return dml.average_pooling1(image, include_padding=include, **options)
+    result: GraphTensor = dml.average_pooling1(image, include_padding=include, **options)
+    return result
 
 
 @converts(_aten.avg_pool2d_backward.default)
@@ -90,7 +92,10 @@ def average_pool_backward(
     include = _includes_padding(options, padding, count_include_pad, divisor_override)
     del options["dilations"]
     of_windows = gradient.reinterpret([*image.sizes[:2], *gradient.sizes[-2:]])
-    return dml.average_pooling_grad(of_windows, include_padding=include, sizes=list(image.sizes), **options)
+    result: GraphTensor = dml.average_pooling_grad(
+        of_windows, include_padding=include, sizes=list(image.sizes), **options
+    )
+    return result
 
 
 @converts(_aten._adaptive_avg_pool2d.default)
@@ -98,14 +103,15 @@ def adaptive_average_pool(node: Conversion, x: GraphTensor, sizes: Sequence[int]
     """The mean of windows that divide the image."""
     windows = _dividing(x.sizes[-2:], sizes)
     image, options = _windows(x, node.sizes, windows, (), (0,), (1,))
-    return dml.average_pooling1(image, include_padding=False, **options)
+    result: GraphTensor = dml.average_pooling1(image, include_padding=False, **options)
+    return result
 
 
 @converts(_aten._adaptive_avg_pool2d_backward.default)
 def adaptive_average_pool_backward(node: Conversion, gradient: GraphTensor, x: GraphTensor) -> GraphTensor:
     """The gradient of each window, shared by its elements."""
     windows = _dividing(x.sizes[-2:], gradient.sizes[-2:])
-    return average_pool_backward(node, gradient, x, windows, (), (0,), False, False, None)  # type: ignore[return-value]
+    return average_pool_backward(node, gradient, x, windows, (), (0,), False, False, None)
 
 
 def _dividing(extents: Sequence[int], counts: Sequence[int]) -> list[int]:
