@@ -236,7 +236,7 @@ def test_descs_that_nest_deeply_are_refused_where_they_are_compared() -> None:
 
 
 def test_only_public_names_are_listed() -> None:
-    modules = {"directml", "onnx", "pydirectml", "serialized"}
+    modules = {"directml", "onnx", "pydirectml", "serialized", "torch"}
     assert set(dir(dml)) == {*dml.__all__, *modules, "__all__", "__doc__", "__version__"}
     assert [name for name in dml.__all__ if isinstance(getattr(dml, name), ModuleType)] == ["descs"]
     assert set(dir(dml.descs)) >= set(dml.descs.__all__)

@@ -80,9 +80,10 @@ if TYPE_CHECKING:
     from opendml import onnx as onnx
     from opendml import pydirectml as pydirectml
     from opendml import serialized as serialized
+    from opendml import torch as torch
 
-_MODULES = ("directml", "onnx", "pydirectml", "serialized")
-"""Modules for what comes from elsewhere, imported when they are asked for: one needs a package of its own."""
+_MODULES = ("directml", "onnx", "pydirectml", "serialized", "torch")
+"""Modules for what comes from elsewhere, imported when they are asked for: some need a package of their own."""
 
 __all__ = [
     "FLOAT16",

@@ -249,6 +249,27 @@ class Model(Locked):
         for copy in relaid.after:
             copy()
 
+    def _run_at(self, inputs: Sequence[int], outputs: Sequence[int], stream: int | None) -> None:
+        """Runs on memory that the caller answers for, where and as the model expects it.
+
+        Args:
+            inputs, outputs: addresses, in the order of `input_names` and `output_names`.
+            stream: of the device, to whose order the work is added; None: the memory is the host's.
+        """
+        self.device._require_ready()
+        addresses: list[int | None] = [None] * len(self._names)
+        for (number, *_), address in zip(self._expected, inputs, strict=True):
+            addresses[number] = address
+        addresses += outputs
+        with self._lock:
+            if stream is not None:
+                self._stream_instances.enqueue(addresses, stream)
+                return
+            for place, known in enumerate(addresses):
+                if known is not None:
+                    self._instance.bind(place, known)
+            self._instance.dispatch()
+
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:
         """The model on given arrays, for repeated dispatch. Arrays on the model's CUDA device are used in
         place.

@@ -1,0 +1,159 @@
+"""Operators that put elements together in other ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+import opendml as dml
+from opendml.frontends.torch.conversion import Conversion, NotExpressible, reshaped
+from opendml.frontends.torch.operators.views import taken
+from opendml.frontends.torch.registry import converts
+from opendml.runtime.graphs.graph import GraphTensor
+
+_aten = torch.ops.aten
+
+
+@converts(_aten.cat.default)
+def cat(node: Conversion, tensors: Sequence[GraphTensor], dim: int = 0) -> GraphTensor:
+    """Tensors one after the other along a dimension."""
+    cast = [node.cast(each, node.dtype) for each in tensors]
+    return dml.join(cast, axis=dim % len(node.sizes)) if len(cast) > 1 else cast[0]
+
+
+@converts(_aten.roll.default)
+def roll(node: Conversion, x: GraphTensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> GraphTensor:
+    """Elements moved along dimensions; what leaves at one end comes in at the other."""
+    rolled = x if dims else reshaped(x, (node.given(0).numel(),))
+    for shift, dim in zip(shifts, dims or (0,), strict=True):
+        axis = dim % len(rolled.sizes)
+        size = rolled.sizes[axis]
+        if first := -shift % size:
+            ends = [taken(rolled, axis, first, size - first), taken(rolled, axis, 0, first)]
+            rolled = dml.join(ends, axis=axis)
+    return rolled
+
+
+@converts(_aten.repeat.default)
+def repeat(node: Conversion, x: GraphTensor, repeats: Sequence[int]) -> GraphTensor:
+    """The tensor repeated along each dimension."""
+    missing = len(repeats) - len(node.given(0).shape)
+    padded = reshaped(x, (1,) * missing + tuple(node.given(0).shape))
+    return dml.tile(padded, repeats=list(repeats) or [1])
+
+
+@converts(_aten.constant_pad_nd.default)
+def pad(node: Conversion, x: GraphTensor, margins: Sequence[int], value: float = 0) -> GraphTensor:
+    """A number around the elements; negative margins cut elements off."""
+    start, end = [0] * len(x.sizes), [0] * len(x.sizes)
+    for number in range(len(margins) // 2):
+        axis = len(x.sizes) - 1 - number
+        start[axis], end[axis] = margins[2 * number], margins[2 * number + 1]
+    for axis, size in enumerate(x.sizes):
+        first, last = max(0, -start[axis]), size - max(0, -end[axis])
+        x = taken(x, axis, first, last - first)
+    if not any(margin > 0 for margin in (*start, *end)):
+        return x
+    return dml.padding1(
+        x,
+        padding_mode="CONSTANT",
+        padding_value=float(value) if node.dtype.is_floating_point else int(value),
+        start_padding=[max(0, margin) for margin in start],
+        end_padding=[max(0, margin) for margin in end],
+    )
+
+
+@converts(_aten.slice_backward.default)
+def slice_backward(
+    node: Conversion, gradient: GraphTensor, sizes: Sequence[int], dim: int, start: int, end: int, step: int
+) -> GraphTensor:
+    """The gradient at the places that were taken, 0 elsewhere."""
+    axis = dim % len(sizes)
+    stretch = range(sizes[axis])[start:end]
+    return _put(gradient, sizes, axis, stretch.start, len(stretch), step)
+
+
+@converts(_aten.select_backward.default)
+def select_backward(
+    node: Conversion, gradient: GraphTensor, sizes: Sequence[int], dim: int, index: int
+) -> GraphTensor:
+    """The gradient at the element that was taken, 0 elsewhere."""
+    axis = dim % len(sizes)
+    single = tuple(1 if each == axis else size for each, size in enumerate(sizes))
+    return _put(reshaped(gradient, single), sizes, axis, index % sizes[axis], 1, 1)
+
+
+def _put(
+    gradient: GraphTensor, sizes: Sequence[int], axis: int, first: int, count: int, step: int
+) -> GraphTensor:
+    offsets, counts, strides = [0] * len(sizes), list(sizes), [1] * len(sizes)
+    offsets[axis], counts[axis], strides[axis] = first, count, step
+    return dml.slice_grad(
+        gradient,
+        input_window_offsets=offsets,
+        input_window_sizes=counts,
+        input_window_strides=strides,
+        sizes=list(sizes),
+    )
+
+
+@converts(_aten.embedding.default)
+def embedding(
+    node: Conversion,
+    weight: GraphTensor,
+    indices: GraphTensor,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> GraphTensor:
+    """Rows of a table."""
+    return _gathered(node, weight, indices, 0)
+
+
+@converts(_aten.index_select.default)
+def index_select(node: Conversion, x: GraphTensor, dim: int, indices: GraphTensor) -> GraphTensor:
+    """Elements of a dimension by their numbers."""
+    return _gathered(node, x, indices, dim % len(x.sizes))
+
+
+@converts(_aten.index.Tensor)
+def index(node: Conversion, x: GraphTensor, indices: Sequence[GraphTensor | None]) -> GraphTensor:
+    """Elements of one dimension by their numbers, which stand in its place."""
+    axes = [axis for axis, each in enumerate(indices) if each is not None]
+    if len(axes) != 1:
+        raise NotExpressible(f"indices of {len(axes)} dimensions")
+    found = indices[axes[0]]
+    assert found is not None
+    if found.data_type in (dml.UINT8, dml.INT8):
+        raise NotExpressible("a mask as indices")
+    return _gathered(node, x, found, axes[0])
+
+
+def _gathered(node: Conversion, x: GraphTensor, indices: GraphTensor, axis: int) -> GraphTensor:
+    """Elements of a dimension; the output has the sizes of the indices in its place."""
+    count = 1
+    for size in indices.sizes:
+        count *= size
+    row = reshaped(indices, (1,) * (len(x.sizes) - 1) + (count,))
+    return dml.gather(x, row, axis=axis, index_dimensions=1)
+
+
+@converts(_aten.gather.default)
+def gather(
+    node: Conversion, x: GraphTensor, dim: int, indices: GraphTensor, *, sparse_grad: bool = False
+) -> GraphTensor:
+    """Of each line along a dimension the elements with these numbers."""
+    return dml.gather_elements(x, indices, axis=dim % len(x.sizes))
+
+
+@converts(_aten.scatter.src, _aten.scatter.value)
+def scatter(
+    node: Conversion, x: GraphTensor, dim: int, indices: GraphTensor, updates: GraphTensor | float
+) -> GraphTensor:
+    """Elements of each line along a dimension replaced."""
+    if not isinstance(updates, GraphTensor):
+        updates = node.filled(updates, indices.sizes, node.dtype)
+    elif updates.sizes != indices.sizes:
+        raise NotExpressible(f"updates of sizes {list(updates.sizes)} for indices of {list(indices.sizes)}")
+    return dml.scatter(x, indices, updates, axis=dim % len(x.sizes))

@@ -1,0 +1,119 @@
+"""Operators that see elements in other sizes and orders, or some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+import opendml as dml
+from opendml.frontends.torch.conversion import Conversion
+from opendml.frontends.torch.operators.operands import repeated
+from opendml.frontends.torch.registry import converts
+from opendml.runtime.graphs.graph import GraphTensor
+
+_aten = torch.ops.aten
+
+
+@converts(
+    _aten.reshape.default,
+    _aten.squeeze.default,
+    _aten.squeeze.dim,
+    _aten.squeeze.dims,
+    _aten.unsqueeze.default,
+    _aten.view.default,
+    _aten._unsafe_view.default,
+)
+def reshape(node: Conversion, x: GraphTensor, *given: Any) -> GraphTensor:
+    """The elements in their order in the output's sizes."""
+    return x
+
+
+def permuted(x: GraphTensor, order: Sequence[int]) -> GraphTensor:
+    """The dimensions in another order."""
+    strides = [1]
+    for size in reversed(x.sizes[1:]):
+        strides.insert(0, strides[0] * size)
+    return x.reinterpret([x.sizes[axis] for axis in order], strides=[strides[axis] for axis in order])
+
+
+@converts(_aten.permute.default)
+def permute(node: Conversion, x: GraphTensor, order: Sequence[int]) -> GraphTensor:
+    """The dimensions in another order."""
+    return permuted(x, [axis % len(x.sizes) for axis in order]) if order else x
+
+
+@converts(_aten.transpose.int)
+def transpose(node: Conversion, x: GraphTensor, first: int, second: int) -> GraphTensor:
+    """Two dimensions change their places."""
+    order = list(range(len(x.sizes)))
+    order[first], order[second] = order[second], order[first]
+    return permuted(x, order)
+
+
+@converts(_aten.t.default)
+def t(node: Conversion, x: GraphTensor) -> GraphTensor:
+    """A matrix transposed."""
+    return permuted(x, range(len(x.sizes))[::-1])
+
+
+@converts(_aten.expand.default)
+def expand(node: Conversion, x: GraphTensor, sizes: Sequence[int], *, implicit: bool = False) -> GraphTensor:
+    """Dimensions of size 1, and new ones, repeated."""
+    return repeated(x, node.sizes)
+
+
+@converts(_aten.slice.Tensor)
+def slice(
+    node: Conversion,
+    x: GraphTensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> GraphTensor:
+    """Every step-th element of a stretch of a dimension."""
+    axis = dim % len(x.sizes)
+    size = x.sizes[axis]
+    first, last, _ = range(size)[start:end].start, range(size)[start:end].stop, None
+    return taken(x, axis, first, last - first, step)
+
+
+def taken(x: GraphTensor, axis: int, first: int, count: int, step: int = 1) -> GraphTensor:
+    """Every step-th of `count` elements of a dimension, from one on."""
+    if (first, count, step) == (0, x.sizes[axis], 1):
+        return x
+    offsets, sizes, strides = [0] * len(x.sizes), list(x.sizes), [1] * len(x.sizes)
+    offsets[axis], sizes[axis], strides[axis] = first, count, step
+    return dml.slice1(x, input_window_offsets=offsets, input_window_sizes=sizes, input_window_strides=strides)
+
+
+@converts(_aten.select.int)
+def select(node: Conversion, x: GraphTensor, dim: int, index: int) -> GraphTensor:
+    """One element of a dimension, which goes away."""
+    axis = dim % len(x.sizes)
+    return taken(x, axis, index % x.sizes[axis], 1)
+
+
+@converts(_aten.split_with_sizes.default)
+def split_with_sizes(
+    node: Conversion, x: GraphTensor, sizes: Sequence[int], dim: int = 0
+) -> tuple[GraphTensor, ...]:
+    """Stretches of a dimension."""
+    firsts = [sum(sizes[:number]) for number in range(len(sizes))]
+    return tuple(
+        taken(x, dim % len(x.sizes), first, count) for first, count in zip(firsts, sizes, strict=True)
+    )
+
+
+@converts(_aten.flip.default)
+def flip(node: Conversion, x: GraphTensor, dims: Sequence[int]) -> GraphTensor:
+    """Dimensions from their last element to their first."""
+    flipped = {axis % len(x.sizes) for axis in dims}
+    return dml.slice1(
+        x,
+        input_window_offsets=[0] * len(x.sizes),
+        input_window_sizes=list(x.sizes),
+        input_window_strides=[-1 if axis in flipped else 1 for axis in range(len(x.sizes))],
+    )

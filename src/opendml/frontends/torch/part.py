@@ -1,0 +1,171 @@
+"""A stretch of PyTorch's graph as one compiled model, over PyTorch's own memory."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+from opendml.frontends.torch.conversion import Conversion, data_type_of
+from opendml.frontends.torch.views import seen_of
+from opendml.runtime.graphs.graph import Graph, GraphTensor
+from opendml.runtime.objects.device import Device
+
+
+class Part(torch.nn.Module):  # type: ignore[misc,unused-ignore]
+    """Takes and returns tensors as the stretch does, with the strides that PyTorch's trace promised. What the
+    stretch only sees otherwise of an input or of another output, it returns as PyTorch's view.
+
+    Args:
+        module: the stretch, of which DirectML can say all.
+        device: of the tensors.
+    """
+
+    def __init__(self, module: GraphModule, device: torch.device) -> None:
+        super().__init__()
+        inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+        output = next(node for node in module.graph.nodes if node.op == "output")
+        returned = output.args[0]
+        self._is_single = isinstance(returned, Node)
+        seen = [seen_of(node) for node in ([returned] if self._is_single else returned)]
+        computed = list(dict.fromkeys(base for base, _ in seen if base.op != "placeholder"))
+        self._strides = [tuple(node.meta["val"].stride()) for node in inputs]
+        places = {node: place for place, node in enumerate([*inputs, *computed])}
+        self._returned = [(places[base], [_View(view) for view in views]) for base, views in seen]
+        self._made = [_Made(node.meta["val"]) for node in computed]
+        self._model = None
+        if computed:
+            outputs = {
+                f"y{number}": tensor for number, tensor in enumerate(_traced(module, inputs, computed))
+            }
+            graph = next(iter(outputs.values())).graph
+            self._model = graph.compile(outputs, Device(str(device)))
+
+    def forward(self, *tensors: torch.Tensor) -> Any:
+        """The outputs, in new memory, or views of it and of the inputs."""
+        given = [
+            tensor if tensor.stride() == strides else _laid(tensor, strides)
+            for tensor, strides in zip(tensors, self._strides, strict=True)
+        ]
+        made = [each.empty() for each in self._made]
+        if self._model is not None:
+            written = [each.packed(tensor) for each, tensor in zip(self._made, made, strict=True)]
+            self._model._run_at(
+                [each.data_ptr() for each in given],
+                [each.data_ptr() for each in written],
+                _stream_of(made[0]),
+            )
+            for tensor, packed in zip(made, written, strict=True):
+                if packed is not tensor:
+                    tensor.copy_(packed)
+        known = [*tensors, *made]
+        results = []
+        for place, views in self._returned:
+            result = known[place]
+            for view in views:
+                result = view(result)
+            results.append(result)
+        return results[0] if self._is_single else tuple(results)
+
+
+class _View:
+    """A view as a call of one tensor."""
+
+    def __init__(self, node: Node) -> None:
+        self._operator: Any = node.target
+        self._arguments, self._keywords = node.args[1:], node.kwargs
+
+    def __call__(self, tensor: torch.Tensor) -> Any:
+        return self._operator(tensor, *self._arguments, **self._keywords)
+
+
+class _Made:
+    """How a result lies in memory: the model writes it with its dimensions in the order of their strides."""
+
+    def __init__(self, value: torch.Tensor) -> None:
+        self._sizes, self._strides = tuple(value.shape), tuple(value.stride())
+        self._type, self._device = value.dtype, value.device
+        self.is_dense = _is_dense(self._sizes, self._strides)
+
+    def empty(self) -> torch.Tensor:
+        """Memory for it."""
+        return torch.empty_strided(self._sizes, self._strides, dtype=self._type, device=self._device)
+
+    def packed(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Where the model writes: into the memory itself, unless there are gaps between its elements."""
+        return tensor if self.is_dense else torch.empty(self._sizes, dtype=self._type, device=self._device)
+
+
+def written_order(sizes: Sequence[int], strides: Sequence[int]) -> list[int]:
+    """The dimensions from the one with the greatest stride to the one with the smallest."""
+    return sorted(range(len(sizes)), key=lambda axis: (-strides[axis], axis))
+
+
+def _is_dense(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether elements lie side by side, each in its own place."""
+    expected = 1
+    for axis in reversed(written_order(sizes, strides)):
+        if sizes[axis] > 1:
+            if strides[axis] != expected:
+                return False
+            expected *= sizes[axis]
+    return True
+
+
+def added_input(graph: Graph, name: str, value: torch.Tensor) -> GraphTensor:
+    """An input of the graph that lies as PyTorch's tensor does."""
+    sizes = tuple(value.shape) or (1,)
+    strides = None if value.is_contiguous() else tuple(value.stride())
+    return graph.input(name, data_type_of(value.dtype), sizes, strides=strides)
+
+
+def _traced(module: GraphModule, inputs: list[Node], computed: list[Node]) -> list[GraphTensor]:
+    """The stretch in a graph of DirectML's operators: what is computed, as it is written."""
+    graph = Graph()
+    values: dict[Node, Any] = {
+        node: added_input(graph, f"x{number}", node.meta["val"]) for number, node in enumerate(inputs)
+    }
+    for node in module.graph.nodes:
+        if node.op != "call_function":
+            continue
+        if node.target is operator.getitem:
+            values[node] = values[node.args[0]][node.args[1]]
+            continue
+        results = Conversion(node, graph, values.__getitem__).converted()
+        values[node] = results if isinstance(node.meta["val"], tuple | list) else results[0]
+    return [_as_written(values[node], node.meta["val"]) for node in computed]
+
+
+def _as_written(tensor: GraphTensor, value: torch.Tensor) -> GraphTensor:
+    order = written_order(value.shape, value.stride())
+    if order == sorted(order) or not _is_dense(value.shape, value.stride()):
+        return tensor
+    packed = _packed_strides(tensor.sizes)
+    return tensor.reinterpret(
+        [tensor.sizes[axis] for axis in order], strides=[packed[axis] for axis in order]
+    )
+
+
+def _packed_strides(sizes: Sequence[int]) -> list[int]:
+    strides = [1]
+    for size in reversed(sizes[1:]):
+        strides.insert(0, strides[0] * size)
+    return strides
+
+
+def _laid(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
+    """A tensor with other strides than the trace saw, as it saw it."""
+    sizes = tensor.shape
+    copy = torch.empty_strided(sizes, strides, dtype=tensor.dtype, device=tensor.device)
+    return copy.copy_(tensor)
+
+
+def _stream_of(tensor: torch.Tensor) -> int | None:
+    """The current stream of a tensor's device; None for the CPU."""
+    if tensor.device.type != "cuda":
+        return None
+    stream: int = torch.cuda.current_stream(tensor.device).cuda_stream
+    return stream

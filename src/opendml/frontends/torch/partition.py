@@ -1,0 +1,117 @@
+"""Divides PyTorch's graph: what DirectML can say, in as few parts as possible, and the rest."""
+
+from __future__ import annotations
+
+import operator
+from collections import defaultdict
+
+import torch
+from torch.fx import GraphModule, Node
+from torch.fx.passes.utils.fuser_utils import fuse_by_partitions
+
+from opendml.frontends.torch.conversion import (
+    Conversion,
+    NotExpressible,
+    outputs_of,
+    require_expressible,
+    wanted_of,
+)
+from opendml.frontends.torch.part import Part, added_input
+from opendml.frontends.torch.registry import converter_of
+from opendml.frontends.torch.views import is_view
+from opendml.runtime.graphs.graph import Graph
+
+_PREFIX = "opendml_"
+
+
+def without_empty_operands(module: GraphModule) -> None:
+    """Leaves out of joins what has no elements, as an empty past, and then what nothing reads."""
+    for node in module.graph.nodes:
+        if node.target is torch.ops.aten.cat.default:
+            tensors, *axis = node.args
+            node.args = ([each for each in tensors if 0 not in each.meta["val"].shape] or tensors, *axis)
+    module.graph.eliminate_dead_code()
+
+
+def reasons_against(module: GraphModule, device: torch.device) -> dict[Node, str]:
+    """The nodes that DirectML cannot say, each with the reason. Each node is tried alone."""
+    reasons: dict[Node, str] = {}
+    for node in module.graph.nodes:
+        if node.op != "call_function" or node.target is operator.getitem:
+            continue
+        try:
+            _try(node, device)
+        except NotExpressible as error:
+            reasons[node] = str(error)
+    return reasons
+
+
+def _try(node: Node, device: torch.device) -> None:
+    """Converts a node by itself.
+
+    Raises:
+        NotExpressible: DirectML cannot say it.
+    """
+    if converter_of(node.target) is None:
+        raise NotExpressible("opendml has no mapping to DirectML's operators")
+    outputs = [each for each, wanted in zip(outputs_of(node), wanted_of(node), strict=True) if wanted]
+    tensors = [*outputs, *(each.meta.get("val") for each in node.all_input_nodes)]
+    for tensor in tensors:
+        require_expressible(tensor)
+        if tensor.device != device:
+            raise NotExpressible(f"a tensor on {tensor.device} beside others on {device}")
+    graph = Graph()
+    inputs = {each: added_input(graph, each.name, each.meta["val"]) for each in node.all_input_nodes}
+    results = Conversion(node, graph, inputs.__getitem__).converted()
+    for number, (result, wanted) in enumerate(zip(results, wanted_of(node), strict=True)):
+        if wanted and result is None:
+            raise NotExpressible(f"output {number} has no mapping to DirectML's operators")
+
+
+def device_of(module: GraphModule) -> torch.device:
+    """Where the graph computes: on the first device that is not the CPU, if there is one."""
+    tensors = [each for node in module.graph.nodes for each in outputs_of(node)]
+    devices = [each.device for each in tensors if isinstance(each, torch.Tensor)]
+    return next((each for each in devices if each.type != "cpu"), torch.device("cpu"))
+
+
+def parts_of(module: GraphModule, reasons: dict[Node, str]) -> list[list[Node]]:
+    """The nodes of each part.
+
+    A part has all nodes between which and the inputs lie as many changes from DirectML to PyTorch and back:
+    so no part waits for itself, and there are no more parts than changes on the longest path. Nodes that
+    compute nothing do not make a part.
+    """
+    levels: dict[Node, int] = {}
+    parts: dict[int, list[Node]] = defaultdict(list)
+    for node in module.graph.nodes:
+        if node.op != "call_function":
+            continue
+        said = [(levels[each], _is_said(each, reasons)) for each in node.all_input_nodes if each in levels]
+        is_said = _is_said(node, reasons)
+        levels[node] = max((level + (was and not is_said) for level, was in said), default=0)
+        if is_said:
+            parts[levels[node]].append(node)
+    return [nodes for nodes in parts.values() if any(_computes(node) for node in nodes)]
+
+
+def _is_said(node: Node, reasons: dict[Node, str]) -> bool:
+    """Whether a node is for DirectML; one that takes an output of another goes with it."""
+    if node.target is operator.getitem:
+        return _is_said(node.all_input_nodes[0], reasons)
+    return node.op == "call_function" and node not in reasons
+
+
+def _computes(node: Node) -> bool:
+    """Whether a node does more than see memory otherwise, or make a constant."""
+    return bool(node.all_input_nodes) and not is_view(node) and node.target is not operator.getitem
+
+
+def divided(module: GraphModule, parts: list[list[Node]], device: torch.device) -> GraphModule:
+    """The graph with its parts compiled."""
+    fused: GraphModule = fuse_by_partitions(module, [dict.fromkeys(nodes) for nodes in parts], prefix=_PREFIX)
+    for name, child in list(fused.named_children()):
+        if name.startswith(_PREFIX):
+            setattr(fused, name, Part(child, device))
+    fused.recompile()
+    return fused

@@ -1,0 +1,11 @@
+"""PyTorch's modules and functions (`opendml[torch]`): `torch.compile(model, backend="opendml")`."""
+
+try:
+    import torch  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("opendml.torch needs PyTorch: pip install 'opendml[torch]'") from error
+
+from opendml.frontends.torch.backend import backend, explain
+from opendml.frontends.torch.report import Explanation, FallbackWarning, GraphReport
+
+__all__ = ["Explanation", "FallbackWarning", "GraphReport", "backend", "explain"]

@@ -1,0 +1,37 @@
+"""Functions of PyTorch on DirectML's operators, compared with PyTorch itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._pytree import tree_leaves
+
+from opendml.frontends.torch.backend import _compiled, _decompositions
+from opendml.frontends.torch.report import GraphReport, explained
+
+
+def compiled(function: Callable[..., Any], *tensors: Any) -> tuple[Callable[..., Any], GraphReport]:
+    """A function as the backend compiles the graph that PyTorch makes of it, and what is said of it."""
+    module = make_fx(
+        lambda *given: function(*given), decomposition_table=_decompositions(), tracing_mode="fake"
+    )(*tensors)
+    with explained() as explanation:
+        run = _compiled("inference", module)
+    return run, explanation.graphs[0]
+
+
+def require_equal(
+    function: Callable[..., Any], *tensors: Any, left: int = 0, rtol: float = 1e-5, atol: float = 1e-5
+) -> None:
+    """Checks that a function gives PyTorch's results in PyTorch's types, sizes and strides, and that so many
+    of its operators are left to PyTorch."""
+    expected = tree_leaves(function(*tensors))
+    run, report = compiled(function, *tensors)
+    assert report.left.total() == left, str(report)
+    results = tree_leaves(run(*tensors))
+    for result, wanted in zip(results, expected, strict=True):
+        assert result.stride() == wanted.stride()
+        torch.testing.assert_close(result, wanted, rtol=rtol, atol=atol, equal_nan=True)

@@ -1,0 +1,129 @@
+"""`torch.compile` with opendml: sizes that change, mutation and aliases, training, and what is reported."""
+
+from __future__ import annotations
+
+import logging
+import tomllib
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+nn = torch.nn
+
+import opendml as dml  # noqa: E402
+from opendml.frontends.torch.report import explained  # noqa: E402
+from tests.torch.training import compiled, require_equal_training  # noqa: E402
+
+# PyTorch's own compiler uses what it says is deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+
+def test_the_backend_is_found_by_its_name() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    module, _, name = project["project"]["entry-points"]["torch_dynamo_backends"]["opendml"].partition(":")
+    assert getattr(import_module(module), name) is dml.torch.backend
+
+
+def test_symbolic_sizes_are_compiled_for_each_size() -> None:
+    function = compiled(lambda x: torch.softmax(x @ x.t(), -1) + x.shape[0], dynamic=True)
+    with explained() as explanation:
+        for rows in (2, 3, 5, 3):
+            x = torch.randn(rows, 4)
+            torch.testing.assert_close(function(x), torch.softmax(x @ x.t(), -1) + rows)
+    assert len(explanation.graphs) == 3
+
+
+def test_symbolic_sizes_train() -> None:
+    layer = nn.Linear(4, 3)
+    function = compiled(layer, dynamic=True)
+    for rows in (2, 5):
+        x = torch.randn(rows, 4)
+        expected = torch.autograd.grad(layer(x).square().sum(), layer.weight)
+        found = torch.autograd.grad(function(x).square().sum(), layer.weight)
+        torch.testing.assert_close(found, expected)
+
+
+def test_inputs_that_are_written_have_the_new_values() -> None:
+    def function(x: Any, y: Any) -> Any:
+        x.mul_(2)
+        y[0].add_(x)
+        return x + 1
+
+    given, expected = ([torch.randn(3), torch.randn(2, 3)] for _ in range(2))
+    expected = [each.clone() for each in given]
+    result, wanted = compiled(function)(*given), function(*expected)
+    torch.testing.assert_close([result, *given], [wanted, *expected])
+
+
+def test_results_that_are_inputs_or_share_memory_are_so_as_in_pytorch() -> None:
+    def function(x: Any) -> Any:
+        y = x + 1
+        return x, x.t(), y, y.view(-1), y.t()
+
+    x = torch.randn(2, 3)
+    same, seen, y, flat, transposed = compiled(function)(x)
+    assert same is x
+    assert seen.data_ptr() == x.data_ptr()
+    assert flat.data_ptr() == y.data_ptr() == transposed.data_ptr()
+    torch.testing.assert_close([seen, flat, transposed], [x.t(), (x + 1).view(-1), (x + 1).t()])
+
+
+def test_other_strides_than_before_give_the_same_values() -> None:
+    function = compiled(lambda x: (x * 2).sum(0))
+    x = torch.randn(4, 4)
+    torch.testing.assert_close(function(x), (x * 2).sum(0))
+    torch.testing.assert_close(function(x.t()), (x.t() * 2).sum(0))
+    torch.testing.assert_close(function(x[:, :1].expand(4, 4)), (x[:, :1].expand(4, 4) * 2).sum(0))
+
+
+def test_one_warning_for_each_graph_names_what_pytorch_runs(caplog: pytest.LogCaptureFixture) -> None:
+    def function(x: Any) -> Any:
+        return torch.fft.fft(x + 1).real + torch.fft.fft(x).real
+
+    with (
+        caplog.at_level(logging.INFO, "opendml.torch"),
+        pytest.warns(
+            dml.torch.FallbackWarning, match=r"inference graph: aten._fft_r2c.default \(2 times\)"
+        ) as told,
+    ):
+        compiled(function)(torch.randn(3))
+    assert len([each for each in told if each.category is dml.torch.FallbackWarning]) == 1
+    assert "aten._fft_r2c.default (2 times): opendml has no mapping" in caplog.text
+
+
+def test_explain_tells_of_both_directions() -> None:
+    net = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
+    text = str(dml.torch.explain(net, torch.randn(2, 4)))
+    assert text.splitlines()[0].startswith("forward: ")
+    assert "backward: " in text
+    assert "left" not in text
+    assert net[0].weight.grad is None
+
+
+class Network(nn.Module):  # type: ignore[misc,name-defined,unused-ignore]
+    """Convolutions, both normalizations of batches, pooling, a product."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Conv2d(1, 4, 3, padding=1, bias=False),
+            nn.BatchNorm2d(4),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(4, 8, 3, stride=2, padding=1, groups=2),
+            nn.GELU(),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Linear(8, 3),
+        )
+
+    def forward(self, x: Any) -> Any:
+        return self.body(x)
+
+
+def test_a_network_of_convolutions_trains_as_in_pytorch() -> None:
+    x, labels = torch.randn(6, 1, 8, 8), torch.randint(0, 3, (6,))
+    require_equal_training(Network(), lambda model: nn.functional.cross_entropy(model(x), labels))

@@ -1,0 +1,94 @@
+"""Known networks with random weights compute and train as in PyTorch. They take minutes to compile, so they
+run only where OPENDML_TEST_MODELS is set."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+import opendml as dml  # noqa: E402
+from opendml.frontends.torch.report import explained  # noqa: E402
+from tests.torch.training import require_equal_training  # noqa: E402
+
+pytestmark = [
+    pytest.mark.skipif("OPENDML_TEST_MODELS" not in os.environ, reason="OPENDML_TEST_MODELS is not set"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
+]
+
+SIZES = {"squeezenet1_1": 64, "alexnet": 64, "inception_v3": 96}
+"""Of the images; others are of 32 by 32."""
+
+FAMILIES = [
+    "alexnet",
+    "convnext_tiny",
+    "densenet121",
+    "efficientnet_b0",
+    "googlenet",
+    "inception_v3",
+    "mnasnet0_5",
+    "mobilenet_v2",
+    "mobilenet_v3_small",
+    "regnet_y_400mf",
+    "resnet18",
+    "resnext50_32x4d",
+    "shufflenet_v2_x0_5",
+    "squeezenet1_1",
+    "swin_t",
+    "vgg11_bn",
+]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_classifiers_of_images_agree_with_pytorch(name: str) -> None:
+    models = pytest.importorskip("torchvision.models", reason="torchvision is not installed")
+    options = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
+    model = getattr(models, name)(weights=None, **options).eval()
+    size = SIZES.get(name, 32)
+    x = torch.randn(2, 3, size, size)
+    with torch.no_grad(), explained() as explanation:
+        result = torch.compile(model, backend=dml.torch.backend)(x)
+        expected = model(x)
+    assert explanation.graphs
+    scale = expected.abs().max().item()
+    torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-4 * scale)
+
+
+def test_an_encoder_trains_as_in_pytorch() -> None:
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    config = transformers.BertConfig(
+        vocab_size=40,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=16,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+    ids, labels = torch.randint(0, 40, (2, 7)), torch.tensor([0, 1])
+    mask = torch.ones_like(ids)
+    mask[1, 5:] = 0
+    model = transformers.BertForSequenceClassification(config)
+    require_equal_training(model, lambda model: model(ids, attention_mask=mask, labels=labels).loss)
+
+
+def test_a_decoder_trains_as_in_pytorch() -> None:
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    config = transformers.GPT2Config(
+        vocab_size=40,
+        n_positions=16,
+        n_embd=16,
+        n_layer=1,
+        n_head=2,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        bos_token_id=1,
+        eos_token_id=1,
+    )
+    ids = torch.randint(0, 40, (2, 7))
+    model = transformers.GPT2LMHeadModel(config)
+    require_equal_training(model, lambda model: model(ids, labels=ids).loss)
