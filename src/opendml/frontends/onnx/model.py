@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import onnx
 
-from opendml.errors import Error, InvalidArgument
+from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.bodies import functions_of
 from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.node import nodes_of, opsets_of
@@ -48,12 +48,16 @@ class OnnxModel:
         self.device, self._name = device, name
         self.inputs = tuple(tensor_info(each) for each in graph.input if each.name not in initializers)
         self.outputs = tuple(tensor_info(each) for each in graph.output)
-        self._optional = frozenset(each.name for each in graph.input if each.name in initializers)
+        self._declared = {each.name: tensor_info(each) for each in graph.input}
         self._tracer = traced(Tracer, model, device)
 
     def __repr__(self) -> str:
         names = f"{', '.join(self.input_names)} -> {', '.join(self.output_names)}"
         return f"<OnnxModel {self._name} on {self.device.kind}: {names}>"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuses: a model holds compiled code."""
+        raise Unsupported(f"{self._name}: a loaded model cannot be copied or pickled; load it where it runs")
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -74,7 +78,11 @@ class OnnxModel:
         """
         if len(arrays) > len(self.inputs):
             raise InvalidArgument(f"{self._name}: {len(arrays)} inputs; it has {len(self.inputs)}")
-        return self.run({**dict(zip(self.input_names, arrays, strict=False)), **inputs})
+        placed = dict(zip(self.input_names, arrays, strict=False))
+        twice = [name for name in placed if name in inputs]
+        if twice:
+            raise InvalidArgument(f"{self._name}: input {twice[0]!r} is given by its place and by its name")
+        return self.run({**placed, **inputs})
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name, for arrays by name; as a call otherwise."""
@@ -94,14 +102,17 @@ class OnnxModel:
 
     def _checked(self, name: str, content: Any) -> Any:
         """An input, if it is what the model declares."""
-        info = next((each for each in self.inputs if each.name == name), None)
+        info = self._declared.get(name)
         if info is None:
-            if name in self._optional:
-                return np.asarray(content)
             raise InvalidArgument(f"{self._name}: input {name!r} is unknown; {self._needed}")
         if info.type is None:
             return content
-        array = np.asarray(content)
+        try:
+            array = np.asarray(content)
+        except ValueError as error:
+            raise InvalidArgument(f"{self._name}: input {name!r} is no array: {error}") from error
+        if not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
         if array.dtype != info.type:
             fix = f"array.astype({info.type.name!r}) makes it so"
             raise InvalidArgument(

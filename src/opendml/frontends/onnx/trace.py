@@ -9,7 +9,6 @@ branches depend on data are compiled for what they meet, and a path that was tak
 from __future__ import annotations
 
 import itertools
-import threading
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from opendml.frontends.onnx.loops import is_loop, loop_of
 from opendml.frontends.onnx.node import Node, free_names, nodes_of
 from opendml.frontends.onnx.segment import Segment
 from opendml.frontends.onnx.values import Computed, Held, Known, Value, held
+from opendml.runtime.locked import Locked
 from opendml.runtime.objects.device import Device
 
 _MOST_KEPT = 64
@@ -56,7 +56,7 @@ class Stage:
     following: dict[Hashable, Stage] = field(default_factory=dict)
 
 
-class Tracer:
+class Tracer(Locked):
     """A graph that runs.
 
     Args:
@@ -75,10 +75,10 @@ class Tracer:
         functions: Functions,
         device: Device,
     ) -> None:
+        super().__init__()
         self._nodes, self._inputs, self._outputs = tuple(nodes), tuple(inputs), tuple(outputs)
         self._known, self._functions, self._device = dict(known), functions, device
         self._roots: dict[Hashable, Stage] = {}
-        self._lock = threading.RLock()
         self._prefixes = itertools.count(1)
 
     def run(self, given: Mapping[str, Any]) -> list[Any]:
@@ -185,13 +185,17 @@ class Tracer:
         known = {
             name: value.content for name in self._outputs if isinstance(value := segment.values[name], Known)
         }
-        passed = [name for name in self._outputs if name in self._inputs]
+        shared = [
+            name
+            for name in self._outputs
+            if isinstance(value := segment.values[name], Held) and not value.is_own
+        ]
 
         def step(contents: dict[str, Any]) -> None:
             if compiled is not None:
                 compiled(contents)
             contents.update((name, _copied(content)) for name, content in known.items())
-            contents.update((name, _copied(contents[name])) for name in passed)
+            contents.update((name, _copied(contents[name])) for name in shared)
 
         return Stage(step, None)
 
@@ -263,11 +267,13 @@ def _question(name: str, state: State) -> Stage:
 
 
 def _as_held(value: Value) -> Value:
-    return Held(value.sizes, value.type) if isinstance(value, Computed) else value
+    return Held(value.sizes, value.type, is_own=True) if isinstance(value, Computed) else value
 
 
 def _copied(content: Any) -> Any:
     """Callers may write into what a run returns."""
+    if isinstance(content, list):
+        return [_copied(each) for each in content]
     return content.copy() if isinstance(content, np.ndarray) else content
 
 

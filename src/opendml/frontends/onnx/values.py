@@ -92,10 +92,15 @@ class Known:
 @dataclass(frozen=True)
 class Held:
     """A value of which the trace knows sizes and type; each run has its content by the value's name. Both are
-    None for what is no array (sequences)."""
+    None for what is no array (sequences).
+
+    Args:
+        is_own: whether a compiled graph made it, in memory that nothing else has.
+    """
 
     sizes: tuple[int, ...] | None
     type: Type | None
+    is_own: bool = False
 
 
 @dataclass(frozen=True)
