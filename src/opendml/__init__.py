@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from opendml import torch as torch
 
 _MODULES = ("directml", "onnx", "pydirectml", "serialized", "torch")
-"""Modules for what comes from elsewhere, imported when they are asked for: some need a package of their own."""
+"""Modules for what comes from elsewhere, imported when asked for: some need a package of their own."""
 
 __all__ = [
     "FLOAT16",

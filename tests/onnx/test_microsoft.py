@@ -332,7 +332,8 @@ def test_products_of_quantized_matrices(columns: int, bias: bool, zeros: bool) -
 @pytest.mark.parametrize("columns", [1, 5])
 def test_quantized_gemm(columns: int, quantized: bool) -> None:
     scale = 0.01 * (1 + np.arange(columns, dtype=np.float32))
-    zero, added = np.arange(columns).astype(np.int8), np.array([100, -200, 300, -400, 0], np.int32)
+    zero: Array = np.arange(columns).astype(np.int8)
+    added = np.array([100, -200, 300, -400, 0], np.int32)
     if columns == 1:
         scale, zero = scale.reshape(()), zero.reshape(())
     inputs = [_bytes(3, 4), _S, _zero(np.uint8, 100), _bytes(5, 4, type=np.int8, seed=1), scale, zero, added]

@@ -14,7 +14,8 @@ from torch.fx.node import map_arg
 import opendml as dml
 from opendml.errors import Error
 from opendml.frontends.torch.registry import converter_of
-from opendml.runtime.graphs.graph import Graph, GraphTensor
+from opendml.runtime.graphs.graph import Graph
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 
 MOST_DIMENSIONS = 8

@@ -11,7 +11,8 @@ from torch.fx import GraphModule, Node
 
 from opendml.frontends.torch.conversion import Conversion, data_type_of
 from opendml.frontends.torch.views import seen_of
-from opendml.runtime.graphs.graph import Graph, GraphTensor
+from opendml.runtime.graphs.graph import Graph
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.objects.device import Device
 
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, TypeVar
 
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 
 Result = GraphTensor | tuple[GraphTensor | None, ...]
 """What a converter returns: the outputs, None for those that only PyTorch can compute."""

@@ -68,7 +68,10 @@ def attended(
         output_present_key=True,
         output_present_value=True,
     )
-    return result.output, result.output_present_key, result.output_present_value
+    key, value = result.output_present_key, result.output_present_value
+    assert key is not None
+    assert value is not None
+    return result.output, key, value
 
 
 def _added_to_scores(node: Conversion, heads: Heads, mask: int, bias: int) -> GraphTensor | None:
@@ -156,7 +159,8 @@ def attention(node: Conversion) -> Result:
     _require_plain(node, 6)
     batch, length, size = node.sizes(0)
     width = node.sizes(1)[1]
-    sizes = [int(each) for each in node.attribute("qkv_hidden_sizes", [])] or [width // 3] * 3
+    given: list[int] = node.attribute("qkv_hidden_sizes", [])
+    sizes = given or [width // 3] * 3
     if len(sizes) != 3 or sum(sizes) != width or min(sizes) < 1:
         raise NotExpressible(f"qkv_hidden_sizes {sizes} of weights of {list(node.sizes(1))}")
     bias = repeated(node.tensor(2), (batch * length, width)) if node.has(2) else None

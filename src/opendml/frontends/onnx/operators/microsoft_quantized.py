@@ -174,7 +174,9 @@ def nhwc_max_pool(node: Conversion) -> Result:
     """MaxPool of an input with its channels last."""
     view = ChannelsLast(node)
     result = max_pool(view)
-    return view.turned(result[0] if isinstance(result, tuple) else result)
+    first = result[0] if isinstance(result, tuple) else result
+    assert first is not None
+    return view.turned(first)
 
 
 def float_product(

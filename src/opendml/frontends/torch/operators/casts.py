@@ -9,7 +9,7 @@ import torch
 from opendml.frontends.torch.conversion import Conversion
 from opendml.frontends.torch.operators.elementwise import truth
 from opendml.frontends.torch.registry import converts
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 
 _aten = torch.ops.aten
 

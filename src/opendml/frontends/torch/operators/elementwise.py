@@ -12,7 +12,7 @@ import opendml as dml
 from opendml.frontends.torch.conversion import Conversion, NotExpressible
 from opendml.frontends.torch.operators.operands import Operand, common_type, operands, repeated, with_rank
 from opendml.frontends.torch.registry import Converter, converts
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 
 _aten = torch.ops.aten
 

@@ -10,7 +10,7 @@ import opendml as dml
 from opendml.frontends.torch.conversion import Conversion, NotExpressible, reshaped
 from opendml.frontends.torch.operators.views import taken
 from opendml.frontends.torch.registry import converts
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 
 _aten = torch.ops.aten
 

@@ -10,7 +10,7 @@ import torch
 import opendml as dml
 from opendml.frontends.torch.conversion import Conversion, NotExpressible
 from opendml.frontends.torch.registry import converts
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 
 _aten = torch.ops.aten
 

@@ -7,7 +7,7 @@ from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dty
 from torch.fx import Node
 
 from opendml.frontends.torch.conversion import Conversion
-from opendml.runtime.graphs.graph import GraphTensor
+from opendml.runtime.graphs.tensor import GraphTensor
 
 Operand = GraphTensor | float
 
