@@ -14,7 +14,7 @@ from opendml.frontends.onnx.bodies import functions_of
 from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.node import nodes_of, opsets_of
 from opendml.frontends.onnx.trace import Tracer, known_tensors
-from opendml.frontends.onnx.values import Array
+from opendml.frontends.onnx.values import Array, array_of
 from opendml.runtime.objects.device import Device, as_device
 from opendml.spec.wording import shown
 
@@ -49,7 +49,10 @@ class OnnxModel:
         self.inputs = tuple(tensor_info(each) for each in graph.input if each.name not in initializers)
         self.outputs = tuple(tensor_info(each) for each in graph.output)
         self._declared = {each.name: tensor_info(each) for each in graph.input}
-        self._tracer = traced(Tracer, model, device)
+        try:
+            self._tracer = traced(Tracer, model, device)
+        except InvalidArgument as error:
+            raise InvalidArgument(f"{name}: {error}") from error
 
     def __repr__(self) -> str:
         names = f"{', '.join(self.input_names)} -> {', '.join(self.output_names)}"
@@ -164,13 +167,15 @@ def tensor_info(value: onnx.ValueInfoProto) -> TensorInfo:
 
 def dense(tensor: onnx.SparseTensorProto) -> onnx.TensorProto:
     """A sparse initializer with all its zeros."""
-    values = onnx.numpy_helper.to_array(tensor.values)
-    indices = onnx.numpy_helper.to_array(tensor.indices)
-    full: Array = np.zeros(tuple(tensor.dims), values.dtype)
-    if indices.ndim == 1:
-        full.reshape(-1)[indices] = values
-    else:
-        full[tuple(indices.T)] = values
+    values, indices, sizes = array_of(tensor.values), array_of(tensor.indices), tuple(tensor.dims)
+    try:
+        places = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), sizes)
+        if len(places) != len(values) or min(places, default=0) < 0:
+            raise ValueError(f"{len(values)} values at {places.tolist()}")
+        full: Array = np.zeros(sizes, values.dtype)
+        full.reshape(-1)[places] = values
+    except (LookupError, MemoryError, TypeError, ValueError) as error:
+        raise InvalidArgument(f"sparse tensor {tensor.values.name!r} of sizes {sizes}: {error}") from error
     return onnx.numpy_helper.from_array(full, tensor.values.name)
 
 

@@ -3,7 +3,7 @@ alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TypeAlias
@@ -12,12 +12,9 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped,unused-ignore]
 from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
 
-from opendml.errors import InvalidArgument, Unsupported
-from opendml.frontends.onnx.node import graphs_of, opsets_of
+from opendml.errors import InvalidArgument
+from opendml.frontends.onnx.valid import require_valid, tensors_of
 from opendml.spec.wording import shown
-
-OLDEST_OPSET = 7
-"""Of ONNX's own domain; older models mean their operators differently."""
 
 ModelLike: TypeAlias = str | PathLike[str] | bytes | onnx.ModelProto
 
@@ -26,8 +23,10 @@ def read_model(given: ModelLike) -> tuple[onnx.ModelProto, str]:
     """A model and what errors call it: its file's name, or "model".
 
     Raises:
-        InvalidArgument: no such file, no ONNX model in it, or a tensor's file outside of the model's folder.
-        Unsupported: an operator set that is older than 7.
+        InvalidArgument: no such file, no ONNX model in it, one that breaks ONNX's rules, or a tensor's file
+            outside of the model's folder.
+        Unsupported: an operator set that is older than 7 or newer than the `onnx` package, or functions that
+            amount to too many nodes.
     """
     if isinstance(given, onnx.ModelProto):
         model, name = given, "model"
@@ -39,9 +38,7 @@ def read_model(given: ModelLike) -> tuple[onnx.ModelProto, str]:
         _load_external(model, path)
     else:
         raise InvalidArgument(f"model: {shown(given)}; a path, bytes or an onnx.ModelProto is needed")
-    version = opsets_of(model.opset_import).get("")
-    if version is not None and version < OLDEST_OPSET:
-        raise Unsupported(f"{name}: opset {version}; opset {OLDEST_OPSET} and newer ones are run")
+    require_valid(model, name)
     return model, name
 
 
@@ -79,12 +76,11 @@ def _parsed(content: bytes, name: str) -> onnx.ModelProto:
 def _load_external(model: onnx.ModelProto, path: Path) -> None:
     """Reads the tensors that lie in files beside the model."""
     folder = path.parent.resolve()
-    for tensor in _tensors(model):
+    for tensor in tensors_of(model):
         if not uses_external_data(tensor):
             continue
-        location = next((each.value for each in tensor.external_data if each.key == "location"), "")
-        file = (folder / location).resolve()
-        if not location or not file.is_relative_to(folder):
+        location = {each.key: each.value for each in tensor.external_data}.get("location", "")
+        if not location or "\0" in location or not (folder / location).resolve().is_relative_to(folder):
             raise InvalidArgument(
                 f"{path}: tensor {tensor.name!r} lies in {shown(location)}; must be in the model's folder"
             )
@@ -94,25 +90,3 @@ def _load_external(model: onnx.ModelProto, path: Path) -> None:
             raise InvalidArgument(f"{path}: tensor {tensor.name!r} in {location}: {error}") from error
         tensor.data_location = onnx.TensorProto.DEFAULT
         del tensor.external_data[:]
-
-
-def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """All tensors that a model stores."""
-    yield from _graph_tensors(model.graph)
-    for function in model.functions:
-        yield from _node_tensors(function.node)
-
-
-def _graph_tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
-    yield from graph.initializer
-    yield from _node_tensors(graph.node)
-
-
-def _node_tensors(nodes: Iterator[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
-    for node in nodes:
-        for attribute in node.attribute:
-            if attribute.HasField("t"):
-                yield attribute.t
-            yield from attribute.tensors
-        for graph in graphs_of(node):
-            yield from _graph_tensors(graph)

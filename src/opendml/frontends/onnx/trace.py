@@ -24,7 +24,7 @@ from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
 from opendml.frontends.onnx.loops import is_loop, loop_of
 from opendml.frontends.onnx.node import Node, free_names, nodes_of
 from opendml.frontends.onnx.segment import Segment
-from opendml.frontends.onnx.values import Computed, Held, Known, Value, held
+from opendml.frontends.onnx.values import Computed, Held, Known, Value, array_of, held
 from opendml.runtime.locked import Locked
 from opendml.runtime.objects.device import Device
 
@@ -180,7 +180,7 @@ class Tracer(Locked):
         """The graph up to the outputs."""
         missing = [name for name in self._outputs if name not in segment.values]
         if missing:
-            raise NotExpressible(f"output {missing[0]!r}: no node makes it")
+            raise InvalidArgument(f"output {missing[0]!r}: no node makes it")
         compiled = segment.compiled(self._outputs, self._device)
         known = {
             name: value.content for name in self._outputs if isinstance(value := segment.values[name], Known)
@@ -229,6 +229,8 @@ class Tracer(Locked):
                 results = loop_of(node, body)(contents)
             except Error as error:
                 raise type(error)(f"{node}: {error}") from error
+            except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # a body that does not fit
+                raise InvalidArgument(f"{node}: {type(error).__name__}: {error}") from error
             return {name: each for name, each in zip(node.outputs, results, strict=False) if name}
 
         return _host_stage(node, run, state)
@@ -280,4 +282,4 @@ def _copied(content: Any) -> Any:
 def known_tensors(initializers: Mapping[str, onnx.TensorProto]) -> Iterator[tuple[str, Known]]:
     """Tensors of a file as values."""
     for name, tensor in initializers.items():
-        yield name, Known(onnx.numpy_helper.to_array(tensor))
+        yield name, Known(array_of(tensor))

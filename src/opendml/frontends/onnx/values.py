@@ -12,7 +12,9 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import onnx
 
+from opendml.errors import InvalidArgument
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 
@@ -71,6 +73,18 @@ def stored_type(type: Type) -> TensorDataType:
 def most_dimensions() -> int:
     """How many dimensions a DirectML tensor has at most."""
     return 8
+
+
+def array_of(tensor: onnx.TensorProto) -> Array:
+    """The content of a tensor of a file.
+
+    Raises:
+        InvalidArgument: of an unknown type, or with more or less data than its sizes say.
+    """
+    try:
+        return onnx.numpy_helper.to_array(tensor)
+    except (LookupError, TypeError, ValueError) as error:
+        raise InvalidArgument(f"tensor {tensor.name!r}: {error}") from error
 
 
 @dataclass(frozen=True)

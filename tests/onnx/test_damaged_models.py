@@ -1,0 +1,213 @@
+"""Models that break ONNX's rules: refused by what is wrong with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+import opendml as dml
+from opendml import onnx as dml_onnx
+
+_X = np.arange(6, dtype=np.float32)
+_OPSETS = [helper.make_opsetid("", 20), helper.make_opsetid("own", 1)]
+
+
+def _model(*nodes: onnx.NodeProto, **fields: Any) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        list(nodes),
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        fields.pop("initializer", ()),
+        sparse_initializer=fields.pop("sparse_initializer", ()),
+    )
+    return helper.make_model(graph, **{"opset_imports": _OPSETS, "ir_version": 10, **fields})
+
+
+def _function(name: str, *nodes: onnx.NodeProto) -> onnx.FunctionProto:
+    return helper.make_function("own", name, ["x"], ["y"], list(nodes), _OPSETS)
+
+
+def _external(*entries: tuple[str, str]) -> onnx.TensorProto:
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[6])
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in entries:
+        tensor.external_data.add(key=key, value=value)
+    return tensor
+
+
+def _constant(tensor: onnx.TensorProto) -> onnx.NodeProto:
+    node = helper.make_node("Constant", [], ["w"])
+    node.attribute.add(name="value", type=onnx.AttributeProto.TENSOR).t.CopyFrom(tensor)
+    return node
+
+
+def _sparse(values: onnx.TensorProto, indices: Any, sizes: list[int]) -> onnx.SparseTensorProto:
+    places = numpy_helper.from_array(np.array(indices, np.int64))
+    return onnx.SparseTensorProto(values=values, indices=places, dims=sizes)
+
+
+_ADD = helper.make_node("Add", ["x", "w"], ["y"])
+_ONE = numpy_helper.from_array(np.ones(1, np.float32), "w")
+
+
+@pytest.mark.parametrize("place", ["initializer", "attribute", "sparse", "function"])
+def test_models_without_a_path_read_no_files(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _X.tofile(tmp_path / "w.bin")
+    monkeypatch.chdir(tmp_path)
+    tensor = _external(("location", "w.bin"))
+    call = helper.make_node("f", ["x"], ["y"], domain="own")
+    model = {
+        "initializer": lambda: _model(_ADD, initializer=[tensor]),
+        "attribute": lambda: _model(_constant(tensor), _ADD),
+        "sparse": lambda: _model(_ADD, sparse_initializer=[_sparse(tensor, [*range(6)], [6])]),
+        "function": lambda: _model(call, functions=[_function("f", _constant(tensor), _ADD)]),
+    }[place]()
+    with pytest.raises(dml.InvalidArgument, match="'w' lies in a file of its own; such models are loaded by"):
+        dml_onnx.load(model.SerializeToString())
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    np.testing.assert_array_equal(dml_onnx.load("model.onnx")(_X)["y"], 2 * _X)
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ([("location", "../w.bin")], "must be in the model's folder"),
+        ([("location", "w.bin"), ("location", "../w.bin")], "must be in the model's folder"),
+        ([("location", "/dev/zero")], "must be in the model's folder"),
+        ([("location", "link.bin")], "must be in the model's folder"),
+        ([("location", "w\0.bin")], "must be in the model's folder"),
+        ([], "must be in the model's folder"),
+        ([("location", "w.bin"), ("offset", str(2**62))], "offset"),
+        ([("location", "w.bin"), ("length", str(2**62))], "length"),
+        ([("location", "w.bin"), ("length", "8")], "tensor 'w': cannot reshape"),
+        ([("location", ".")], "regular file"),
+    ],
+)
+def test_tensors_lie_in_whole_files_of_the_folder(
+    entries: list[tuple[str, str]], message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "inner").mkdir()
+    _X.tofile(tmp_path / "w.bin")
+    _X.tofile(tmp_path / "inner" / "w.bin")
+    (tmp_path / "inner" / "link.bin").symlink_to("../w.bin")
+    path = tmp_path / "inner" / "model.onnx"
+    path.write_bytes(_model(_ADD, initializer=[_external(*entries)]).SerializeToString())
+    with pytest.raises(dml.InvalidArgument, match=message):
+        dml_onnx.load(path)
+
+
+@pytest.mark.parametrize(
+    ("indices", "sizes"),
+    [([9], [6]), ([-1], [6]), ([0, 1], [6]), ([[0, 9]], [2, 3]), ([0], [2**60]), ([0], [-6])],
+)
+def test_sparse_tensors_have_their_values_inside(indices: Any, sizes: list[int]) -> None:
+    with pytest.raises(dml.InvalidArgument, match="sparse tensor 'w'"):
+        dml_onnx.load(_model(_ADD, sparse_initializer=[_sparse(_ONE, indices, sizes)]))
+
+
+@pytest.mark.parametrize(
+    ("type", "sizes"), [(1, [6]), (1, [-1]), (1, [2**40]), (1, [0, 2**62]), (0, [1]), (99, [1]), (8, [1])]
+)
+def test_tensors_have_the_data_of_their_sizes(type: int, sizes: list[int]) -> None:
+    tensor = TensorProto(name="w", data_type=type, dims=sizes, raw_data=bytes(4))
+    with pytest.raises(dml.InvalidArgument, match="tensor 'w'"):
+        dml_onnx.load(_model(_ADD, initializer=[tensor]))
+
+
+_NEG = helper.make_node("Neg", ["x"], ["y"])
+_BODY = helper.make_graph([], "body", [], [])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([_NEG, _NEG], "tensor 'y' is there twice"),
+        ([helper.make_node("Neg", ["x"], ["x"])], "tensor 'x' is there twice"),
+        (
+            [helper.make_node("Neg", ["x", "x"], ["y"])],
+            r"\(Neg\): 2 inputs; the operator has 1 to 1",
+        ),
+        ([helper.make_node("If", [], ["y"])], r"node 'y' \(If\): 0 inputs"),
+        ([helper.make_node("If", ["x"], ["y"])], "attribute (then|else)_branch is missing"),
+        (
+            [helper.make_node("Loop", ["x", ""], ["y"], body=3)],
+            "body is of type INT; must be GRAPH",
+        ),
+        ([helper.make_node("Softmax", ["x"], ["y"], axis="a")], "axis is of type STRING; must be INT"),
+        ([helper.make_node("Softmax", ["x"], ["y"], axis=1.5)], "axis is of type FLOAT; must be INT"),
+    ],
+)
+def test_nodes_are_what_their_operators_declare(nodes: list[onnx.NodeProto], message: str) -> None:
+    with pytest.raises(dml.InvalidArgument, match=message):
+        dml_onnx.load(_model(*nodes))
+
+
+def test_names_of_initializers_are_unique() -> None:
+    with pytest.raises(dml.InvalidArgument, match="initializer 'w' is there twice"):
+        dml_onnx.load(_model(_ADD, initializer=[_ONE, _ONE]))
+
+
+@pytest.mark.parametrize(
+    ("opsets", "error", "message"),
+    [
+        ([helper.make_opsetid("", 999)], dml.Unsupported, "opset 999; the onnx package that is installed"),
+        ([helper.make_opsetid("", 6)], dml.Unsupported, "opset 6; opset 7 and newer"),
+        ([_OPSETS[1]], dml.InvalidArgument, "imports no operator set of ONNX"),
+    ],
+)
+def test_operator_sets_are_known(opsets: Any, error: type[dml.Error], message: str) -> None:
+    with pytest.raises(error, match=message):
+        dml_onnx.load(_model(_NEG, opset_imports=opsets))
+
+
+def test_element_types_are_known() -> None:
+    model = _model(_NEG)
+    model.graph.input[0].type.tensor_type.elem_type = 99
+    with pytest.raises(dml.InvalidArgument, match="'x' is of element type 99"):
+        dml_onnx.load(model)
+
+
+def test_functions_do_not_call_themselves() -> None:
+    calls = [helper.make_node(name, ["x"], ["y"], domain="own") for name in ("f", "g")]
+    functions = [_function("f", calls[1]), _function("g", calls[0])]
+    with pytest.raises(dml.InvalidArgument, match="calls itself"):
+        dml_onnx.load(_model(calls[0], functions=functions))
+
+
+def test_functions_written_out_are_bounded() -> None:
+    def calls(name: str, domain: str) -> list[onnx.NodeProto]:
+        names = ["x", *map(str, range(9)), "y"]
+        return [helper.make_node(name, [names[i]], [names[i + 1]], domain=domain) for i in range(10)]
+
+    functions = [_function(f"f{i}", *calls(f"f{i + 1}", "own")) for i in range(9)]
+    functions.append(_function("f9", *calls("Neg", "")))
+    with pytest.raises(dml.Unsupported, match="nodes with all functions written out; at most 1,000,000"):
+        dml_onnx.load(_model(helper.make_node("f0", ["x"], ["y"], domain="own"), functions=functions))
+
+
+def test_nested_graphs_are_bounded() -> None:
+    model = _model(_NEG)
+    nodes = model.graph.node
+    for _ in range(1000):
+        node = nodes.add(op_type="If", input=["x"], output=["z"])
+        nodes = node.attribute.add(name="then_branch", type=onnx.AttributeProto.GRAPH).g.node
+    with pytest.raises(dml.InvalidArgument, match="nested in more than 30 levels"):
+        dml_onnx.load(model)
+
+
+@pytest.mark.parametrize("inputs", [["trips", ""], ["trips", "", "x"]])
+def test_bodies_that_do_not_fit_are_named(inputs: list[str]) -> None:
+    trips = numpy_helper.from_array(np.array(2), "trips")
+    node = helper.make_node("Loop", inputs, ["y"], body=_BODY)
+    with pytest.raises(dml.InvalidArgument, match=r"node 'y' \(Loop-20\)"):
+        dml_onnx.load(_model(node, initializer=[trips]))(_X)
