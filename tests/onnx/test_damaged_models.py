@@ -230,3 +230,16 @@ def test_results_larger_than_the_memory_are_refused(operator: str, inputs: list[
     node = helper.make_node(operator, inputs, ["y"])
     with pytest.raises(dml.InvalidArgument, match=rf"\({operator}-20\): output 'y' of sizes .* bytes"):
         dml_onnx.load(_model(node, initializer=stored))(_X[:1])
+
+
+def test_names_are_text() -> None:
+    content = _model(helper.make_node("Neg", ["x"], ["y"], name="here")).SerializeToString()
+    with pytest.raises(dml.InvalidArgument, match=r"here|not UTF-8|no ONNX model"):
+        dml_onnx.load(content.replace(b"here", b"\xffere"))
+
+
+def test_versions_of_other_domains_are_any_number() -> None:
+    node = helper.make_node("f", ["x"], ["y"], domain="own")
+    model = _model(node, opset_imports=[_OPSETS[0], helper.make_opsetid("own", 2**40)])
+    with pytest.raises(dml.Unsupported, match=r"own\.f"):
+        dml_onnx.load(model)(_X)

@@ -103,8 +103,10 @@ class Segment:
         conversion = Conversion(node, self._graph, values, lambda number: self._tensor(node.inputs[number]))
         try:
             result = converter(conversion)
-        except (NotExpressible, NotRunnable):
+        except NotExpressible:
             raise
+        except NotRunnable as error:
+            raise NotRunnable(f"{node}: {error}") from error
         except Error as error:
             raise NotExpressible(str(error)) from error
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # a node that is not valid
