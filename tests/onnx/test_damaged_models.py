@@ -211,3 +211,35 @@ def test_bodies_that_do_not_fit_are_named(inputs: list[str]) -> None:
     node = helper.make_node("Loop", inputs, ["y"], body=_BODY)
     with pytest.raises(dml.InvalidArgument, match=r"node 'y' \(Loop-20\)"):
         dml_onnx.load(_model(node, initializer=[trips]))(_X)
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs"),
+    [
+        ("ConstantOfShape", ["many"]),
+        ("Expand", ["x", "many"]),
+        ("Tile", ["x", "many"]),
+        ("Pad", ["x", "pads"]),
+        ("Range", ["start", "limit", "delta"]),
+        ("OneHot", ["many", "limit", "pads"]),
+    ],
+)
+def test_results_larger_than_the_memory_are_refused(operator: str, inputs: list[str]) -> None:
+    numbers = {"many": [2**44], "pads": [0, 2**44], "start": 0, "limit": 2**44, "delta": 1}
+    stored = [numpy_helper.from_array(np.array(each), name) for name, each in numbers.items()]
+    node = helper.make_node(operator, inputs, ["y"])
+    with pytest.raises(dml.InvalidArgument, match=rf"\({operator}-20\): output 'y' of sizes .* bytes"):
+        dml_onnx.load(_model(node, initializer=stored))(_X[:1])
+
+
+def test_names_are_text() -> None:
+    content = _model(helper.make_node("Neg", ["x"], ["y"], name="here")).SerializeToString()
+    with pytest.raises(dml.InvalidArgument, match=r"here|not UTF-8|no ONNX model"):
+        dml_onnx.load(content.replace(b"here", b"\xffere"))
+
+
+def test_versions_of_other_domains_are_any_number() -> None:
+    node = helper.make_node("f", ["x"], ["y"], domain="own")
+    model = _model(node, opset_imports=[_OPSETS[0], helper.make_opsetid("own", 2**40)])
+    with pytest.raises(dml.Unsupported, match=r"own\.f"):
+        dml_onnx.load(model)(_X)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
+import opendml as dml
+from opendml import onnx as dml_onnx
 from tests.onnx.models import Array, assert_same, computed, evaluated, feed, one_node, run_by_onnxruntime
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -154,3 +156,10 @@ def test_pictures_of_old_models_are_cropped() -> None:
     assert_same(computed(model, feed([x])), [x[:, :, 2:, 1:3]])
     model = one_node("Crop", [x], opset=7, border=[1, 2, 3, 0], scale=[2, 4])
     assert_same(computed(model, feed([x])), [x[:, :, 2:4, 1:5]])
+
+
+@pytest.mark.parametrize("parts", [[2**40], [5], [-5], [-1, 7], [3, 3, 3]])
+def test_parts_that_are_not_the_whole_are_refused(parts: list[int]) -> None:
+    model = one_node("Split", [np.ones(6, np.float32), np.array(parts)], len(parts), known=[1])
+    with pytest.raises(dml.Error, match=r"Split-.*parts"):
+        dml_onnx.load(model)(np.ones(6, np.float32))

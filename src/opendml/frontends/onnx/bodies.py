@@ -36,7 +36,7 @@ def schema_nodes(node: Node, types: Sequence[onnx.TypeProto | None], prefix: str
     """
     try:
         schema = onnx.defs.get_schema(node.operator, node.version, node.domain)
-    except onnx.defs.SchemaError:
+    except (onnx.defs.SchemaError, TypeError):  # the latter of a version that is no 32-bit number
         return None
     function = onnx.FunctionProto()
     if schema.has_function:

@@ -17,6 +17,7 @@ from opendml.frontends.onnx.conversion import (
     require_expressible,
 )
 from opendml.frontends.onnx.evaluate import RANDOM, Evaluator
+from opendml.frontends.onnx.growth import require_memory
 from opendml.frontends.onnx.node import Node
 from opendml.frontends.onnx.registry import converter_of
 from opendml.frontends.onnx.values import (
@@ -50,8 +51,10 @@ class Segment:
         Raises:
             NotExpressible: DirectML cannot say it.
             ValueNeeded: it depends on the content of a tensor that is not known yet.
+            InvalidArgument: its results are larger than the memory.
         """
         values = [self._value(node, name) for name in node.inputs]
+        require_memory(node, self.values)
         known = self._folded(node)
         if known is None:
             known = self._converted(node, values)
@@ -101,8 +104,10 @@ class Segment:
         conversion = Conversion(node, self._graph, values, lambda number: self._tensor(node.inputs[number]))
         try:
             result = converter(conversion)
-        except (NotExpressible, NotRunnable):
+        except NotExpressible:
             raise
+        except NotRunnable as error:
+            raise NotRunnable(f"{node}: {error}") from error
         except Error as error:
             raise NotExpressible(str(error)) from error
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # a node that is not valid

@@ -128,12 +128,16 @@ def _require_unique(kind: str, names: Iterable[str]) -> None:
 def _schema(operator: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
     try:
         return onnx.defs.get_schema(operator, version, domain)
-    except onnx.defs.SchemaError:
+    except (onnx.defs.SchemaError, TypeError):  # the latter of a version that is no 32-bit number
         return None
 
 
 def _require_node(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
     """Checks what a node has against its operator's schema, where ONNX has one."""
+    words = (node.name, node.op_type, node.domain, *node.input, *node.output)
+    broken = [each for each in words if not isinstance(each, str)]
+    if broken:
+        raise InvalidArgument(f"a node has the name {broken[0]!r}, which is not UTF-8")
     domain = domain_of(node.domain)
     text = f"node {node.name or next(filter(None, node.output), node.op_type)!r} ({node.op_type})"
     if not domain and "" not in opsets:

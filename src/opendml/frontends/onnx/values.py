@@ -82,7 +82,7 @@ def array_of(tensor: onnx.TensorProto) -> Array:
         InvalidArgument: of an unknown type, or with more or less data than its sizes say.
     """
     try:
-        return onnx.numpy_helper.to_array(tensor)
+        return np.asarray(onnx.numpy_helper.to_array(tensor))
     except (LookupError, TypeError, ValueError) as error:
         raise InvalidArgument(f"tensor {tensor.name!r}: {error}") from error
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import opendml as dml
-from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
+from opendml.frontends.onnx.conversion import Conversion, NotExpressible, NotRunnable, Result
 from opendml.frontends.onnx.operators.views import permuted
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Array, Computed, Known, carrier_of
@@ -81,8 +81,8 @@ def split(node: Conversion) -> Result:
     if given is None:
         part = -(-sizes[axis] // count)
         given = [max(0, min(part, sizes[axis] - index * part)) for index in range(count)]
-    if sum(given) != sizes[axis] or len(given) != count:
-        raise NotExpressible(f"parts {given} for {count} outputs of {sizes[axis]} elements")
+    if sum(given) != sizes[axis] or len(given) != count or min(given) < 0:
+        raise NotRunnable(f"parts {given} for {count} outputs of {sizes[axis]} elements")
     whole = [part for part in given if part]
     parts = iter(dml.split(node.moved(0), axis=axis, sizes=whole) if len(whole) > 1 else [node.moved(0)])
     results: list[Computed | Known] = []
