@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,7 @@ class SerializedModel:
         return {name: from_buffer(buffers[name], tensor) for name, tensor in self.outputs.items()}
 
 
-def load(path: str | os.PathLike[str], device: str | Device | None = None) -> SerializedModel:
+def load(path: str | PathLike[str], device: str | Device | None = None) -> SerializedModel:
     """The graph in a file, ready to be called; its constants that are files are read from the same folder.
 
     Args:
