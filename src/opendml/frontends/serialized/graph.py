@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -254,7 +254,7 @@ class _Names:
         return name
 
 
-def read_graph(path: str | os.PathLike[str]) -> SerializedGraph:
+def read_graph(path: str | PathLike[str]) -> SerializedGraph:
     """The graph in a file; its constants that are files are read from the same folder.
 
     Raises:
@@ -311,7 +311,7 @@ def _constant(data: tuple[str, Mapping[str, Any]] | None, folder: Path, where: s
     return _padded(content)
 
 
-def write_graph(graph: SerializedGraph, path: str | os.PathLike[str]) -> list[Path]:
+def write_graph(graph: SerializedGraph, path: str | PathLike[str]) -> list[Path]:
     """Writes a graph, and beside it a file for each constant of 8 bytes or more.
 
     Returns:
