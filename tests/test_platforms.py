@@ -97,7 +97,7 @@ def test_every_file_may_have_its_name_on_windows_and_where_case_does_not_count()
 
 
 POSIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
-GUARDED = {"register_at_fork", "sched_getaffinity"}
+GUARDED = {"register_at_fork", "sched_getaffinity", "sysconf"}
 """What `os` has on some systems, and is asked for first."""
 EVERYWHERE = {
     *("O_WRONLY", "W_OK", "access", "cpu_count", "devnull", "dup2", "environ", "fdopen", "open", "path"),
