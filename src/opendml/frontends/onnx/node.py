@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import onnx
@@ -41,7 +42,7 @@ class Node:
         domain = f"{self.domain}." if self.domain else ""
         return f"node {self.name!r} ({domain}{self.operator}-{self.version})"
 
-    @property
+    @cached_property
     def reads(self) -> frozenset[str]:
         """The names of all tensors that the node needs: its inputs, and what its graphs take from outside."""
         return frozenset(filter(None, self.inputs)) | captured(self.message)

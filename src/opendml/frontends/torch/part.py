@@ -144,17 +144,7 @@ def _as_written(tensor: GraphTensor, value: torch.Tensor) -> GraphTensor:
     order = written_order(value.shape, value.stride())
     if order == sorted(order) or not _is_dense(value.shape, value.stride()):
         return tensor
-    packed = _packed_strides(tensor.sizes)
-    return tensor.reinterpret(
-        [tensor.sizes[axis] for axis in order], strides=[packed[axis] for axis in order]
-    )
-
-
-def _packed_strides(sizes: Sequence[int]) -> list[int]:
-    strides = [1]
-    for size in reversed(sizes[1:]):
-        strides.insert(0, strides[0] * size)
-    return strides
+    return tensor.permute(order)
 
 
 def _laid(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:

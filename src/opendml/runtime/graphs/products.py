@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from opendml.errors import InvalidArgument
+from opendml.runtime.graphs.repeat import repeated
 from opendml.spec.enums import MatrixTransform
 from opendml.spec.schema import operator
-from opendml.spec.tensor_desc import packed_strides
 
 if TYPE_CHECKING:
     from opendml.runtime.graphs.tensor import GraphTensor
@@ -55,17 +55,8 @@ def _of_matrices(a: GraphTensor, b: GraphTensor, owner: str) -> GraphTensor:
         # One matrix on the right multiplies all rows at once.
         return _gemm(a, (math.prod(before) * m, k), b, (k, n)).reshape(*before, m, n)
     count = math.prod(before)
-    a, b = _repeated(a, before), _repeated(b, before)
+    a, b = (repeated(each, (*before, *each.sizes[-2:])) for each in (a, b))
     return _gemm(a, (1, count, m, k), b, (1, count, k, n)).reshape(*before, m, n)
-
-
-def _repeated(tensor: GraphTensor, before: tuple[int, ...]) -> GraphTensor:
-    """The matrices of a tensor as often as there are in `before`."""
-    sizes, strides = tensor.sizes, packed_strides(tensor.sizes)
-    missing = len(before) + 2 - len(sizes)
-    own = [0] * missing + [stride if size > 1 else 0 for size, stride in zip(sizes, strides, strict=True)]
-    wanted = (*before, *sizes[-2:])
-    return tensor if sizes == wanted else tensor.reinterpret(wanted, strides=own)
 
 
 def _gemm(a: GraphTensor, sizes_a: tuple[int, ...], b: GraphTensor, sizes_b: tuple[int, ...]) -> GraphTensor:

@@ -9,9 +9,10 @@ import onnx
 
 import opendml as dml
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result, require_expressible
-from opendml.frontends.onnx.operators.views import permuted, repeated, shaped
+from opendml.frontends.onnx.operators.views import permuted, shaped
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import BOOLEAN, Array
+from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import opendml as dml
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
 from opendml.frontends.onnx.operators.matrix import product
-from opendml.frontends.onnx.operators.views import packed_strides, permuted, shaped
+from opendml.frontends.onnx.operators.views import permuted, shaped
 from opendml.frontends.onnx.registry import converts
 from opendml.runtime.graphs.tensor import GraphTensor
+from opendml.spec.tensor_desc import packed_strides
 
 Labels = tuple[str, ...]
 

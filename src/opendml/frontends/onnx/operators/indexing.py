@@ -8,10 +8,11 @@ import onnx
 import opendml as dml
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
 from opendml.frontends.onnx.operators.shapes import reshaped
-from opendml.frontends.onnx.operators.views import packed_strides, repeated
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Known
+from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
+from opendml.spec.tensor_desc import packed_strides
 
 
 def padded(tensor: GraphTensor, rank: int) -> GraphTensor:

@@ -11,8 +11,9 @@ import opendml as dml
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result, numpy_type
 from opendml.frontends.onnx.node import MICROSOFT
 from opendml.frontends.onnx.operators.microsoft_quantized import float_product
-from opendml.frontends.onnx.operators.views import permuted, repeated, shaped
+from opendml.frontends.onnx.operators.views import permuted, shaped
 from opendml.frontends.onnx.registry import converts
+from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 

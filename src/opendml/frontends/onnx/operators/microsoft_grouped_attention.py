@@ -10,8 +10,9 @@ import numpy as np
 import opendml as dml
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result, numpy_type
 from opendml.frontends.onnx.node import MICROSOFT
-from opendml.frontends.onnx.operators.views import permuted, repeated, shaped
+from opendml.frontends.onnx.operators.views import permuted, shaped
 from opendml.frontends.onnx.registry import converts
+from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 

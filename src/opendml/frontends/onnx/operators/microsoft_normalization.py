@@ -9,9 +9,10 @@ import numpy as np
 import opendml as dml
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
 from opendml.frontends.onnx.node import MICROSOFT
-from opendml.frontends.onnx.operators.views import along, repeated, shaped
+from opendml.frontends.onnx.operators.views import along, shaped
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Computed
+from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 

@@ -17,10 +17,11 @@ from opendml.frontends.onnx.operators.matrix import batch_sizes, stacked
 from opendml.frontends.onnx.operators.microsoft_matrix import ChannelsLast
 from opendml.frontends.onnx.operators.pooling import max_pool
 from opendml.frontends.onnx.operators.quantized import dequantize_linear, quantize_linear
-from opendml.frontends.onnx.operators.views import permuted, repeated, shaped
+from opendml.frontends.onnx.operators.views import permuted, shaped
 from opendml.frontends.onnx.operators.windows import windows_of
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Array, Computed
+from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 

@@ -12,9 +12,10 @@ import onnx
 import opendml as dml
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result, require_expressible
 from opendml.frontends.onnx.operators.matrix import batch_sizes, stacked
-from opendml.frontends.onnx.operators.views import along, repeated, shaped
+from opendml.frontends.onnx.operators.views import along, shaped
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Type, stored_type
+from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
-from opendml.frontends.onnx.operators.views import repeated
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Computed, Known
+from opendml.runtime.graphs.repeat import repeated
 
 
 def reshaped(node: Conversion, sizes: Sequence[int]) -> Computed:

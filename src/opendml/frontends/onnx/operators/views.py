@@ -1,4 +1,4 @@
-"""Tensors of a graph seen in another way: transposed, repeated, with axes in front. No operators."""
+"""Tensors of a graph seen in another way: transposed, with other axes. No operators."""
 
 from __future__ import annotations
 
@@ -8,28 +8,9 @@ from collections.abc import Sequence
 from opendml.runtime.graphs.tensor import GraphTensor
 
 
-def packed_strides(sizes: Sequence[int]) -> list[int]:
-    """Elements from one index to the next, per dimension, of a tensor without gaps."""
-    return [math.prod(sizes[dimension + 1 :]) for dimension in range(len(sizes))]
-
-
 def permuted(tensor: GraphTensor, order: Sequence[int]) -> GraphTensor:
     """The tensor transposed: dimension i of the result is dimension order[i]."""
-    if list(order) == list(range(len(tensor.sizes))):
-        return tensor
-    strides = packed_strides(tensor.sizes)
-    sizes = [tensor.sizes[each] for each in order]
-    return tensor.reinterpret(sizes, strides=[strides[each] for each in order])
-
-
-def repeated(tensor: GraphTensor, sizes: Sequence[int]) -> GraphTensor:
-    """The tensor repeated to `sizes`, as NumPy broadcasts."""
-    if tuple(sizes) == tuple(tensor.sizes):
-        return tensor
-    missing = len(sizes) - len(tensor.sizes)
-    steps = zip(tensor.sizes, packed_strides(tensor.sizes), strict=True)
-    strides = [0] * missing + [0 if size == 1 else step for size, step in steps]
-    return tensor.reinterpret(sizes, strides=strides)
+    return tensor if list(order) == list(range(len(tensor.sizes))) else tensor.permute(*order)
 
 
 def shaped(tensor: GraphTensor, sizes: Sequence[int]) -> GraphTensor:

@@ -9,7 +9,7 @@ import torch
 
 import opendml as dml
 from opendml.frontends.torch.conversion import Conversion
-from opendml.frontends.torch.operators.views import permuted, taken
+from opendml.frontends.torch.operators.views import taken
 from opendml.frontends.torch.registry import converts
 from opendml.runtime.graphs.tensor import GraphTensor
 
@@ -101,8 +101,8 @@ def _gradient_of_weight(
     samples, channels, *extents = long.sizes
     spatial = list(range(3, 3 + len(extents)))
     split = long.reinterpret([samples, groups, channels // groups, *extents])
-    image = permuted(split, [2, 1, 0, *spatial]).reinterpret([channels // groups, groups * samples, *extents])
-    filters = permuted(short, [1, 0, *(axis - 1 for axis in spatial)])
+    image = split.permute([2, 1, 0, *spatial]).reinterpret([channels // groups, groups * samples, *extents])
+    filters = short.permute([1, 0, *(axis - 1 for axis in spatial)])
     sums = dml.convolution(
         image,
         filters,
@@ -114,7 +114,7 @@ def _gradient_of_weight(
     )
     for axis, size in enumerate(weight.sizes[2:], 2):
         sums = taken(sums, axis, 0, size)
-    return permuted(sums, [1, 0, *range(2, len(weight.sizes))])
+    return sums.permute([1, 0, *range(2, len(weight.sizes))])
 
 
 def _all(values: Sequence[int], count: int) -> list[int]:

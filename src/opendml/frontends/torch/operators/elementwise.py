@@ -10,8 +10,9 @@ import torch
 
 import opendml as dml
 from opendml.frontends.torch.conversion import Conversion, NotExpressible
-from opendml.frontends.torch.operators.operands import Operand, common_type, operands, repeated, with_rank
+from opendml.frontends.torch.operators.operands import Operand, common_type, operands, with_rank
 from opendml.frontends.torch.registry import Converter, converts
+from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
 
 _aten = torch.ops.aten

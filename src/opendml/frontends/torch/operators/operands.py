@@ -42,19 +42,6 @@ def common_type(node: Conversion) -> torch.dtype:
     return found
 
 
-def repeated(tensor: GraphTensor, sizes: tuple[int, ...]) -> GraphTensor:
-    """A tensor whose dimensions of size 1, and new ones in front, are repeated to other sizes."""
-    sizes = sizes or (1,)
-    padded = _filled_up(tensor, len(sizes))
-    if padded.sizes == sizes:
-        return padded
-    strides, step = [0] * len(sizes), 1
-    for axis in reversed(range(len(sizes))):
-        strides[axis] = step if padded.sizes[axis] > 1 else 0
-        step *= padded.sizes[axis]
-    return padded.reinterpret(sizes, strides=strides)
-
-
 def _filled_up(tensor: GraphTensor, rank: int) -> GraphTensor:
     missing = rank - len(tensor.sizes)
     return tensor.reinterpret([1] * missing + list(tensor.sizes)) if missing > 0 else tensor

@@ -6,8 +6,8 @@ import torch
 
 import opendml as dml
 from opendml.frontends.torch.conversion import Conversion
-from opendml.frontends.torch.operators.operands import repeated
 from opendml.frontends.torch.registry import converts
+from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
 
 _aten = torch.ops.aten

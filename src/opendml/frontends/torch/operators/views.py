@@ -9,8 +9,8 @@ import torch
 
 import opendml as dml
 from opendml.frontends.torch.conversion import Conversion
-from opendml.frontends.torch.operators.operands import repeated
 from opendml.frontends.torch.registry import converts
+from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
 
 _aten = torch.ops.aten
@@ -30,18 +30,10 @@ def reshape(node: Conversion, x: GraphTensor, *given: Any) -> GraphTensor:
     return x
 
 
-def permuted(x: GraphTensor, order: Sequence[int]) -> GraphTensor:
-    """The dimensions in another order."""
-    strides = [1]
-    for size in reversed(x.sizes[1:]):
-        strides.insert(0, strides[0] * size)
-    return x.reinterpret([x.sizes[axis] for axis in order], strides=[strides[axis] for axis in order])
-
-
 @converts(_aten.permute.default)
 def permute(node: Conversion, x: GraphTensor, order: Sequence[int]) -> GraphTensor:
     """The dimensions in another order."""
-    return permuted(x, [axis % len(x.sizes) for axis in order]) if order else x
+    return x.permute(order) if order else x
 
 
 @converts(_aten.transpose.int)
@@ -49,19 +41,19 @@ def transpose(node: Conversion, x: GraphTensor, first: int, second: int) -> Grap
     """Two dimensions change their places."""
     order = list(range(len(x.sizes)))
     order[first], order[second] = order[second], order[first]
-    return permuted(x, order)
+    return x.permute(order)
 
 
 @converts(_aten.t.default)
 def t(node: Conversion, x: GraphTensor) -> GraphTensor:
     """A matrix transposed."""
-    return permuted(x, range(len(x.sizes))[::-1])
+    return x.permute(range(len(x.sizes))[::-1])
 
 
 @converts(_aten.expand.default)
 def expand(node: Conversion, x: GraphTensor, sizes: Sequence[int], *, implicit: bool = False) -> GraphTensor:
     """Dimensions of size 1, and new ones, repeated."""
-    return repeated(x, node.sizes)
+    return repeated(x, node.sizes or (1,))
 
 
 @converts(_aten.slice.Tensor)

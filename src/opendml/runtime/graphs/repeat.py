@@ -1,0 +1,21 @@
+"""Tensors of a graph repeated to other sizes: strides of 0, no operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from opendml.spec.tensor_desc import packed_strides
+
+if TYPE_CHECKING:
+    from opendml.runtime.graphs.tensor import GraphTensor
+
+
+def repeated(tensor: GraphTensor, sizes: Sequence[int]) -> GraphTensor:
+    """The tensor repeated to `sizes` as NumPy broadcasts: along dimensions of size 1, and along new ones in
+    front."""
+    own = tensor.sizes
+    if tuple(sizes) == own:
+        return tensor
+    strides = [0 if size == 1 else step for size, step in zip(own, packed_strides(own), strict=True)]
+    return tensor.reinterpret(sizes, strides=[0] * (len(sizes) - len(own)) + strides)
