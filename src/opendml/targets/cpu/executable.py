@@ -311,9 +311,10 @@ class _Job:
         ends = [each.offset + each.launch.partial_bytes for each in launches if each.buffer == arena]
         room_at = aligned(max(ends, default=temporary_bytes))
         room_bytes = aligned(max((code.room_bytes for code in codes), default=0))
+        claims = [-(-each.launch.items // each.launch.grain) for each in launches]
+        threads = min(threads, max(claims, default=1))
         self.arena_bytes = room_at + threads * room_bytes
-        claims = sum(-(-each.launch.items // each.launch.grain) for each in launches)
-        self.is_short = threads == 1 and claims <= _FEW_CLAIMS
+        self.is_short = threads == 1 and sum(claims) <= _FEW_CLAIMS
         self.words = _words(launches, codes)
         self.words[THREADS] = threads
         self.words[PATIENCE] = 0 if self.is_short else _MILLISECONDS
