@@ -13,9 +13,10 @@ from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
 from opendml.frontends.onnx.evaluate import Evaluator
 from opendml.frontends.onnx.loops import is_loop
 from opendml.frontends.onnx.model import TensorInfo, tensor_info, traced
-from opendml.frontends.onnx.model_file import ModelLike, read_model, sized
+from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.node import Node
 from opendml.frontends.onnx.segment import Segment
+from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.onnx.trace import Tracer
 from opendml.frontends.onnx.values import Held
 from opendml.runtime.objects.device import as_device
@@ -52,21 +53,22 @@ class Findings:
     unknown: tuple[Gap, ...]
 
 
-def check(model: ModelLike, sizes: Mapping[str, int] | None = None) -> Findings:
+def check(model: ModelLike, sizes: Sizes = NO_SIZES) -> Findings:
     """Takes each node of a model as a run would, for inputs of one size.
 
     Args:
         model: a path, the bytes of a file, or an onnx.ModelProto.
-        sizes: of symbolic dimensions, by their names; others are 1.
+        sizes: of symbolic dimensions; others are 1.
 
     Raises:
-        InvalidArgument: no such file, or no ONNX model in it.
+        InvalidArgument: no such file, no ONNX model in it, or sizes that contradict it.
         Unsupported: an operator set that is too old.
     """
     read, name = read_model(model)
-    given = sized(read, sizes or {})
+    sizes.require_used([read], name)
+    given = sizes.of(read, name)
     assumed = {name: 1 for each in given.graph.input for name in symbols_of(each)}
-    given = sized(given, assumed)
+    given = Sizes(assumed).of(given)
     initializers = {each.name for each in given.graph.initializer}
     inputs = tuple(_assumed(tensor_info(each)) for each in given.graph.input if each.name not in initializers)
     checker = traced(Checker, given, as_device(None))

@@ -42,7 +42,7 @@ class Segment:
     def __init__(self, values: Mapping[str, Value]) -> None:
         self.values = dict(values)
         self._graph = Graph()
-        self._inputs: dict[str, str] = {}
+        self._inputs: list[str] = []
         self._tensors: dict[str, GraphTensor] = {}
 
     def take(self, node: Node) -> None:
@@ -65,12 +65,9 @@ class Segment:
         computed = {name: value for name in outputs if isinstance(value := self.values[name], Computed)}
         if not computed:
             return None
-        model = self._graph.compile(
-            {f"y{i}": each.tensor for i, each in enumerate(computed.values())}, device
-        )
-        inputs = tuple((name, label) for name, label in self._inputs.items() if label in model.input_names)
+        model = self._graph.compile({name: each.tensor for name, each in computed.items()}, device)
         results = tuple((name, value.sizes, value.type) for name, value in computed.items())
-        return Compiled(model, inputs, results)
+        return Compiled(model, tuple(self._inputs), results)
 
     @property
     def is_empty(self) -> bool:
@@ -126,11 +123,11 @@ class Segment:
     def _source(self, name: str, value: Known | Held) -> GraphTensor:
         if isinstance(value, Known):
             return self._graph.constant(stored(value.content))
-        label = self._inputs[name] = f"x{len(self._inputs)}"
+        self._inputs.append(name)
         sizes, type = value.sizes, value.type
         assert sizes is not None
         assert type is not None
-        return self._graph.input(label, stored_type(type), sizes or (1,))
+        return self._graph.input(name, stored_type(type), sizes or (1,))
 
 
 def _named(node: Node, conversion: Conversion, result: Result) -> dict[str, Value]:
@@ -152,12 +149,12 @@ class Compiled:
     """A model, and the values that it reads and computes by name."""
 
     model: Model
-    inputs: tuple[tuple[str, str], ...]
+    inputs: tuple[str, ...]
     results: tuple[tuple[str, tuple[int, ...], Type], ...]
 
     def __call__(self, contents: dict[str, Any]) -> None:
         """Computes the results into `contents`."""
-        outputs = self.model(**{label: stored(contents[name]) for name, label in self.inputs})
+        outputs = self.model(**{name: stored(contents[name]) for name in self.inputs})
         for (name, sizes, type), array in zip(self.results, outputs.values(), strict=True):
             shaped = array.reshape(sizes)
             contents[name] = shaped if shaped.dtype == type else shaped.view(type)

@@ -23,7 +23,7 @@ from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
 from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
 from opendml.frontends.onnx.loops import is_loop, loop_of
 from opendml.frontends.onnx.node import Node, free_names, nodes_of
-from opendml.frontends.onnx.segment import Segment
+from opendml.frontends.onnx.segment import Compiled, Segment
 from opendml.frontends.onnx.values import Computed, Held, Known, Value, array_of, held
 from opendml.runtime.locked import Locked
 from opendml.runtime.objects.device import Device
@@ -49,10 +49,12 @@ class Stage:
 
     Args:
         after: the state behind the step by its answer; None: the step was the last.
+        work: what the step runs: a compiled graph or a node outside of DirectML; None: neither.
     """
 
     step: Step
     after: Callable[[Hashable, Mapping[str, Any]], State] | None
+    work: Compiled | Node | None = None
     following: dict[Hashable, Stage] = field(default_factory=dict)
 
 
@@ -88,14 +90,21 @@ class Tracer(Locked):
             Error: naming the node that cannot run.
         """
         contents = dict(given)
-        values = {name: held(content) for name, content in given.items()}
+        for _ in self.stages(contents):
+            pass
+        return [contents[name] for name in self._outputs]
+
+    def stages(self, contents: dict[str, Any]) -> Iterator[Stage]:
+        """Runs the graph on inputs by name, beside which the other tensors are put; yields what was taken."""
+        values = {name: held(content) for name, content in contents.items()}
         key = tuple((name, value.sizes, value.type) for name, value in values.items())
         stage = self._kept(self._roots, key, lambda: State(self._nodes, {**self._known, **values}))
         while True:
             answer = stage.step(contents)
+            yield stage
             after = stage.after
             if after is None:
-                return [contents[name] for name in self._outputs]
+                return
             state = lambda: after(answer, contents)  # noqa: B023, E731
             stage = self._kept(stage.following, answer, state)
 
@@ -174,7 +183,7 @@ class Tracer(Locked):
         state = State(nodes, {name: _as_held(value) for name, value in kept.items()})
         if compiled is None:
             return self._stage(state)
-        return Stage(compiled, lambda answer, contents: state)
+        return Stage(compiled, lambda answer, contents: state, compiled)
 
     def _last(self, segment: Segment) -> Stage:
         """The graph up to the outputs."""
@@ -197,7 +206,7 @@ class Tracer(Locked):
             contents.update((name, _copied(content)) for name, content in known.items())
             contents.update((name, _copied(contents[name])) for name in shared)
 
-        return Stage(step, None)
+        return Stage(step, None, compiled)
 
     def _evaluated(self, node: Node, reason: str, state: State) -> Stage:
         """A node outside of DirectML."""
@@ -252,7 +261,7 @@ def _host_stage(node: Node, run: Callable[[Mapping[str, Any]], dict[str, Any]], 
         made = {name: held(contents[name]) for name in node.outputs if name}
         return State(state.nodes, {**state.values, **made})
 
-    return Stage(step, after)
+    return Stage(step, after, node)
 
 
 def _question(name: str, state: State) -> Stage:
