@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -91,16 +92,16 @@ class Checker(Tracer):
         self.evaluated: list[Gap] = []
         self.unknown: list[Gap] = []
         known = {name: value for name, value in inputs.items() if value.sizes is not None}
-        segment, pending = Segment({**self._known, **known}), list(reversed(self._nodes))
+        segment, pending = Segment(ChainMap({**self._known, **known})), self._start
         while pending:
-            node = pending.pop()
+            node, pending = pending.taken()
             missing = [name for name in node.reads if name not in segment.values]
             try:
                 if missing:
                     raise ValueNeeded(missing[0])
                 replaced = self._replaced(node, segment)
                 if replaced is not None:
-                    pending.extend(reversed(replaced))
+                    pending = pending.after(replaced)
                     continue
                 if not is_loop(node):
                     segment.take(node)
@@ -112,7 +113,7 @@ class Checker(Tracer):
             except NotExpressible as reason:
                 body = self._body(node, segment)
                 if body is not None:
-                    pending.extend(reversed(body))
+                    pending = pending.after(body)
                     continue
                 self._gap(node, str(reason))
             segment.values.update((name, inferred[name]) for name in node.outputs if name in inferred)

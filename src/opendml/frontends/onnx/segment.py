@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import ChainMap
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from opendml.frontends.onnx.evaluate import RANDOM, Evaluator
 from opendml.frontends.onnx.growth import require_memory
 from opendml.frontends.onnx.node import Node
 from opendml.frontends.onnx.registry import converter_of
+from opendml.frontends.onnx.states import Values
 from opendml.frontends.onnx.values import (
     Array,
     Computed,
@@ -37,10 +39,15 @@ from opendml.runtime.objects.device import Device
 
 
 class Segment:
-    """The graph that is being made, and the values of all tensors so far."""
+    """The graph that is being made, and the values of all tensors so far.
 
-    def __init__(self, values: Mapping[str, Value]) -> None:
-        self.values = dict(values)
+    Attributes:
+        own: those that its nodes made.
+    """
+
+    def __init__(self, values: Values) -> None:
+        self.own: dict[str, Value] = {}
+        self.values: Values = ChainMap(self.own, *values.maps)
         self._graph = Graph()
         self._inputs: list[str] = []
         self._tensors: dict[str, GraphTensor] = {}
@@ -72,7 +79,7 @@ class Segment:
     @property
     def is_empty(self) -> bool:
         """Whether nothing is computed here."""
-        return not any(isinstance(value, Computed) for value in self.values.values())
+        return not any(isinstance(value, Computed) for value in self.own.values())
 
     def _value(self, node: Node, name: str) -> Value | None:
         if not name:
