@@ -12,6 +12,9 @@ import onnx
 MICROSOFT = "com.microsoft"
 """The domain of the operators that ONNX Runtime adds."""
 
+OWN = "opendml"
+"""The domain of the parts that operators of ONNX are taken apart into."""
+
 
 @dataclass(frozen=True)
 class Node:
