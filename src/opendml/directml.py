@@ -8,105 +8,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from opendml.frontends.pydirectml import devices, expressions, functions
+from opendml.frontends.pydirectml import devices, expressions, functions, names
 from opendml.frontends.pydirectml.activations import NO_ACTIVATION, FusedActivation
-from opendml.frontends.pydirectml.enumerations import (
-    ConvolutionDirection,
-    ConvolutionMode,
-    ExecutionFlags,
-    InterpolationMode,
-    MatrixTransform,
-    OperatorType,
-    OutputOptions,
-    PaddingMode,
-    RecurrentNetworkDirection,
-    TensorDataType,
-    TensorFlags,
-)
 from opendml.frontends.pydirectml.expressions import one
-from opendml.frontends.pydirectml.functions import (
-    REQUIRED,
-    GRUOutputs,
-    MaxPoolingOutputs,
-    Size2D,
-    activation_identity,
-    activation_linear,
-    activation_relu,
-    activation_sigmoid,
-    activation_tanh,
-    add,
-    batch_normalization,
-    convolution,
-    divide,
-    gather,
-    gemm,
-    gru,
-    input_tensor,
-    join,
-    local_response_normalization,
-    max_pooling,
-    multiply,
-    padding,
-    reinterpret,
-    slice,
-    subtract,
-    up_sample_2d,
-    value_scale_2d,
-)
-from opendml.frontends.pydirectml.tensors import TensorDesc, TensorPolicy
+from opendml.frontends.pydirectml.functions import REQUIRED
+from opendml.frontends.pydirectml.names import *  # noqa: F403 - `names.__all__`
 
 __all__ = [
     "Binding",
-    "ConvolutionDirection",
-    "ConvolutionMode",
     "Device",
-    "ExecutionFlags",
     "Expression",
-    "FusedActivation",
-    "GRUOutputs",
     "GraphBuilder",
-    "InterpolationMode",
-    "MatrixTransform",
-    "MaxPoolingOutputs",
     "Model",
-    "OperatorType",
-    "OutputOptions",
-    "PaddingMode",
-    "RecurrentNetworkDirection",
-    "Size2D",
     "TensorData",
-    "TensorDataType",
-    "TensorDesc",
-    "TensorFlags",
-    "TensorPolicy",
     "activation_gelu",
-    "activation_identity",
-    "activation_linear",
-    "activation_relu",
-    "activation_sigmoid",
     "activation_softmax",
-    "activation_tanh",
-    "add",
     "average_pooling",
-    "batch_normalization",
-    "convolution",
-    "divide",
-    "gather",
-    "gemm",
-    "gru",
-    "input_tensor",
-    "join",
-    "local_response_normalization",
-    "max_pooling",
     "mean_variance_normalization",
-    "multiply",
-    "padding",
-    "reinterpret",
-    "slice",
-    "subtract",
-    "up_sample_2d",
-    "value_scale_2d",
 ]
+__all__ += names.__all__
 
 
 class Expression(expressions.Expression):
