@@ -29,6 +29,15 @@ __all__ = [
 __all__ += names.__all__
 
 
+def __getattr__(name: str) -> Any:
+    if name in ("Graph", "Buffer", "CompiledOperator"):
+        raise AttributeError(
+            f"directml.{name}: of the fork's newest interface; this is the one before it, with GraphBuilder, "
+            "Binding and Device.compute. opendml.Graph is like the newest one"
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 class Expression(expressions.Expression):
     __doc__ = expressions.Expression.__doc__
 

@@ -14,7 +14,7 @@ def end_padding(
     sizes: Sequence[int],
     start_padding: Sequence[int],
 ) -> tuple[int, ...]:
-    """The padding that the last of so many windows reaches into, per spatial dimension. What no window reaches
+    """The padding that the last of so many windows reaches into, per spatial dimension. What none reaches
     changes nothing, but for how many windows there are."""
     each = zip(counts, strides, window, dilations, sizes, start_padding, strict=True)
     return tuple(
