@@ -1,11 +1,9 @@
-"""Models go to other processes as they are: pools, Dask's blocks, Ray's data sets, each on a local cluster.
-Tests whose package is not installed are skipped."""
+"""Models go to other processes as they are: Dask's blocks, Ray's data sets and tasks, on a local cluster.
+Tests whose package is not installed are skipped; pools are tested in test_saved_models.py."""
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -31,27 +29,8 @@ def wanted(model: dml.Model) -> Array:
     return np.concatenate([model(PHOTOS[:4])["y"], model(PHOTOS[4:])["y"]])
 
 
-_given: list[dml.Model] = []
-
-
-def start(model: dml.Model) -> None:
-    _given.append(model)
-
-
-def classify(photos: Any) -> Array:
-    """The model that the worker was started with."""
-    return _given[0](photos)["y"]
-
-
 def of_block(block: Any, model: dml.Model) -> Array:
     return model(block)["y"]
-
-
-def test_a_pool_hands_a_model_to_each_worker_once(model: dml.Model, wanted: Array) -> None:
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, context, start, (model,)) as pool:
-        results = list(pool.map(classify, [PHOTOS[:4], PHOTOS[4:]]))
-    np.testing.assert_array_equal(np.concatenate(results), wanted)
 
 
 @pytest.mark.parametrize("scheduler", ["threads", "processes"])
@@ -61,6 +40,10 @@ def test_dask_maps_blocks(model: dml.Model, wanted: Array, scheduler: str) -> No
         of_block, model, dtype="float32", chunks=(4, 2)
     )
     np.testing.assert_array_equal(blocks.compute(scheduler=scheduler, num_workers=2), wanted)
+
+
+_OF_RAY = pytest.mark.filterwarnings("ignore")
+"""Ray's own warnings, of processes that it leaves, are no errors of the model's."""
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +67,10 @@ class Classify:
         return self.model(batch["photo"])
 
 
+@_OF_RAY
 @pytest.mark.parametrize("kind", ["model", "class"])
 def test_ray_maps_batches(ray: Any, model: dml.Model, wanted: Array, kind: str) -> None:
-    dataset = ray.data.from_numpy(PHOTOS, column="photo")
+    dataset = ray.data.from_items([{"photo": photo} for photo in PHOTOS])
     mapped = {
         "model": lambda: dataset.map_batches(model, batch_size=4),
         "class": lambda: dataset.map_batches(
@@ -97,6 +81,7 @@ def test_ray_maps_batches(ray: Any, model: dml.Model, wanted: Array, kind: str) 
     np.testing.assert_array_equal(np.stack([row["y"] for row in rows]), wanted)
 
 
+@_OF_RAY
 def test_a_task_of_ray_takes_a_model_that_is_put_once(ray: Any, model: dml.Model, wanted: Array) -> None:
     held, task = ray.put(model), ray.remote(of_block)
     parts = ray.get([task.remote(PHOTOS[:4], held), task.remote(PHOTOS[4:], held)])
