@@ -29,7 +29,7 @@ def wanted(model: dml.Model) -> Array:
     return np.concatenate([model(PHOTOS[:4])["y"], model(PHOTOS[4:])["y"]])
 
 
-def of_block(block: Any, model: dml.Model) -> Array:
+def of_block(block: Any, model: dml.Model) -> Any:
     return model(block)["y"]
 
 

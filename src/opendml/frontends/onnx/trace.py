@@ -74,7 +74,8 @@ class Tracer(Locked):
     ) -> None:
         super().__init__()
         self._start, self._inputs, self._outputs = Pending().after(nodes), tuple(inputs), tuple(outputs)
-        self._known, self._functions, self._device = dict(known), functions, device
+        self._known: dict[str, Value] = dict(known)
+        self._functions, self._device = functions, device
         self._roots: dict[Hashable, Stage] = {}
         self._prefixes = itertools.count(1)
 
@@ -91,7 +92,7 @@ class Tracer(Locked):
 
     def stages(self, contents: dict[str, Any]) -> Iterator[Stage]:
         """Runs the graph on inputs by name, beside which the other tensors are put; yields what was taken."""
-        values = {name: held(content) for name, content in contents.items()}
+        values: dict[str, Value] = {name: held(content) for name, content in contents.items()}
         key = tuple((name, value.sizes, value.type) for name, value in values.items())
         stage = self._kept(self._roots, key, lambda: State(self._start, ChainMap(values, self._known)))
         while True:

@@ -91,12 +91,13 @@ def _places_of_tuples(node: Conversion) -> GraphTensor | Array:
     strides = np.array(packed_strides(sizes), np.int64)
     if node.is_known(1):
         tuples = node.known(1).astype(np.int64).reshape(count, len(sizes))
-        return tuples % np.array(sizes) @ strides
+        places: Array = tuples % np.array(sizes) @ strides
+        return places
     tensor = _wide(node.tensor(1)).reinterpret([count, len(sizes)])
     limits = repeated(node.constant(sizes, np.int64).reinterpret([1, len(sizes)]), tensor.sizes)
     steps = repeated(node.constant(strides).reinterpret([1, len(sizes)]), tensor.sizes)
-    places = dml.element_wise_multiply(dml.element_wise_modulus_floor(tensor, limits), steps)
-    row: GraphTensor = dml.reduce(places, function="SUM", axes=[1])
+    parts = dml.element_wise_multiply(dml.element_wise_modulus_floor(tensor, limits), steps)
+    row: GraphTensor = dml.reduce(parts, function="SUM", axes=[1])
     return row.reinterpret([count])
 
 
