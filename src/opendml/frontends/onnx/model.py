@@ -89,6 +89,7 @@ class OnnxModel:
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name, for arrays by name; as a call otherwise."""
+        require_by_name(inputs)
         given = {name: self._checked(name, content) for name, content in inputs.items()}
         missing = [name for name in self.input_names if name not in given]
         if missing:
@@ -108,6 +109,11 @@ class OnnxModel:
         info = self._declared.get(name)
         if info is None:
             raise InvalidArgument(f"{self._name}: input {name!r} is unknown; {self._needed}")
+        if isinstance(content, Mapping):
+            raise InvalidArgument(
+                f"{self._name}: input {name!r} is a {type(content).__name__}; "
+                "an array is needed: `run` takes a dict of arrays by their names"
+            )
         if info.type is None:
             return content
         try:
@@ -141,6 +147,13 @@ def load(model: ModelLike, device: str | Device | None = None) -> OnnxModel:
     """
     read, name = read_model(model)
     return OnnxModel(read, name, as_device(device))
+
+
+def require_by_name(inputs: object) -> None:
+    """Raises InvalidArgument unless inputs are given by their names."""
+    if not isinstance(inputs, Mapping):
+        problem = f"{type(inputs).__name__}; a dict is needed, of arrays by their names"
+        raise InvalidArgument(f"run.inputs: {problem}")
 
 
 def traced(kind: type[T], model: onnx.ModelProto, device: Device) -> T:
