@@ -36,9 +36,10 @@ ROOM_SYMBOL = "room_bytes"
 """The constant beside a kernel that says how much room a thread needs for it."""
 _ROOM_ALIGNMENT = 128
 """Bytes of the widest vector."""
-_COUNTED_ACCESSES = 4
-"""Of how many accesses LLVM may count addresses up rather than compute them. The time in which it looks for
-the best way to do so grows with their square: of 18 it was most of the compilation, for code no faster."""
+_COUNTED_ACCESSES = 6
+"""Of how many accesses that move LLVM may count addresses up rather than compute them. The time in which it
+looks for the best way to do so grows with their square: of ten it is most of the compilation, for code no
+faster."""
 
 
 class KernelCode:
@@ -476,7 +477,7 @@ class KernelCode:
     def store_vectors(self, pointers: Pointers, start: ir.Value, stop: ir.Value, store: Body) -> None:
         """Stores all vectors of a range by `store`, what is streamed from a boundary on. A bundle of which no
         element begins at one is written through the caches."""
-        if len(self.accesses) > _COUNTED_ACCESSES:
+        if sum(access.step is not Step.NONE for access in self.accesses) > _COUNTED_ACCESSES:
             store = self._at_hidden_index(store)
         streamed = next((number for number, access in enumerate(self.accesses) if access.streamed), None)
         if streamed is None:
