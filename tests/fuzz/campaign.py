@@ -7,7 +7,7 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from shlex import quote
 from threading import Lock
 from time import monotonic
@@ -19,6 +19,10 @@ PROGRESS = 60.0
 """After how many seconds it is said how far the campaign is, again and again."""
 SHRINKING = 500
 """How often a failure is tried to be made simpler."""
+READERS = ("models", "onnx", "serialized")
+"""Fuzzers of files that strangers wrote, which must not cost more than this."""
+READING_SECONDS = 10.0
+READING_BYTES = 2 << 30
 
 
 @dataclass
@@ -99,7 +103,7 @@ class Campaign:
 
     def _try(self, worker: Worker, fuzzer: str, seed: int, *, counted: bool = False) -> None:
         start = monotonic()
-        outcome = worker.attempt(fuzzer=fuzzer, seed=seed)
+        outcome = _judged(worker.attempt(fuzzer=fuzzer, seed=seed), fuzzer if counted else "")
         if outcome.failed is not None:
             worker.close()  # The failure may have left something behind.
         with self._lock:
@@ -113,10 +117,19 @@ class Campaign:
                 self.findings[key].count += 1
                 return
             finding = self.findings[key] = Finding(fuzzer, seed, outcome)
-        alone = worker.attempt(fuzzer=fuzzer, seed=seed)
+        alone = _judged(worker.attempt(fuzzer=fuzzer, seed=seed), fuzzer if counted else "")
         if alone.failed is not None:
             finding.outcome, finding.alone = shrunk(worker, fuzzer, alone, self.shrinking), True
         print(finding, file=sys.stderr, flush=True)
+
+
+def _judged(outcome: Outcome, fuzzer: str) -> Outcome:
+    """A case of a reader that costs too much is a failure too."""
+    costs = outcome.seconds > READING_SECONDS or outcome.bytes > READING_BYTES
+    if fuzzer not in READERS or outcome.failed is not None or not costs:
+        return outcome
+    cost = f"{outcome.seconds:.0f} seconds, {outcome.bytes >> 20} MiB"
+    return replace(outcome, failed=f"{outcome.case[:60]} costs {cost}", message=outcome.case)
 
 
 @dataclass

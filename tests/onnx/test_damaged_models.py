@@ -91,6 +91,7 @@ def test_models_without_a_path_read_no_files(
         ([("location", "w.bin"), ("length", str(2**62))], "length"),
         ([("location", "w.bin"), ("length", "8")], "tensor 'w': cannot reshape"),
         ([("location", ".")], "regular file"),
+        ([("location", "w" * 10_000)], "name too long"),
     ],
 )
 def test_tensors_lie_in_whole_files_of_the_folder(
@@ -145,6 +146,7 @@ _BODY = helper.make_graph([], "body", [], [])
         ),
         ([helper.make_node("Softmax", ["x"], ["y"], axis="a")], "axis is of type STRING; must be INT"),
         ([helper.make_node("Softmax", ["x"], ["y"], axis=1.5)], "axis is of type FLOAT; must be INT"),
+        ([helper.make_node("Softmax", ["x"], ["y"], axes=1)], "'axes' is unknown; the operator has axis"),
     ],
 )
 def test_nodes_are_what_their_operators_declare(nodes: list[onnx.NodeProto], message: str) -> None:
@@ -243,3 +245,10 @@ def test_versions_of_other_domains_are_any_number() -> None:
     model = _model(node, opset_imports=[_OPSETS[0], helper.make_opsetid("own", 2**40)])
     with pytest.raises(dml.Unsupported, match=r"own\.f"):
         dml_onnx.load(model)(_X)
+
+
+def test_nodes_on_values_that_they_do_not_take_are_named() -> None:
+    body = helper.make_graph([], "body", [], [])
+    node = helper.make_node("SequenceMap", ["x"], ["y"], body=body)
+    with pytest.raises(dml.Error, match=r"node 'y' \(SequenceMap-20\)"):
+        dml_onnx.load(_model(node))(_X)

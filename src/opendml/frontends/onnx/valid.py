@@ -156,6 +156,10 @@ def _require_node(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
 
 def _require_attributes(node: onnx.NodeProto, schema: onnx.defs.OpSchema, text: str) -> None:
     given = {each.name: each for each in node.attribute}
+    unknown = [name for name in given if name not in schema.attributes and not name.startswith("__")]
+    if unknown:
+        names = ", ".join(sorted(schema.attributes)) or "none"
+        raise InvalidArgument(f"{text}: attribute {unknown[0]!r} is unknown; the operator has {names}")
     for name, declared in schema.attributes.items():
         if name not in given:
             if declared.required:
