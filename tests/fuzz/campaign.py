@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from math import inf
 from shlex import quote
 from threading import Lock
 from time import monotonic
@@ -37,6 +38,7 @@ class Campaign:
         seconds: how long they took.
         failed: how many of them failed.
         findings: the kinds of failures, by fuzzer and kind.
+        end: when nothing more is tried, as `monotonic` has it.
     """
 
     fuzzers: Sequence[str]
@@ -46,13 +48,15 @@ class Campaign:
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     failed: Counter[str] = field(default_factory=Counter)
     findings: dict[tuple[str, str], Finding] = field(default_factory=dict)
+    end: float = inf
     _lock: Lock = field(default_factory=Lock)
 
     def run(self, seconds: float, processes: int) -> None:
         """Tries cases for that long, with that many processes; every fuzzer gets as much time as another."""
         start = monotonic()
+        self.end = start + seconds
         with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(processes) as pool:
-            working = {pool.submit(self._work, cache, start + seconds) for _ in range(processes)}
+            working = {pool.submit(self._work, cache) for _ in range(processes)}
             while working:
                 done, working = wait(working, min(PROGRESS, seconds / 4))
                 for future in done:
@@ -86,10 +90,10 @@ class Campaign:
         ]
         return "\n".join([*lines, *(str(each) for each in self.findings.values())])
 
-    def _work(self, cache: str, end: float) -> None:
+    def _work(self, cache: str) -> None:
         worker = Worker(cache)
         try:
-            while monotonic() < end:
+            while monotonic() < self.end:
                 with self._lock:
                     fuzzer = min(self.fuzzers, key=self.seconds.__getitem__)
                     self.seconds[fuzzer] += (
@@ -117,9 +121,10 @@ class Campaign:
                 self.findings[key].count += 1
                 return
             finding = self.findings[key] = Finding(fuzzer, seed, outcome)
+        print(f"{fuzzer} {seed}: {outcome.failed}", file=sys.stderr, flush=True)
         alone = _judged(worker.attempt(fuzzer=fuzzer, seed=seed), fuzzer if counted else "")
         if alone.failed is not None:
-            finding.outcome, finding.alone = shrunk(worker, fuzzer, alone, self.shrinking), True
+            finding.outcome, finding.alone = shrunk(worker, fuzzer, alone, self.shrinking, self.end), True
         print(finding, file=sys.stderr, flush=True)
 
 

@@ -13,14 +13,16 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import opendml as dml
+import opendml.onnx
+from opendml.frontends.onnx.node import captured
 from tests.fuzz.case import Case
 from tests.fuzz.choices import Choices
-from opendml.frontends.onnx.node import captured
-from tests.fuzz.onnx_nodes import MAKERS, Array, Draft, Made, Tensor
+from tests.fuzz.onnx_draft import Array, Draft, Made, Tensor
+from tests.fuzz.onnx_nodes import MAKERS
 
 OPSETS = (22, 18, 13, 15, 16, 20, 21, 23, 24)
 MOST_NODES = 12
-DEVICE = "reference"
+DEVICES = ("reference", "reference", "reference", "cpu")
 MOST_ELEMENTS = 100_000
 
 
@@ -30,16 +32,18 @@ class OnNodes(Case):
 
     Attributes:
         choices: of the generator.
+        device: where it runs.
     """
 
     choices: tuple[int, ...]
+    device: str = "reference"
 
     def check(self) -> None:
         draft = drafted(Choices(tape=self.choices))
         model = model_of(draft)
         feeds = [{each.name: each.content for each in draft.inputs}]
         feeds.append({each.name: _other(each.content) for each in draft.inputs})
-        loaded = dml.onnx.load(model, DEVICE)
+        loaded = dml.onnx.load(model, self.device)
         for feed in feeds:
             wanted = {"onnx": evaluated(model, feed), "ONNX Runtime": run_by_onnxruntime(model, feed)}
             wanted = {name: each for name, each in wanted.items() if each is not None}
@@ -50,15 +54,21 @@ class OnNodes(Case):
                 try:
                     found = list(loaded.run(feed).values())
                 except dml.Error as error:
-                    text = shown(draft, [node.output[0] for node in model.graph.node if node.output[0] in str(error)])
-                    raise AssertionError(f"refused, not by {' and '.join(wanted)}: {error}\n{text}") from error
+                    text = shown(
+                        draft, [node.output[0] for node in model.graph.node if node.output[0] in str(error)]
+                    )
+                    raise AssertionError(
+                        f"refused, not by {' and '.join(wanted)}: {error}\n{text}"
+                    ) from error
             _assert_one_of(found, wanted, draft, model)
 
 
 def make(choices: Choices) -> OnNodes:
     """A graph of up to twelve nodes."""
-    drafted(choices)
-    return OnNodes(tuple(choices.tape))
+    device = choices.of(DEVICES)
+    start = len(choices.tape)
+    model_of(drafted(choices))
+    return OnNodes(tuple(choices.tape[start:]), device)
 
 
 def drafted(choices: Choices) -> Draft:
@@ -86,7 +96,11 @@ def model_of(draft: Draft) -> onnx.ModelProto:
         [onnx.ValueInfoProto(name=name) for name in outputs],
         [numpy_helper.from_array(each.content, each.name) for each in draft.stored],
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", draft.opset)], ir_version=10)
+    return helper.make_model(graph, opset_imports=_opsets(draft), ir_version=10)
+
+
+def _opsets(draft: Draft) -> list[onnx.OperatorSetIdProto]:
+    return [helper.make_opsetid("", draft.opset), helper.make_opsetid("com.microsoft", 1)]
 
 
 def evaluated(model: onnx.ModelProto, feed: dict[str, Array]) -> list[Any] | None:
@@ -117,25 +131,24 @@ def run_by_onnxruntime(model: onnx.ModelProto, feed: dict[str, Array]) -> list[A
 
 
 def _add(draft: Draft, made: Made) -> None:
-    """Adds a node, if ONNX's evaluator can run it."""
-    try:
-        onnx.defs.get_schema(made.operator, draft.opset)
-    except onnx.defs.SchemaError:
-        return
+    """Adds a node, if ONNX's evaluator can run it, or ONNX Runtime that of its own domain."""
     names = [draft.name() for _ in range(made.outputs)]
-    node = helper.make_node(made.operator, made.inputs, names, **made.attributes)
-    reads = {each.name: each.content for each in draft.tensors}
-    model = helper.make_model(
-        helper.make_graph(
-            [node],
-            "node",
-            [onnx.ValueInfoProto(name=name) for name in reads],
-            [onnx.ValueInfoProto(name=name) for name in names],
-        ),
-        opset_imports=[helper.make_opsetid("", draft.opset)],
-        ir_version=10,
+    node = helper.make_node(made.operator, made.inputs, names, domain=made.domain, **made.attributes)
+    if not made.domain:
+        try:
+            onnx.defs.get_schema(made.operator, draft.opset)
+        except onnx.defs.SchemaError:
+            return
+    reads = {each.name: each for each in draft.tensors if each.name in {*node.input, *captured(node)}}
+    graph = helper.make_graph(
+        [node],
+        "node",
+        [_info(each, is_symbolic=False) for each in reads.values()],
+        [onnx.ValueInfoProto(name=name) for name in names],
     )
-    results = evaluated(model, reads)
+    model = helper.make_model(graph, opset_imports=_opsets(draft), ir_version=10)
+    run = run_by_onnxruntime if made.domain else evaluated
+    results = run(model, {name: each.content for name, each in reads.items()})
     if results is None or not all(isinstance(each, np.ndarray | np.generic) for each in results):
         return
     contents = [np.asarray(each) for each in results]
@@ -150,7 +163,9 @@ def _add(draft: Draft, made: Made) -> None:
 
 
 def _info(tensor: Tensor, *, is_symbolic: bool) -> onnx.ValueInfoProto:
-    sizes: Sequence[Any] = [f"{tensor.name}_{axis}" for axis, _ in enumerate(tensor.sizes)] if is_symbolic else tensor.sizes
+    sizes: Sequence[Any] = (
+        [f"{tensor.name}_{axis}" for axis, _ in enumerate(tensor.sizes)] if is_symbolic else tensor.sizes
+    )
     return helper.make_tensor_value_info(tensor.name, helper.np_dtype_to_tensor_dtype(tensor.type), sizes)
 
 
@@ -163,7 +178,9 @@ def _assert_one_of(
     found: list[Any], wanted: dict[str, list[Any]], draft: Draft, model: onnx.ModelProto
 ) -> None:
     exact = {each.name for each in draft.tensors if each.is_exact}
-    is_finite = all(np.isfinite(each.content).all() for each in draft.tensors)  # NaN means this here, that there
+    is_finite = all(
+        np.isfinite(each.content).all() for each in draft.tensors
+    )  # NaN means this here, that there
     for number, (result, value) in enumerate(zip(found, model.graph.output, strict=True)):
         trusted = {
             name: np.asarray(each[number])
@@ -190,9 +207,12 @@ def shown(draft: Draft, names: Sequence[str]) -> str:
     for name in sorted(needed & (given | stored)):
         kind = " ".join(["input"] * (name in given) + ["stored"] * (name in stored))
         content = contents[name]
-        lines.append(f"{name}: {kind} {content.dtype}{list(content.shape)} {content.tolist() if content.size <= 16 else ''}")
+        shown = content.tolist() if content.size <= 16 else ""
+        lines.append(f"{name}: {kind} {content.dtype}{list(content.shape)} {shown}")
     for node in reversed(nodes):
-        sizes = [f"{contents[name].dtype}{list(contents[name].shape)}" for name in node.output if name in contents]
+        sizes = [
+            f"{contents[name].dtype}{list(contents[name].shape)}" for name in node.output if name in contents
+        ]
         lines.append(f"{onnx.printer.to_text(node)}   # {', '.join(sizes)}")
     return "\n".join(lines)
 

@@ -4,26 +4,65 @@ from __future__ import annotations
 
 import struct
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import onnx
 
 import opendml as dml
 import opendml.onnx
+from opendml.frontends.onnx.loops import Body, Loop, loop_of
+from opendml.frontends.onnx.node import Node
 from tests.fuzz.case import Case
 from tests.fuzz.choices import Choices
 from tests.fuzz.onnx_graphs import drafted, model_of
 
-_INTEGERS = (0, 1, -1, 2, 3, 7, 8, 9, 10, 16, 100, 2**20, 2**31 - 1, -(2**31), 2**31, 2**40, 2**63 - 1, -(2**63))
+_INTEGERS = (
+    0,
+    1,
+    -1,
+    2,
+    3,
+    7,
+    8,
+    9,
+    10,
+    16,
+    100,
+    2**20,
+    2**31 - 1,
+    -(2**31),
+    2**31,
+    2**40,
+    2**63 - 1,
+    -(2**63),
+)
 _FLOATS = (0.0, -1.0, 1e38, float("inf"), float("nan"), 1e-45, 3.5)
-_TEXTS = ("", "x", "t1", "\0", "ai.onnx", "com.microsoft", "../x", "/dev/zero", "w.bin", "0", "-1", "a" * 10_000)
+_TEXTS = (
+    "",
+    "x",
+    "t1",
+    "\0",
+    "ai.onnx",
+    "com.microsoft",
+    "../x",
+    "/dev/zero",
+    "w.bin",
+    "0",
+    "-1",
+    "a" * 10_000,
+)
 _MOST_ELEMENTS = 1 << 20
 """Of inputs that a model is run with: damage may say any sizes."""
+_MEMORY = 1 << 28
+"""Of the machine, it is said."""
+_MOST_TRIPS = 100
+"""Of a loop: damage may ask for any number, which it then has a right to."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +113,11 @@ class OnOnnxModel(Case):
             path = Path(folder) / "model.onnx"
             path.write_bytes(content[: self.length])
             try:
-                _run(path)
+                with (
+                    patch("opendml.frontends.onnx.growth._memory", lambda: _MEMORY),
+                    patch("opendml.frontends.onnx.trace.loop_of", _short_loop_of),
+                ):
+                    _run(path)
             except dml.Error as error:
                 assert "model.onnx" in str(error), f"no file in: {error}"
 
@@ -87,7 +130,7 @@ def make(choices: Choices) -> OnOnnxModel:
         return Change(choices.of(what), choices.below(10_000), choices.below(10_000))
 
     start = len(choices.tape)
-    drafted(choices)
+    model_of(drafted(choices))
     graph = tuple(choices.tape[start:])
     if choices.rarely(4):
         damage = choices.several(lambda: (choices.below(10_000), choices.below(256)), 1, 8)
@@ -114,6 +157,20 @@ def _run(path: Path) -> None:
         model.run(feed)
 
 
+def _short_loop_of(node: Node, body: Body) -> Loop:
+    """A loop that gives up."""
+    trips = 0
+
+    def counted(given: Sequence[Any]) -> Sequence[Any]:
+        nonlocal trips
+        trips += 1
+        if trips > _MOST_TRIPS:
+            raise dml.Unsupported("more trips than are tried here")
+        return body(given)
+
+    return loop_of(node, counted)
+
+
 def _change(model: onnx.ModelProto, change: Change) -> None:
     """Changes one place; nothing where there is none of its kind."""
     places = list(_places(model))
@@ -132,7 +189,11 @@ def _change(model: onnx.ModelProto, change: Change) -> None:
         case "long" if index is not None and field.type != field.TYPE_MESSAGE:
             values.extend([values[index]] * (change.value % 300))
         case "place":
-            others = [each for each in places if each[1].type == field.type and _kind(each) == _kind(places[change.place % len(places)])]
+            others = [
+                each
+                for each in places
+                if each[1].type == field.type and _kind(each) == _kind(places[change.place % len(places)])
+            ]
             other, there, number = others[change.value % len(others)]
             found = getattr(other, there.name) if number is None else getattr(other, there.name)[number]
             _put(message, field, index, found)
@@ -152,7 +213,11 @@ def _externalize(tensor: onnx.TensorProto, value: int) -> None:
     tensor.data_location = onnx.TensorProto.EXTERNAL
     for number, key in enumerate(("location", "offset", "length", "checksum")):
         if value >> number & 1:
-            text = ("w.bin", *_TEXTS)[value % 13] if key == "location" else str(_INTEGERS[value % len(_INTEGERS)])
+            text = (
+                ("w.bin", *_TEXTS)[value % 13]
+                if key == "location"
+                else str(_INTEGERS[value % len(_INTEGERS)])
+            )
             tensor.external_data.add(key=key, value=text)
 
 
@@ -160,7 +225,12 @@ def _value(field: Any, number: int) -> Any:
     if field.type == field.TYPE_STRING:
         return _TEXTS[number % len(_TEXTS)]
     if field.type == field.TYPE_BYTES:
-        return (b"", b"x", b"\xff" * 3, struct.pack("<q", _INTEGERS[number % len(_INTEGERS)]) * (1 + number % 3))[number % 4]
+        return (
+            b"",
+            b"x",
+            b"\xff" * 3,
+            struct.pack("<q", _INTEGERS[number % len(_INTEGERS)]) * (1 + number % 3),
+        )[number % 4]
     if field.type in (field.TYPE_FLOAT, field.TYPE_DOUBLE):
         return _FLOATS[number % len(_FLOATS)]
     return _INTEGERS[number % len(_INTEGERS)]
@@ -172,7 +242,9 @@ def _put(message: Any, field: Any, index: int | None, value: Any) -> None:
         if field.type == field.TYPE_MESSAGE:
             copied = type(value)()
             copied.CopyFrom(value)
-            (getattr(message, field.name) if index is None else getattr(message, field.name)[index]).CopyFrom(copied)
+            (getattr(message, field.name) if index is None else getattr(message, field.name)[index]).CopyFrom(
+                copied
+            )
         elif index is None:
             setattr(message, field.name, value)
         else:
