@@ -148,7 +148,7 @@ def make(choices: Choices) -> OnExpression:
     results: list[Any] = case._given()
     steps = list[Step]()
     for _ in range(choices.between(1, MOST_STEPS)):
-        step = _step(choices, results, data_type)
+        step = _step(choices, results)
         try:
             (*_, result) = _results((step,), results)
         except ValueError:  # sizes that do not fit together
@@ -164,7 +164,7 @@ def make(choices: Choices) -> OnExpression:
     return OnExpression(data_type, tuple(shapes), tuple(steps), values, device)
 
 
-def _step(choices: Choices, results: list[Any], data_type: str) -> Step:
+def _step(choices: Choices, results: list[Any]) -> Step:
     number = len(results) - 1 - choices.below(min(len(results), 3))
     x = results[number]
     is_float = x.dtype.kind == "f"
@@ -173,7 +173,7 @@ def _step(choices: Choices, results: list[Any], data_type: str) -> Step:
         name = "+"
     if name in ("neg", "abs") and x.dtype.kind == "u":
         name = "*"
-    if name == "@" and data_type not in ("float32", "float16"):
+    if name == "@" and not is_float:
         name = "*"
     match name:
         case "index":

@@ -234,10 +234,11 @@ def test_results_larger_than_the_memory_are_refused(operator: str, inputs: list[
         dml_onnx.load(_model(node, initializer=stored))(_X[:1])
 
 
-def test_names_are_text() -> None:
-    content = _model(helper.make_node("Neg", ["x"], ["y"], name="here")).SerializeToString()
+@pytest.mark.parametrize("word", [b"here", b"axis"])
+def test_names_are_text(word: bytes) -> None:
+    content = _model(helper.make_node("Softmax", ["x"], ["y"], name="here", axis=0)).SerializeToString()
     with pytest.raises(dml.InvalidArgument, match=r"here|not UTF-8|no ONNX model"):
-        dml_onnx.load(content.replace(b"here", b"\xffere"))
+        dml_onnx.load(content.replace(word, b"\xff" + word[1:]))
 
 
 def test_versions_of_other_domains_are_any_number() -> None:
