@@ -27,6 +27,25 @@ def test_the_backend_is_found_by_its_name() -> None:
     assert getattr(import_module(module), name) is dml.torch.backend
 
 
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"])
+def test_every_mode_of_pytorch_compiles(mode: str) -> None:
+    function = compiled(lambda x: x * 2, mode=mode, fullgraph=True)
+    assert function(torch.ones(2)).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"mode": "fast"}, "mode='fast'; known are default, reduce-overhead"),
+        ({"options": {"frozen": True}}, "option 'frozen' is unknown; there is 'freezing'"),
+        ({"options": {"freezing": 1}}, "option 'freezing' is 1; needs True or False"),
+    ],
+)
+def test_unknown_modes_and_options_are_refused(given: dict[str, Any], problem: str) -> None:
+    with pytest.raises(dml.InvalidArgument, match=problem):
+        dml.torch.backend(torch.fx.symbolic_trace(lambda x: x), [torch.ones(1)], **given)
+
+
 def test_symbolic_sizes_are_compiled_for_each_size() -> None:
     function = compiled(lambda x: torch.softmax(x @ x.t(), -1) + x.shape[0], dynamic=True)
     with explained() as explanation:
