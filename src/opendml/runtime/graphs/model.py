@@ -199,7 +199,7 @@ class Model(Locked):
             array = inputs.get(name)
             if (
                 type(array) is not np.ndarray
-                or array.dtype != dtype
+                or array.dtype is not dtype
                 or array.shape != sizes
                 or array.strides != strides
             ):

@@ -5,9 +5,11 @@ A job is an array of 64-bit words: HEADER words, of which the first is the numbe
 words for each of them, of which the first is the address of its function.
 
 Threads claim items by adding to NEXT and report them by adding to DONE; a launch is over when DONE reaches
-its items, whoever worked on them. So a thread that comes late, or never, delays nobody. A pool holds one job
-at a time: a caller that finds it taken does its work alone. Workers spin for a while on the pool's epoch,
-then sleep in the system until it changes.
+its items, whoever worked on them. So a thread that comes late, or never, delays nobody. A launch that is
+claimed at once is the caller's: from one such launch to the next, data stays in the caches of its core.
+
+A pool holds one job at a time: a caller that finds it taken does its work alone. Workers spin for a while on
+the pool's epoch, then sleep in the system until it changes.
 
 A caller whose patience ends returns between two claims, so that the interpreter can handle signals, and goes
 on with `go_on`; meanwhile the workers work on, and the pool stays taken. `cancel` instead claims all that is
@@ -307,7 +309,10 @@ begin:
   %grain = load i64, ptr %pg
   %next = getelementptr i64, ptr %launch, i64 {NEXT}
   %done = getelementptr i64, ptr %launch, i64 {DONE}
-  br label %claim
+  %helps = icmp ne i64 %index, 0
+  %one = icmp ule i64 %items, %grain
+  %idle = and i1 %helps, %one
+  br i1 %idle, label %wait, label %claim
 claim:
   %claimed = atomicrmw add ptr %next, i64 %grain monotonic
   %left = icmp ult i64 %claimed, %items
@@ -329,7 +334,7 @@ work:
 pause:
   ret i1 false
 wait:
-  %turn = phi i32 [ 0, %claim ], [ %turn1, %again ]
+  %turn = phi i32 [ 0, %begin ], [ 0, %claim ], [ %turn1, %again ]
   %finished = load atomic i64, ptr %done acquire, align 8
   %all = icmp uge i64 %finished, %items
   br i1 %all, label %over, label %again
