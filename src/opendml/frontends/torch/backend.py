@@ -11,14 +11,11 @@ from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._guards import TracingContext
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import GraphModule
-from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_leaves
 
 from opendml.errors import InvalidArgument
-from opendml.frontends.torch.conversion import outputs_of
 from opendml.frontends.torch.partition import (
     device_of,
     divided,
@@ -28,13 +25,11 @@ from opendml.frontends.torch.partition import (
 )
 from opendml.frontends.torch.registry import converter_of
 from opendml.frontends.torch.report import Explanation, explained, report
-
-_MOST_SIZES = 64
-"""For how many sizes of its inputs a graph is kept; the oldest go first."""
+from opendml.frontends.torch.sizes import Run, Sized, has_symbols
 
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
-Run = Callable[..., Any]
+_aten = torch.ops.aten
 
 
 def backend(
@@ -109,13 +104,23 @@ def _autograd(freezes: bool) -> Run:
 @cache
 def _decompositions() -> dict[Any, Any]:
     """PyTorch's decompositions to its core operators, but for the operators that have a mapping."""
-    table = dict(core_aten_decompositions().items())
+    table = dict(core_aten_decompositions().items()) | {_aten.native_dropout.default: _dropout}
     return {name: decomposition for name, decomposition in table.items() if converter_of(name) is None}
+
+
+def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Only the mask is PyTorch's: it draws what it draws for its own dropout on the CPU, and depends on
+    nothing, so it divides no part."""
+    if train is False:
+        return x.clone(), torch.ones_like(x, dtype=torch.bool)
+    mask = torch.empty(x.shape, dtype=torch.bool, device=x.device).bernoulli(1 - p)
+    return x * mask * (1 / (1 - p) if p < 1 else 0.0), mask
 
 
 def _compile(kind: str, module: GraphModule, inputs: Sequence[Any], freezes: bool = False) -> Run:
     held = _parameters() if freezes else []
-    run = _Sized(kind, module, held) if _has_symbols(module) else _compiled(kind, module, held)
+    compiled = partial(_compiled, kind, held=held)
+    run = Sized(module, compiled) if has_symbols(module) else compiled(module)
 
     def boxed(tensors: list[Any]) -> Any:
         given = list(tensors)
@@ -145,47 +150,3 @@ def _compiled(kind: str, module: GraphModule, held: Collection[int] = ()) -> Run
     report(kind, module, parts, reasons)
     run: Run = divided(module, parts, device, held)
     return run
-
-
-def _has_symbols(module: GraphModule) -> bool:
-    """Whether a graph has sizes that differ from run to run."""
-    values = [each for node in module.graph.nodes for each in outputs_of(node)]
-    symbolic = torch.SymInt | torch.SymFloat | torch.SymBool
-    return any(
-        isinstance(each, symbolic)
-        or (isinstance(each, torch.Tensor) and any(isinstance(size, torch.SymInt) for size in each.shape))
-        for each in values
-    )
-
-
-class _Sized:
-    """A graph with symbolic sizes: compiled for each of the sizes that it meets."""
-
-    def __init__(self, kind: str, module: GraphModule, held: Collection[int]) -> None:
-        self._kind, self._module, self._held = kind, module, held
-        self._kept: dict[Any, Run] = {}
-
-    def __call__(self, *given: Any) -> Any:
-        key = tuple(map(_key, given))
-        run = self._kept.get(key)
-        if run is None:
-            while len(self._kept) >= _MOST_SIZES:
-                self._kept.pop(next(iter(self._kept)))
-            run = self._kept[key] = _compiled(self._kind, self._specialized(given), self._held)
-        return run(*given)
-
-    def _specialized(self, given: Sequence[Any]) -> GraphModule:
-        """The graph, traced again with the sizes of these tensors."""
-        mode = FakeTensorMode()
-        fakes = [
-            mode.from_tensor(each.detach()) if isinstance(each, torch.Tensor) else each for each in given
-        ]
-        with torch.no_grad(), mode:
-            traced: GraphModule = make_fx(self._module)(*fakes)
-        return traced
-
-
-def _key(given: Any) -> Any:
-    if isinstance(given, torch.Tensor):
-        return tuple(given.shape), given.stride()
-    return given

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
 
 from opendml.frontends.torch.conversion import Conversion, data_type_of
+from opendml.frontends.torch.layout import is_dense, written_order
 from opendml.frontends.torch.views import seen_of
 from opendml.frontends.torch.weights import Weights
 from opendml.runtime.graphs.graph import Graph
@@ -96,7 +97,7 @@ class _Made:
     def __init__(self, value: torch.Tensor) -> None:
         self._sizes, self._strides = tuple(value.shape), tuple(value.stride())
         self._type, self._device = value.dtype, value.device
-        self.is_dense = _is_dense(self._sizes, self._strides)
+        self.is_dense = is_dense(self._sizes, self._strides)
 
     def empty(self) -> torch.Tensor:
         """Memory for it."""
@@ -105,22 +106,6 @@ class _Made:
     def packed(self, tensor: torch.Tensor) -> torch.Tensor:
         """Where the model writes: into the memory itself, unless there are gaps between its elements."""
         return tensor if self.is_dense else torch.empty(self._sizes, dtype=self._type, device=self._device)
-
-
-def written_order(sizes: Sequence[int], strides: Sequence[int]) -> list[int]:
-    """The dimensions from the one with the greatest stride to the one with the smallest."""
-    return sorted(range(len(sizes)), key=lambda axis: (-strides[axis], axis))
-
-
-def _is_dense(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether elements lie side by side, each in its own place."""
-    expected = 1
-    for axis in reversed(written_order(sizes, strides)):
-        if sizes[axis] > 1:
-            if strides[axis] != expected:
-                return False
-            expected *= sizes[axis]
-    return True
 
 
 def added_input(graph: Graph, name: str, value: torch.Tensor, is_held: bool = False) -> GraphTensor:
@@ -154,7 +139,7 @@ def _traced(
 
 def _as_written(tensor: GraphTensor, value: torch.Tensor) -> GraphTensor:
     order = written_order(value.shape, value.stride())
-    if order == sorted(order) or not _is_dense(value.shape, value.stride()):
+    if order == sorted(order) or not is_dense(value.shape, value.stride()):
         return tensor
     return tensor.permute(order)
 

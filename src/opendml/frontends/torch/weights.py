@@ -9,10 +9,11 @@ import torch
 
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.prepared import Prepared
+from opendml.runtime.locked import Locked
 from opendml.targets.memory import TensorMemory
 
 
-class Weights:
+class Weights(Locked):
     """What a model prepared of its parameters, for each of the modules that run it; again where one of them
     was written since, or lies elsewhere.
 
@@ -21,6 +22,7 @@ class Weights:
     """
 
     def __init__(self, model: Model) -> None:
+        super().__init__()
         self._model = model
         self._kept: dict[tuple[int, ...], _Kept] = {}
 
@@ -31,10 +33,11 @@ class Weights:
             tensors: the parameters, with the strides that the model expects.
         """
         key = tuple(map(id, tensors))
-        kept = self._kept.get(key)
-        if kept is None or not kept.is_of(tensors):
-            self._kept = {known: each for known, each in self._kept.items() if each.is_alive()}
-            kept = self._kept[key] = _Kept(tensors, self._model._prepare(self._memories(tensors)))
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is None or not kept.is_of(tensors):
+                self._kept = {known: each for known, each in self._kept.items() if each.is_alive()}
+                kept = self._kept[key] = _Kept(tensors, self._model._prepare(self._memories(tensors)))
         return kept.prepared
 
     def _memories(self, tensors: Sequence[torch.Tensor]) -> list[TensorMemory]:
