@@ -283,9 +283,9 @@ class Model(Locked):
                 known.on_streams.enqueue(addresses, stream)
                 return
             instance = known.instance
-            for place, address in enumerate(addresses):
-                if address is not None:
-                    instance.bind(place, address)
+            for place, each in enumerate(addresses):
+                if each is not None:
+                    instance.bind(place, each)
             instance.dispatch()
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:
