@@ -19,6 +19,7 @@ from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import Mode, Pattern
 from opendml.targets.cuda.schedule import schedule
+from opendml.targets.cuda.schedule_chain import is_chained
 from tools.cuda_case import Case
 from tools.cuda_cases import all_cases
 from tools.cuda_tiles import schedulers
@@ -43,7 +44,7 @@ TILED = (Mode.FMA, Mode.MMA)
 def launches(case: Case, machine: Machine, scheduler: Scheduler = schedule) -> Iterator[Launch]:
     """The launches of a case, for the alignments that its offset leaves."""
     program = case.program
-    kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results)))
+    kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results)), is_chained)
     for kernel in kernels.kernels:
         alignments = []
         for access in (*kernel.loads, *kernel.stores):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from opendml.targets.cuda.chain_source import ChainPrinter
 from opendml.targets.cuda.contraction_source import ContractionPrinter
 from opendml.targets.cuda.group_source import GroupPrinter
 from opendml.targets.cuda.pass_source import PassPrinter
@@ -28,7 +29,9 @@ _FILES = {
     Mode.SCATTER: ("scatter",),
     Mode.TOP: ("top",),
     Mode.FMA: ("operands", "fma", "contraction"),
-    Mode.MMA: ("operands", "mma", "contraction"),
+    Mode.MMA: ("operands", "fragments", "mma", "contraction"),
+    Mode.FMA_CHAIN: ("operands", "chain_fma", "chain"),
+    Mode.MMA_CHAIN: ("operands", "fragments", "chain_mma", "chain"),
 }
 """The files of each mode, after those that all have and what is printed."""
 
@@ -40,6 +43,8 @@ _PRINTERS: dict[Mode, type[Printer]] = {
     Mode.TOP: PlacingPrinter,
     Mode.FMA: ContractionPrinter,
     Mode.MMA: ContractionPrinter,
+    Mode.FMA_CHAIN: ChainPrinter,
+    Mode.MMA_CHAIN: ChainPrinter,
 }
 """What prints the modes that need more than others."""
 

@@ -111,8 +111,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     };
     const auto begin = [&](int step, int slot) {
         if (step < steps) {
-            a.begin(p, a_tiles + slot * A::SIZE, first + step * DEPTH, end, along_k[step % 2]);
-            b.begin(p, b_tiles + slot * B::SIZE, first + step * DEPTH, end, along_k[step % 2]);
+            a.begin(p, a_tiles + slot * A::SIZE, first + step * DEPTH, end, LOOPS_K > 1 ? along_k[step % 2] : nullptr);
+            b.begin(p, b_tiles + slot * B::SIZE, first + step * DEPTH, end, LOOPS_K > 1 ? along_k[step % 2] : nullptr);
         }
         commit_copies();
     };

@@ -6,6 +6,7 @@ template <typename Operand>
 struct Loader {
     typedef typename Operand::Element Element;
     static constexpr bool ALONG_K = Operand::ALONG_K;
+    static constexpr int DEPTH = Operand::DEPTH;
     static constexpr int UNIT = Operand::UNIT, FAST = (ALONG_K ? DEPTH : Operand::ROWS) / UNIT;
     static constexpr int SLOW = ALONG_K ? Operand::ROWS : DEPTH, STEP = THREADS / FAST, EACH = (SLOW + STEP - 1) / STEP;
     static_assert(THREADS % FAST == 0 && (UNIT == 1 || Operand::COPIED));
@@ -31,7 +32,7 @@ struct Loader {
         }
     }
 
-    // Begins to load the tile from k = `first` to `end`, where `steps` says how far each k moves, if there are several loops.
+    // Begins to load the tile from k = `first` to `end`; where there are `steps`, they say how far each k moves.
     DEVICE_MEMBER void begin(const Parameters& p, Element* tile, Index first, Index end, const Offsets* steps) {
 #pragma unroll
         for (int i = 0; i < EACH; i++) {
@@ -41,7 +42,7 @@ struct Loader {
             const int own = ALONG_K ? i : 0;
             int count = k < end ? there[own] : 0;
             if constexpr (ALONG_K && UNIT > 1) count = count > 0 && k < end ? (end - k < UNIT ? (int)(end - k) : UNIT) : 0;
-            const Offsets at = LOOPS_K > 1 ? moved(rows[own], steps[ahead]) : at_k(p, rows[own], count > 0 ? k : 0);
+            const Offsets at = steps ? moved(rows[own], steps[ahead]) : Operand::at_k(p, rows[own], count > 0 ? k : 0);
             if constexpr (Operand::COPIED) {
                 bool guard;
                 const char* from = Operand::place(p, at, guard);
