@@ -24,7 +24,7 @@ SIZES = (
 Scores = Callable[[Node], Node]
 
 
-def attended(q: Node, k: Node, v: Node, scores: Scores = lambda scores: scores) -> Node:
+def attended(q: Node, k: Node, v: Node, *, scores: Scores = lambda scores: scores) -> Node:
     """The results, (heads, queries, size), of tensors (heads, queries or keys, size)."""
     heads, queries, depth = q.sizes
     keys, size = v.sizes[1:]
@@ -37,12 +37,14 @@ def attended(q: Node, k: Node, v: Node, scores: Scores = lambda scores: scores) 
     return reshaped(sums, (heads, queries, size))
 
 
-def tensors(type: ScalarType, sizes: tuple[int, ...], heads_of_keys: int | None = None) -> list[Node]:
+def tensors(
+    type: ScalarType, sizes: tuple[int, ...], heads_of_keys: int | None = None
+) -> tuple[Node, Node, Node]:
     """The sources of queries, keys and values."""
     heads, queries, keys, depth, size = sizes
     shared = heads_of_keys or heads
-    every = [(heads, queries, depth), (shared, keys, depth), (shared, keys, size)]
-    return [source(number, type, each) for number, each in enumerate(every)]
+    q, k = source(0, type, (heads, queries, depth)), source(1, type, (shared, keys, depth))
+    return q, k, source(2, type, (shared, keys, size))
 
 
 def chain_cases() -> Iterator[Case]:
@@ -66,7 +68,7 @@ def chain_cases() -> Iterator[Case]:
             return scores * 0.5 + select(mask < 1, -2.0, convert(mask, FLOAT32) * 0.25)
 
         residual = convert(source(4, type, q.sizes[:2] + v.sizes[2:]), FLOAT32)
-        yield _case(f"{type.name} masked", convert(attended(q, k, v, masked) * 2.0 + residual, type))
+        yield _case(f"{type.name} masked", convert(attended(q, k, v, scores=masked) * 2.0 + residual, type))
         doubled = [rounded(convert(convert(each, FLOAT32) * 2.0, type)) for each in (q, k, v)]
         yield _case(f"{type.name} of computed operands", convert(attended(*doubled), type))
 

@@ -36,8 +36,8 @@ def placing_cases() -> Iterator[Case]:
             desc = _top(type, sizes, axis, count, direction)
             name = f"top {count} {type.name} {sizes} {direction.name}"
             yield Case(name, program_of(desc), special=True)
-    for sizes in ((1,), (1, 1), (70, 30)):
-        yield Case(f"nonzero coordinates {sizes}", program_of(_nonzero(sizes)))
+    for shape in ((1,), (1, 1), (70, 30)):
+        yield Case(f"nonzero coordinates {shape}", program_of(_nonzero(shape)))
     for index in (ScalarType.INT32, ScalarType.INT64):
         x = source(0, index, (40, 50, 33))
         for axis in range(3):

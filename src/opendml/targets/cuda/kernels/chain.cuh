@@ -8,7 +8,7 @@
 
 #define LOWEST __int_as_float(0xff800000)
 
-DEVICE float greater(float a, float b) { return a > b ? a : b; }  // the second where the first is NaN
+DEVICE float greater(float a, float b) { return fmaxf(a, b); }  // the other one where one is NaN
 
 // The greatest, or the sum, of what the lanes have that share a row.
 DEVICE float greatest_of_row(float value) {
@@ -73,7 +73,7 @@ struct Attention {
 
     // Makes weights of products with the keys from `key` on, and scales down what there is so far by `factors`.
     DEVICE_MEMBER void weigh(
-        const Parameters& p, float (&scores)[SCORES], float (&factors)[OWN_ROWS], Index key, bool again, float unit) {
+        const Parameters& p, float (&scores)[SCORES], float (&factors)[OWN_ROWS], Index key, bool again, float again_unit) {
         float found[OWN_ROWS];
 #pragma unroll
         for (int row = 0; row < OWN_ROWS; row++) found[row] = greatest[row];
@@ -81,9 +81,14 @@ struct Attention {
         for (int i = 0; i < SCORES; i++) {
             const int row = row_of_score(i);
             const Index own = key + key_of(i);
-            scores[i] = own < (Index)p.units ? score(p, at_keys(p, rows[row], own), scores[i]) : LOWEST;
-            found[row] = greater(scores[i], found[row]);
+            scores[i] = score(p, at_keys(p, rows[row], own < (Index)p.units ? own : key), scores[i]);
         }
+        if (key + KEYS > (Index)p.units) {
+#pragma unroll
+            for (int i = 0; i < SCORES; i++) scores[i] = key + key_of(i) < (Index)p.units ? scores[i] : LOWEST;
+        }
+#pragma unroll
+        for (int i = 0; i < SCORES; i++) found[row_of_score(i)] = greater(scores[i], found[row_of_score(i)]);
 #pragma unroll
         for (int row = 0; row < OWN_ROWS; row++) {
             found[row] = greatest_of_row(found[row]);
@@ -97,12 +102,9 @@ struct Attention {
 #pragma unroll
         for (int i = 0; i < SCORES; i++) {
             const int row = row_of_score(i);
-            float weight = weight_of(scores[i] - found[row]);
-            const bool counts = weight > 0;
-            weight *= unit;
-            if (again && counts) weight = weight > LEAST_WEIGHT ? weight : LEAST_WEIGHT;
-            scores[i] = weight;
-            sums[row] += weight;
+            const float weight = weight_of(scores[i] - found[row]);
+            scores[i] = again && weight > 0 ? fmaxf(weight * again_unit, LEAST_WEIGHT) : weight;
+            sums[row] += scores[i];
         }
     }
 
@@ -138,10 +140,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         const Index own = first + row_of(row);
         attention.rows[row] = at_m(p, block.at, own < (Index)p.rows ? own : 0);
     }
+    const float again_unit = unit_of((int)p.units);
     unsigned long long left = 0;
     bool again = false;
     do {
-        const float unit = first_unit(again, (int)p.units);
         attention.start();
         int slot = 0;
         if (STAGES > 1) {
@@ -164,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
             }
             float scores[SCORES], factors[OWN_ROWS];
             multiply(scores, block.q_tile, block.k_tiles + slot * K::SIZE);
-            attention.weigh(p, scores, factors, key, again, unit);
+            attention.weigh(p, scores, factors, key, again, again_unit);
             add_weighted(attention.results, scores, factors, block.v_tiles + slot * V::SIZE, room, again);
             if (STAGES > 1) {
                 if (!is_last) block.finish(1 - slot);

@@ -18,8 +18,8 @@ DEVICE int column_of(int i) { return place_of<N_UNIT_OF_THREAD>(i % TN); }
 
 DEVICE float weight_of(float distance) { return exact_exponential(distance); }
 
-// At first weights are at most one, then at most one over the number of keys.
-DEVICE float first_unit(bool again, int keys) { return again ? __int_as_float((95 + __clz(keys - 1)) << 23) : 1.0f; }
+// A power of two that is at most one over the number of keys.
+DEVICE float unit_of(int keys) { return __int_as_float((95 + __clz(keys - 1)) << 23); }
 
 // Adds the products of DEPTH columns of a and b; `a` and `b` say where the elements of a row of the thread, and of a column, lie.
 template <int COLUMNS_OF_THREAD, int UNIT, int DEPTH_OF_SUM, typename A, typename B>

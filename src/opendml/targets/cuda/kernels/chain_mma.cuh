@@ -3,6 +3,7 @@
 
 constexpr int LANES = 4, OWN_ROWS = 2, SCORES = KEYS / 2, RESULTS = WIDTH / 2;
 constexpr float LEAST_WEIGHT = 5.96046448e-8f;  // of FLOAT16
+constexpr int TOGETHER = WIDTH < 64 ? WIDTH / 16 : 4;  // pieces of values that are loaded at a time
 static_assert(THREADS == 2 * ROWS);
 
 DEVICE int row_of(int row) { return threadIdx.x / 32 * 16 + row * 8 + threadIdx.x % 32 / 4; }
@@ -11,10 +12,19 @@ DEVICE constexpr int row_of_result(int i) { return i % 4 / 2; }
 DEVICE int key_of(int i) { return i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2; }
 DEVICE int column_of(int i) { return key_of(i); }
 
-DEVICE float weight_of(float distance) { return exponential(distance); }
+// At most 2^14, so that few of them are below the numbers of FLOAT16.
+DEVICE float weight_of(float distance) { return power_of_two(multiply_add(distance, 1.44269504f, 14.0f)); }
 
-// Weights are at most 2^14, so that few of them are below the numbers of FLOAT16.
-DEVICE float first_unit(bool, int) { return 16384.0f; }
+DEVICE float unit_of(int) { return 1; }
+
+// Adds the products of 16 rows and 16 COUNT columns.
+template <int COUNT>
+DEVICE void add_products(float* sums, const unsigned (&a)[4], const unsigned (&b)[COUNT][4]) {
+#pragma unroll
+    for (int i = 0; i < 2 * COUNT; i++) {
+        multiply_matrices(reinterpret_cast<float (&)[4]>(sums[4 * i]), a, {b[i / 2][i % 2 * 2], b[i / 2][i % 2 * 2 + 1]});
+    }
+}
 
 DEVICE void multiply(float (&scores)[SCORES], const half* q, const half* k) {
 #pragma unroll
@@ -23,13 +33,10 @@ DEVICE void multiply(float (&scores)[SCORES], const half* q, const half* k) {
     for (int at = 0; at < DEPTH; at += 16) {
         unsigned a[4];
         load_fragment<Q, false>(a, q, threadIdx.x / 32 * 16, at);
+        unsigned b[KEYS / 16][4];
 #pragma unroll
-        for (int key = 0; key < KEYS; key += 16) {
-            unsigned b[4];
-            load_fragment<K, true>(b, k, key, at);
-            multiply_matrices(reinterpret_cast<float (&)[4]>(scores[key / 2]), a, {b[0], b[1]});
-            multiply_matrices(reinterpret_cast<float (&)[4]>(scores[key / 2 + 4]), a, {b[2], b[3]});
-        }
+        for (int i = 0; i < KEYS / 16; i++) load_fragment<K, true>(b[i], k, 16 * i, at);
+        add_products<KEYS / 16>(scores, a, b);
     }
 }
 
@@ -56,15 +63,12 @@ DEVICE void add_weighted(
         pairs_of(large, weights, key);
         pairs_of(small, weights, key);
 #pragma unroll
-        for (int column = 0; column < WIDTH; column += 16) {
-            unsigned b[4];
-            load_fragment<V, true>(b, v, column, key);
+        for (int column = 0; column < WIDTH; column += 16 * TOGETHER) {
+            unsigned b[TOGETHER][4];
 #pragma unroll
-            for (int part = 0; part < 2; part++) {
-                float (&sums)[4] = reinterpret_cast<float (&)[4]>(results[column / 2 + 4 * part]);
-                multiply_matrices(sums, large, {b[2 * part], b[2 * part + 1]});
-                if (!again) multiply_matrices(sums, small, {b[2 * part], b[2 * part + 1]});
-            }
+            for (int i = 0; i < TOGETHER; i++) load_fragment<V, true>(b[i], v, column + 16 * i, key);
+            add_products<TOGETHER>(results + column / 2, large, b);
+            if (!again) add_products<TOGETHER>(results + column / 2, small, b);
         }
     }
 }
