@@ -26,7 +26,7 @@ from opendml.targets.cuda.schedule import schedule
 from opendml.targets.reference.executable import ReferenceExecutable
 from tools.cuda_case import Case
 from tools.cuda_cases import all_cases, random_input
-from tools.cuda_tiles import chain_schedulers, schedulers
+from tools.cuda_tiles import chain_schedulers, mode_of, schedulers
 
 Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
@@ -101,15 +101,15 @@ def _runs() -> Iterator[tuple[Case, str, Scheduler]]:
     """All cases, and contractions in two of the tiles each, in turn, and a softmax between them in each that
     takes it; the way is empty for the one that is chosen.
     """
-    ways = {mode: cycle(way for way in schedulers() if way[0].startswith(mode)) for mode in ("fma", "mma")}
+    modes = ("fma", "mma", "imma")
+    ways = {mode: cycle(way for way in schedulers() if way[0].startswith(mode)) for mode in modes}
     for case in all_cases():
         yield case, "", schedule
         if case.name.startswith("contraction"):
-            suitable = ways["mma" if "FLOAT16" in case.name else "fma"]
+            suitable = ways[mode_of(case.name)]
             yield from ((case, *next(suitable)) for _ in range(2))
         if case.name.startswith("chain"):
-            mode = "mma" if "FLOAT16" in case.name else "fma"
-            yield from ((case, *way) for way in chain_schedulers() if way[0].startswith(mode))
+            yield from ((case, *way) for way in chain_schedulers() if way[0].startswith(mode_of(case.name)))
 
 
 def main() -> int:

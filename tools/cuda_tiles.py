@@ -18,6 +18,11 @@ SPLITS = (1, 3)
 """Numbers of blocks that share a tile."""
 
 
+def mode_of(case: str) -> str:
+    """The mode of tiles that the case of a contraction, or of a softmax between them, is for, by its name."""
+    return "imma" if "of bytes" in case else "mma" if "FLOAT16" in case else "fma"
+
+
 def in_tiles(tile: Tile, splits: int, kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch:
     """The launch of a kernel in a tile if that can compute it; else as it is."""
     if any(node.operation is Operation.CONTRACTION for node in ordered(kernel.values)):

@@ -22,7 +22,7 @@ from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_chain import is_chained
 from tools.cuda_case import Case
 from tools.cuda_cases import all_cases
-from tools.cuda_tiles import schedulers
+from tools.cuda_tiles import mode_of, schedulers
 
 MACHINES = {
     80: Machine(80, 108, 164 * 1024),
@@ -38,7 +38,7 @@ VALUE = re.compile(r" *const [\w ]+ (?:v0|s0_0) = (?:[^.]|\b(?:to|from|found)\.)
 Line = tuple[Mode | None, bool, str]
 """The mode, whether groups are columns, and the text."""
 CASES = list(all_cases())
-TILED = (Mode.FMA, Mode.MMA)
+TILED = (Mode.FMA, Mode.MMA, Mode.IMMA)
 
 
 def launches(case: Case, machine: Machine, scheduler: Scheduler = schedule) -> Iterator[Launch]:
@@ -62,19 +62,15 @@ def all_launches(capability: int) -> dict[Case, list[Launch]]:
 def contraction_launches(capability: int) -> Iterator[Launch]:
     """For each tile one, of each of the cases in turn, and a few without tiles."""
     cases = {case.name: case for case in CASES}
-    halves, others = (
-        [
-            case
-            for name, case in cases.items()
-            if name.startswith("contraction") and ("FLOAT16" in name) is half
-        ]
-        for half in (True, False)
-    )
+    by_mode: dict[str, list[Case]] = {}
+    for name, case in cases.items():
+        if name.startswith("contraction"):
+            by_mode.setdefault(mode_of(name), []).append(case)
     # Of each tile that for one block or that for several, in turn.
     ways = [way for number, way in enumerate(schedulers()) if number % 4 in (0, 3)]
     ways = [(way, scheduler) for way, scheduler in ways if capability == 90 or "128x128" in way]
     for number, (way, scheduler) in enumerate(ways):
-        suitable = halves if way.startswith("mma") else others
+        suitable = by_mode[way.split()[0]]
         for case in (suitable * 2)[5 * number % len(suitable) :]:
             found = [
                 each for each in launches(case, MACHINES[capability], scheduler) if each.pattern.mode in TILED

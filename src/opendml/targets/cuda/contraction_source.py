@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.differences import difference
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
 from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import HALF_TILES
+from opendml.targets.cuda.pattern import HALF_TILES, Mode
 from opendml.targets.cuda.position_source import loops_of_rows, positions
 from opendml.targets.cuda.source import Printer
 
@@ -41,24 +44,27 @@ class TilePrinter(Printer):
         """An operand: for both directions of its tiles the role of the loops, and the constant that says how
         long they are."""
         constants = dict(self.pattern.constants)
-        in_halves = self.pattern.mode in HALF_TILES
-        if in_halves:
+        more = []
+        if self.pattern.mode in HALF_TILES:
             value = stored_half(value)
-        copied = constants[f"{name}_COPIED"]
-        # FLOAT16 lies as tensor cores want it either way; others by k.
-        by_row = bool(constants[f"{name}_ALONG_K"]) and in_halves
+        if self.pattern.mode is Mode.IMMA:
+            value, *subtracted = difference(value) or ()
+            more = self._shift(subtracted)
+        copied, by_row = constants[f"{name}_COPIED"], constants[f"{name}_BY_ROW"]
         pitch = f"{'DEPTH' if by_row else 'ROWS'} + {16 // value.type.bytes}"
         slot = "row * PITCH + k" if by_row else "k * PITCH + row"
         lines = [
             f"typedef {TYPES[value.type]} Element;",
             f"static constexpr int ROWS = ::{rows[1]}, DEPTH = ::{depth[1]}, UNIT = {name}_UNIT;",
             f"static constexpr int PITCH = {pitch}, SIZE = {'ROWS' if by_row else 'DEPTH'} * PITCH;",
-            f"static constexpr bool ALONG_K = {name}_ALONG_K, COPIED = {name}_COPIED;",
+            f"static constexpr bool ALONG_K = {name}_ALONG_K, BY_ROW = {name}_BY_ROW;",
+            f"static constexpr bool COPIED = {name}_COPIED;",
+            f"static constexpr int QUAD = {name}_QUAD;",
             f"DEVICE_MEMBER static constexpr int slot(int row, int k) {{ return {slot}; }}",
             f"DEVICE_MEMBER static Offsets at_row({_POSITIONS}) {{ return at_{rows[0]}(p, to, at); }}",
             f"DEVICE_MEMBER static Offsets at_k({_POSITIONS}) {{ return at_{depth[0]}(p, to, at); }}",
         ]
-        lines += self._place(value) if copied else self._value(value)
+        lines += [*more, *(self._place(value) if copied else self._value(value))]
         return "\n".join([f"struct {name} {{", *(f"    {line}" for line in lines), "};"])
 
     def _place(self, value: Node) -> list[str]:
@@ -77,6 +83,17 @@ class TilePrinter(Printer):
         return [
             f"DEVICE_MEMBER static Element value({_ARGUMENTS}) {{",
             *(f"    {line}" for line in [*lines, f"return {name(value)};"]),
+            "}",
+        ]
+
+    def _shift(self, subtracted: Sequence[Node]) -> list[str]:
+        """What is subtracted from all elements of a row, if anything is."""
+        lines, name = self._compute(subtracted, {}, self._group_load)
+        shift = name(subtracted[0]) if subtracted else "0"
+        return [
+            f"static constexpr bool SHIFTED = {str(bool(subtracted)).lower()};",
+            f"DEVICE_MEMBER static int shift({_ARGUMENTS}) {{",
+            *(f"    {line}" for line in [*lines, f"return {shift};"]),
             "}",
         ]
 

@@ -28,8 +28,9 @@ _FILES = {
     Mode.SCAN: ("meeting", "scan"),
     Mode.SCATTER: ("scatter",),
     Mode.TOP: ("top",),
-    Mode.FMA: ("operands", "fma", "contraction"),
-    Mode.MMA: ("operands", "fragments", "mma", "contraction"),
+    Mode.FMA: ("operands", "unshifted", "fma", "contraction"),
+    Mode.MMA: ("operands", "fragments", "warp_tile", "unshifted", "mma", "contraction"),
+    Mode.IMMA: ("operands", "fragments", "warp_tile", "shifts", "mma", "contraction"),
     Mode.FMA_CHAIN: ("operands", "chain_fma", "chain"),
     Mode.MMA_CHAIN: ("operands", "fragments", "chain_mma", "chain"),
 }
@@ -43,6 +44,7 @@ _PRINTERS: dict[Mode, type[Printer]] = {
     Mode.TOP: PlacingPrinter,
     Mode.FMA: ContractionPrinter,
     Mode.MMA: ContractionPrinter,
+    Mode.IMMA: ContractionPrinter,
     Mode.FMA_CHAIN: ChainPrinter,
     Mode.MMA_CHAIN: ChainPrinter,
 }

@@ -46,6 +46,8 @@ class Mode(Enum):
     """Sums of products in tiles, by ordinary arithmetic."""
     MMA = "mma"
     """Sums of products of FLOAT16 in tiles, on tensor cores."""
+    IMMA = "imma"
+    """Sums of products of integers of 8 bits in tiles, on tensor cores."""
     FMA_CHAIN = "fma_chain"
     """A softmax between products, by ordinary arithmetic."""
     MMA_CHAIN = "mma_chain"
@@ -54,7 +56,7 @@ class Mode(Enum):
 
 HALF_TILES = (Mode.MMA, Mode.MMA_CHAIN)
 """The modes whose tiles are of FLOAT16, as tensor cores want them."""
-COLLECTIVE = (Mode.REDUCE, Mode.SCATTER, Mode.TOP, Mode.FMA, Mode.FMA_CHAIN, *HALF_TILES)
+COLLECTIVE = (Mode.REDUCE, Mode.SCATTER, Mode.TOP, Mode.FMA, Mode.IMMA, Mode.FMA_CHAIN, *HALF_TILES)
 """The modes whose code reads one element at a time, where it needs it."""
 
 

@@ -13,8 +13,9 @@ from functools import cached_property
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, merged_neighbours
-from opendml.program.node import REDUCTIONS, Operation, ordered
+from opendml.program.node import REDUCTIONS, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.differences import difference, is_still
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.contraction_source import contraction_of, stored_half
 from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits
@@ -45,8 +46,8 @@ counter."""
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A shape of tiles: `part` are the rows and columns of a thread (FMA) or warp (MMA), `rate` the products
-    that a multiprocessor adds up in a cycle, about; `blocks` share it at a time.
+    """A shape of tiles: `part` are the rows and columns of a thread (FMA) or warp (MMA, IMMA), `rate` the
+    products that a multiprocessor adds up in a cycle, about; `blocks` share it at a time.
     """
 
     mode: Mode
@@ -72,6 +73,10 @@ TILES = (
     Tile(Mode.MMA, 128, 32, 32, 128, (32, 32), 4, 500),
     Tile(Mode.MMA, 16, 128, 32, 128, (16, 32), 4, 300),
     Tile(Mode.MMA, 128, 16, 32, 128, (32, 16), 4, 300),
+    Tile(Mode.IMMA, 128, 128, 64, 256, (64, 32), 2, 1500),
+    Tile(Mode.IMMA, 64, 64, 64, 128, (32, 32), 4, 1000),
+    Tile(Mode.IMMA, 16, 128, 64, 128, (16, 32), 4, 500),
+    Tile(Mode.IMMA, 128, 16, 64, 128, (32, 16), 4, 500),
 )
 """The candidates; rates are estimates."""
 
@@ -128,11 +133,8 @@ class Shape:
         self.kernel, self.alignments = kernel, alignments
         self.accesses: tuple[Access, ...] = (*kernel.loads, *kernel.stores)
         self.contraction = contraction_of(kernel.values)
-        self.operands = tuple(map(stored_half, self.contraction.operands))
-        self.half = all(
-            each.operation is Operation.SOURCE and each.type is ScalarType.FLOAT16 for each in self.operands
-        )
-        loads = [loads_of([each]) for each in self.operands]
+        self.mode, self.operands = _mode_and_operands(kernel, self.contraction)
+        loads = [loads_of([each]) for each in self.contraction.operands]
         roles: dict[str, list[Loop]] = {"batch": [], "m": [], "n": [], "k": []}
         for dimension, count in enumerate(kernel.domain):
             in_a, in_b = (any(kernel.loads[each].strides[dimension] for each in own) for own in loads)
@@ -158,7 +160,7 @@ class Shape:
     def takes(self, tile: Tile) -> bool:
         """Whether a tile can compute it, and is worth a thought."""
         return (
-            tile.mode is (Mode.MMA if self.half else Mode.FMA)
+            tile.mode is self.mode
             and self._is_alone
             and self.contraction.type in _TYPES
             and min(self.m, self.n) > 1
@@ -235,9 +237,8 @@ class Shape:
         return self._operand(0, "m"), self._operand(1, "n")
 
     def _operand(self, number: int, rows: str) -> TiledOperand:
-        values = self.operands if self.half else self.contraction.operands
         loops = self.loops["batch"], self.loops[rows], self.loops["k"]
-        return TiledOperand(values[number], self.kernel, self.alignments, *loops)
+        return TiledOperand(self.operands[number], self.kernel, self.alignments, *loops)
 
     @cached_property
     def rows(self) -> tuple[Loop, ...]:
@@ -250,8 +251,22 @@ class Shape:
         return self.loops[role][-1].strides[number] == self.accesses[number].type.bytes
 
 
-_PARTS = {Mode.FMA: ("TM", "TN"), Mode.MMA: ("WARP_ROWS", "WARP_COLUMNS")}
+_OF_WARPS = ("WARP_ROWS", "WARP_COLUMNS")
+_PARTS = {Mode.FMA: ("TM", "TN"), Mode.MMA: _OF_WARPS, Mode.IMMA: _OF_WARPS}
 """The names of the constants of a tile's part."""
+
+
+def _mode_and_operands(kernel: Kernel, contraction: Node) -> tuple[Mode, tuple[Node, ...]]:
+    """How products are added, and what is multiplied: elements of FLOAT16 that are only loaded, and integers
+    of 8 bits, as they are, from which is subtracted what is the same for all that is summed.
+    """
+    halves = tuple(map(stored_half, contraction.operands))
+    if all(each.operation is Operation.SOURCE and each.type is ScalarType.FLOAT16 for each in halves):
+        return Mode.MMA, halves
+    bytes = [difference(each) for each in contraction.operands]
+    if contraction.type is ScalarType.INT32 and all(each and is_still(kernel, each[1:]) for each in bytes):
+        return Mode.IMMA, tuple(each[0] for each in bytes if each)
+    return Mode.FMA, contraction.operands
 
 
 def _bytes_of_stage(tile: Tile, a: TiledOperand, b: TiledOperand) -> int:

@@ -9,6 +9,7 @@ from opendml.compiler.kernel import Kernel, number_of
 from opendml.compiler.loops import Loop
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.differences import BYTES
 from opendml.targets.common.guards import guards_of
 from opendml.targets.cuda.launch import VECTOR_BYTES
 from opendml.targets.cuda.pattern import AccessPattern, Step
@@ -21,7 +22,9 @@ neighbours along several loops."""
 
 
 class TiledOperand:
-    """An operand whose `rows` lie beside what is summed, `k`; tensor cores take what is a load of FLOAT16."""
+    """An operand whose `rows` lie beside what is summed, `k`; tensor cores take what is a load of FLOAT16,
+    and integers of 8 bits, which then lie along k.
+    """
 
     def __init__(
         self,
@@ -33,7 +36,7 @@ class TiledOperand:
         k: Sequence[Loop],
     ) -> None:
         self.element_bytes = value.type.bytes
-        self._half = value.type is ScalarType.FLOAT16
+        half, self._bytes = value.type is ScalarType.FLOAT16, value.type in BYTES
         self._alignments, self._batch = alignments, batch
         self._loaded = value.operation is Operation.SOURCE
         self._load = _data_load(value, kernel)
@@ -41,18 +44,21 @@ class TiledOperand:
         by_rows = len(k) > 1 and self._step("rows") <= _NEAR * self.element_bytes
         self.along_k = self._step("k") < self._step("rows") and not by_rows
         self._plain = self._loaded and not value.operands
-        widest = 1 if not self._plain or (self.along_k and not self._half) else self._widest()
+        self.by_row = self._bytes or (self.along_k and half)
+        turned = self.along_k is not self.by_row
+        widest = self._widest() if self._plain and not turned else 1
         self.copied = self._loaded and widest * self.element_bytes >= 4
         self.unit = widest if self.copied else 1
 
     def constants(self) -> dict[str, int]:
         """The constants of the code."""
-        return {"ALONG_K": int(self.along_k), "COPIED": int(self.copied), "UNIT": self.unit}
+        flags = {"ALONG_K": int(self.along_k), "COPIED": int(self.copied), "BY_ROW": int(self.by_row)}
+        return {**flags, "UNIT": self.unit, "QUAD": 4 if self._bytes and not self.copied else 1}
 
     def bytes(self, rows: int, depth: int) -> int:
         """Bytes of shared memory of one tile of the operand."""
         padding = VECTOR_BYTES // self.element_bytes
-        if self.along_k and self._half:
+        if self.by_row:
             return rows * (depth + padding) * self.element_bytes
         return depth * (rows + padding) * self.element_bytes
 
