@@ -3,7 +3,6 @@ alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TypeAlias
@@ -40,19 +39,6 @@ def read_model(given: ModelLike) -> tuple[onnx.ModelProto, str]:
         raise InvalidArgument(f"model: {shown(given)}; a path, bytes or an onnx.ModelProto is needed")
     require_valid(model, name)
     return model, name
-
-
-def sized(model: onnx.ModelProto, sizes: Mapping[str, int]) -> onnx.ModelProto:
-    """The model with sizes in place of their names in its inputs and outputs."""
-    if not sizes:
-        return model
-    new = onnx.ModelProto()
-    new.CopyFrom(model)
-    for each in (*new.graph.input, *new.graph.output):
-        for dimension in each.type.tensor_type.shape.dim:
-            if dimension.dim_param in sizes:
-                dimension.dim_value = sizes[dimension.dim_param]
-    return new
 
 
 def _content(path: Path) -> bytes:
