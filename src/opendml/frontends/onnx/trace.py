@@ -24,7 +24,7 @@ from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
 from opendml.frontends.onnx.loops import is_loop, loop_of
 from opendml.frontends.onnx.node import Node, free_names, nodes_of
 from opendml.frontends.onnx.segment import Segment
-from opendml.frontends.onnx.values import Computed, Held, Known, Value, array_of, held
+from opendml.frontends.onnx.values import Computed, Held, Known, Value, array_of, form_of, held
 from opendml.runtime.locked import Locked
 from opendml.runtime.objects.device import Device
 
@@ -88,9 +88,13 @@ class Tracer(Locked):
             Error: naming the node that cannot run.
         """
         contents = dict(given)
-        values = {name: held(content) for name, content in given.items()}
-        key = tuple((name, value.sizes, value.type) for name, value in values.items())
-        stage = self._kept(self._roots, key, lambda: State(self._nodes, {**self._known, **values}))
+        key = tuple([(name, form_of(content)) for name, content in given.items()])
+
+        def first() -> State:
+            values = {name: held(content) for name, content in given.items()}
+            return State(self._nodes, {**self._known, **values})
+
+        stage = self._kept(self._roots, key, first)
         while True:
             answer = stage.step(contents)
             after = stage.after
@@ -194,8 +198,10 @@ class Tracer(Locked):
         def step(contents: dict[str, Any]) -> None:
             if compiled is not None:
                 compiled(contents)
-            contents.update((name, _copied(content)) for name, content in known.items())
-            contents.update((name, _copied(contents[name])) for name in shared)
+            for name, content in known.items():
+                contents[name] = _copied(content)
+            for name in shared:
+                contents[name] = _copied(contents[name])
 
         return Stage(step, None)
 
@@ -246,7 +252,7 @@ def _host_stage(node: Node, run: Callable[[Mapping[str, Any]], dict[str, Any]], 
     def step(contents: dict[str, Any]) -> Hashable:
         results = run({**contents, **known})
         contents.update(results)
-        return tuple((each.sizes, each.type) for each in map(held, results.values()))
+        return tuple(map(form_of, results.values()))
 
     def after(answer: Hashable, contents: Mapping[str, Any]) -> State:
         made = {name: held(contents[name]) for name in node.outputs if name}
