@@ -61,8 +61,8 @@ class TilePrinter(Printer):
             f"static constexpr bool COPIED = {name}_COPIED;",
             f"static constexpr int QUAD = {name}_QUAD;",
             f"DEVICE_MEMBER static constexpr int slot(int row, int k) {{ return {slot}; }}",
-            f"DEVICE_MEMBER static Offsets at_row({_POSITIONS}) {{ return at_{rows[0]}(p, to, at); }}",
-            f"DEVICE_MEMBER static Offsets at_k({_POSITIONS}) {{ return at_{depth[0]}(p, to, at); }}",
+            f"DEVICE_MEMBER static Offsets at_row({_POSITIONS}) {{ return ::at_{rows[0]}(p, to, at); }}",
+            f"DEVICE_MEMBER static Offsets at_k({_POSITIONS}) {{ return ::at_{depth[0]}(p, to, at); }}",
         ]
         lines += [*more, *(self._place(value) if copied else self._value(value))]
         return "\n".join([f"struct {name} {{", *(f"    {line}" for line in lines), "};"])
