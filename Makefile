@@ -3,6 +3,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+
+# Whatever the caller says, byte code is kept: each of many processes would compile the sources again.
+export PYTHONDONTWRITEBYTECODE :=
+
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 # Packages of which the demo reads the models alone, so without what they need to run them.

@@ -246,6 +246,18 @@ def test_a_convolution_with_what_follows_is_one_kernel() -> None:
     assert_agrees([result], [ARRAY, weights], rtol=1e-5)
 
 
+def test_a_normalization_in_other_sizes_than_its_input_is_one_kernel() -> None:
+    arrays = [
+        np.random.default_rng(3).standard_normal(sizes).astype(np.float32) for sizes in ((8, 16, 1), (16,))
+    ]
+    x, scale = sources(*arrays)
+    value = reshaped(x * 2.0, (1, 8, 16))
+    spread = convert(variance(value, [2]) + 1.0, x.type) * reshaped(scale, (1, 1, 16))
+    result = deviation(value, mean(value, [2])) / spread
+    assert len(kernels_of([result], arrays)) == 1
+    assert_agrees([result], arrays, rtol=1e-5)
+
+
 @pytest.mark.parametrize("axes", [(2, 3), (1,), (0, 1, 3), (0,)], ids=str)
 def test_a_convolution_and_its_normalization_are_two_kernels(axes: tuple[int, ...]) -> None:
     weights = np.random.default_rng(2).standard_normal((1, 1, 5, 1, 1, 3, 3, 3)).astype(np.float32)

@@ -14,7 +14,7 @@ from opendml.compiler.simplify import simplify
 from opendml.errors import Unsupported
 from opendml.program.program import Program
 from opendml.targets.cuda.executable import Scheduler
-from opendml.targets.cuda.kernel_source import kernel_source
+from opendml.targets.cuda.kernel_source import kernel_source, printed
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import Mode, Pattern
@@ -33,8 +33,14 @@ COUNTS = ("BATCH", "BLOCKS", "KEEP", "RUN", "THREADS", "TILE", "TX", "UNITS")
 """Constants that say how many, and choose no code."""
 NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
 """What stands for a number in a line."""
-VALUE = re.compile(r" *const [\w ]+ (?:v0|s0_0) = (?:[^.]|\b(?:to|from|found)\.)*;")
-"""A line that computes a value from values alone: it means the same in every mode."""
+VALUE = re.compile(r" *const ([\w ]+) (?:v0|s0_0) = .*;")
+"""A line that computes a value: it means the same in every mode, where what it reads has the same type."""
+CONSTANT = re.compile(
+    r"\(-0 - 0\)|\b(?<![.\w])0(?:u|ull|ll)?\b|\w+\((?:0u|0ll|p\.number0|\(int\)p\.number0)\)|half\{[^}]*\}"
+)
+"""What stands for a constant in the line of a value, where a value could stand."""
+REPEATED = re.compile(r"(\b[\w ]+; )\1+")
+"""Fields of one type: of how many there are, no code depends."""
 Line = tuple[Mode | None, bool, str]
 """The mode, whether groups are columns, and the text."""
 CASES = list(all_cases())
@@ -103,35 +109,55 @@ def kernels(capability: int) -> dict[Mode, list[Launch]]:
 
 
 def _covering(found: Iterable[Launch]) -> Iterator[Launch]:
-    """Few of them that have all their lines in each mode: for each line, the rarest first, that one of most
-    lines. The numbers in lines do not count, but those of constants that decide what code there is.
+    """Few of them that have all their lines in each mode: for each line, the rarest first, that one of the
+    most new lines for the time that it takes to compile, which grows with the square of its source. The
+    numbers in lines do not count, but those of constants that decide what code there is.
     """
-    lines = [(launch, dict.fromkeys(_lines(launch.pattern))) for launch in found]
+    lines = [
+        (launch, set(_lines(launch.pattern)), len(kernel_source(launch.pattern)) ** 2) for launch in found
+    ]
     having: dict[Line, list[int]] = {}
-    for number, (_, own) in enumerate(lines):
-        for line in own:
+    for number, (_, own, _) in enumerate(lines):
+        for line in sorted(own, key=str):
             having.setdefault(line, []).append(number)
     seen: set[Line] = set()
     for line, numbers in sorted(having.items(), key=lambda item: len(item[1])):
         if line not in seen:
-            launch, own = lines[max(numbers, key=lambda number: len(lines[number][1]))]
-            seen.update(own)
+            launch, own, _ = max(
+                (lines[number] for number in numbers), key=lambda each: len(each[1] - seen) / each[2]
+            )
+            seen |= own
             yield launch
 
 
 def _lines(pattern: Pattern) -> Iterator[Line]:
-    """The lines of its source, with the mode unless they mean the same in all."""
-    for line in kernel_source(pattern).splitlines():
+    """The lines that are printed for it, with the mode unless they mean the same in all; of those that
+    compute values, constants apart."""
+    yield pattern.mode, pattern.columns, "what is not printed"
+    for line in printed(pattern).splitlines():
         kind, of_values = _kind(line)
-        yield (None, False, kind) if of_values else (pattern.mode, pattern.columns, kind)
+        for each in _with_constants(kind) if of_values else ():
+            yield None, False, each
+        if not of_values:
+            yield pattern.mode, pattern.columns, kind
 
 
 @cache
 def _kind(line: str) -> tuple[str, bool]:
     """A line without its numbers, and whether it means the same in every mode."""
     name = line.split()[2] if line.startswith("constexpr int ") else ""
-    kind = line if name and name not in COUNTS else NUMBER.sub("0", line)
+    kind = line if name and name not in COUNTS else REPEATED.sub(r"\1", NUMBER.sub("0", line))
     return kind, VALUE.fullmatch(kind) is not None
+
+
+@cache
+def _with_constants(kind: str) -> tuple[str, ...]:
+    """The line of a value with values in place of constants, and its constants with the type of the value."""
+    declared, _, computed = kind.partition(" = ")
+    if CONSTANT.fullmatch(computed[:-1]):
+        return (kind,)
+    constants = dict.fromkeys(CONSTANT.findall(computed))
+    return f"{declared} = {CONSTANT.sub('v0', computed)}", *(f"{declared} of {each}" for each in constants)
 
 
 def machine_code(launch: Launch, capability: int) -> bytes:

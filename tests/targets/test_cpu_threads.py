@@ -1,12 +1,16 @@
-"""How many threads share a dispatch: what the process is allowed, or OPENDML_THREADS."""
+"""How many threads share a dispatch: what the process is allowed, or OPENDML_THREADS, and what the work is
+worth."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import opendml as dml
 from opendml import Device, InvalidArgument
+from opendml.targets.cpu.pool import Pool
 from opendml.targets.cpu.threads import available_threads, quota
 
 
@@ -81,3 +85,20 @@ def test_a_bad_number_of_threads_is_an_error_that_says_so(text: str, monkeypatch
     monkeypatch.setenv("OPENDML_THREADS", text)
     with pytest.raises(InvalidArgument, match=r"OPENDML_THREADS: .*; a whole number from 1 to 1024 is"):
         Device("cpu")
+
+
+def test_work_that_one_thread_takes_at_once_asks_for_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    start = Pool.start
+
+    def started(pool: Pool, workers: int = 0) -> None:
+        asked.append(workers)
+        start(pool, workers)
+
+    monkeypatch.setattr(Pool, "start", started)
+    device = Device("cpu", threads=2)
+    table, rows = np.zeros((1, 1, 1000, 300), np.float32), np.zeros((1, 1, 1, 10), np.uint32)
+    dml.gather(table, rows, axis=2, index_dimensions=1, device=device)
+    assert set(asked) <= {0}
+    dml.activation_relu(table, device=device)
+    assert 1 in asked

@@ -348,7 +348,7 @@ def _reshaped_last(node: Node) -> Node:
     if node.operation in REDUCTIONS and len(node.operands) == 1:
         return _reduced_in_parts(node) or with_operands(node, (_lowered(node.operands[0]),))
     if node.operation not in IN_MEMORY:
-        for sizes in {operand.operands[0].sizes: None for operand in reshaped}:
+        for sizes in {sizes: None for operand in reshaped for sizes in _sizes_of(operand.operands[0])}:
             operands = _in_sizes(node, sizes)
             if operands is not None:
                 value = Node(node.operation, node.type, sizes, operands, node.attribute)
@@ -360,6 +360,15 @@ def _reshaped_last(node: Node) -> Node:
             for operand in node.operands
         ),
     )
+
+
+def _sizes_of(value: Node) -> Iterator[tuple[int, ...]]:
+    """The sizes in which an element-wise node over a value may be computed: its own, and those of what it was
+    reduced from, as a normalization does that multiplies by what it has reduced."""
+    yield value.sizes
+    for node in above_memory(value):
+        if node.operation in REDUCTIONS:
+            yield node.operands[0].sizes
 
 
 def _reduced_in_parts(node: Node) -> Node | None:

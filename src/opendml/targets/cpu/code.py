@@ -82,6 +82,10 @@ class Code:
         with self.builder.if_then(self.builder.icmp_signed("!=", rest, I64(0))):
             body(self.builder.sub(stop, rest), self.first_lanes(rest))
 
+    def hidden(self, index: ir.Value) -> ir.Value:
+        """The same number, of which LLVM does not know how it changes."""
+        return self.builder.asm(ir.FunctionType(index.type, [index.type]), "", "=r,0", [index], False)
+
     def elements_to_boundary(self, pointer: ir.Value, type: ScalarType, width: int = 1) -> ir.Value:
         """How many elements, or bundles of so many, lie between an address and the next multiple of the
         size of a vector."""

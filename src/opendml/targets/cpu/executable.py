@@ -6,6 +6,8 @@ import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import setitem
 from typing import Any
 
 import numpy as np
@@ -138,7 +140,8 @@ class CpuInstance:
             words[position] += words.ctypes.data
         table: Any = (ctypes.c_void_p * buffers)()
         self._job, self._buffers = job, table
-        self.bind: Callable[[int, int], None] = table.__setitem__
+        # Half the time of the table's own method.
+        self.bind: Callable[[int, int], None] = partial(setitem, table)
         """Sets the address of a tensor's first element: inputs first, then outputs."""
         self._arena = arena
         # `dispatch` keeps these two alive, and they what they point to: it may outlive this object.
@@ -308,9 +311,10 @@ class _Job:
         ends = [each.offset + each.launch.partial_bytes for each in launches if each.buffer == arena]
         room_at = aligned(max(ends, default=temporary_bytes))
         room_bytes = aligned(max((code.room_bytes for code in codes), default=0))
+        claims = [-(-each.launch.items // each.launch.grain) for each in launches]
+        threads = min(threads, max(claims, default=1))
         self.arena_bytes = room_at + threads * room_bytes
-        claims = sum(-(-each.launch.items // each.launch.grain) for each in launches)
-        self.is_short = threads == 1 and claims <= _FEW_CLAIMS
+        self.is_short = threads == 1 and sum(claims) <= _FEW_CLAIMS
         self.words = _words(launches, codes)
         self.words[THREADS] = threads
         self.words[PATIENCE] = 0 if self.is_short else _MILLISECONDS

@@ -53,9 +53,13 @@ _PRINTERS: dict[Mode, type[Printer]] = {
 
 def kernel_source(pattern: Pattern) -> str:
     """The whole source; its function is `kernel`."""
-    printer = _PRINTERS.get(pattern.mode, Printer)(pattern)
     names = ("common", "quotients", None, *_FILES[pattern.mode])
-    return "\n".join(printer.text() if name is None else _file(name) for name in names)
+    return "\n".join(printed(pattern) if name is None else _file(name) for name in names)
+
+
+def printed(pattern: Pattern) -> str:
+    """What of the source depends on more than the mode."""
+    return _PRINTERS.get(pattern.mode, Printer)(pattern).text()
 
 
 @cache
