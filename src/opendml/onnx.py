@@ -47,3 +47,8 @@ __all__ = [
     "load",
     "set_default_logger_severity",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names: the packages behind them are not."""
+    return sorted([*__all__, "__all__", "__doc__"])

@@ -72,7 +72,7 @@ def _load_external(model: onnx.ModelProto, path: Path) -> None:
             )
         try:
             load_external_data_for_tensor(tensor, str(folder))
-        except (OSError, ValueError, onnx.checker.ValidationError) as error:
+        except (OSError, RuntimeError, ValueError, onnx.checker.ValidationError) as error:
             raise InvalidArgument(f"{path}: tensor {tensor.name!r} in {location}: {error}") from error
         tensor.data_location = onnx.TensorProto.DEFAULT
         del tensor.external_data[:]

@@ -45,6 +45,12 @@ class _Options:
             object.__setattr__(self, name, value)
         self._entries: dict[str, str] = {}
 
+    def __repr__(self) -> str:
+        """The fields that are not as they were."""
+        changed = {name: getattr(self, name) for name in self._defaults}
+        told = (f"{name}={each!r}" for name, each in changed.items() if each != self._defaults[name])
+        return f"{type(self).__name__}({', '.join(told)})"
+
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_") and name not in self._defaults:
             names = ", ".join(self._defaults)

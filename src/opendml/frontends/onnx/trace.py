@@ -27,7 +27,7 @@ from opendml.frontends.onnx.loops import is_loop, loop_of
 from opendml.frontends.onnx.node import Node, free_names, nodes_of
 from opendml.frontends.onnx.segment import Compiled, Segment
 from opendml.frontends.onnx.states import Pending, State, extended
-from opendml.frontends.onnx.values import Computed, Held, Known, Value, array_of, held
+from opendml.frontends.onnx.values import Computed, Held, Known, Value, array_of, form_of, held
 from opendml.runtime.locked import Locked
 from opendml.runtime.objects.device import Device
 
@@ -92,9 +92,13 @@ class Tracer(Locked):
 
     def stages(self, contents: dict[str, Any]) -> Iterator[Stage]:
         """Runs the graph on inputs by name, beside which the other tensors are put; yields what was taken."""
-        values: dict[str, Value] = {name: held(content) for name, content in contents.items()}
-        key = tuple((name, value.sizes, value.type) for name, value in values.items())
-        stage = self._kept(self._roots, key, lambda: State(self._start, ChainMap(values, self._known)))
+        key = tuple([(name, form_of(content)) for name, content in contents.items()])
+
+        def first() -> State:
+            values: dict[str, Value] = {name: held(content) for name, content in contents.items()}
+            return State(self._start, ChainMap(values, self._known))
+
+        stage = self._kept(self._roots, key, first)
         while True:
             answer = stage.step(contents)
             yield stage
@@ -202,8 +206,10 @@ class Tracer(Locked):
         def step(contents: dict[str, Any]) -> None:
             if compiled is not None:
                 compiled(contents)
-            contents.update((name, _copied(content)) for name, content in known.items())
-            contents.update((name, _copied(contents[name])) for name in shared)
+            for name, content in known.items():
+                contents[name] = _copied(content)
+            for name in shared:
+                contents[name] = _copied(contents[name])
 
         return Stage(step, None, compiled)
 
@@ -255,7 +261,7 @@ def _host_stage(node: Node, run: Callable[[Mapping[str, Any]], dict[str, Any]], 
     def step(contents: dict[str, Any]) -> Hashable:
         results = run({**known, **{name: contents[name] for name in given}})
         contents.update(results)
-        return tuple((each.sizes, each.type) for each in map(held, results.values()))
+        return tuple(map(form_of, results.values()))
 
     def after(answer: Hashable, contents: Mapping[str, Any]) -> State:
         made = {name: held(contents[name]) for name in node.outputs if name}

@@ -70,6 +70,7 @@ class Graph:
         self._names: list[str | None] = []
         self._layouts: list[Layout] = []
         self._constants: dict[int, Array] = {}
+        self._held: list[int] = []
         self._watched: list[Watched] = []
         self._operator_count = 0
         self._steps: list[Step] = []
@@ -141,13 +142,25 @@ class Graph:
         needed = {id(node): node for node in ordered(results)}
         read = {node.attribute for node in needed.values() if node.operation is Operation.SOURCE}
         constants = {number: array for number, array in self._constants.items() if number in read}
-        program = Program(tuple(self._layouts), layouts, results, frozenset(constants))
+        known = frozenset([*constants, *self._held])
+        program = Program(tuple(self._layouts), layouts, results, known)
         watched = [each for each in self._watched if id(each.node) in needed]
         numbers = {name: tensor._number for name, tensor in outputs.items()}
-        recipe = recipe_of(self.feature_level, self._steps, numbers)
+        recipe = None if self._held else recipe_of(self.feature_level, self._steps, numbers)
+        held = tuple(self._held)
         return Model(
-            program, tuple(self._names), constants, tuple(outputs), as_device(device), watched, recipe
+            program, tuple(self._names), constants, tuple(outputs), as_device(device), watched, recipe, held
         )
+
+    def _hold(
+        self, data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None
+    ) -> GraphTensor:
+        """A constant whose values are given when the model prepares (`Model._with`)."""
+        tensor = TensorDesc(data_type, sizes, strides)
+        validate_tensor("graph constant", tensor, self.feature_level)
+        self._held.append(len(self._names))
+        step = InputStep("", tensor.data_type, tensor.sizes, tensor.strides)
+        return self._source(None, layout_of(tensor), step)
 
     def _watch(self, name: str, outputs: Sequence[Slot], results: Sequence[Node]) -> None:
         """Takes note of what an operator of the graph computes, for debug devices."""
