@@ -27,6 +27,7 @@ from opendml.frontends.onnx.loops import is_loop, loop_of
 from opendml.frontends.onnx.node import Node, free_names, nodes_of
 from opendml.frontends.onnx.segment import Compiled, Segment
 from opendml.frontends.onnx.states import Pending, State, extended
+from opendml.frontends.onnx.suppression import is_suppression, suppression_of
 from opendml.frontends.onnx.values import Computed, Held, Known, Value, array_of, form_of, held
 from opendml.runtime.locked import Locked
 from opendml.runtime.objects.device import Device
@@ -215,6 +216,8 @@ class Tracer(Locked):
 
     def _evaluated(self, node: Node, reason: str, state: State) -> Stage:
         """A node outside of DirectML."""
+        if is_suppression(node):
+            return _host_stage(node, suppression_of(node), state)
         try:
             evaluator = Evaluator(node)
         except Unsupported as error:
