@@ -113,6 +113,22 @@ def test_scattered_integers_are_added_exactly_however_many() -> None:
     _check("ScatterElements", [np.zeros(5, np.int64), indices, np.full(300, 2**40)], reduction="add")
 
 
+def test_updates_out_of_range_are_left_out() -> None:
+    updates = np.arange(1, 7, dtype=np.float32)
+    for reduction in ("add", "none"):
+        indices = np.array([[4, 1, -4, -5, 2**40, 1]])
+        row: list[Array | None] = [X[0], indices, updates[None]]
+        wanted = X[0].copy()
+        wanted[0, 0] = 3 + (wanted[0, 0] if reduction == "add" else 0)
+        wanted[0, 1] = 2 + 6 + wanted[0, 1] if reduction == "add" else 6
+        model = one_node("ScatterElements", row, axis=1, reduction=reduction)
+        assert_same(computed(model, feed(row)), [wanted])
+    pairs: list[Array | None] = [X[0], np.array([[0, 4], [3, 0], [-3, -4], [1, 1], [0, -5], [2, 3]]), updates]
+    wanted = X[0].copy()
+    wanted[0, 0], wanted[1, 1], wanted[2, 3] = wanted[0, 0] + 3, wanted[1, 1] + 4, wanted[2, 3] + 6
+    assert_same(computed(one_node("ScatterND", pairs, reduction="add"), feed(pairs)), [wanted])
+
+
 def test_without_updates_nothing_is_reduced() -> None:
     nothing = np.zeros((0, 4), np.int64), np.zeros((0, 4), np.float32)
     _check("ScatterElements", [X[0], *nothing], reduction="add")

@@ -53,10 +53,9 @@ def _places(node: Conversion, axis: int) -> GraphTensor | Array:
     others = [0 if i == axis else stride for i, stride in enumerate(strides)]
     starts: Array = sum(grid * stride for grid, stride in zip(np.indices(indices), others, strict=True))
     if node.is_known(1):
-        return (node.known(1).astype(np.int64) % sizes[axis] * strides[axis] + starts).reshape(-1)
-    along = dml.element_wise_modulus_floor(_wide(node.tensor(1)), sizes[axis])
-    places = dml.element_wise_multiply(along, strides[axis])
-    row: GraphTensor = dml.element_wise_add(places, node.constant(starts, np.int64))
+        return (_known_within(node, sizes[axis]) * strides[axis] + starts).reshape(-1)
+    along = _within(_wide(node.tensor(1)), sizes[axis], strides[axis], math.prod(sizes))
+    row: GraphTensor = dml.element_wise_add(along, node.constant(starts, np.int64))
     return row.reinterpret([math.prod(indices)])
 
 
@@ -90,15 +89,35 @@ def _places_of_tuples(node: Conversion) -> GraphTensor | Array:
     sizes, count = node.sizes(0)[: indices[-1]], math.prod(indices[:-1])
     strides = np.array(packed_strides(sizes), np.int64)
     if node.is_known(1):
-        tuples = node.known(1).astype(np.int64).reshape(count, len(sizes))
-        places: Array = tuples % np.array(sizes) @ strides
+        places: Array = _known_within(node, np.array(sizes)).reshape(count, len(sizes)) @ strides
         return places
-    tensor = _wide(node.tensor(1)).reinterpret([count, len(sizes)])
-    limits = repeated(node.constant(sizes, np.int64).reinterpret([1, len(sizes)]), tensor.sizes)
-    steps = repeated(node.constant(strides).reinterpret([1, len(sizes)]), tensor.sizes)
-    parts = dml.element_wise_multiply(dml.element_wise_modulus_floor(tensor, limits), steps)
+    tuples = _wide(node.tensor(1)).reinterpret([count, len(sizes)])
+    limits = repeated(node.constant(sizes, np.int64).reinterpret([1, len(sizes)]), tuples.sizes)
+    steps = repeated(node.constant(strides).reinterpret([1, len(sizes)]), tuples.sizes)
+    parts = _within(tuples, limits, steps, math.prod(sizes))
     row: GraphTensor = dml.reduce(parts, function="SUM", axes=[1])
     return row.reinterpret([count])
+
+
+def _known_within(node: Conversion, size: int | Array) -> Array:
+    """The indices of a node, those from the end counted from the front."""
+    indices = node.known(1).astype(np.int64)
+    if np.any((indices < -size) | (indices >= size)):
+        raise NotExpressible("an index is out of range")
+    found: Array = indices % size
+    return found
+
+
+def _within(
+    indices: GraphTensor, size: GraphTensor | int, stride: GraphTensor | int, nowhere: int
+) -> GraphTensor:
+    """How far indices lead, also from the end; `nowhere`, behind all places, if they are out of range: what
+    goes there is left out."""
+    within = dml.element_wise_modulus_floor(indices, size)
+    from_end = dml.element_wise_logical_equals(within, dml.element_wise_add(indices, size))
+    valid = dml.element_wise_logical_or(dml.element_wise_logical_equals(within, indices), from_end)
+    found: GraphTensor = dml.element_wise_if(valid, dml.element_wise_multiply(within, stride), nowhere)
+    return found
 
 
 def _reduced(
