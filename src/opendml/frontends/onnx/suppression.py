@@ -26,15 +26,16 @@ def suppression_of(node: Node) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
     """
 
     def run(contents: Mapping[str, Any]) -> dict[str, Any]:
-        given = [contents[name] if name else None for name in node.inputs]
+        given: list[Any] = [contents[name] if name else None for name in node.inputs]
+        if not all(each is None or isinstance(each, np.ndarray) for each in given):
+            raise InvalidArgument(f"{node}: an input is no tensor")
         boxes, scores, *numbers = [*given, None, None, None][:5]
         if np.shape(boxes) != (*np.shape(scores)[::2], 4) or np.ndim(scores) != 3:
             sizes = f"boxes {shown(list(np.shape(boxes)))} and scores {shown(list(np.shape(scores)))}"
             raise InvalidArgument(f"{node}: {sizes}; must be [n, boxes, 4] and [n, classes, boxes]")
         if any(each is not None and np.size(each) != 1 for each in numbers):
-            raise InvalidArgument(
-                f"{node}: limits of sizes {list(map(np.shape, numbers))}; each is one number"
-            )
+            lengths = [np.shape(each) for each in numbers]
+            raise InvalidArgument(f"{node}: limits of sizes {lengths}; each is one number")
         most, overlap, least = (None if each is None else np.asarray(each).item() for each in numbers)
         count, greatest = most or 0, np.float32(overlap or 0)
         corners = _corners(boxes, bool(node.attributes.get("center_point_box", 0)))
