@@ -173,6 +173,13 @@ def test_float64_runs_on_the_evaluator() -> None:
     _check("Add", [_array([2], np.float64), _array([2], np.float64)], evaluator=True)
 
 
+@pytest.mark.parametrize("exponent", [1, 2, 3, 7, 64])
+@pytest.mark.parametrize("type", [np.int64, np.int32, np.uint64])
+def test_integers_to_a_known_power_are_multiplied(exponent: int, type: Any) -> None:
+    base = np.array([[0, 1, 2, 3, 9], [250, 99, 31, 2**15, 6]]).astype(type)
+    _check("Pow", [base, np.array(exponent, type)], known=(1,))
+
+
 @pytest.mark.parametrize("operator", ["Pow", "Mod", "Clip"])
 def test_onnx_runtime_agrees(operator: str) -> None:
     inputs = [_array([2, 3]), _array([] if operator == "Clip" else [3], seed=2)]

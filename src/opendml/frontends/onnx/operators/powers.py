@@ -13,6 +13,9 @@ from opendml.runtime.graphs.tensor import GraphTensor
 _ODD = 2**24
 """Below it FLOAT32 tells odd numbers from even ones."""
 
+_MOST_MULTIPLIED = 64
+"""Greater powers of integers have no 64 bits, but for 0, 1 and -1."""
+
 _GREATEST = 2**31 - 2
 """The greatest even INT32."""
 
@@ -27,7 +30,19 @@ def power(node: Conversion) -> Result:
     base, number = node.tensor(0, rank), _one_number(node)
     if number is not None and node.type(0).kind == "f":
         return node.result(dml.element_wise_constant_pow(base, exponent=number), sizes)
+    if number is not None and node.type(1).kind in "iu" and 0 < number <= _MOST_MULTIPLIED:
+        return node.result(_multiplied(base, int(number)), sizes)
     return node.result(dml.element_wise_pow(base, _exponent(node, rank)), sizes)
+
+
+def _multiplied(base: GraphTensor, exponent: int) -> GraphTensor:
+    """A power of integers, which wraps around as their products do."""
+    if exponent == 1:
+        return base
+    half = _multiplied(base, exponent // 2)
+    square: GraphTensor = dml.element_wise_multiply(half, half)
+    result: GraphTensor = dml.element_wise_multiply(square, base) if exponent % 2 else square
+    return result
 
 
 def _one_number(node: Conversion) -> float | None:
