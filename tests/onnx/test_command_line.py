@@ -206,6 +206,14 @@ def test_explain_shows_each_graph_and_names_what_is_outside(tmp_path: Path) -> N
     assert page.exists()
 
 
+def test_explain_says_that_there_is_no_graph(tmp_path: Path) -> None:
+    text = '<ir_version: 10, opset_import: ["" : 20]> g (double[2] x) => (double[2] y) { y = Sin (x) }'
+    result = _invoke("explain", _saved(text, tmp_path / "m.onnx"))
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "m.onnx: node 'y' (Sin-20) runs outside" in result.stderr
+    assert "m.onnx: nothing of it becomes a graph of DirectML's operators" in result.stderr
+
+
 def test_explain_takes_an_onnx_dispatchable(tmp_path: Path) -> None:
     _saved(_NETWORK, tmp_path / "m.onnx")
     text = {

@@ -116,6 +116,8 @@ def _of_onnx(name: str, model: OnnxModel, inputs: Sequence[str] = ()) -> Parts:
     for part in parts:
         if isinstance(part, str):
             click.echo(f"{name}: {part} runs outside of DirectML's operators, and is not shown", err=True)
+    if not graphs:
+        click.echo(f"{name}: nothing of it becomes a graph of DirectML's operators", err=True)
     return {
         name if len(graphs) == 1 else f"{name}[{number}]": graph.explain
         for number, graph in enumerate(graphs)
