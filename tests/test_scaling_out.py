@@ -88,7 +88,7 @@ def test_a_task_of_ray_takes_a_model_that_is_put_once(ray: Any, model: dml.Model
     np.testing.assert_array_equal(np.concatenate(parts), wanted)
 
 
-def test_a_batch_is_a_mapping_of_inputs(model: dml.Model, wanted: Array) -> None:
+def test_a_batch_is_a_dict_of_inputs(model: dml.Model, wanted: Array) -> None:
     np.testing.assert_array_equal(model({"photo": PHOTOS[:4]})["y"], wanted[:4])
     with pytest.raises(dml.InvalidArgument, match="label"):
         model({"photo": PHOTOS[:4], "label": PHOTOS[:4]})
