@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from opendml.errors import InvalidArgument, Unsupported
-from opendml.frontends.dxdispatch import json_text
-from opendml.frontends.dxdispatch.node import Node
+from opendml.frontends.json_files import text as json_text
+from opendml.frontends.json_files.node import Node
 from opendml.program.scalar_type import ScalarType
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -60,7 +60,10 @@ def opened_file(data: bytes) -> tuple[Node, memoryview]:
         Unsupported: a newer version has written it.
     """
     if len(data) < _HEAD.size or data[: len(MAGIC)] != MAGIC:
-        raise InvalidArgument("no saved model of opendml")
+        raise InvalidArgument(
+            "no saved model of opendml, as `save` writes them; ONNX models are loaded by "
+            "dml.onnx.load, serialized graphs by dml.serialized.load"
+        )
     _, version, _, size, digest = _HEAD.unpack_from(data)
     if version != VERSION:
         raise Unsupported(f"a saved model of version {version}; this opendml reads version {VERSION}")
