@@ -76,8 +76,10 @@ class ContractionCode(KernelCode):
 
     @property
     def _asks_for_tiles(self) -> bool:
-        """Whether the next tile of b is asked for instead: no item packs it."""
-        return self.tiling.b_in_place or (self.tiling.b_ahead and not self.tiling.a.in_place)
+        """Whether the next tile of b is asked for instead: no item packs it. Beside an image a strip comes in
+        shares, one with each panel."""
+        tiling = self.tiling
+        return tiling.b_in_place or (tiling.b_ahead and not tiling.a.in_place and not tiling.image)
 
     def _lay_out_rows(self, first_parameter: int) -> tuple[int, int | None]:
         """Prepares for the operand whose elements are broadcast; returns the bytes between its rows in a
@@ -303,7 +305,7 @@ class ContractionCode(KernelCode):
             pitch = self.builder.select(is_direct, sums.results[1], I64(self.column_pitch))
             asked = self._share_of_next(a, tile, tiles)
             if self.tiling.b_ahead and self._asks_for_tiles:
-                asked = self._next_strip(block, b, tile, tiles)
+                asked = self._next_tile_ahead(block, b, tile, tiles)
             if self.tiling.b_in_place:
                 asked = self._next_tile(b, depth, tile, tiles)
                 end = self.builder.add(column, I64(self.width))
@@ -323,7 +325,7 @@ class ContractionCode(KernelCode):
         below = self.builder.sub(part_bytes, self.builder.mul(tile, width))
         return [self.code.offset(b, self.builder.select(is_last, below, width)), self.b_row_bytes]
 
-    def _next_strip(
+    def _next_tile_ahead(
         self, block: tuple[ir.Value, ir.Value], b: ir.Value, tile: ir.Value, tiles: ir.Value
     ) -> list[ir.Value]:
         """The same of tiles that are packed ahead."""
