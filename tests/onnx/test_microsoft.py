@@ -363,6 +363,15 @@ def test_matmul_nbits(bits: int, depth: int, zeros: str, bias: bool) -> None:
     _check("MatMulNBits", inputs, K=depth, N=columns, bits=bits, block_size=block, known=known, atol=1e-4)
 
 
+@pytest.mark.parametrize("depth", [64, 40])
+def test_weights_of_few_bits_are_never_written_as_floats(depth: int) -> None:
+    inputs = [_array(1, depth), _bytes(6, -(-depth // 16), 8, seed=1), _array(6, -(-depth // 16), seed=2)]
+    model = one_node("MatMulNBits", inputs, domain=_DOMAIN, known=[1, 2], bits=4, K=depth, N=6, block_size=16)
+    (part,) = dml_onnx.load(model, "cpu").parts({"x0": inputs[0]})
+    assert isinstance(part, dml.Model)
+    assert part.temporary_bytes == 0
+
+
 def test_quantization_along_an_axis() -> None:
     x, scale, zero = _array(2, 3), np.array([0.1, 0.2, 0.3], np.float32), np.array([1, 2, 3], np.uint8)
     _check("QuantizeLinear", [x, scale, zero], axis=1)

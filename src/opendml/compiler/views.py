@@ -428,28 +428,33 @@ def _contracted_in_parts(node: Node) -> Node | None:
     """A sum of products over dimensions that were merged, over those that they were merged of, so that an
     operand is computed where it is multiplied, as weights are whose blocks have scales; None where none were
     merged, or the other operand had to be written to memory instead."""
-    axes, domain = node.attribute, domain_of(node)
-    assert isinstance(axes, tuple)
     for operand in node.operands:
-        if operand.operation is not Operation.RESHAPE or not _is_written(_lowered(operand)):
-            continue
-        groups = split_groups(operand.operands[0].sizes, operand.sizes)
-        if groups is None:
-            continue
-        sizes, parts, places = list[int](), list[int](), list[list[int]]()
-        for axis, group in enumerate(groups):
-            split = [operand.operands[0].sizes[part] for part in group]
-            split = split if axis in axes and math.prod(split) == domain[axis] else [domain[axis]]
-            places.append(list(range(len(sizes), len(sizes) + len(split))))
-            parts += places[-1] if axis in axes else []
-            sizes += split
-        fine = [_refined(each, domain, sizes, places) for each in node.operands]
-        if None not in fine:
-            kept = tuple(1 if part in parts else size for part, size in enumerate(sizes))
-            summed = tuple(part for part in parts if sizes[part] > 1)
-            result = Node(node.operation, node.type, kept, tuple(fine), summed)
-            return Node(Operation.RESHAPE, node.type, node.sizes, (result,))
+        if operand.operation is Operation.RESHAPE and _is_written(_lowered(operand)):
+            result = _contracted_over(node, operand)
+            if result is not None:
+                return Node(Operation.RESHAPE, node.type, node.sizes, (result,))
     return None
+
+
+def _contracted_over(node: Node, reshaped: Node) -> Node | None:
+    """A sum of products over what the dimensions of a reshaped operand were merged of."""
+    axes, domain, fine = node.attribute, domain_of(node), reshaped.operands[0].sizes
+    groups = split_groups(fine, reshaped.sizes)
+    assert isinstance(axes, tuple)
+    if groups is None:
+        return None
+    sizes, summed, places = list[int](), list[int](), list[range]()
+    for axis, group in enumerate(groups):
+        parts = [fine[part] for part in group]
+        if axis not in axes or math.prod(parts) != domain[axis]:
+            parts = [domain[axis]]
+        places.append(range(len(sizes), len(sizes) + len(parts)))
+        summed += [part for part, size in zip(places[-1], parts, strict=True) if axis in axes and size > 1]
+        sizes += parts
+    operands = [_refined(operand, domain, sizes, places) for operand in node.operands]
+    kept = tuple(1 if part in summed else size for part, size in enumerate(sizes))
+    found = tuple(operand for operand in operands if operand is not None)
+    return Node(node.operation, node.type, kept, found, tuple(summed)) if len(found) == 2 else None
 
 
 def _in_sizes(node: Node, sizes: tuple[int, ...]) -> tuple[Node, ...] | None:

@@ -291,13 +291,15 @@ def matmul_nbits(node: Conversion) -> Result:
     weights = shaped(packed, (columns, blocks * block))
     scale = shaped(node.tensor(2), (columns, blocks))
     floats = _weights(node, weights, scale, blocks, bits)
-    if blocks * block > depth:
-        floats = dml.slice1(floats, input_window_sizes=[columns, depth])
     rows = math.prod(sizes[:-1])
+    given, rest = shaped(node.tensor(0), (rows, depth)), blocks * block - depth
+    if rest:
+        # Weights that end within a block would be written to memory as floats.
+        given = dml.padding1(given, padding_mode="CONSTANT", end_padding=[0, rest])
     bias = None
     if node.has(5):
         bias = node.tensor(5).reinterpret((rows, columns), strides=(0, 1))
-    result = dml.gemm(shaped(node.tensor(0), (rows, depth)), floats, bias, trans_b="TRANSPOSE")
+    result = dml.gemm(given, floats, bias, trans_b="TRANSPOSE")
     return node.result(result, (*sizes[:-1], columns))
 
 

@@ -59,7 +59,7 @@ class ContractionCode(KernelCode):
             a_depth=a_depth,
             b_depth=self._lay_out_vectors(first + self.a.layout.length),
             c_row=self.column_pitch,
-            asked=-(-self.width * F32.bytes // LINE) if tiling.b_in_place else int(self._asks),
+            asked=-(-self.width * F32.bytes // LINE) if self._asks_for_tiles else int(self._asks),
             b_in_place=tiling.b_in_place,
             packed=tiling.a.packing.type,
         )
@@ -73,6 +73,13 @@ class ContractionCode(KernelCode):
     def _asks(self) -> bool:
         """Whether the next panel is asked for while one is multiplied: no item packs it."""
         return self.tiling.ahead or self.tiling.a.in_place
+
+    @property
+    def _asks_for_tiles(self) -> bool:
+        """Whether the next tile of b is asked for instead: no item packs it. Beside an image a strip comes in
+        shares, one with each panel."""
+        tiling = self.tiling
+        return tiling.b_in_place or (tiling.b_ahead and not tiling.a.in_place and not tiling.image)
 
     def _lay_out_rows(self, first_parameter: int) -> tuple[int, int | None]:
         """Prepares for the operand whose elements are broadcast; returns the bytes between its rows in a
@@ -297,6 +304,8 @@ class ContractionCode(KernelCode):
             target = self.builder.select(is_direct, direct, held)
             pitch = self.builder.select(is_direct, sums.results[1], I64(self.column_pitch))
             asked = self._share_of_next(a, tile, tiles)
+            if self.tiling.b_ahead and self._asks_for_tiles:
+                asked = self._next_tile_ahead(block, b, tile, tiles)
             if self.tiling.b_in_place:
                 asked = self._next_tile(b, depth, tile, tiles)
                 end = self.builder.add(column, I64(self.width))
@@ -315,6 +324,16 @@ class ContractionCode(KernelCode):
         part_bytes = self.builder.mul(self.builder.sub(depth[1], depth[0]), self.b_row_bytes)
         below = self.builder.sub(part_bytes, self.builder.mul(tile, width))
         return [self.code.offset(b, self.builder.select(is_last, below, width)), self.b_row_bytes]
+
+    def _next_tile_ahead(
+        self, block: tuple[ir.Value, ir.Value], b: ir.Value, tile: ir.Value, tiles: ir.Value
+    ) -> list[ir.Value]:
+        """The same of tiles that are packed ahead."""
+        is_last = self.builder.icmp_signed("==", self.builder.add(tile, I64(1)), tiles)
+        strips = Strips(self.tiling.b, self.width, self.tiling.a.depth)
+        below = self.code.offset(block[0], self.b.part_bytes(self.elements, strips))
+        beside = self.code.offset(b, block[1])
+        return [self.builder.select(is_last, below, beside), I64(self.width * F32.bytes)]
 
     def _share_of_next(self, a: ir.Value, tile: ir.Value, tiles: ir.Value) -> list[ir.Value]:
         """Where the part of the next panel lies that is asked for with a tile, and its bytes for each
