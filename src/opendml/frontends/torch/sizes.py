@@ -68,11 +68,15 @@ class Sized(Locked):
             for node in self._module.graph.nodes:
                 if node.op == "call_function":
                     args, keywords = map_arg((node.args, node.kwargs), values.__getitem__)
-                    values[node] = made[node] = node.target(*args, **keywords)
-                    if isinstance(values[node], bool | int | float):
-                        continue
-                made[node] = graph.node_copy(node, made.__getitem__)
-                made[node].meta["val"] = values.get(node)
+                    values[node] = node.target(*args, **keywords)
+                value = made[node] = values.get(node)
+                is_number = isinstance(value, bool | int | float)
+                if node.op == "call_function" and is_number:
+                    continue
+                copy = graph.node_copy(node, made.__getitem__)
+                copy.meta["val"] = value
+                if not is_number:
+                    made[node] = copy
         return GraphModule(self._module, graph)
 
 
