@@ -172,4 +172,4 @@ if not TYPE_CHECKING:  # to type checkers a missing name stays missing
             return import_module(f"{__name__}.{name}")
         from opendml.reference.names import missing
 
-        raise missing(__name__, name, __all__)
+        raise missing(__name__, name, [*__all__, *_MODULES])

@@ -24,6 +24,7 @@ from opendml.frontends.onnx.session_options import (
     SessionOptions,
 )
 from opendml.frontends.onnx.session_values import IOBinding, OrtValue
+from opendml.frontends.onnx.sizes import Sizes
 
 __all__ = [
     "Backend",
@@ -39,9 +40,15 @@ __all__ = [
     "OrtValue",
     "RunOptions",
     "SessionOptions",
+    "Sizes",
     "TensorInfo",
     "get_available_providers",
     "get_device",
     "load",
     "set_default_logger_severity",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names: the packages behind them are not."""
+    return sorted([*__all__, "__all__", "__doc__"])

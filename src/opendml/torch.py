@@ -9,3 +9,8 @@ from opendml.frontends.torch.backend import backend, explain
 from opendml.frontends.torch.report import Explanation, FallbackWarning, GraphReport
 
 __all__ = ["Explanation", "FallbackWarning", "GraphReport", "backend", "explain"]
+
+
+def __dir__() -> list[str]:
+    """The public names: the packages behind them are not."""
+    return sorted([*__all__, "__all__", "__doc__"])

@@ -14,14 +14,15 @@ from opendml.compiler.simplify import simplify
 from opendml.errors import Unsupported
 from opendml.program.program import Program
 from opendml.targets.cuda.executable import Scheduler
-from opendml.targets.cuda.kernel_source import kernel_source
+from opendml.targets.cuda.kernel_source import kernel_source, printed
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import Mode, Pattern
 from opendml.targets.cuda.schedule import schedule
+from opendml.targets.cuda.schedule_chain import is_chained
 from tools.cuda_case import Case
 from tools.cuda_cases import all_cases
-from tools.cuda_tiles import schedulers
+from tools.cuda_tiles import mode_of, schedulers
 
 MACHINES = {
     80: Machine(80, 108, 164 * 1024),
@@ -32,18 +33,24 @@ COUNTS = ("BATCH", "BLOCKS", "KEEP", "RUN", "THREADS", "TILE", "TX", "UNITS")
 """Constants that say how many, and choose no code."""
 NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
 """What stands for a number in a line."""
-VALUE = re.compile(r" *const [\w ]+ (?:v0|s0_0) = (?:[^.]|\b(?:to|from|found)\.)*;")
-"""A line that computes a value from values alone: it means the same in every mode."""
+VALUE = re.compile(r" *const ([\w ]+) (?:v0|s0_0) = .*;")
+"""A line that computes a value: it means the same in every mode, where what it reads has the same type."""
+CONSTANT = re.compile(
+    r"\(-0 - 0\)|\b(?<![.\w])0(?:u|ull|ll)?\b|\w+\((?:0u|0ll|p\.number0|\(int\)p\.number0)\)|half\{[^}]*\}"
+)
+"""What stands for a constant in the line of a value, where a value could stand."""
+REPEATED = re.compile(r"(\b[\w ]+; )\1+")
+"""Fields of one type: of how many there are, no code depends."""
 Line = tuple[Mode | None, bool, str]
 """The mode, whether groups are columns, and the text."""
 CASES = list(all_cases())
-TILED = (Mode.FMA, Mode.MMA)
+TILED = (Mode.FMA, Mode.MMA, Mode.IMMA)
 
 
 def launches(case: Case, machine: Machine, scheduler: Scheduler = schedule) -> Iterator[Launch]:
     """The launches of a case, for the alignments that its offset leaves."""
     program = case.program
-    kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results)))
+    kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results)), is_chained)
     for kernel in kernels.kernels:
         alignments = []
         for access in (*kernel.loads, *kernel.stores):
@@ -61,19 +68,15 @@ def all_launches(capability: int) -> dict[Case, list[Launch]]:
 def contraction_launches(capability: int) -> Iterator[Launch]:
     """For each tile one, of each of the cases in turn, and a few without tiles."""
     cases = {case.name: case for case in CASES}
-    halves, others = (
-        [
-            case
-            for name, case in cases.items()
-            if name.startswith("contraction") and ("FLOAT16" in name) is half
-        ]
-        for half in (True, False)
-    )
+    by_mode: dict[str, list[Case]] = {}
+    for name, case in cases.items():
+        if name.startswith("contraction"):
+            by_mode.setdefault(mode_of(name), []).append(case)
     # Of each tile that for one block or that for several, in turn.
     ways = [way for number, way in enumerate(schedulers()) if number % 4 in (0, 3)]
     ways = [(way, scheduler) for way, scheduler in ways if capability == 90 or "128x128" in way]
     for number, (way, scheduler) in enumerate(ways):
-        suitable = halves if way.startswith("mma") else others
+        suitable = by_mode[way.split()[0]]
         for case in (suitable * 2)[5 * number % len(suitable) :]:
             found = [
                 each for each in launches(case, MACHINES[capability], scheduler) if each.pattern.mode in TILED
@@ -106,35 +109,55 @@ def kernels(capability: int) -> dict[Mode, list[Launch]]:
 
 
 def _covering(found: Iterable[Launch]) -> Iterator[Launch]:
-    """Few of them that have all their lines in each mode: for each line, the rarest first, that one of most
-    lines. The numbers in lines do not count, but those of constants that decide what code there is.
+    """Few of them that have all their lines in each mode: for each line, the rarest first, that one of the
+    most new lines for the time that it takes to compile, which grows with the square of its source. The
+    numbers in lines do not count, but those of constants that decide what code there is.
     """
-    lines = [(launch, dict.fromkeys(_lines(launch.pattern))) for launch in found]
+    lines = [
+        (launch, set(_lines(launch.pattern)), len(kernel_source(launch.pattern)) ** 2) for launch in found
+    ]
     having: dict[Line, list[int]] = {}
-    for number, (_, own) in enumerate(lines):
-        for line in own:
+    for number, (_, own, _) in enumerate(lines):
+        for line in sorted(own, key=str):
             having.setdefault(line, []).append(number)
     seen: set[Line] = set()
     for line, numbers in sorted(having.items(), key=lambda item: len(item[1])):
         if line not in seen:
-            launch, own = lines[max(numbers, key=lambda number: len(lines[number][1]))]
-            seen.update(own)
+            launch, own, _ = max(
+                (lines[number] for number in numbers), key=lambda each: len(each[1] - seen) / each[2]
+            )
+            seen |= own
             yield launch
 
 
 def _lines(pattern: Pattern) -> Iterator[Line]:
-    """The lines of its source, with the mode unless they mean the same in all."""
-    for line in kernel_source(pattern).splitlines():
+    """The lines that are printed for it, with the mode unless they mean the same in all; of those that
+    compute values, constants apart."""
+    yield pattern.mode, pattern.columns, "what is not printed"
+    for line in printed(pattern).splitlines():
         kind, of_values = _kind(line)
-        yield (None, False, kind) if of_values else (pattern.mode, pattern.columns, kind)
+        for each in _with_constants(kind) if of_values else ():
+            yield None, False, each
+        if not of_values:
+            yield pattern.mode, pattern.columns, kind
 
 
 @cache
 def _kind(line: str) -> tuple[str, bool]:
     """A line without its numbers, and whether it means the same in every mode."""
     name = line.split()[2] if line.startswith("constexpr int ") else ""
-    kind = line if name and name not in COUNTS else NUMBER.sub("0", line)
+    kind = line if name and name not in COUNTS else REPEATED.sub(r"\1", NUMBER.sub("0", line))
     return kind, VALUE.fullmatch(kind) is not None
+
+
+@cache
+def _with_constants(kind: str) -> tuple[str, ...]:
+    """The line of a value with values in place of constants, and its constants with the type of the value."""
+    declared, _, computed = kind.partition(" = ")
+    if CONSTANT.fullmatch(computed[:-1]):
+        return (kind,)
+    constants = dict.fromkeys(CONSTANT.findall(computed))
+    return f"{declared} = {CONSTANT.sub('v0', computed)}", *(f"{declared} of {each}" for each in constants)
 
 
 def machine_code(launch: Launch, capability: int) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 import opendml as dml
 from opendml.explain.explanation import Explanation
-from opendml.explain.wording import bytes_text, count_text, time_text
+from opendml.explain.wording import bytes_text, count_text, share_text, time_text
 from opendml.program.node import ordered
 
 FLOAT32 = dml.FLOAT32
@@ -248,9 +249,34 @@ def test_the_text_names_kernels_and_what_there_is() -> None:
     assert "GEMM + ELEMENT_WISE_ADD + ACTIVATION_RELU" in " ".join(text.split())
 
 
+def test_kernels_of_equal_operators_are_told_apart_by_the_sizes_of_their_results() -> None:
+    found = layers().explain()
+    assert [kernel.result for kernel in found.kernels] == [(1, 1, 32, 64)] * len(found.kernels)
+    assert " -> [1, 1, 32, 64]" in " ".join(str(found).split())
+    assert "<small>[1, 1, 32, 64]</small>" in found.html()
+
+
+def test_of_a_kernel_too_short_to_be_measured_no_time_and_no_ratio_is_claimed() -> None:
+    found = layers().explain()
+    shortest = replace(found.kernels[0], seconds=0.0)
+    assert shortest.floors is None
+    assert replace(shortest, seconds=1e-6, floor_seconds=5e-7).floors == 2.0
+    shown = replace(found, operators=(), kernels=(shortest,))
+    assert "< 100 ns  < 1 %" in str(shown)
+    assert "&lt; 100 ns</td><td>&lt; 1 %</td><td></td>" in shown.html()
+
+
+def test_the_repr_is_one_line() -> None:
+    found = replace(layers().explain(), seconds=0.0123)
+    assert repr(found).startswith("<Explanation cpu: 12.3 ms for a dispatch; 5 operators in ")
+    assert "\n" not in repr(found)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        (share_text(0.425), "42 %"),
+        (share_text(0.004), "< 1 %"),
         (time_text(0.0123), "12.3 ms"),
         (time_text(1.5e-6), "1.50 µs"),
         (time_text(2e-9), "2 ns"),

@@ -40,12 +40,18 @@ def test_an_input_is_given_once(model: dml_onnx.OnnxModel) -> None:
     [
         ([[1.0], [2.0, 3.0]], "input 'x' is no array"),
         (None, "input 'x' is of type object; must be float32"),
+        ({"x": _X}, "input 'x' is a dict; an array is needed: `run` takes a dict of arrays by their names"),
         (_X.reshape(1, 3), r"input 'x' has sizes \[1, 3\]"),
     ],
 )
 def test_what_is_no_such_array_is_refused(model: dml_onnx.OnnxModel, given: Any, message: str) -> None:
     with pytest.raises(dml.InvalidArgument, match=message):
         model(given)
+
+
+def test_a_run_takes_arrays_by_their_names(model: dml_onnx.OnnxModel) -> None:
+    with pytest.raises(dml.InvalidArgument, match="inputs: ndarray; a dict is needed, of arrays by their"):
+        model.run(_X)  # type: ignore[arg-type]
 
 
 def test_initializers_are_overridden_by_what_they_are_declared_as(model: dml_onnx.OnnxModel) -> None:

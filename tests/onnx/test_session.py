@@ -152,10 +152,26 @@ def test_providers_that_are_not_here_are_passed_over(path: str) -> None:
     assert dml_onnx.get_device() in ("CPU", "GPU")
 
 
+def test_what_a_program_holds_says_what_it_is(path: str) -> None:
+    session = _session(dml_onnx, path)
+    assert repr(session) == f"<InferenceSession of {session.model!r}>"
+    assert repr(dml_onnx.OrtValue.ortvalue_from_numpy(_X)) == "<OrtValue tensor(float) [2, 3]>"
+    assert repr(dml_onnx.OrtValue([_X])) == "<OrtValue list>"
+    options = dml_onnx.SessionOptions()
+    options.intra_op_num_threads = 2
+    assert repr(options) == "SessionOptions(intra_op_num_threads=2)"
+
+
+def test_the_module_has_no_names_of_other_packages() -> None:
+    assert "onnx" not in dir(dml_onnx)
+
+
 def test_errors_say_what_is_allowed(path: str) -> None:
     session = _session(dml_onnx, path)
     with pytest.raises(dml.InvalidArgument, match=r"output 'z' is unknown; the model has 'y', 'positive'"):
         session.run(["z"], {"x": _X, "picked": _PICKED})
+    with pytest.raises(dml.InvalidArgument, match="inputs: ndarray; a dict is needed, of arrays by their"):
+        session.run(None, _X)
     with pytest.raises(dml.InvalidArgument, match=r"input 'picked' is missing"):
         session.run(None, {"x": _X})
     binding = session.io_binding()

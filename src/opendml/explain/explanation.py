@@ -10,6 +10,8 @@ from typing import Any
 
 from rich.console import RenderableType
 
+from opendml.explain.wording import SHORTEST, time_text
+
 
 @dataclass(frozen=True, slots=True)
 class ExplainedOperator:
@@ -38,6 +40,7 @@ class ExplainedKernel:
     Args:
         number: its place in the order in which kernels run, from 0 on.
         operators: the labels of the operators that it computes.
+        result: the sizes of what the last of them gives; none where it only copies.
         domain: the sizes that it runs over.
         axes: the dimensions of these that it reduces.
         times: how often it runs in a dispatch; all figures are of all of them together.
@@ -51,6 +54,7 @@ class ExplainedKernel:
 
     number: int
     operators: tuple[str, ...]
+    result: tuple[int, ...]
     domain: tuple[int, ...]
     axes: tuple[int, ...]
     times: int
@@ -70,6 +74,12 @@ class ExplainedKernel:
             " + ".join(f"{count} {name}" if count > 1 else name for name, count in counts.items()) or "copy"
         )
 
+    @property
+    def floors(self) -> float | None:
+        """How many times its floor it takes; None where it is over too soon to be measured: what a launch of
+        nothing takes, which is subtracted, varies by as much."""
+        return self.seconds / self.floor_seconds if self.seconds >= SHORTEST else None
+
 
 @dataclass(frozen=True, slots=True)
 class ExplainedTemporary:
@@ -81,7 +91,7 @@ class ExplainedTemporary:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
     """What a model or a compiled operator is made of, and what was measured; `print` shows it as a table.
 
@@ -146,6 +156,11 @@ class Explanation:
     def save(self, path: str | Path) -> None:
         """Writes the page to a file."""
         Path(path).write_text(self.html(), encoding="utf-8")
+
+    def __repr__(self) -> str:
+        from opendml.explain.text import summary
+
+        return f"<Explanation {self.device}: {time_text(self.seconds)} for a dispatch; {summary(self)}>"
 
     def __rich__(self) -> RenderableType:
         from opendml.explain.text import rendered

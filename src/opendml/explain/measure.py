@@ -91,7 +91,7 @@ def explained(
             numbers |= dict.fromkeys(run, len(kernels))
             measured = sum(seconds_of[number] for number in run)
             rooms = _rooms(in_bytes(stage.program), plan, run[0])
-            kernels.append(_kernel(len(kernels), plan, run, measured, rooms, operators.labels, rates))
+            kernels.append(_kernel(len(kernels), plan, run, measured, rooms, operators, rates))
         temporaries += _temporaries(plan, numbers)
     return Explanation(
         *common,
@@ -191,7 +191,7 @@ def _kernel(
     run: Sequence[int],
     seconds: float,
     rooms: Sequence[Room],
-    labels: Sequence[str],
+    operators: _Operators,
     rates: Rates,
 ) -> ExplainedKernel:
     kernel, times = plan.kernels.kernels[run[0]], len(run)
@@ -204,9 +204,11 @@ def _kernel(
         node for node in nodes if node.sizes and (node.operands or node.operation is Operation.SOURCE)
     ]
     origins = {node.origin for node in computing} - {None} or {node.origin for node in nodes}
+    labels = tuple(label for label in operators.labels if label in origins)
     return ExplainedKernel(
         number,
-        tuple(label for label in labels if label in origins),
+        labels,
+        operators.sizes(labels[-1]) if labels else (),
         kernel.domain,
         kernel.axes,
         times,
@@ -271,6 +273,10 @@ class _Operators:
             )
             for label, outputs in self._found.items()
         )
+
+    def sizes(self, label: str) -> tuple[int, ...]:
+        """The sizes of an operator's last output that is used."""
+        return tuple(self._found[label][-1][1].sizes)
 
     def _reads(self, label: str, stage: WorkStage, output: Watched) -> Iterator[str]:
         """What an output is made of: operators, inputs and constants."""

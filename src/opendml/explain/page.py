@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 from opendml.explain.picture import graph_picture, heat, memory_picture
 from opendml.explain.text import NO_KERNELS, summary
-from opendml.explain.wording import bytes_text, count_text, time_text
+from opendml.explain.wording import (
+    bytes_text,
+    count_text,
+    floors_text,
+    kernel_time_text,
+    share_text,
+    time_text,
+)
 
 if TYPE_CHECKING:
     from opendml.explain.explanation import ExplainedKernel, Explanation
@@ -57,8 +64,10 @@ def _kernels(explanation: Explanation) -> Iterator[str]:
     yield "<h2>Where the time goes</h2>"
     yield (
         '<p><span class="key" style="background:var(--bar)"></span> measured time of a kernel, one pass over '
-        'memory, largest first. <span class="key" style="background:var(--floor)"></span> its floor: what '
-        "this machine takes to copy as many bytes, or to do as many operations in a matrix product.</p>"
+        "memory, largest first, with the sizes of its result. "
+        '<span class="key" style="background:var(--floor)"></span> its floor: what '
+        "this machine takes to copy as many bytes, or to do as many operations in a "
+        "matrix product.</p>"
     )
     columns = ("Time", "Share", "x floor", "Bytes", "Operations", "Bound by")
     head = "".join(f"<th>{name}</th>" for name in columns)
@@ -72,6 +81,7 @@ def _kernels(explanation: Explanation) -> Iterator[str]:
 
 def _row(explanation: Explanation, kernel: ExplainedKernel, longest: float) -> str:
     share = kernel.seconds / (explanation.kernel_seconds or 1)
+    sizes = f" <small>{list(kernel.result)}</small>" if kernel.result else ""
     times = f" <small>({kernel.times} times)</small>" if kernel.times > 1 else ""
     title = f"{', '.join(kernel.launches)} over {list(kernel.domain)}, reducing {list(kernel.axes)}"
     bars = "".join(
@@ -80,9 +90,9 @@ def _row(explanation: Explanation, kernel: ExplainedKernel, longest: float) -> s
     )
     moved = kernel.bytes_read + kernel.bytes_written
     cells = (
-        time_text(kernel.seconds),
-        f"{100 * share:.0f} %",
-        f"{kernel.seconds / kernel.floor_seconds:.1f}",
+        escape(kernel_time_text(kernel)),
+        escape(share_text(share)),
+        floors_text(kernel),
         bytes_text(moved),
         count_text(kernel.operations),
         kernel.bound,
@@ -90,7 +100,7 @@ def _row(explanation: Explanation, kernel: ExplainedKernel, longest: float) -> s
     return (
         f'<tr data-kernel="{kernel.number}" title="{escape(title)}">'
         f'<td style="background:{heat(share)}">{kernel.number}</td>'
-        f'<td class="name">{escape(kernel.name)}{times}</td>'
+        f'<td class="name">{escape(kernel.name)}{sizes}{times}</td>'
         f'<td class="bar"><div class="track">{bars}</div></td>'
         + "".join(f"<td>{cell}</td>" for cell in cells)
         + "</tr>"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from opendml.explain.wording import bytes_text
+from opendml.explain.wording import bytes_text, share_text
 
 if TYPE_CHECKING:
     from opendml.explain.explanation import ExplainedOperator, Explanation
@@ -80,7 +80,7 @@ def _box(explanation: Explanation, operator: ExplainedOperator, place: tuple[flo
         names = ", ".join(str(kernel.number) for kernel in kernels[:4]) + (
             ", ..." if len(kernels) > 4 else ""
         )
-        told = f"kernel{'s' * (len(kernels) > 1)} {names} · {100 * share:.0f} %"
+        told = f"kernel{'s' * (len(kernels) > 1)} {names} · {share_text(share)}"
     else:
         told = "no kernel of its own" if explanation.kernels else ""
     reads = [name for name in operator.reads if name.startswith("constant ")]

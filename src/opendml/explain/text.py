@@ -9,7 +9,15 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from opendml.explain.wording import bytes_text, count_text, time_text
+from opendml.explain.wording import (
+    bytes_text,
+    count_text,
+    floors_text,
+    kernel_time_text,
+    name_text,
+    share_text,
+    time_text,
+)
 
 if TYPE_CHECKING:
     from opendml.explain.explanation import Explanation
@@ -58,14 +66,13 @@ def _kernels(explanation: Explanation) -> RenderableType:
     for name in ("Time", "Share", "Floor", "x floor", "Bytes", "Operations"):
         table.add_column(name, justify="right", no_wrap=True)
     for kernel in explanation.largest_first:
-        times = f" ({kernel.times} times)" if kernel.times > 1 else ""
         table.add_row(
             str(kernel.number),
-            Text(kernel.name + times),
-            time_text(kernel.seconds),
-            f"{100 * kernel.seconds / (explanation.kernel_seconds or 1):.0f} %",
+            Text(name_text(kernel)),
+            kernel_time_text(kernel),
+            share_text(kernel.seconds / (explanation.kernel_seconds or 1)),
             time_text(kernel.floor_seconds),
-            f"{kernel.seconds / kernel.floor_seconds:.1f}",
+            floors_text(kernel),
             bytes_text(kernel.bytes_read + kernel.bytes_written),
             count_text(kernel.operations),
         )

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from opendml.explain.explanation import ExplainedKernel
+
+SHORTEST = 1e-7
+"""The seconds from which on times of kernels are measured."""
+
 
 def time_text(seconds: float) -> str:
     """Seconds with three digits: "12.3 µs"."""
@@ -9,6 +17,27 @@ def time_text(seconds: float) -> str:
         if seconds >= scale:
             return f"{_three(seconds / scale)} {unit}"
     return f"{seconds * 1e9:.0f} ns"
+
+
+def kernel_time_text(kernel: ExplainedKernel) -> str:
+    """Its time; of the shortest ones, which cannot be measured, what they are below."""
+    return time_text(kernel.seconds) if kernel.floors is not None else f"< {SHORTEST * 1e9:.0f} ns"
+
+
+def floors_text(kernel: ExplainedKernel) -> str:
+    """How many times its floor a kernel takes: "1.3"; nothing where that is not known."""
+    return "" if kernel.floors is None else f"{kernel.floors:.1f}"
+
+
+def share_text(share: float) -> str:
+    """A part of a whole: "42 %"."""
+    return "< 1 %" if share < 0.005 else f"{100 * share:.0f} %"
+
+
+def name_text(kernel: ExplainedKernel) -> str:
+    """What a kernel computes: "GEMM + ACTIVATION_RELU -> [1, 1, 8, 4]"."""
+    sizes = f" -> {list(kernel.result)}" if kernel.result else ""
+    return kernel.name + sizes + (f" ({kernel.times} times)" if kernel.times > 1 else "")
 
 
 def bytes_text(count: float) -> str:

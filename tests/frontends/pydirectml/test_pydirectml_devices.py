@@ -36,6 +36,13 @@ def test_a_device_says_what_it_is(module: Any) -> None:
 
 
 @BOTH
+def test_expressions_and_models_say_what_they_are(module: Any) -> None:
+    _, x, model = identity(module, module.TensorDesc(module.TensorDataType.FLOAT32, [2, 3]))
+    assert repr(x) == "<Expression TensorDesc(FLOAT32, [2, 3])>"
+    assert repr(model).startswith("<Model of <CompiledOperator cpu: ")
+
+
+@BOTH
 def test_a_desc_is_made_in_four_ways(module: Any) -> None:
     float32, owned = module.TensorDataType.FLOAT32, module.TensorFlags.OWNED_BY_DML
     packed = module.TensorDesc(float32, [1, 2, 3])
@@ -204,6 +211,11 @@ def test_wrong_classes_are_type_errors(module: Any) -> None:
         module.input_tensor(module.GraphBuilder(device), 0, [2])
     with pytest.raises(TypeError, match=r"FusedActivation\.activation: 'relu'"):
         module.FusedActivation("relu")
+    _, x, model = identity(module, x.get_output_desc())
+    with pytest.raises(TypeError, match=r"build\.outputs: Expression; a list of expressions is needed"):
+        module.GraphBuilder(device).build(module.ExecutionFlags.NONE, x)
+    with pytest.raises(TypeError, match=r"outputs: Expression; a list of expressions is needed"):
+        device.compute(model, [module.Binding(x, np.ones(2, np.float32))], x)
     with pytest.raises(dml.InvalidArgument, match=r"build\.outputs: none"):
         module.GraphBuilder(device).build(module.ExecutionFlags.NONE, [])
 

@@ -38,6 +38,11 @@ class OrtValue:
     def __init__(self, content: Any) -> None:
         self._content = content
 
+    def __repr__(self) -> str:
+        if not self.is_tensor():
+            return f"<OrtValue {type(self._content).__name__}>"
+        return f"<OrtValue {self.data_type()} {self.shape()}>"
+
     @classmethod
     def ortvalue_from_numpy(cls, numpy_obj: Array, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
         """A value that shares an array's memory."""

@@ -124,6 +124,9 @@ class Model:
         ]
         self._bound: Any = None
 
+    def __repr__(self) -> str:
+        return f"<Model of {self._compiled!r}>"
+
     def _initialize(self, bindings: Sequence[Any]) -> None:
         """Takes over the inputs that are OWNED_BY_DML."""
         self._read(bindings, owned=True)
@@ -131,6 +134,7 @@ class Model:
 
     def _dispatch(self, bindings: Sequence[Any], outputs: Sequence[Any]) -> list[TensorData]:
         """The outputs for the inputs that are not OWNED_BY_DML."""
+        require_list(outputs, "outputs")
         if self._bound is None:
             raise InvalidArgument("dispatch: the model is not initialized; Device.initialize does it")
         if len(outputs) != len(self._outputs):
@@ -160,6 +164,12 @@ class Model:
                 )
                 raise InvalidArgument(f"inputs[{number}]: {problem}")
             buffer[:] = data
+
+
+def require_list(given: object, what: str) -> None:
+    """Raises TypeError unless several things are given, as a list or a tuple."""
+    if not isinstance(given, Sequence):
+        raise TypeError(f"{what}: {type(given).__name__}; a list of expressions is needed")
 
 
 def _data_of(binding: Any, number: int) -> Array:
@@ -193,6 +203,7 @@ class GraphBuilder(Scope):
         """
         if not isinstance(flags, ExecutionFlags):
             raise TypeError(f"build.flags: {type(flags).__name__}; ExecutionFlags are needed")
+        require_list(outputs, "build.outputs")
         return self.model(self, flags, outputs)
 
 

@@ -84,6 +84,9 @@ class Expression:
         self._origin: Origin | None = None
         self._desc: Tensor | None = None
 
+    def __repr__(self) -> str:
+        return f"<Expression {self._desc}>"
+
     @classmethod
     def _made(cls, scope: Scope, origin: Origin, desc: Tensor) -> Self:
         made = object.__new__(cls)

@@ -60,7 +60,10 @@ def opened_file(data: bytes) -> tuple[Node, memoryview]:
         Unsupported: a newer version has written it.
     """
     if len(data) < _HEAD.size or data[: len(MAGIC)] != MAGIC:
-        raise InvalidArgument("no saved model of opendml")
+        raise InvalidArgument(
+            "no saved model of opendml, as `save` writes them; ONNX models are loaded by "
+            "dml.onnx.load, serialized graphs by dml.serialized.load"
+        )
     _, version, _, size, digest = _HEAD.unpack_from(data)
     if version != VERSION:
         raise Unsupported(f"a saved model of version {version}; this opendml reads version {VERSION}")

@@ -44,6 +44,7 @@ from opendml.runtime.objects.slots import Slot, slots_of
 from opendml.runtime.program import layout_of
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
+from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.outputs import NOTHING
 from opendml.spec.plain import DataTypeLike, as_plain, as_tuple
 from opendml.spec.tensor_desc import TensorDesc
@@ -224,7 +225,7 @@ def call_in_graph(call: Call) -> Any:
     types = [TensorDataType(slot.tensor.data_type) for slot in outputs if slot.tensor is not None]
     results = define(desc, nodes, [ScalarType.of(type) for type in types])
     graph._watch(call.name, outputs, results)
-    return call.result(graph._made(_step(call, len(results)), results, types))
+    return call.result(graph._made(_step(call, len(results), desc), results, types))
 
 
 def _in_graph(graph: Graph, tensor: Any, label: str) -> Any:
@@ -267,10 +268,10 @@ def _desc(node: Node | None, sizes: tuple[int, ...] | None) -> TensorDesc | None
     return None if node is None or sizes is None else TensorDesc(node.type.data_type, sizes)
 
 
-def _step(call: Call, count: int) -> OperatorStep:
+def _step(call: Call, count: int, desc: OperatorDesc) -> OperatorStep:
     """A call as a step, which later changes of its lists do not reach."""
     tensors = [Reference(each._number) if isinstance(each, GraphTensor) else each for each in call.tensors]
     told = call.told
     attributes = tuple(map(as_tuple, map(as_plain, call.attributes)))
     given = tuple(call.grouped(tensors))
-    return OperatorStep(call.name, given, attributes, told.type, told.sizes, told.wanted, count)
+    return OperatorStep(call.name, given, attributes, told.type, told.sizes, told.wanted, count, desc)

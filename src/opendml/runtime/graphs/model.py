@@ -21,6 +21,7 @@ from opendml.runtime.graphs.relaid import (
     Copy,
     Relaid,
     copy_on_host,
+    lie_alike,
     lies_so,
     new_on_host,
     wrong_strides,
@@ -144,12 +145,12 @@ class Model(Locked):
         return copy
 
     @overload
-    def __call__(self) -> dict[str, Array]: ...
+    def __call__(self, /) -> dict[str, Array]: ...
     @overload
-    def __call__(self, *arrays: Array, **inputs: Array) -> dict[str, Array]: ...
+    def __call__(self, /, *arrays: Array, **inputs: Array) -> dict[str, Array]: ...
     @overload
-    def __call__(self, *arrays: A, **inputs: A) -> dict[str, A]: ...
-    def __call__(self, *arrays: Any, **inputs: Any) -> dict[str, Any]:
+    def __call__(self, /, *arrays: A, **inputs: A) -> dict[str, A]: ...
+    def __call__(self, /, *arrays: Any, **inputs: Any) -> dict[str, Any]:
         """The outputs, in new arrays of the kind of the first input, by name; NumPy arrays if there is none.
 
         Args:
@@ -201,7 +202,7 @@ class Model(Locked):
                 type(array) is not np.ndarray
                 or array.dtype is not dtype
                 or array.shape != sizes
-                or array.strides != strides
+                or (array.strides != strides and not lie_alike(sizes, array.strides, strides))
             ):
                 return None
             address = address_of(array)
@@ -312,7 +313,7 @@ class Model(Locked):
         instance.keep((memories, self._prepared.persistent))
         return BoundModel(self.device, instance, self._signature)
 
-    def explain(self, **inputs: Any) -> Explanation:
+    def explain(self, /, **inputs: Any) -> Explanation:
         """What became of the graph, and where its time goes: which operators became which kernels, what each
         kernel moves, computes and takes, measured here and now, and the plan of the memory between them. It
         takes about a second.

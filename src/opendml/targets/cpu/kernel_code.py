@@ -21,7 +21,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
 from opendml.targets.cpu.expression import emit
 from opendml.targets.cpu.pattern import AccessPattern, Level, Parameters, Pattern, Step
-from opendml.targets.cpu.values import any_lane, is_vector, llvm_type, splat
+from opendml.targets.cpu.values import any_lane, is_vector, llvm_type, splat, vector_constant
 
 Values = dict[int, ir.Value]
 """Emitted nodes by identity."""
@@ -36,6 +36,10 @@ ROOM_SYMBOL = "room_bytes"
 """The constant beside a kernel that says how much room a thread needs for it."""
 _ROOM_ALIGNMENT = 128
 """Bytes of the widest vector."""
+_COUNTED_ACCESSES = 6
+"""Of how many accesses that move LLVM may count addresses up rather than compute them. The time in which it
+looks for the best way to do so grows with their square: of ten it is most of the compilation, for code no
+faster."""
 
 
 class KernelCode:
@@ -424,7 +428,7 @@ class KernelCode:
         first, step = (self.code.narrowed(each, type) for each in (first, step))
         if not moves or lanes == 1:
             return first
-        number = ir.Constant(ir.VectorType(type, lanes), list(range(lanes)))
+        number = vector_constant(type, range(lanes))
         along = self.builder.mul(splat(self.builder, step, lanes), number)
         return self.builder.add(splat(self.builder, first, lanes), along)
 
@@ -473,6 +477,8 @@ class KernelCode:
     def store_vectors(self, pointers: Pointers, start: ir.Value, stop: ir.Value, store: Body) -> None:
         """Stores all vectors of a range by `store`, what is streamed from a boundary on. A bundle of which no
         element begins at one is written through the caches."""
+        if sum(access.step is not Step.NONE for access in self.accesses) > _COUNTED_ACCESSES:
+            store = self._at_hidden_index(store)
         streamed = next((number for number, access in enumerate(self.accesses) if access.streamed), None)
         if streamed is None:
             self.code.vector_loop(start, stop, store)
@@ -490,6 +496,10 @@ class KernelCode:
                 self._streams = False
                 self.code.vector_loop(start, stop, store)
                 self._streams = True
+
+    def _at_hidden_index(self, body: Body) -> Body:
+        """A body whose addresses are computed from its index, each on its own."""
+        return lambda index, mask: body(self.code.hidden(index), mask)
 
     def store_vector(self, pointers: Pointers, known: Values, index: ir.Value, mask: ir.Value | None) -> None:
         """The element-wise stores of one vector."""
