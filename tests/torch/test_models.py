@@ -76,9 +76,12 @@ def models() -> Iterator[Any]:
 
 
 def network(models: Any, name: str) -> tuple[Any, Any]:
-    """A network with random weights, and images for it."""
-    size = SIZES.get(name, 32)
-    return getattr(models, name)(weights=None, **OPTIONS.get(name, {})), torch.randn(2, 3, size, size)
+    """A network with random weights, none of which hide others by being 0, and images for it."""
+    model, size = getattr(models, name)(weights=None, **OPTIONS.get(name, {})), SIZES.get(name, 32)
+    for parameter in model.parameters():
+        if not parameter.any():
+            torch.nn.init.normal_(parameter, 0, 0.02)
+    return model, torch.randn(2, 3, size, size)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
