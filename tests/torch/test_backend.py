@@ -17,6 +17,7 @@ nn = torch.nn
 import opendml as dml  # noqa: E402
 from opendml.frontends.torch import sizes  # noqa: E402
 from opendml.frontends.torch.report import explained  # noqa: E402
+from opendml.runtime.graphs.prepared import Prepared  # noqa: E402
 from tests.torch.training import compiled, require_equal_training  # noqa: E402
 
 # PyTorch's own compiler uses what it says is deprecated.
@@ -69,6 +70,26 @@ def test_the_sizes_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyPatch)
         for rows in (2, 3, 2, 4, 2, 3):
             torch.testing.assert_close(function(torch.ones(rows, 4)), torch.full((rows, 4), 2.0 + rows))
     assert len(explanation.graphs) == 4
+
+
+@pytest.mark.parametrize("freezing", [False, True])
+def test_temporaries_of_sizes_that_were_used_long_ago_are_freed(
+    freezing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer, freed = nn.Linear(64, 64), []
+    free = Prepared.free_temporaries
+    monkeypatch.setattr(Prepared, "free_temporaries", lambda each: [freed.append(each), free(each)])
+    monkeypatch.setattr(sizes, "MOST_TEMPORARY_BYTES", 100_000)
+    function = compiled(
+        lambda x: torch.softmax(layer(x).cumsum(0) @ x.t(), 0), dynamic=True, options={"freezing": freezing}
+    )
+    with torch.no_grad():
+        for rows in (200, 300, 300, 200):
+            x = torch.randn(rows, 64)
+            torch.testing.assert_close(function(x), torch.softmax(layer(x).cumsum(0) @ x.t(), 0))
+    assert len(freed) == 2
+    assert all("instance" in each.__dict__ for each in freed[:1])
+    assert "instance" not in freed[1].__dict__
 
 
 def test_threads_share_what_is_compiled_for_their_sizes() -> None:

@@ -120,7 +120,7 @@ def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tenso
 def _compile(kind: str, module: GraphModule, inputs: Sequence[Any], freezes: bool = False) -> Run:
     held = _parameters() if freezes else []
     compiled = partial(_compiled, kind, held=held)
-    run = Sized(module, compiled) if has_symbols(module) else compiled(module)
+    run: Run = Sized(module, compiled) if has_symbols(module) else compiled(module)
 
     def boxed(tensors: list[Any]) -> Any:
         given = list(tensors)
@@ -141,12 +141,11 @@ def _parameters() -> list[int]:
     return [number for number in known.static_input_indices if not known.input_info[number].mutates_data]
 
 
-def _compiled(kind: str, module: GraphModule, held: Collection[int] = ()) -> Run:
+def _compiled(kind: str, module: GraphModule, held: Collection[int] = ()) -> GraphModule:
     """A graph whose sizes are all known."""
     without_empty_operands(module)
     device = device_of(module)
     reasons = reasons_against(module, device)
     parts = parts_of(module, reasons)
     report(kind, module, parts, reasons)
-    run: Run = divided(module, parts, device, held)
-    return run
+    return divided(module, parts, device, held)
