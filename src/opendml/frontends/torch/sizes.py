@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import Graph, GraphModule, Node
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.fx.node import map_arg
 
 from opendml.frontends.torch.conversion import outputs_of
@@ -27,6 +28,11 @@ Run = Callable[..., Any]
 def has_symbols(module: GraphModule) -> bool:
     """Whether a graph has sizes that differ from run to run."""
     return any(_is_symbolic(each) for node in module.graph.nodes for each in outputs_of(node))
+
+
+def depends_on_values(module: GraphModule) -> bool:
+    """Whether a graph has sizes or numbers that are known only when what is before them has run."""
+    return any(free_unbacked_symbols(each) for node in module.graph.nodes for each in outputs_of(node))
 
 
 class Sized(Locked):
