@@ -21,6 +21,7 @@ import onnx
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.bodies import Functions, branch_nodes, function_nodes, schema_nodes, type_of
 from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
+from opendml.frontends.onnx.counted import counted_nodes
 from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
 from opendml.frontends.onnx.loops import is_loop, loop_of
 from opendml.frontends.onnx.node import Node, free_names, nodes_of
@@ -164,8 +165,11 @@ class Tracer(Locked):
         return nodes
 
     def _body(self, node: Node, segment: Segment) -> tuple[Node, ...] | None:
-        """The nodes that ONNX's schema makes an operator of."""
+        """The nodes that ONNX's schema makes an operator of, or that find and count what it takes."""
         values = [segment.values.get(name) for name in node.inputs]
+        counted = counted_nodes(node, values, self._prefix(node))
+        if counted is not None:
+            return counted
         types = [None if value is None else type_of(value.sizes, value.type) for value in values]
         return schema_nodes(node, types, self._prefix(node))
 
