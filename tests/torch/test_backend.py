@@ -76,9 +76,15 @@ def test_the_sizes_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyPatch)
 def test_temporaries_of_sizes_that_were_used_long_ago_are_freed(
     freezing: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    layer, freed = nn.Linear(64, 64), []
+    layer = nn.Linear(64, 64)
+    freed: list[Prepared] = []
     free = Prepared.free_temporaries
-    monkeypatch.setattr(Prepared, "free_temporaries", lambda each: [freed.append(each), free(each)])
+
+    def counted(each: Prepared) -> None:
+        freed.append(each)
+        free(each)
+
+    monkeypatch.setattr(Prepared, "free_temporaries", counted)
     monkeypatch.setattr(sizes, "MOST_TEMPORARY_BYTES", 100_000)
     function = compiled(
         lambda x: torch.softmax(layer(x).cumsum(0) @ x.t(), 0), dynamic=True, options={"freezing": freezing}
@@ -88,7 +94,7 @@ def test_temporaries_of_sizes_that_were_used_long_ago_are_freed(
             x = torch.randn(rows, 64)
             torch.testing.assert_close(function(x), torch.softmax(layer(x).cumsum(0) @ x.t(), 0))
     assert len(freed) == 2
-    assert all("instance" in each.__dict__ for each in freed[:1])
+    assert "instance" in freed[0].__dict__
     assert "instance" not in freed[1].__dict__
 
 
