@@ -123,6 +123,14 @@ def test_few_windows_are_broadcast_beside_constant_filters(strides: tuple[int, i
     assert modes == [Mode.CONTRACTION_STRIPS, Mode.CONTRACTION_BROADCAST_IMAGE]
 
 
+def test_filters_that_several_images_meet_are_packed_once() -> None:
+    kernel, _ = convolution(Form((4, 4), (3, 3)), channels=256, filters=256)
+    with assumed(replace(machine(), vector_bytes=64, l2_bytes=2 * 1024 * 1024, threads=1)):
+        strips, block = tiled(kernel)
+    assert (strips.pattern.mode, strips.fixed) == (Mode.CONTRACTION_STRIPS, False)
+    assert block.pattern.mode is Mode.CONTRACTION_BROADCAST_IMAGE
+
+
 def test_sums_of_many_channels_are_added_part_by_part() -> None:
     kernel, arrays = convolution(Form((5, 8), (3, 3)), channels=300, filters=5)
     check_ways(ways_with_an_image(kernel), arrays)

@@ -17,6 +17,7 @@ nn = torch.nn
 import opendml as dml  # noqa: E402
 from opendml.frontends.torch import sizes  # noqa: E402
 from opendml.frontends.torch.report import explained  # noqa: E402
+from opendml.runtime.graphs.prepared import Prepared  # noqa: E402
 from tests.torch.training import compiled, require_equal_training  # noqa: E402
 
 # PyTorch's own compiler uses what it says is deprecated.
@@ -49,12 +50,17 @@ def test_unknown_modes_and_options_are_refused(given: dict[str, Any], problem: s
 
 
 def test_symbolic_sizes_are_compiled_for_each_size() -> None:
-    function = compiled(lambda x: torch.softmax(x @ x.t(), -1) + x.shape[0], dynamic=True)
+    def attention(x: Any) -> Any:
+        heads = x.view(x.shape[0], 2, -1).transpose(0, 1)
+        weights = torch.softmax(heads @ heads.mT, -1) + torch.arange(x.shape[0])
+        return (weights @ heads).transpose(0, 1).reshape(x.shape) * x.shape[0]
+
+    function = compiled(attention, dynamic=True)
     with explained() as explanation:
         for rows in (2, 3, 5, 3):
             x = torch.randn(rows, 4)
-            torch.testing.assert_close(function(x), torch.softmax(x @ x.t(), -1) + rows)
-    assert len(explanation.graphs) == 3
+            torch.testing.assert_close(function(x), attention(x))
+    assert [(graph.part_count, graph.left.total()) for graph in explanation.graphs] == [(1, 0)] * 3
 
 
 def test_the_sizes_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,6 +70,32 @@ def test_the_sizes_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyPatch)
         for rows in (2, 3, 2, 4, 2, 3):
             torch.testing.assert_close(function(torch.ones(rows, 4)), torch.full((rows, 4), 2.0 + rows))
     assert len(explanation.graphs) == 4
+
+
+@pytest.mark.parametrize("freezing", [False, True])
+def test_temporaries_of_sizes_that_were_used_long_ago_are_freed(
+    freezing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer = nn.Linear(64, 64)
+    freed: list[Prepared] = []
+    free = Prepared.free_temporaries
+
+    def counted(each: Prepared) -> None:
+        freed.append(each)
+        free(each)
+
+    monkeypatch.setattr(Prepared, "free_temporaries", counted)
+    monkeypatch.setattr(sizes, "MOST_TEMPORARY_BYTES", 100_000)
+    function = compiled(
+        lambda x: torch.softmax(layer(x).cumsum(0) @ x.t(), 0), dynamic=True, options={"freezing": freezing}
+    )
+    with torch.no_grad():
+        for rows in (200, 300, 300, 200):
+            x = torch.randn(rows, 64)
+            torch.testing.assert_close(function(x), torch.softmax(layer(x).cumsum(0) @ x.t(), 0))
+    assert len(freed) == 2
+    assert "instance" in freed[0].__dict__
+    assert "instance" not in freed[1].__dict__
 
 
 def test_threads_share_what_is_compiled_for_their_sizes() -> None:

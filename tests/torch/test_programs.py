@@ -90,6 +90,19 @@ def test_functions_that_are_compiled_too_often_run_in_pytorch() -> None:
     assert len(explanation.graphs) == 2
 
 
+def test_graphs_with_sizes_that_depend_on_values_are_left_to_pytorch() -> None:
+    def function(x: Any) -> Any:
+        return x[x > 0].exp().sum() * x.abs().max().int().item()
+
+    x = torch.tensor([1.0, -2.0, 3.0])
+    captured = {"capture_dynamic_output_shape_ops": True, "capture_scalar_outputs": True}
+    with torch._dynamo.config.patch(captured), explained() as explanation:
+        torch.testing.assert_close(compiled(function, fullgraph=True)(x), function(x))
+    (graph,) = explanation.graphs
+    assert graph.part_count == 0
+    assert set(graph.reasons.values()) == {"its graph has sizes that depend on values"}
+
+
 def test_dropout_draws_what_pytorch_draws() -> None:
     net = nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.5), nn.Linear(8, 3), nn.Dropout(0.1))
     function, x = compiled(net), torch.randn(4, 6)

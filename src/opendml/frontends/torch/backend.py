@@ -25,7 +25,7 @@ from opendml.frontends.torch.partition import (
 )
 from opendml.frontends.torch.registry import converter_of
 from opendml.frontends.torch.report import Explanation, explained, report
-from opendml.frontends.torch.sizes import Run, Sized, has_symbols
+from opendml.frontends.torch.sizes import Run, Sized, depends_on_values, has_symbols
 
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
@@ -120,7 +120,11 @@ def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tenso
 def _compile(kind: str, module: GraphModule, inputs: Sequence[Any], freezes: bool = False) -> Run:
     held = _parameters() if freezes else []
     compiled = partial(_compiled, kind, held=held)
-    run = Sized(module, compiled) if has_symbols(module) else compiled(module)
+    run: Run
+    if depends_on_values(module):
+        run = _left(kind, module)
+    else:
+        run = Sized(module, compiled) if has_symbols(module) else compiled(module)
 
     def boxed(tensors: list[Any]) -> Any:
         given = list(tensors)
@@ -141,12 +145,18 @@ def _parameters() -> list[int]:
     return [number for number in known.static_input_indices if not known.input_info[number].mutates_data]
 
 
-def _compiled(kind: str, module: GraphModule, held: Collection[int] = ()) -> Run:
+def _left(kind: str, module: GraphModule) -> GraphModule:
+    """A graph that PyTorch runs as a whole."""
+    nodes = [node for node in module.graph.nodes if node.op == "call_function"]
+    report(kind, module, [], dict.fromkeys(nodes, "its graph has sizes that depend on values"))
+    return module
+
+
+def _compiled(kind: str, module: GraphModule, held: Collection[int] = ()) -> GraphModule:
     """A graph whose sizes are all known."""
     without_empty_operands(module)
     device = device_of(module)
     reasons = reasons_against(module, device)
     parts = parts_of(module, reasons)
     report(kind, module, parts, reasons)
-    run: Run = divided(module, parts, device, held)
-    return run
+    return divided(module, parts, device, held)

@@ -51,6 +51,19 @@ class Part(torch.nn.Module):  # type: ignore[misc,unused-ignore]
             self._model = graph.compile(outputs, Device(str(device)))
             self._weights = Weights(self._model)
 
+    @property
+    def temporary_bytes(self) -> int:
+        """Memory that the model keeps for its runs."""
+        return self._model.temporary_bytes if self._model is not None else 0
+
+    def free_temporaries(self) -> None:
+        """Frees that memory; the next run takes new."""
+        if self._model is not None:
+            if self._held:
+                self._weights.free_temporaries()
+            else:
+                self._model._free_temporaries()
+
     def forward(self, *tensors: torch.Tensor) -> Any:
         """The outputs, in new memory, or views of it and of the inputs."""
         given = [

@@ -40,6 +40,12 @@ class Weights(Locked):
                 kept = self._kept[key] = _Kept(tensors, self._model._prepare(self._memories(tensors)))
         return kept.prepared
 
+    def free_temporaries(self) -> None:
+        """Frees the temporaries of the model over each of the parameters."""
+        with self._lock:
+            for kept in self._kept.values():
+                self._model._free_temporaries(kept.prepared)
+
     def _memories(self, tensors: Sequence[torch.Tensor]) -> list[TensorMemory]:
         place = self._model.device._backend.place
         layouts = [self._model._program.inputs[number] for number in self._model._held]

@@ -294,6 +294,11 @@ class Model(Locked):
                     instance.bind(place, each)
             instance.dispatch()
 
+    def _free_temporaries(self, prepared: Prepared | None = None) -> None:
+        """Frees the temporaries of runs with these constants (None: with the graph's own)."""
+        with self._lock:
+            (prepared or self._prepared).free_temporaries()
+
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:
         """The model on given arrays, for repeated dispatch. Arrays on the model's CUDA device are used in
         place.

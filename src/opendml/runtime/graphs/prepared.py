@@ -32,3 +32,8 @@ class Prepared:
     def on_streams(self) -> StreamInstances:
         """Over memory of the device."""
         return StreamInstances(partial(self._work.instantiate, self._place, self.persistent))
+
+    def free_temporaries(self) -> None:
+        """Frees what instances hold beside their tensors; the next run takes new memory. None may run now."""
+        for name in ("instance", "on_streams"):
+            self.__dict__.pop(name, None)

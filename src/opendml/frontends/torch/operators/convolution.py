@@ -98,6 +98,13 @@ def _gradient_of_weight(
 ) -> GraphTensor:
     """The tensor before a forward convolution, filtered by the gradient behind it: samples are summed up like
     channels, and strides and dilations change their places."""
+    ends = []
+    places = zip(short.sizes[2:], weight.sizes[2:], steps, margins, holes, strict=True)
+    for axis, (count, size, step, margin, hole) in enumerate(places, 2):
+        end = (count - 1) * step + (size - 1) * hole + 1 - margin - long.sizes[axis]
+        # What no window reaches would give more results than there are weights.
+        long = taken(long, axis, 0, long.sizes[axis] + min(end, 0))
+        ends.append(max(end, 0))
     samples, channels, *extents = long.sizes
     spatial = list(range(3, 3 + len(extents)))
     split = long.reinterpret([samples, groups, channels // groups, *extents])
@@ -109,11 +116,9 @@ def _gradient_of_weight(
         strides=holes,
         dilations=steps,
         start_padding=margins,
-        end_padding=margins,
+        end_padding=ends,
         group_count=groups,
     )
-    for axis, size in enumerate(weight.sizes[2:], 2):
-        sums = taken(sums, axis, 0, size)
     return sums.permute([1, 0, *range(2, len(weight.sizes))])
 
 

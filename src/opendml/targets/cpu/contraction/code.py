@@ -114,7 +114,7 @@ class ContractionCode(KernelCode):
 
     def item(self, item: ir.Value) -> None:
         """One block of results."""
-        group, along, across = self.code.split(item, [I64(0), self.blocks, self.chunks])
+        group, along, across = self._parts_of(item)
         first, last = self.chunk_range(across, self.units)
         start = self.builder.mul(along, self.block)
         stop = self.code.minimum(self.builder.add(start, self.block), self.inner)
@@ -156,6 +156,11 @@ class ContractionCode(KernelCode):
                     self._add_up(part, is_last, self.builder.sub(row, first), self.builder.sub(behind, row))
                 with self.builder.if_then(is_last):
                     self._store(pointers, known, c, row, behind, (start, stop), done)
+
+    def _parts_of(self, item: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
+        """The numbers of an item's group, of its block of columns and of its rows."""
+        group, along, across = self.code.split(item, [I64(0), self.blocks, self.chunks])
+        return group, along, across
 
     def _begin_part(self, first: ir.Value, last: ir.Value, depth: Range, part: ir.Value) -> None:
         """Prepares for a range of rows and a part of the products."""

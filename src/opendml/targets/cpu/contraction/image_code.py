@@ -171,6 +171,13 @@ class BroadcastImageCode(_SeeingCode):
         self.a = self._see(self.tiling.a.packing, first_parameter)
         return F32.bytes, None
 
+    def _parts_of(self, item: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
+        if not self.tiling.b_ahead:
+            return super()._parts_of(item)
+        # All images meet the same strips while these are in a core's own cache.
+        along, group, across = self.code.split(item, [I64(0), self.groups, self.chunks])
+        return group, along, across
+
     def _begin_part(self, first: ir.Value, last: ir.Value, depth: Range, part: ir.Value) -> None:
         self._rows_of_item = first, last
         self._pack_seen((first, last), self.chunk, depth, part)

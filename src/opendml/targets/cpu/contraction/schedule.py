@@ -106,7 +106,8 @@ class Tiles:
     packing_work: float = 0.0
     """Estimated cycles of all threads in a launch that packs one of the operands."""
     b_ahead: bool = False
-    """Whether the other operand is, which is a constant, or the same in all steps of a recurrence."""
+    """Whether the other operand is: a constant, the same in all steps of a recurrence, or what several images
+    meet."""
     seen: Seen | None = None
     """The windows of which one operand consists, if they are packed as an image."""
     in_place: bool = False
@@ -249,6 +250,8 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
                 if seen is not None and seen.depth(_DEPTH):
                     for tiles in tilings(seen, lanes):
                         yield _candidate(tiles, exchanged)
+                        if broadcast and roles.outer and lies_in_tiles(tiles):
+                            yield _candidate(with_strips(tiles), exchanged)
 
 
 def _as_any_reduction(kernel: Kernel, lanes: int) -> Candidate:
@@ -579,13 +582,12 @@ def _packing_ahead(tiles: Tiles, depth: int) -> tuple[Launch, Kernel]:
     k, groups, steady = roles.count(roles.depth), roles.count(moving), steps_of(part) > 1
     tiling: Panels | Strips
     if tiles.ahead:
-        mode, across, size, fixed = Mode.CONTRACTION_PANELS, roles.rows, tiles.micro.rows, _is_fixed(part)
+        mode, across, size = Mode.CONTRACTION_PANELS, roles.rows, tiles.micro.rows
         packing, nest = packing_of(part, outer, *a_order(roles), a_along_depth(roles), roles.types[0])
         tiling = Panels(packing, size, depth)
         part_bytes = tiling.part_bytes(lanes)
     else:
         mode, across, size = Mode.CONTRACTION_STRIPS, roles.columns, tiles.micro.vectors * lanes
-        fixed = _is_fixed(part) or not steady
         packing, nest = packing_of(part, outer, *b_order(roles), b_along_depth(roles), roles.types[1])
         tiling = Strips(packing, size, depth)
         part_bytes = tiling.part_bytes(k, lanes)
@@ -596,7 +598,7 @@ def _packing_ahead(tiles: Tiles, depth: int) -> tuple[Launch, Kernel]:
     parameters = parameters_of(part, nest, Numbers(1, 1, elements, size, count, k, groups))
     grain, room = max(1, int(CLAIMED // (size * k))), groups * group_bytes
     reads = buffers_of(part.loads)
-    launch = Launch(pattern, parameters, 0, groups * count, grain, room, reads, fixed, steady)
+    launch = Launch(pattern, parameters, 0, groups * count, grain, room, reads, _is_fixed(part), steady)
     return launch, _counter(roles, moving, group_bytes)
 
 
