@@ -35,11 +35,19 @@ def test_an_input_is_given_once(model: dml_onnx.OnnxModel) -> None:
         model(_X, x=_X)
 
 
+class Refusing:
+    """An array of another library, which gives nothing out, as those of PyTorch that need gradients."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("detach it first")
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ([[1.0], [2.0, 3.0]], "input 'x' is no array"),
         (None, "input 'x' is of type object; must be float32"),
+        (Refusing(), "input 'x' is no array: detach it first"),
         ({"x": _X}, "input 'x' is a dict; an array is needed: `run` takes a dict of arrays by their names"),
         (_X.reshape(1, 3), r"input 'x' has sizes \[1, 3\]"),
     ],

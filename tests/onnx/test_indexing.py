@@ -116,3 +116,25 @@ def test_ranges_and_fillings_depend_on_contents() -> None:
 
 def test_nonzero_runs_on_the_evaluator() -> None:
     _check("NonZero", [X], evaluator=True)
+
+
+@pytest.mark.parametrize("outputs", [1, 4])
+@pytest.mark.parametrize(
+    ("axis", "is_sorted", "wanted"),
+    [
+        (None, 0, ([3, 1, 2], [0, 1, 3], [0, 1, 1, 2, 0, 2], [2, 2, 2])),
+        (None, 1, ([1, 2, 3], [1, 3, 0], [2, 0, 0, 1, 2, 1], [2, 2, 2])),
+        (1, 0, ([[3, 1], [2, 3]], [0, 1], [0, 1, 0], [2, 1])),
+        (-1, 1, ([[1, 3], [3, 2]], [1, 0], [1, 0, 1], [1, 2])),
+    ],
+)
+def test_what_is_unique_is_sorted_or_comes_in_its_order(
+    axis: int | None, is_sorted: int, wanted: Any, outputs: int
+) -> None:
+    rows = [[3, 1, 1], [2, 3, 2]] if axis is None else [[3, 1, 3], [2, 3, 2]]
+    attributes = {} if axis is None else {"axis": axis}
+    x = np.array(rows, np.float32)
+    model = one_node("Unique", [x], outputs, sorted=is_sorted, **attributes)
+    found = computed(model, feed([x]), evaluator=True)
+    assert [each.tolist() for each in found] == [*wanted][:outputs]
+    assert [each.dtype for each in found[1:]] == [np.int64] * (outputs - 1)

@@ -10,6 +10,7 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 
 from opendml.errors import InvalidArgument, Unsupported
+from opendml.frontends.onnx.evaluator_operators import MENDED
 from opendml.frontends.onnx.node import Node
 
 RANDOM = frozenset(
@@ -41,7 +42,7 @@ class Evaluator:
             model.opset_import.append(onnx.OperatorSetIdProto(domain=domain, version=version))
         self._reads = reads
         try:
-            self._evaluator = ReferenceEvaluator(model)
+            self._evaluator = ReferenceEvaluator(model, new_ops=MENDED)
         except Exception as error:
             raise Unsupported(f"{node}: onnx's evaluator has no such operator ({error})") from error
 
