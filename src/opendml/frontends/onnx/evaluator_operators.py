@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from onnx.reference.op_run import OpRun
 
+from opendml.frontends.onnx.operators.movement import slice_range
+
 
 class Unique(OpRun):  # type: ignore[misc,unused-ignore]
     """The slices along an axis that differ, or the elements that do: sorted, or in the order in which they
@@ -25,4 +27,22 @@ class Unique(OpRun):  # type: ignore[misc,unused-ignore]
         return results[: len(self.onnx_node.output)]
 
 
-MENDED = [Unique]
+class Slice(OpRun):  # type: ignore[misc,unused-ignore]
+    """The elements between starts and ends. Onnx's finds none where a slice backwards begins in front of all
+    elements, which are to be begun at the first."""
+
+    op_domain = ""
+
+    def _run(
+        self, data: Any, starts: Any = None, ends: Any = None, axes: Any = None, steps: Any = None
+    ) -> tuple[Any, ...]:
+        count = np.size(starts)
+        axes = range(count) if axes is None else np.ravel(axes)
+        steps = [1] * count if steps is None else np.ravel(steps)
+        for start, end, axis, step in zip(np.ravel(starts), np.ravel(ends), axes, steps, strict=True):
+            places = slice_range(int(start), int(end), int(step), data.shape[axis])
+            data = data.take(list(places), axis)
+        return (data,)
+
+
+MENDED = [Slice, Unique]

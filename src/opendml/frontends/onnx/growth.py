@@ -15,8 +15,8 @@ import numpy as np
 import onnx
 
 from opendml.errors import InvalidArgument
-from opendml.frontends.onnx.bodies import type_of
-from opendml.frontends.onnx.node import ONNX_ERRORS, Node
+from opendml.frontends.onnx.inference import inferred_outputs
+from opendml.frontends.onnx.node import Node
 from opendml.frontends.onnx.values import Known, Value
 
 _GROWING = frozenset(
@@ -67,7 +67,7 @@ def require_memory(node: Node, values: Mapping[str, Value]) -> None:
     """
     if node.domain or not (node.operator in _GROWING or _may_exceed(node, values)):
         return
-    for name, type in _inferred(node, values).items():
+    for name, type in inferred_outputs(node, values).items():
         tensor = type.tensor_type
         sizes = [each.dim_value for each in tensor.shape.dim]
         if not tensor.elem_type or tensor.elem_type == onnx.TensorProto.STRING:
@@ -91,27 +91,6 @@ def _taken(values: Mapping[str, Value]) -> int:
     """Bytes of what is known."""
     contents = [value.content for value in values.values() if isinstance(value, Known)]
     return sum(content.nbytes for content in contents if isinstance(content, np.ndarray))
-
-
-def _inferred(node: Node, values: Mapping[str, Value]) -> Mapping[str, onnx.TypeProto]:
-    """What ONNX's inference knows of the outputs; nothing of those of a node that is not valid."""
-    given = {name: value for name in node.inputs if name and (value := values.get(name)) is not None}
-    try:
-        types = {name: type_of(value.sizes, value.type) for name, value in given.items()}
-        known = {
-            name: onnx.numpy_helper.from_array(value.content, name)
-            for name, value in given.items()
-            if isinstance(value, Known) and isinstance(value.content, np.ndarray) and value.content.size <= 64
-        }
-        schema = onnx.defs.get_schema(node.operator, node.version, node.domain)
-        imports = [onnx.helper.make_opsetid(domain, version) for domain, version in node.opsets.items()]
-        typed = {name: each for name, each in types.items() if each is not None}
-        inferred: Mapping[str, onnx.TypeProto] = onnx.shape_inference.infer_node_outputs(
-            schema, node.message, typed, known, opset_imports=imports
-        )
-    except ONNX_ERRORS:
-        return {}
-    return inferred
 
 
 @cache
