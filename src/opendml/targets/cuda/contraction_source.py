@@ -50,7 +50,7 @@ class TilePrinter(Printer):
         if self.pattern.mode is Mode.IMMA:
             value, *subtracted = difference(value) or ()
             more = self._shift(subtracted)
-        copied, by_row = constants[f"{name}_COPIED"], constants[f"{name}_BY_ROW"]
+        copied, by_row, unit = (constants[f"{name}_{key}"] for key in ("COPIED", "BY_ROW", "UNIT"))
         pitch = f"{'DEPTH' if by_row else 'ROWS'} + {16 // value.type.bytes}"
         slot = "row * PITCH + k" if by_row else "k * PITCH + row"
         lines = [
@@ -61,10 +61,10 @@ class TilePrinter(Printer):
             f"static constexpr bool COPIED = {name}_COPIED;",
             f"static constexpr int QUAD = {name}_QUAD;",
             f"DEVICE_MEMBER static constexpr int slot(int row, int k) {{ return {slot}; }}",
-            f"DEVICE_MEMBER static Offsets at_row({_POSITIONS}) {{ return at_{rows[0]}(p, to, at); }}",
-            f"DEVICE_MEMBER static Offsets at_k({_POSITIONS}) {{ return at_{depth[0]}(p, to, at); }}",
+            f"DEVICE_MEMBER static Offsets at_row({_POSITIONS}) {{ return ::at_{rows[0]}(p, to, at); }}",
+            f"DEVICE_MEMBER static Offsets at_k({_POSITIONS}) {{ return ::at_{depth[0]}(p, to, at); }}",
         ]
-        lines += [*more, *(self._place(value) if copied else self._value(value))]
+        lines += [*more, *(self._place(value) if copied or unit > 1 else self._value(value))]
         return "\n".join([f"struct {name} {{", *(f"    {line}" for line in lines), "};"])
 
     def _place(self, value: Node) -> list[str]:

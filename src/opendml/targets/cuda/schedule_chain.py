@@ -56,9 +56,9 @@ CHAIN_TILES = (
     ChainTile(Mode.FMA_CHAIN, 64, 64, 256, 2, 1, 55),
     ChainTile(Mode.FMA_CHAIN, 64, 32, 256, 2, 2, 50),
     ChainTile(Mode.FMA_CHAIN, 64, 32, 256, 1, 2, 40),
-    ChainTile(Mode.MMA_CHAIN, 128, 64, 256, 2, 1, 600),
     ChainTile(Mode.MMA_CHAIN, 64, 64, 128, 2, 2, 500),
-    ChainTile(Mode.MMA_CHAIN, 64, 64, 128, 1, 2, 400),
+    ChainTile(Mode.MMA_CHAIN, 64, 64, 128, 1, 4, 520),
+    ChainTile(Mode.MMA_CHAIN, 128, 64, 256, 1, 2, 510),
 )
 """The candidates; rates are estimates."""
 

@@ -36,8 +36,8 @@ _STAGED_BYTES = 2048
 """Greatest group, in bytes, that goes through shared memory when it is not aligned to its units."""
 _STAGED_UNITS = 32
 """Elements of a staged group that a thread has, about: all its threads compute what is the group's."""
-_STAGE_BYTES = 16 * 1024
-"""Bytes of shared memory that a block takes for staged groups, about."""
+_STAGE_ELEMENTS = 4 * 1024
+"""Elements of staged groups that a block has in shared memory, about."""
 _RESERVED_BYTES = 1024
 """Bytes of shared memory that the system takes for itself in each block."""
 _TILE_BYTES = 64 * 1024
@@ -47,7 +47,7 @@ _WHOLE = (2, 512)
 _PARTS, _FEW_PARTS = (4, 256), (2, 512)
 """Blocks and threads where shared memory holds parts; few if it else held below _FEW_TEAMS groups."""
 _FEW_TEAMS = 7
-_PARTS_ABREAST = (2, 256)
+_PARTS_ABREAST = (3, 256)
 """Blocks and threads for parts of groups side by side, which take more registers."""
 _FLAT_COLUMNS = (3, 256)
 """Blocks and threads where columns far from each other are folded."""
@@ -57,7 +57,7 @@ _TEAM_BLOCKS = 2
 """Blocks on a multiprocessor where groups are read twice."""
 _MOST_TEAMS = 8
 """Greatest number of teams that is thought of where groups are read twice, but for groups of few blocks."""
-_TEAM_UNITS = 4
+_TEAM_UNITS = 2
 """Units that a thread loads at a time where groups are read twice."""
 _REGISTERS = 65536
 """Registers of a multiprocessor, of 4 bytes each."""
@@ -68,8 +68,9 @@ _LANE_REGISTERS = 4
 _STAGED_INSTRUCTIONS = 0.25
 """Instructions for an element that is read from shared memory where it is staged; warps read it there for all
 their threads."""
-_READ_AGAIN = 0.5
-"""Part of a second reading that the L2 cache does not save."""
+_READ_AGAIN = 1.0
+"""How long what shared memory has no room for is read again; the L2 cache saves about a quarter of it, and
+waiting for the team costs as much."""
 _MOST_IN_ROOM = 64
 """Greatest number of units that a thread has in shared memory where groups are read twice."""
 
@@ -155,8 +156,7 @@ def _staged(groups: Groups) -> Estimate[Staged] | Refusal:
     while span < 32 and span * _STAGED_UNITS < elements:
         span *= 2
     step = _THREADS // span
-    group_bytes = elements * groups.held_accesses()[0].type.bytes
-    batch = step * max(1, _STAGE_BYTES // (step * group_bytes))
+    batch = step * max(1, _STAGE_ELEMENTS // (step * elements))
     # Memory is read in whole units, shared memory element by element.
     instructions_of_all = UNIT_INSTRUCTIONS * groups.bytes / VECTOR_BYTES
     instructions_of_all += _STAGED_INSTRUCTIONS * groups.loads * groups.vector
@@ -207,6 +207,8 @@ def _not_stageable(groups: Groups) -> Refusal | None:
 
 
 def _in_registers(groups: Groups) -> Estimate[Block] | Refusal:
+    if groups.narrowed:
+        return Refusal(f"{groups.units} rows of units that are narrower than memory allows")
     across = groups.across
     tile_bytes = groups.units * groups.unit_bytes * across
     if tile_bytes > _TILE_BYTES:

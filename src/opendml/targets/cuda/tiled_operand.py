@@ -20,6 +20,10 @@ _NEAR = 4
 """Greatest distance, in elements, of rows of an operand that neighbouring threads load rather than
 neighbours along several loops."""
 
+_QUAD = 4
+"""Bytes of a word: neighbours along k, which are stored together, and neighbours that are loaded together
+where these lie along the rows."""
+
 
 class TiledOperand:
     """An operand whose `rows` lie beside what is summed, `k`; tensor cores take what is a load of FLOAT16,
@@ -46,14 +50,16 @@ class TiledOperand:
         self._plain = self._loaded and not value.operands
         self.by_row = self._bytes or (self.along_k and half)
         turned = self.along_k is not self.by_row
-        widest = self._widest() if self._plain and not turned else 1
-        self.copied = self._loaded and widest * self.element_bytes >= 4
-        self.unit = widest if self.copied else 1
+        widest = self._widest() if self._plain and (self._bytes or not turned) else 1
+        turned_bytes = turned and self._bytes
+        self.copied = self._loaded and widest * self.element_bytes >= 4 and not turned_bytes
+        in_words = turned_bytes and widest >= _QUAD and math.prod(loop.count for loop in rows) % _QUAD == 0
+        self.unit = widest if self.copied else _QUAD if in_words else 1
 
     def constants(self) -> dict[str, int]:
         """The constants of the code."""
         flags = {"ALONG_K": int(self.along_k), "COPIED": int(self.copied), "BY_ROW": int(self.by_row)}
-        return {**flags, "UNIT": self.unit, "QUAD": 4 if self._bytes and not self.copied else 1}
+        return {**flags, "UNIT": self.unit, "QUAD": _QUAD if self._bytes and not self.copied else 1}
 
     def bytes(self, rows: int, depth: int) -> int:
         """Bytes of shared memory of one tile of the operand."""

@@ -1,7 +1,6 @@
 // A block that holds whole groups has nobody to add up with.
 
 struct Exchange {
-    static constexpr bool REPEATS = false;  // There is one group for each block.
     int rank, teams, team;
 
     DEVICE_MEMBER Exchange(const Parameters&) : rank(0), teams(gridDim.x), team(blockIdx.x) {}

@@ -100,12 +100,13 @@ struct Attention {
             sums[row] *= factors[row];
         }
 #pragma unroll
-        for (int i = 0; i < SCORES; i++) {
-            const int row = row_of_score(i);
-            const float weight = weight_of(scores[i] - found[row]);
-            scores[i] = again && weight > 0 ? fmaxf(weight * again_unit, LEAST_WEIGHT) : weight;
-            sums[row] += scores[i];
+        for (int i = 0; i < SCORES; i++) scores[i] = weight_of(scores[i] - found[row_of_score(i)]);
+        if (again) {
+#pragma unroll
+            for (int i = 0; i < SCORES; i++) scores[i] = scores[i] > 0 ? fmaxf(scores[i] * again_unit, LEAST_WEIGHT) : scores[i];
         }
+#pragma unroll
+        for (int i = 0; i < SCORES; i++) sums[row_of_score(i)] += scores[i];
     }
 
     // Stores the results of this attempt: at first those that are finite, then the others, which `left` tells.

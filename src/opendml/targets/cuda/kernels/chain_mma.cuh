@@ -42,10 +42,11 @@ DEVICE void multiply(float (&scores)[SCORES], const half* q, const half* k) {
 
 // Two numbers as FLOAT16; what is left of them takes their place.
 DEVICE unsigned pair_of(float& first, float& second) {
-    const half low = to_half(first), high = to_half(second);
-    first -= to_float(low);
-    second -= to_float(high);
-    return low.bits | (unsigned)high.bits << 16;
+    unsigned pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+    first -= to_float(half{(unsigned short)pair});
+    second -= to_float(half{(unsigned short)(pair >> 16)});
+    return pair;
 }
 
 DEVICE void pairs_of(unsigned (&pairs)[4], float (&weights)[SCORES], int key) {

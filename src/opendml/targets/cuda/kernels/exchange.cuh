@@ -1,8 +1,6 @@
 // How the blocks that share a tile add up their moments.
 
 struct Exchange : Meeting {
-    static constexpr bool REPEATS = true;
-
     DEVICE_MEMBER Exchange(const Parameters& p) : Meeting(p) {}
 
     // The sums of all blocks, for the threads that take them.

@@ -1,5 +1,5 @@
 // Groups that one or more blocks hold in their shared memory: read once, written once. Several blocks on each multiprocessor
-// overlap their loads, sums and stores, and where results of a group are stored, the next one takes its place.
+// overlap their loads, sums and stores.
 
 constexpr int CHUNK = KEEP < 4 ? KEEP : 4, CHUNKS = (KEEP + CHUNK - 1) / CHUNK;
 constexpr int STORED_TOGETHER = CHUNKS > 4 ? 1 : CHUNKS;  // chunks; more would take long to compile
@@ -22,23 +22,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     const Index first = exchange.rank * (KEEP * TY);
     const Index end = first + KEEP * TY < (Index)p.units ? first + KEEP * TY : (Index)p.units;
     const Index row = ROWS > 0 ? load_rows(shared, p, first) : 0;
-    const auto copy_chunk = [&](const Tile& tile, int k) {
-        copy_units<CHUNK>(room, p, tile, first, end, k, KEEP);
-        commit_copies();
-    };
-    if (Exchange::REPEATS && exchange.team < (Index)p.items) {
-        const Tile tile = tile_of(p, exchange.team);
-#pragma unroll
-        for (int k = 0; k < KEEP; k += CHUNK) copy_chunk(tile, k);
-    }
     for (Index item = exchange.team; item < (Index)p.items; item += exchange.teams) {
         Tile tile = tile_of(p, item);
         Held<VECTOR> held[CHUNK];
         Origin origin;
         Given given[LANES];
-        if constexpr (!Exchange::REPEATS) {
 #pragma unroll
-            for (int k = 0; k < KEEP; k += CHUNK) copy_chunk(tile, k);
+        for (int k = 0; k < KEEP; k += CHUNK) {
+            copy_units<CHUNK>(room, p, tile, first, end, k, KEEP);
+            commit_copies();
         }
         forget(tile);
         load_origin(origin, p, tile);
@@ -66,14 +58,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         forget(tile);
         Kept kept[LANES];
         load_kept(kept, shared, tile);
-        const Index next = item + exchange.teams;
-        const bool is_last = !Exchange::REPEATS || next >= (Index)p.items;
-        const Tile following = is_last ? tile : tile_of(p, next);
 #pragma unroll STORED_TOGETHER
         for (int k = 0; k < KEEP; k += CHUNK) {
             take_units(held, room, tile, first, end, k, KEEP);
             store_units(shared, kept, p, tile, first + k * TY, end, held, row);
-            if (!is_last) copy_chunk(following, k);
         }
     }
     exchange.end(p);
