@@ -262,6 +262,13 @@ def test_what_is_known_together_fits_into_the_memory(monkeypatch: pytest.MonkeyP
         dml_onnx.load(model)(_X)
 
 
+def test_domains_are_text() -> None:
+    imports = [*_OPSETS, helper.make_opsetid("here", 1)]
+    content = _model(helper.make_node("Neg", ["x"], ["y"]), opset_imports=imports).SerializeToString()
+    with pytest.raises(dml.InvalidArgument, match=r"not UTF-8|no ONNX model"):
+        dml_onnx.load(content.replace(b"here", b"\xffere"))
+
+
 @pytest.mark.parametrize("word", [b"here", b"axis"])
 def test_names_are_text(word: bytes) -> None:
     content = _model(helper.make_node("Softmax", ["x"], ["y"], name="here", axis=0)).SerializeToString()
@@ -274,6 +281,13 @@ def test_versions_of_other_domains_are_any_number() -> None:
     model = _model(node, opset_imports=[_OPSETS[0], helper.make_opsetid("own", 2**40)])
     with pytest.raises(dml.Unsupported, match=r"own\.f"):
         dml_onnx.load(model)(_X)
+
+
+@pytest.mark.parametrize("condition", ["nowhere", ""])
+def test_conditions_that_no_node_makes_are_named(condition: str) -> None:
+    node = helper.make_node("If", [condition], ["y"], then_branch=_BODY, else_branch=_BODY)
+    with pytest.raises(dml.InvalidArgument, match=rf"node 'y' \(If-20\): tensor '{condition}' is made by no"):
+        dml_onnx.load(_model(node))(_X)
 
 
 @pytest.mark.filterwarnings("ignore:.* runs on onnx's evaluator")

@@ -166,6 +166,8 @@ class Tracer(Locked):
         if body is not None or node.operator != "If" or node.domain:
             return body
         condition = segment.values.get(node.inputs[0])
+        if condition is None:
+            raise InvalidArgument(f"{node}: tensor {node.inputs[0]!r} is made by no node before it")
         if not isinstance(condition, Known):
             raise ValueNeeded(node.inputs[0])
         taken = "then_branch" if bool(np.all(condition.content)) else "else_branch"
