@@ -28,7 +28,19 @@ from tests.fuzz.random_descs import any_desc
 _MOST_BYTES = 1 << 24
 """Tensors that a graph is run with: damage may say any sizes."""
 _WORDS = (0, 1, 4, 255, 65_535, 2**31 - 1, 2**31, 2**32 - 4, 2**32 - 1)
-_TEXTS = ("", "in0", "out0", "end0", "node", "constant", "\0", "..", "/dev/zero", "a" * 10_000, "\u00fc")
+_TEXTS: tuple[str, ...] = (
+    "",
+    "in0",
+    "out0",
+    "end0",
+    "node",
+    "constant",
+    "\0",
+    "..",
+    "/dev/zero",
+    "a" * 10_000,
+    "\u00fc",
+)
 _TEXTS += ("DML_OPERATOR_ACTIVATION_RELU", "DML_TENSOR_DATA_TYPE_INT4", "DML_TENSOR_DATA_TYPE_FLOAT64")
 _NUMBERS = (0, 1, 2, 3, 5, 8, 9, 255, 65_536, 2**31 - 1, -1, 2**31, 2**32 - 1, 2**63)
 
