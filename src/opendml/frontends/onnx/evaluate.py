@@ -54,12 +54,10 @@ class Evaluator:
     """One node, prepared for the evaluator.
 
     Raises:
-        Unsupported: the evaluator has no such operator, or computes something else.
+        Unsupported: the evaluator has no such operator.
     """
 
     def __init__(self, node: Node) -> None:
-        if node.operator in _RECURRENT and any(node.inputs[_LENGTHS : _LENGTHS + 1]):
-            raise Unsupported(f"{node}: onnx's evaluator does not read the lengths of sequences")
         self._node = node
         reads = sorted(node.reads)
         graph = onnx.GraphProto(name="node")
@@ -79,9 +77,11 @@ class Evaluator:
         """The node's outputs by name.
 
         Raises:
-            InvalidArgument: what the evaluator finds wrong.
+            InvalidArgument: what the evaluator finds wrong, or what of its results is not ONNX's.
+            Unsupported: sequences of which it does not read the lengths.
         """
         given = {name: contents[name] for name in self._reads}
+        self._require_whole_sequences(given)
         try:
             with np.errstate(all="ignore"):
                 results = self._evaluator.run(None, given)
@@ -91,6 +91,16 @@ class Evaluator:
         found = {name: _array(result) for name, result in zip(names, results, strict=True)}
         self._require_inferred(given, found)
         return found
+
+    def _require_whole_sequences(self, given: Mapping[str, Any]) -> None:
+        """Checks that sequences of recurrent networks are as long as they can be: the evaluator does not read
+        how long they are."""
+        lengths = "".join(self._node.inputs[_LENGTHS : _LENGTHS + 1])
+        if self._node.operator not in _RECURRENT or not lengths:
+            return
+        longest = given[self._node.inputs[0]].shape[1 if self._node.attributes.get("layout", 0) else 0]
+        if np.any(given[lengths] != longest):
+            raise Unsupported(f"{self._node}: onnx's evaluator does not read the lengths of sequences")
 
     def _require_inferred(self, given: Mapping[str, Any], found: Mapping[str, Any]) -> None:
         """Checks that results are of the sizes and types that ONNX's inference says."""
