@@ -33,6 +33,20 @@ MOST_ELEMENTS = 4096
 
 
 @dataclass(frozen=True)
+class Span:
+    """A slice: opendml's function of that name is another thing in the expressions of cases."""
+
+    start: int | None = None
+    stop: int | None = None
+    step: int | None = None
+
+    @property
+    def slice(self) -> Any:
+        """What indices have."""
+        return slice(self.start, self.stop, self.step)
+
+
+@dataclass(frozen=True)
 class Operation:
     """An operation on an earlier result.
 
@@ -53,7 +67,7 @@ class Operation:
         x = values[self.takes[0]]
         match self.name:
             case "index":
-                return x[self.detail]
+                return x[tuple(each.slice if isinstance(each, Span) else each for each in self.detail)]
             case "reshape":
                 return x.reshape(self.detail)
             case "transpose":
@@ -203,13 +217,13 @@ def _index(choices: Choices, sizes: tuple[int, ...]) -> tuple[Any, ...]:
             index.append(choices.between(-size, size - 1))
         elif kind == 2:
             index.append(None)
-            index.append(slice(None))
+            index.append(Span())
         elif kind == 3 and Ellipsis not in index:
             index.append(Ellipsis)
             break
         else:
             bounds = [choices.of((None, *range(-size - 1, size + 2))) for _ in range(2)]
-            index.append(slice(*bounds, choices.of((None, 1, -1, 2, -2))))
+            index.append(Span(*bounds, choices.of((None, 1, -1, 2, -2))))
     return tuple(index)
 
 
