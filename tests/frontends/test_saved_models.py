@@ -229,13 +229,10 @@ def test_files_that_are_not_there_or_cannot_be_written_are_named(tmp_path: Path)
         with pytest.raises(InvalidArgument, match="null byte"):
             act()
     nowhere: Any = None
-    for act in (
-        lambda: dml.load(nowhere),
-        lambda: celu().save(nowhere),
-        lambda: dml.serialized.load(nowhere),
-    ):
+    calls: list[Any] = [dml.load, celu().save, dml.serialized.load]
+    for call in calls:
         with pytest.raises(InvalidArgument, match=r"None: expected str, bytes or os.PathLike"):
-            act()
+            call(nowhere)
 
 
 def with_digest(head: tuple[Any, ...], content: bytes) -> bytes:
