@@ -225,8 +225,14 @@ def test_files_that_are_not_there_or_cannot_be_written_are_named(tmp_path: Path)
     for act in (lambda: dml.load(missing), lambda: celu().save(missing)):
         with pytest.raises(InvalidArgument, match=r"model\.dml: No such file"):
             act()
-    with pytest.raises(InvalidArgument, match="null byte"):
-        dml.load("a\0b")
+    for act in (lambda: dml.load("a\0b"), lambda: celu().save("a\0b")):
+        with pytest.raises(InvalidArgument, match="null byte"):
+            act()
+    nowhere: Any = None
+    calls: list[Any] = [dml.load, celu().save, dml.serialized.load]
+    for call in calls:
+        with pytest.raises(InvalidArgument, match=r"None: expected str, bytes or os.PathLike"):
+            call(nowhere)
 
 
 def with_digest(head: tuple[Any, ...], content: bytes) -> bytes:

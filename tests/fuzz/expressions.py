@@ -33,7 +33,21 @@ MOST_ELEMENTS = 4096
 
 
 @dataclass(frozen=True)
-class Step:
+class Span:
+    """A slice: opendml's function of that name is another thing in the expressions of cases."""
+
+    start: int | None = None
+    stop: int | None = None
+    step: int | None = None
+
+    @property
+    def slice(self) -> Any:
+        """What indices have."""
+        return slice(self.start, self.stop, self.step)
+
+
+@dataclass(frozen=True)
+class Operation:
     """An operation on an earlier result.
 
     Attributes:
@@ -53,7 +67,7 @@ class Step:
         x = values[self.takes[0]]
         match self.name:
             case "index":
-                return x[self.detail]
+                return x[tuple(each.slice if isinstance(each, Span) else each for each in self.detail)]
             case "reshape":
                 return x.reshape(self.detail)
             case "transpose":
@@ -84,7 +98,7 @@ class OnExpression(Case):
 
     data_type: str
     sizes: tuple[tuple[int, ...], ...]
-    steps: tuple[Step, ...]
+    steps: tuple[Operation, ...]
     values: int
     device: str
 
@@ -127,7 +141,7 @@ class OnExpression(Case):
         assert right.all(), f"result {place}: {found[~right][:3]} instead of {b[~right][:3]}"
 
 
-def _results(steps: tuple[Step, ...], values: list[Any]) -> list[Any]:
+def _results(steps: tuple[Operation, ...], values: list[Any]) -> list[Any]:
     results = list(values)
     with np.errstate(all="ignore"):
         for step in steps:
@@ -146,7 +160,7 @@ def make(choices: Choices) -> OnExpression:
     values, device = choices.below(1 << 16), choices.of(("reference", "cpu"))
     case = OnExpression(data_type, tuple(shapes), (), values, device)
     results: list[Any] = case._given()
-    steps = list[Step]()
+    steps = list[Operation]()
     for _ in range(choices.between(1, MOST_STEPS)):
         step = _step(choices, results)
         try:
@@ -164,7 +178,7 @@ def make(choices: Choices) -> OnExpression:
     return OnExpression(data_type, tuple(shapes), tuple(steps), values, device)
 
 
-def _step(choices: Choices, results: list[Any]) -> Step:
+def _step(choices: Choices, results: list[Any]) -> Operation:
     number = len(results) - 1 - choices.below(min(len(results), 3))
     x = results[number]
     is_float = x.dtype.kind == "f"
@@ -177,21 +191,21 @@ def _step(choices: Choices, results: list[Any]) -> Step:
         name = "*"
     match name:
         case "index":
-            return Step(name, (number,), _index(choices, x.shape))
+            return Operation(name, (number,), _index(choices, x.shape))
         case "reshape":
-            return Step(name, (number,), _sizes(choices, x.size))
+            return Operation(name, (number,), _sizes(choices, x.size))
         case "transpose":
-            return Step(name, (number,), tuple(choices.shuffled(range(x.ndim))))
+            return Operation(name, (number,), tuple(choices.shuffled(range(x.ndim))))
         case "abs" | "neg":
-            return Step(name, (number,))
+            return Operation(name, (number,))
         case "**":
-            return Step(name, (number,), choices.of((2, 3, 0.5, 1, -1)))
+            return Operation(name, (number,), choices.of((2, 3, 0.5, 1, -1)))
     turned = bool(choices.below(2))
     others = [at for at, each in enumerate(results) if each.dtype == x.dtype]
     if name == "@" or choices.below(3):
-        return Step(name, (number, choices.of(others)), None, turned)
+        return Operation(name, (number, choices.of(others)), None, turned)
     detail = choices.of((2, 0.5, -3, 1.25)) if is_float else choices.of((2, 1, 3))
-    return Step(name, (number,), detail, turned)
+    return Operation(name, (number,), detail, turned)
 
 
 def _index(choices: Choices, sizes: tuple[int, ...]) -> tuple[Any, ...]:
@@ -203,13 +217,13 @@ def _index(choices: Choices, sizes: tuple[int, ...]) -> tuple[Any, ...]:
             index.append(choices.between(-size, size - 1))
         elif kind == 2:
             index.append(None)
-            index.append(slice(None))
+            index.append(Span())
         elif kind == 3 and Ellipsis not in index:
             index.append(Ellipsis)
             break
         else:
             bounds = [choices.of((None, *range(-size - 1, size + 2))) for _ in range(2)]
-            index.append(slice(*bounds, choices.of((None, 1, -1, 2, -2))))
+            index.append(Span(*bounds, choices.of((None, 1, -1, 2, -2))))
     return tuple(index)
 
 

@@ -37,11 +37,11 @@ class Tensor:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        return self.content.shape
+        return tuple(self.content.shape)
 
     @property
     def type(self) -> np.dtype[Any]:
-        return self.content.dtype
+        return np.dtype(self.content.dtype)
 
 
 @dataclass

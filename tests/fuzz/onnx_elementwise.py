@@ -9,7 +9,19 @@ from onnx import helper
 
 from tests.fuzz.onnx_draft import ANY, BOOLEAN, FLOATS, INTEGERS, NUMBERS, Draft, Made
 
-_SMOOTH = ("Tanh", "Sigmoid", "Exp", "Erf", "Softplus", "Softsign", "Sin", "Cos", "Atan", "Sqrt", "Log")
+_SMOOTH: tuple[str, ...] = (
+    "Tanh",
+    "Sigmoid",
+    "Exp",
+    "Erf",
+    "Softplus",
+    "Softsign",
+    "Sin",
+    "Cos",
+    "Atan",
+    "Sqrt",
+    "Log",
+)
 _SMOOTH += ("Reciprocal", "Tan", "Asin", "Acos", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh", "Elu", "Selu")
 _SMOOTH += ("Celu", "Gelu", "Mish", "HardSwish", "HardSigmoid", "Swish")
 _STEPS = ("Floor", "Ceil", "Round", "Sign", "IsNaN", "IsInf", "ThresholdedRelu", "Shrink")

@@ -102,8 +102,8 @@ def window(draft: Draft) -> Made:
     )
     x = draft.pick(FLOATS[:1] if draft.choices.below(4) else FLOATS[:2], 3, 4)
     spatial = x.sizes[2:]
-    if operator.startswith("Global"):
-        return Made(operator, [x.name], {})
+    if operator.startswith("Global"):  # ONNX's evaluator loses a dimension of three
+        return Made(operator, [x.name], {}, is_end=len(x.sizes) < 4)
     extents = [draft.choices.between(1, min(3, max(size, 1))) for size in spatial]
     attributes: dict[str, Any] = {"strides": [draft.choices.between(1, 2) for _ in spatial]}
     if operator not in ("Conv", "ConvTranspose") or draft.choices.below(2):
@@ -250,7 +250,7 @@ def attention(draft: Draft) -> Made:
         if draft.choices.below(2)
         else ""
     )
-    attributes = {"is_causal": draft.choices.below(2)} if not mask else {}
+    attributes: dict[str, Any] = {"is_causal": draft.choices.below(2)} if not mask else {}
     if draft.choices.rarely(3):
         attributes["softcap"] = 2.0
     return Made("Attention", [q.name, k.name, v.name, mask], attributes)

@@ -28,13 +28,25 @@ from tests.fuzz.random_descs import any_desc
 _MOST_BYTES = 1 << 24
 """Tensors that a graph is run with: damage may say any sizes."""
 _WORDS = (0, 1, 4, 255, 65_535, 2**31 - 1, 2**31, 2**32 - 4, 2**32 - 1)
-_TEXTS = ("", "in0", "out0", "end0", "node", "constant", "\0", "..", "/dev/zero", "a" * 10_000, "\u00fc")
+_TEXTS: tuple[str, ...] = (
+    "",
+    "in0",
+    "out0",
+    "end0",
+    "node",
+    "constant",
+    "\0",
+    "..",
+    "/dev/zero",
+    "a" * 10_000,
+    "\u00fc",
+)
 _TEXTS += ("DML_OPERATOR_ACTIVATION_RELU", "DML_TENSOR_DATA_TYPE_INT4", "DML_TENSOR_DATA_TYPE_FLOAT64")
 _NUMBERS = (0, 1, 2, 3, 5, 8, 9, 255, 65_536, 2**31 - 1, -1, 2**31, 2**32 - 1, 2**63)
 
 
 @dataclass(frozen=True)
-class Change:
+class TableChange:
     """One place of a graph's tables that is something else.
 
     Attributes:
@@ -60,7 +72,7 @@ class OnSerialized(Case):
     """
 
     seed: int
-    changes: tuple[Change, ...] = ()
+    changes: tuple[TableChange, ...] = ()
     damage: tuple[tuple[int, int], ...] = ()
     length: int | None = None
 
@@ -135,7 +147,7 @@ def _graph(desc: dml.OperatorDesc) -> SerializedGraph:
     return SerializedGraph(tuple(given), tuple(ends), tuple(nodes))
 
 
-def _change(root: dict[str, Any], change: Change) -> None:
+def _change(root: dict[str, Any], change: TableChange) -> None:
     """Changes one place."""
     places = list(_places(root))
     holder, key = places[change.place % len(places)]
@@ -180,9 +192,9 @@ def make(choices: Choices) -> OnSerialized:
     """Any operator with up to four places of its tables or words of its file that are others, or a part of
     its file."""
 
-    def change() -> Change:
+    def change() -> TableChange:
         what = choices.of(("set", "set", "place", "remove", "repeat"))
-        return Change(what, choices.below(10_000), choices.below(10_000))
+        return TableChange(what, choices.below(10_000), choices.below(10_000))
 
     def word() -> int:
         return choices.of(_WORDS) if choices.below(2) else choices.below(512)

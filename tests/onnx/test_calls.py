@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import signal
@@ -16,6 +17,7 @@ import onnx
 
 import opendml as dml
 from opendml import onnx as dml_onnx
+from opendml.frontends.onnx import trace
 
 _HEAD = '<ir_version: 10, opset_import: ["" : 20]>'
 _X = np.array([1, -2, 3], np.float32)
@@ -35,11 +37,19 @@ def test_an_input_is_given_once(model: dml_onnx.OnnxModel) -> None:
         model(_X, x=_X)
 
 
+class Refusing:
+    """An array of another library, which gives nothing out, as those of PyTorch that need gradients."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("detach it first")
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ([[1.0], [2.0, 3.0]], "input 'x' is no array"),
         (None, "input 'x' is of type object; must be float32"),
+        (Refusing(), "input 'x' is no array: detach it first"),
         ({"x": _X}, "input 'x' is a dict; an array is needed: `run` takes a dict of arrays by their names"),
         (_X.reshape(1, 3), r"input 'x' has sizes \[1, 3\]"),
     ],
@@ -123,3 +133,29 @@ def test_the_child_of_a_fork_compiles_though_a_thread_did(model: dml_onnx.OnnxMo
     done.set()
     thread.join()
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_steps_behind_many_contents_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace, "_MOST_STAGES", 12)
+    model = _loaded(
+        "g (float[n] x, int64[1] a, int64[1] b) => (float[m] y) { r = Tile (x, a)  y = Tile (r, b) }"
+    )
+    for a, b in itertools.product(range(1, 7), repeat=2):
+        found = model(_X, np.array([a]), np.array([b]))["y"]
+        assert found.tolist() == _X.tolist() * (a * b)
+        waiting, count = [*model._tracer._roots.values()], 0
+        while waiting:
+            count += 1
+            waiting.extend(waiting.pop().following.values())
+        assert count <= 12
+
+
+def test_indices_that_are_not_there_are_the_nearest_ones_or_nobodys() -> None:
+    places = np.array([7, -9, 1])
+    gathered = _loaded("g (float[n] x, int64[m] i) => (float[m] y) { y = Gather (x, i) }")
+    assert gathered(_X, places)["y"].tolist() == [_X[-1], _X[0], _X[1]]
+    scattered = _loaded(
+        "g (float[n] x, int64[m] i, float[m] u) => (float[n] y) { y = ScatterElements <axis = 0> (x, i, u) }"
+    )
+    wanted = [_X[0], 30.0, *_X[2:].tolist()]
+    assert scattered(_X, places, np.array([10, 20, 30], np.float32))["y"].tolist() == wanted

@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import opendml as dml
 from opendml import onnx as dml_onnx
+from tests.onnx.models import one_node
 
 _X = np.arange(6, dtype=np.float32)
 _OPSETS = [helper.make_opsetid("", 20), helper.make_opsetid("own", 1)]
@@ -234,6 +235,40 @@ def test_results_larger_than_the_memory_are_refused(operator: str, inputs: list[
         dml_onnx.load(_model(node, initializer=stored))(_X[:1])
 
 
+@pytest.mark.parametrize(
+    ("operator", "sizes", "attributes"),
+    [
+        ("MatMul", [[2**18, 1], [1, 2**18]], {}),
+        ("Add", [[2**18, 1], [1, 2**18]], {}),
+        ("Gather", [[1, 2**18], [2**18]], {}),
+        ("Conv", [[1, 1, 4, 4], [1, 1, 1, 1]], {"pads": [0, 0, 2**30, 2**30]}),
+        ("MaxPool", [[1, 1, 4, 4]], {"kernel_shape": [1, 1], "pads": [0, 0, 2**30, 2**30]}),
+    ],
+)
+def test_sizes_and_attributes_ask_for_no_more_than_the_memory(
+    operator: str, sizes: list[list[int]], attributes: dict[str, Any]
+) -> None:
+    inputs = [np.zeros(each, np.float32 if operator != "Gather" else np.int64) for each in sizes]
+    with pytest.raises(dml.InvalidArgument, match=rf"\({operator}-.*: output 'y0' of sizes .* bytes"):
+        dml_onnx.load(one_node(operator, inputs, **attributes))(*inputs)
+
+
+def test_what_is_known_together_fits_into_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opendml.frontends.onnx.growth._memory", lambda: 5 << 20)
+    sizes = numpy_helper.from_array(np.array([1, 2**20]), "sizes")
+    nodes = [helper.make_node("ConstantOfShape", ["sizes"], [f"c{number}"]) for number in range(2)]
+    model = _model(*nodes, helper.make_node("Concat", ["x", "c0", "c1"], ["y"], axis=0), initializer=[sizes])
+    with pytest.raises(dml.InvalidArgument, match=r"'c1'.*takes 4,194,304 bytes; there are 1,048,"):
+        dml_onnx.load(model)(_X)
+
+
+def test_domains_are_text() -> None:
+    imports = [*_OPSETS, helper.make_opsetid("here", 1)]
+    content = _model(helper.make_node("Neg", ["x"], ["y"]), opset_imports=imports).SerializeToString()
+    with pytest.raises(dml.InvalidArgument, match=r"not UTF-8|no ONNX model"):
+        dml_onnx.load(content.replace(b"here", b"\xffere"))
+
+
 @pytest.mark.parametrize("word", [b"here", b"axis"])
 def test_names_are_text(word: bytes) -> None:
     content = _model(helper.make_node("Softmax", ["x"], ["y"], name="here", axis=0)).SerializeToString()
@@ -248,6 +283,14 @@ def test_versions_of_other_domains_are_any_number() -> None:
         dml_onnx.load(model)(_X)
 
 
+@pytest.mark.parametrize("condition", ["nowhere", ""])
+def test_conditions_that_no_node_makes_are_named(condition: str) -> None:
+    node = helper.make_node("If", [condition], ["y"], then_branch=_BODY, else_branch=_BODY)
+    with pytest.raises(dml.InvalidArgument, match=rf"node 'y' \(If-20\): tensor '{condition}' is made by no"):
+        dml_onnx.load(_model(node))(_X)
+
+
+@pytest.mark.filterwarnings("ignore:.* runs on onnx's evaluator")
 def test_nodes_on_values_that_they_do_not_take_are_named() -> None:
     body = helper.make_graph([], "body", [], [])
     node = helper.make_node("SequenceMap", ["x"], ["y"], body=body)

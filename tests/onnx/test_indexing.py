@@ -166,6 +166,28 @@ def test_ranges_and_fillings_depend_on_contents() -> None:
     _check("ConstantOfShape", [np.array([2, 3])])
 
 
+@pytest.mark.parametrize("outputs", [1, 4])
+@pytest.mark.parametrize(
+    ("axis", "is_sorted", "wanted"),
+    [
+        (None, 0, ([3, 1, 2], [0, 1, 3], [0, 1, 1, 2, 0, 2], [2, 2, 2])),
+        (None, 1, ([1, 2, 3], [1, 3, 0], [2, 0, 0, 1, 2, 1], [2, 2, 2])),
+        (1, 0, ([[3, 1], [2, 3]], [0, 1], [0, 1, 0], [2, 1])),
+        (-1, 1, ([[1, 3], [3, 2]], [1, 0], [1, 0, 1], [1, 2])),
+    ],
+)
+def test_what_is_unique_is_sorted_or_comes_in_its_order(
+    axis: int | None, is_sorted: int, wanted: Any, outputs: int
+) -> None:
+    rows = [[3, 1, 1], [2, 3, 2]] if axis is None else [[3, 1, 3], [2, 3, 2]]
+    attributes = {} if axis is None else {"axis": axis}
+    x = np.array(rows, np.float32)
+    model = one_node("Unique", [x], outputs, sorted=is_sorted, **attributes)
+    found = computed(model, feed([x]), evaluator=True)
+    assert [each.tolist() for each in found] == [*wanted][:outputs]
+    assert [each.dtype for each in found[1:]] == [np.int64] * (outputs - 1)
+
+
 @pytest.mark.parametrize("type", [np.float32, np.float16, np.bool_, np.uint8, np.int64])
 def test_nonzero_is_as_large_as_the_data_say(type: Any) -> None:
     for x in (X % 3, X[0, 0] * 0, X + 1):

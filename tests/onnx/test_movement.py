@@ -163,3 +163,10 @@ def test_parts_that_are_not_the_whole_are_refused(parts: list[int]) -> None:
     model = one_node("Split", [np.ones(6, np.float32), np.array(parts)], len(parts), known=[1])
     with pytest.raises(dml.Error, match=r"Split-.*parts"):
         dml_onnx.load(model)(np.ones(6, np.float32))
+
+
+@pytest.mark.parametrize("known", [(1, 2, 3, 4), (0, 1, 2, 3, 4)])
+def test_slices_backwards_in_front_of_all_elements_begin_at_the_first(known: tuple[int, ...]) -> None:
+    inputs: list[Array | None] = [X, _list(-9, 1), _list(-10, 9), _list(2, -2), _list(-2, 1)]
+    model = one_node("Slice", inputs, known=known)
+    assert_same(computed(model, feed(inputs, known)), [X[:, 1:, :1]])

@@ -100,3 +100,9 @@ def test_roi_align_takes_means_of_interpolated_elements(mode: str, samples: int)
     inputs: list[Array | None] = [numbers([2, 3, 8, 9]), corners, np.array([0, 1, 1, 0], np.int64)]
     sizes = {"output_height": 3, "output_width": 2, "sampling_ratio": samples, "spatial_scale": 0.75}
     _check("RoiAlign", inputs, coordinate_transformation_mode=mode, **sizes)
+
+
+def test_known_channels_of_one_dimension_have_a_maximum_each() -> None:
+    x = np.arange(10, dtype=np.float32).reshape(1, 2, 5)
+    model = one_node("GlobalMaxPool", [x], known=(0,))
+    assert_same(computed(model, {}), [np.array([[[4], [9]]], np.float32)])

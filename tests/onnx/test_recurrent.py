@@ -102,3 +102,12 @@ def test_lengths_of_a_network_of_float64_are_not_ignored() -> None:
         wide.append(each.astype(np.float64) if each.dtype == np.float32 else each)
     with pytest.raises(dml.Unsupported, match="float64"):
         computed(one_node("RNN", wide, opset=14, hidden_size=_HIDDEN), feed(wide))
+
+
+@pytest.mark.parametrize("operator", list(_GATES))
+def test_lengths_of_known_sequences_are_not_ignored(operator: str) -> None:
+    inputs = _inputs(operator, given=5)
+    options: dict[str, Any] = {"outputs": 3 if operator == "LSTM" else 2, "opset": 14, "hidden_size": _HIDDEN}
+    asked = one_node(operator, inputs, **options)
+    known = one_node(operator, inputs, known=range(5), **options)
+    assert_same(computed(known, {}), computed(asked, feed(inputs)))

@@ -189,3 +189,36 @@ def test_errors_say_what_is_allowed(path: str) -> None:
         dml_onnx.InferenceSession(path, options)
     with pytest.raises(dml.InvalidArgument, match="provider_options: 1 for 0 providers"):
         dml_onnx.InferenceSession(path, provider_options=[{}])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("/no\0where.onnx",), "null byte"),
+        ((["CPUExecutionProvider"],), "sess_options: .'CPUExecutionProvider'.; a SessionOptions is needed"),
+        ((None, [3]), "providers: 3; a name, or a pair of a name and a dict of options"),
+        ((None, ["CPUExecutionProvider"], [None]), "providers: .*; a name, or a pair"),
+        ((None, [("CUDAExecutionProvider", {"device_id": "x"})]), "device_id 'x'; the number of a device"),
+    ],
+)
+def test_arguments_of_sessions_are_what_they_must_be(
+    path: str, arguments: tuple[Any, ...], message: str
+) -> None:
+    given = arguments if isinstance(arguments[0], str) else (path, *arguments)
+    with pytest.raises(dml.InvalidArgument, match=message):
+        dml_onnx.InferenceSession(*given)
+
+
+def test_arguments_of_runs_are_what_they_must_be(path: str) -> None:
+    session: Any = _session(dml_onnx, path)
+    value: Any = dml_onnx.OrtValue
+    options: Any = dml_onnx.SessionOptions()
+    calls: list[tuple[Any, str]] = [
+        (lambda: session.run("y", {"x": _X, "picked": _PICKED}), "output_names: 'y'; a list of names"),
+        (lambda: session.run_with_iobinding(None), "None; what io_binding.. makes is needed"),
+        (lambda: value.ortvalue_from_numpy([1]), r"\[1\]; a NumPy array is needed"),
+        (lambda: options.add_free_dimension_override_by_name("n", "3"), "'n': '3'; a whole"),
+    ]
+    for call, message in calls:
+        with pytest.raises(dml.InvalidArgument, match=message):
+            call()

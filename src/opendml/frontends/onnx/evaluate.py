@@ -10,12 +10,40 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 
 from opendml.errors import InvalidArgument, Unsupported
+from opendml.frontends.onnx.evaluator_operators import MENDED
+from opendml.frontends.onnx.inference import inferred_outputs
 from opendml.frontends.onnx.node import Node
+from opendml.frontends.onnx.values import Array, Known
 
 RANDOM = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
 """Operators whose results differ from run to run."""
+
+
+UNSURE = frozenset(
+    {
+        "Attention",
+        "AveragePool",
+        "GRU",
+        "GlobalAveragePool",
+        "GlobalMaxPool",
+        "GridSample",
+        "LSTM",
+        "LpPool",
+        "MaxPool",
+        "MeanVarianceNormalization",
+        "RNN",
+        "Resize",
+        "RotaryEmbedding",
+        "Upsample",
+    }
+)
+"""Operators of which the evaluator makes something else at times: what DirectML can say it is not asked."""
+
+_RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
+_LENGTHS = 4
+"""Their input that says how long sequences are."""
 
 
 class EvaluatorWarning(UserWarning):
@@ -41,7 +69,7 @@ class Evaluator:
             model.opset_import.append(onnx.OperatorSetIdProto(domain=domain, version=version))
         self._reads = reads
         try:
-            self._evaluator = ReferenceEvaluator(model)
+            self._evaluator = ReferenceEvaluator(model, new_ops=MENDED)
         except Exception as error:
             raise Unsupported(f"{node}: onnx's evaluator has no such operator ({error})") from error
 
@@ -49,16 +77,55 @@ class Evaluator:
         """The node's outputs by name.
 
         Raises:
-            InvalidArgument: what the evaluator finds wrong.
+            InvalidArgument: what the evaluator finds wrong, or what of its results is not ONNX's.
+            Unsupported: sequences of which it does not read the lengths.
         """
         given = {name: contents[name] for name in self._reads}
+        self._require_whole_sequences(given)
         try:
             with np.errstate(all="ignore"):
                 results = self._evaluator.run(None, given)
         except Exception as error:
             raise InvalidArgument(f"{self._node}: {error}") from error
         names = [name for name in self._node.outputs if name]
-        return {name: _array(result) for name, result in zip(names, results, strict=True)}
+        found = {name: _array(result) for name, result in zip(names, results, strict=True)}
+        self._require_inferred(given, found)
+        return found
+
+    def _require_whole_sequences(self, given: Mapping[str, Any]) -> None:
+        """Checks that sequences of recurrent networks are as long as they can be: the evaluator does not read
+        how long they are."""
+        lengths = "".join(self._node.inputs[_LENGTHS : _LENGTHS + 1])
+        if self._node.operator not in _RECURRENT or not lengths:
+            return
+        longest = given[self._node.inputs[0]].shape[1 if self._node.attributes.get("layout", 0) else 0]
+        if np.any(given[lengths] != longest):
+            raise Unsupported(f"{self._node}: onnx's evaluator does not read the lengths of sequences")
+
+    def _require_inferred(self, given: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+        """Checks that results are of the sizes and types that ONNX's inference says."""
+        types = inferred_outputs(self._node, {name: Known(content) for name, content in given.items()})
+        for name, type in types.items():
+            result = found.get(name)
+            if isinstance(result, np.ndarray) and not _fits(result, type.tensor_type):
+                raise InvalidArgument(
+                    f"{self._node}: onnx's evaluator makes {result.dtype.name} of sizes {list(result.shape)} "
+                    "of it, ONNX something else"
+                )
+
+
+def _fits(result: Array, tensor: onnx.TypeProto.Tensor) -> bool:
+    """Whether a result is what inference says, as far as it says it. Strings have types of any length."""
+    if result.dtype.kind in "fiub" and tensor.elem_type:
+        wanted = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+        if wanted.kind in "fiub" and wanted != result.dtype:
+            return False
+    if not tensor.HasField("shape"):
+        return True
+    sizes = [each.dim_value if each.HasField("dim_value") else None for each in tensor.shape.dim]
+    return len(sizes) == result.ndim and all(
+        wanted in (None, size) for wanted, size in zip(sizes, result.shape, strict=True)
+    )
 
 
 def _array(result: Any) -> Any:

@@ -15,29 +15,48 @@ import numpy as np
 import onnx
 
 from opendml.errors import InvalidArgument
-from opendml.frontends.onnx.bodies import type_of
-from opendml.frontends.onnx.node import ONNX_ERRORS, Node
+from opendml.frontends.onnx.inference import inferred_outputs
+from opendml.frontends.onnx.node import Node
 from opendml.frontends.onnx.values import Known, Value
 
 _GROWING = frozenset(
     {
+        "AffineGrid",
+        "AveragePool",
         "BlackmanWindow",
         "CenterCropPad",
+        "Col2Im",
         "ConstantOfShape",
+        "Conv",
+        "ConvInteger",
+        "ConvTranspose",
+        "DFT",
         "Expand",
         "HammingWindow",
         "HannWindow",
+        "LpPool",
+        "MaxPool",
+        "MaxRoiPool",
+        "MaxUnpool",
+        "MelWeightMatrix",
+        "Multinomial",
         "OneHot",
         "Pad",
+        "QLinearConv",
         "RandomNormal",
         "RandomUniform",
         "Range",
         "Resize",
+        "RoiAlign",
         "Tile",
         "Upsample",
     }
 )
-"""Operators whose results may be larger than all of their inputs by any factor."""
+"""Operators whose results may be larger than all of their inputs by any factor: those of others have no more
+elements than the product of what their inputs have, as a matrix product of two vectors does."""
+
+_LARGE = 1 << 20
+"""Bytes of results to which what is there already is added up."""
 
 
 def require_memory(node: Node, values: Mapping[str, Value]) -> None:
@@ -46,39 +65,32 @@ def require_memory(node: Node, values: Mapping[str, Value]) -> None:
     Raises:
         InvalidArgument: more bytes than the machine has.
     """
-    if node.domain or node.operator not in _GROWING:
+    if node.domain or not (node.operator in _GROWING or _may_exceed(node, values)):
         return
-    for name, type in _inferred(node, values).items():
+    for name, type in inferred_outputs(node, values).items():
         tensor = type.tensor_type
         sizes = [each.dim_value for each in tensor.shape.dim]
         if not tensor.elem_type or tensor.elem_type == onnx.TensorProto.STRING:
             continue
         size = math.prod(sizes) * onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).itemsize
-        if size > _memory():
+        free = _memory() - (_taken(values) if size > _LARGE else 0)
+        if size > free:
             raise InvalidArgument(
-                f"{node}: output {name!r} of sizes {sizes} takes {size:,} bytes; there are {_memory():,}"
+                f"{node}: output {name!r} of sizes {sizes} takes {size:,} bytes; there are {free:,}"
             )
 
 
-def _inferred(node: Node, values: Mapping[str, Value]) -> Mapping[str, onnx.TypeProto]:
-    """What ONNX's inference knows of the outputs; nothing of those of a node that is not valid."""
-    given = {name: value for name in node.inputs if name and (value := values.get(name)) is not None}
-    try:
-        types = {name: type_of(value.sizes, value.type) for name, value in given.items()}
-        known = {
-            name: onnx.numpy_helper.from_array(value.content, name)
-            for name, value in given.items()
-            if isinstance(value, Known) and isinstance(value.content, np.ndarray) and value.content.size <= 64
-        }
-        schema = onnx.defs.get_schema(node.operator, node.version, node.domain)
-        imports = [onnx.helper.make_opsetid(domain, version) for domain, version in node.opsets.items()]
-        typed = {name: each for name, each in types.items() if each is not None}
-        inferred: Mapping[str, onnx.TypeProto] = onnx.shape_inference.infer_node_outputs(
-            schema, node.message, typed, known, opset_imports=imports
-        )
-    except ONNX_ERRORS:
-        return {}
-    return inferred
+def _may_exceed(node: Node, values: Mapping[str, Value]) -> bool:
+    """Whether as many numbers of 8 bytes as the product of what the inputs have need more than the memory."""
+    given = [values.get(name) for name in node.inputs if name]
+    counts = [math.prod(value.sizes) for value in given if value is not None and value.sizes is not None]
+    return 8 * math.prod(count for count in counts if count) > _memory()
+
+
+def _taken(values: Mapping[str, Value]) -> int:
+    """Bytes of what is known."""
+    contents = [value.content for value in values.values() if isinstance(value, Known)]
+    return sum(content.nbytes for content in contents if isinstance(content, np.ndarray))
 
 
 @cache

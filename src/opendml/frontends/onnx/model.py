@@ -148,7 +148,7 @@ class OnnxModel:
             return content
         try:
             array = np.asarray(content)
-        except ValueError as error:
+        except (RuntimeError, TypeError, ValueError) as error:  # of lists of lists, or of other libraries
             raise InvalidArgument(f"{self._name}: input {name!r} is no array: {error}") from error
         if not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("="))

@@ -46,6 +46,8 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise InvalidArgument(f"{path}: {error.strerror or error}") from error
+    except ValueError as error:  # a path with a zero byte
+        raise InvalidArgument(f"{str(path)!r}: {error}") from error
 
 
 def _parsed(content: bytes, name: str) -> onnx.ModelProto:

@@ -17,7 +17,7 @@ from opendml.frontends.onnx.conversion import (
     Result,
     require_expressible,
 )
-from opendml.frontends.onnx.evaluate import RANDOM, Evaluator
+from opendml.frontends.onnx.evaluate import RANDOM, UNSURE, Evaluator
 from opendml.frontends.onnx.growth import require_memory
 from opendml.frontends.onnx.node import Node
 from opendml.frontends.onnx.registry import converter_of
@@ -62,9 +62,14 @@ class Segment:
         """
         values = [self._value(node, name) for name in node.inputs]
         require_memory(node, self.values)
-        known = self._folded(node)
+        known = None if node.operator in UNSURE else self._folded(node)
         if known is None:
-            known = self._converted(node, values)
+            try:
+                known = self._converted(node, values)
+            except NotExpressible:
+                known = self._folded(node) if node.operator in UNSURE else None
+                if known is None:
+                    raise
         self.values.update(known)
 
     def compiled(self, outputs: Iterable[str], device: Device) -> Compiled | None:

@@ -79,6 +79,10 @@ class InferenceSession:
         unused = {name: each for name, each in unused.items() if name not in _WITHOUT_EFFECT}
         if unused:
             raise InvalidArgument(f"InferenceSession: {', '.join(unused)}: unknown")
+        if not isinstance(sess_options, SessionOptions | None):
+            raise InvalidArgument(
+                f"InferenceSession: sess_options: {shown(sess_options)}; a SessionOptions is needed"
+            )
         self._options = sess_options or SessionOptions()
         self._options.require_supported()
         kind, self._providers = _chosen(providers, provider_options)
@@ -104,6 +108,8 @@ class InferenceSession:
             Unsupported: a node that neither DirectML nor the evaluator of `onnx` can run.
         """
         require_by_name(input_feed)
+        if isinstance(output_names, str):
+            raise InvalidArgument(f"output_names: {output_names!r}; a list of names is needed")
         known = self.model.output_names
         wanted = known if output_names is None or len(output_names) == 0 else output_names
         unknown = [name for name in wanted if name not in known]
@@ -131,6 +137,10 @@ class InferenceSession:
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Runs with what is bound; the results are the binding's outputs."""
+        if not isinstance(iobinding, IOBinding):
+            raise InvalidArgument(
+                f"run_with_iobinding: {shown(iobinding)}; what io_binding() makes is needed"
+            )
         names = iobinding.names()
         if not names:
             raise InvalidArgument("run_with_iobinding: no output is bound")
@@ -205,21 +215,41 @@ def _chosen(
     options: Sequence[Mapping[str, Any]] | None,
 ) -> tuple[str, tuple[str, ...]]:
     """The device's kind for what a program asks for, and what `get_providers` says then."""
-    given = [(each, {}) if isinstance(each, str) else each for each in providers or ()]
+    given = [_provider(each) for each in ([providers] if isinstance(providers, str) else providers or ())]
     if options is not None:
         if len(options) != len(given):
             raise InvalidArgument(f"provider_options: {len(options)} for {len(given)} providers")
-        given = [(name, each) for (name, _), each in zip(given, options, strict=True)]
+        given = [_provider((name, each)) for (name, _), each in zip(given, options, strict=True)]
     for name, each in given:
         kind = _DEVICES.get(name)
         if kind == "cuda" and "device_id" in each:
-            kind = f"cuda:{int(each['device_id'])}"
+            kind = f"cuda:{_device_id(each['device_id'])}"
         if kind is not None and _is_here(kind):
             both = (name,) if name == "CPUExecutionProvider" else (name, "CPUExecutionProvider")
             return kind, both
         reason = "stands for no device of opendml" if kind is None else f"needs the device {kind!r}"
         warnings.warn(f"provider {name!r} {reason}; the next one is taken", UserWarning, stacklevel=3)
     return "cpu", ("CPUExecutionProvider",)
+
+
+def _provider(given: Any) -> tuple[str, Mapping[str, Any]]:
+    """A provider's name and its options."""
+    match given:
+        case str():
+            return given, {}
+        case (str(name), Mapping() as options):
+            return name, options
+        case _:
+            raise InvalidArgument(
+                f"providers: {shown(given)}; a name, or a pair of a name and a dict of options"
+            )
+
+
+def _device_id(given: Any) -> int:
+    """The number of a device, which ONNX Runtime takes as text too."""
+    if not str(given).isdecimal():
+        raise InvalidArgument(f"provider_options: device_id {shown(given)}; the number of a device is needed")
+    return int(given)
 
 
 def _argument(value: onnx.ValueInfoProto) -> NodeArg:

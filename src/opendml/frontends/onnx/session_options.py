@@ -6,8 +6,9 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, ClassVar
 
-from opendml.errors import Unsupported
+from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends.onnx.sizes import Sizes
+from opendml.spec.wording import shown
 
 
 class GraphOptimizationLevel(IntEnum):
@@ -104,11 +105,11 @@ class SessionOptions(_Options):
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Says the size that a symbolic size always has."""
-        self._names[name] = size
+        self._names[name] = _size(name, size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
         """Says the size of the dimensions that the model says stand for something, as "DATA_BATCH"."""
-        self._denotations[denotation] = size
+        self._denotations[denotation] = _size(denotation, size)
 
     def register_custom_ops_library(self, path: str) -> None:
         """Raises Unsupported: operators of a library that was made for ONNX Runtime."""
@@ -129,6 +130,15 @@ class SessionOptions(_Options):
             raise Unsupported("SessionOptions.enable_profiling: opendml writes no profiles of ONNX Runtime")
         if self.optimized_model_filepath:
             raise Unsupported("SessionOptions.optimized_model_filepath: opendml rewrites no ONNX models")
+
+
+def _size(name: str, size: Any) -> int:
+    """A size that a symbolic one always has."""
+    if not isinstance(size, int) or size < 0:
+        raise InvalidArgument(
+            f"SessionOptions: size of {shown(name)}: {shown(size)}; a whole number from 0 on is needed"
+        )
+    return size
 
 
 class RunOptions(_Options):

@@ -45,7 +45,13 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_numpy(cls, numpy_obj: Array, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
-        """A value that shares an array's memory."""
+        """A value that shares an array's memory.
+
+        Raises:
+            InvalidArgument: no array.
+        """
+        if not isinstance(numpy_obj, np.ndarray):
+            raise InvalidArgument(f"ortvalue_from_numpy: {shown(numpy_obj)}; a NumPy array is needed")
         return cls(np.ascontiguousarray(numpy_obj) if numpy_obj.ndim else numpy_obj)
 
     @classmethod

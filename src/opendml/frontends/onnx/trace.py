@@ -35,6 +35,10 @@ from opendml.runtime.objects.device import Device
 _MOST_KEPT = 64
 """How many successors a step keeps, and how many sizes of inputs a graph; the oldest go first."""
 
+_MOST_STAGES = 4096
+"""How many steps a graph makes before it forgets all and starts anew: those behind each other's answers are
+many more than each keeps."""
+
 Step = Callable[[dict[str, Any]], Hashable]
 """Computes into the contents of all tensors by name; returns what the next step depends on."""
 
@@ -78,6 +82,7 @@ class Tracer(Locked):
         self._known: dict[str, Value] = dict(known)
         self._functions, self._device = functions, device
         self._roots: dict[Hashable, Stage] = {}
+        self._made = 0
         self._prefixes = itertools.count(1)
 
     def run(self, given: Mapping[str, Any]) -> list[Any]:
@@ -116,6 +121,10 @@ class Tracer(Locked):
             return found
         with self._lock:
             if key not in stages:
+                if self._made == _MOST_STAGES:
+                    self._roots.clear()
+                    self._made = 0
+                self._made += 1
                 while len(stages) >= _MOST_KEPT:
                     stages.pop(next(iter(stages)))
                 stages[key] = self._stage(state())
@@ -158,6 +167,8 @@ class Tracer(Locked):
         if body is not None or node.operator != "If" or node.domain:
             return body
         condition = segment.values.get(node.inputs[0])
+        if condition is None:
+            raise InvalidArgument(f"{node}: tensor {node.inputs[0]!r} is made by no node before it")
         if not isinstance(condition, Known):
             raise ValueNeeded(node.inputs[0])
         taken = "then_branch" if bool(np.all(condition.content)) else "else_branch"

@@ -39,6 +39,8 @@ def require_valid(model: onnx.ModelProto, name: str) -> None:
         opsets = _checked_opsets(model.opset_import)
         _require_graphs([model.graph], opsets)
         for function in model.functions:
+            _require_text("a function", [function.name, function.domain, function.overload])
+            _require_text("a tensor", [*function.input, *function.output])
             _require_unique("tensor", (name for node in function.node for name in node.output if name))
             for node in function.node:
                 own = {**opsets, **_checked_opsets(function.opset_import)}
@@ -90,6 +92,7 @@ def _all_graphs(outermost: Iterable[onnx.GraphProto]) -> Iterator[onnx.GraphProt
 
 
 def _checked_opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    _require_text("an operator set", (each.domain for each in imports))
     opsets, newest = opsets_of(imports), onnx.defs.onnx_opset_version()
     version = opsets.get("")
     if version is not None and version < OLDEST_OPSET:
@@ -105,6 +108,7 @@ def _require_graphs(graphs: Iterable[onnx.GraphProto], opsets: Mapping[str, int]
         stored = [each.name for each in graph.initializer]
         stored += [each.values.name for each in graph.sparse_initializer]
         made = [name for node in graph.node for name in node.output if name]
+        _require_text("a tensor", [*inputs, *stored, *(each.name for each in graph.output)])
         _require_unique("input", inputs)
         _require_unique("initializer", stored)
         _require_unique("tensor", [*made, *{*inputs, *stored}])
@@ -114,6 +118,13 @@ def _require_graphs(graphs: Iterable[onnx.GraphProto], opsets: Mapping[str, int]
                 raise InvalidArgument(f"{value.name!r} is of element type {element}, which ONNX has not")
         for node in graph.node:
             _require_node(node, opsets)
+
+
+def _require_text(what: str, names: Iterable[object]) -> None:
+    """Checks that names are text: protobuf gives out bytes where they are not."""
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidArgument(f"{what} has the name {name!r}, which is not UTF-8")
 
 
 def _require_unique(kind: str, names: Iterable[str]) -> None:
@@ -134,11 +145,8 @@ def _schema(operator: str, version: int, domain: str) -> onnx.defs.OpSchema | No
 
 def _require_node(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
     """Checks what a node has against its operator's schema, where ONNX has one."""
-    words = [node.name, node.op_type, node.domain, *node.input, *node.output]
-    words += [each.name for each in node.attribute]
-    broken = [each for each in words if not isinstance(each, str)]
-    if broken:
-        raise InvalidArgument(f"a node has the name {broken[0]!r}, which is not UTF-8")
+    words = [node.name, node.op_type, node.domain, node.overload, *node.input, *node.output]
+    _require_text("a node", [*words, *(each.name for each in node.attribute)])
     domain = domain_of(node.domain)
     text = f"node {node.name or next(filter(None, node.output), node.op_type)!r} ({node.op_type})"
     if not domain and "" not in opsets:

@@ -42,7 +42,7 @@ def load(path: str | PathLike[str], device: str | Device | None = None) -> Model
             data += file.read() if data == MAGIC else b""
     except OSError as error:
         raise InvalidArgument(f"{path}: {error.strerror or error}") from error
-    except ValueError as error:  # a path with a zero byte
+    except (TypeError, ValueError) as error:  # no path, or one with a zero byte
         raise InvalidArgument(f"{path!r}: {error}") from error
     try:
         return loaded(data, device)

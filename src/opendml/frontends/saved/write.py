@@ -42,6 +42,8 @@ def write_file(path: Any, data: bytes) -> None:
         Path(path).write_bytes(data)
     except OSError as error:
         raise InvalidArgument(f"{path}: {error.strerror or error}") from error
+    except (TypeError, ValueError) as error:  # no path, or one with a zero byte
+        raise InvalidArgument(f"{path!r}: {error}") from error
 
 
 def saved_model(recipe: Recipe | None, device: Device) -> bytes:

@@ -260,7 +260,7 @@ def read_graph(path: str | PathLike[str]) -> SerializedGraph:
     Raises:
         InvalidArgument: no such file, no serialized graph, or a constant that is no file in that folder.
     """
-    path = Path(path)
+    path = _as_path(path)
     root = read_flatbuffer(_content(path, str(path)), str(path))
     nodes = []
     for number, each in enumerate(root["nodes"] or []):
@@ -279,6 +279,13 @@ def read_graph(path: str | PathLike[str]) -> SerializedGraph:
         nodes.append(SerializedNode(_constant(content["data"], path.parent, where), inputs, outputs, name))
     names = tuple(root["graphInputNames"] or ()), tuple(root["graphOutputNames"] or ())
     return SerializedGraph(*names, tuple(nodes), str(path))
+
+
+def _as_path(path: Any) -> Path:
+    try:
+        return Path(path)
+    except TypeError as error:
+        raise InvalidArgument(f"{shown(path)}: {error}") from error
 
 
 def _content(path: Path, where: str) -> bytes:
@@ -320,7 +327,7 @@ def write_graph(graph: SerializedGraph, path: str | PathLike[str]) -> list[Path]
     Raises:
         Error: they cannot be written.
     """
-    path = Path(path)
+    path = _as_path(path)
     files: dict[str, Bytes] = {}
     nodes = []
     for number, node in enumerate(graph.nodes):

@@ -122,7 +122,7 @@ def _sliced(
         axis = node.axis(axis, len(sizes))
         if step == 0:
             raise NotExpressible("a step of 0")
-        ranges[axis] = _range(start, end, step, sizes[axis])
+        ranges[axis] = slice_range(start, end, step, sizes[axis])
     wanted = [len(each) for each in ranges]
     if 0 in wanted:
         return node.empty(wanted, type)
@@ -131,7 +131,7 @@ def _sliced(
     return node.result(_window(node.moved(0), ranges), wanted, type)
 
 
-def _range(start: int, end: int, step: int, size: int) -> range:
+def slice_range(start: int, end: int, step: int, size: int) -> range:
     """The indices of a slice. A start in front of all elements is moved to the first, backwards too, where
     Python finds nothing."""
     start, end = (each + size if each < 0 else each for each in (start, end))

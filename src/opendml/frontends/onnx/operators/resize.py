@@ -55,8 +55,8 @@ class Axis:
             return self.start * last + (
                 places * seen / (whole - 1) if whole != 1 else places * 0.0 + seen / 2
             )
-        if mode == "pytorch_half_pixel" and whole == 1:
-            return np.full(self.output, -0.5)
+        if mode == "pytorch_half_pixel" and self.output == 1:
+            return np.zeros(1)
         if mode == "tf_half_pixel_for_nn":
             return (places + 0.5) / self.scale
         if mode not in ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric"):

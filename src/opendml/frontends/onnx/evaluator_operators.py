@@ -1,0 +1,48 @@
+"""Operators that onnx's evaluator computes wrongly, in their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from onnx.reference.op_run import OpRun
+
+from opendml.frontends.onnx.operators.movement import slice_range
+
+
+class Unique(OpRun):  # type: ignore[misc,unused-ignore]
+    """The slices along an axis that differ, or the elements that do: sorted, or in the order in which they
+    come first. Onnx's orders them only where more than one output is asked for, and along the first axis."""
+
+    op_domain = ""
+
+    def _run(self, x: Any, axis: int | None = None, sorted: int = 1) -> tuple[Any, ...]:
+        given, along = (x.reshape(-1), 0) if axis is None else (x, axis)
+        _, first, which, counts = np.unique(given, True, True, True, axis=along)
+        order = np.arange(len(first)) if sorted else np.argsort(first)
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order))
+        numbers = (first[order], places[which.reshape(-1)], counts[order])
+        results = (np.take(given, first[order], along), *(each.astype(np.int64) for each in numbers))
+        return results[: len(self.onnx_node.output)]
+
+
+class Slice(OpRun):  # type: ignore[misc,unused-ignore]
+    """The elements between starts and ends. Onnx's finds none where a slice backwards begins in front of all
+    elements, which are to be begun at the first."""
+
+    op_domain = ""
+
+    def _run(
+        self, data: Any, starts: Any = None, ends: Any = None, axes: Any = None, steps: Any = None
+    ) -> tuple[Any, ...]:
+        count = np.size(starts)
+        axes = range(count) if axes is None else np.ravel(axes)
+        steps = [1] * count if steps is None else np.ravel(steps)
+        for start, end, axis, step in zip(np.ravel(starts), np.ravel(ends), axes, steps, strict=True):
+            places = slice_range(int(start), int(end), int(step), data.shape[axis])
+            data = data.take(list(places), axis)
+        return (data,)
+
+
+MENDED = [Slice, Unique]

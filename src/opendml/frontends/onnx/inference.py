@@ -1,0 +1,33 @@
+"""What ONNX's inference says of a node's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import onnx
+
+from opendml.frontends.onnx.bodies import type_of
+from opendml.frontends.onnx.node import ONNX_ERRORS, Node
+from opendml.frontends.onnx.values import Known, Value
+
+
+def inferred_outputs(node: Node, values: Mapping[str, Value]) -> Mapping[str, onnx.TypeProto]:
+    """Their types by name; nothing of those of a node that is not valid."""
+    given = {name: value for name in node.inputs if name and (value := values.get(name)) is not None}
+    try:
+        types = {name: type_of(value.sizes, value.type) for name, value in given.items()}
+        known = {
+            name: onnx.numpy_helper.from_array(value.content, name)
+            for name, value in given.items()
+            if isinstance(value, Known) and isinstance(value.content, np.ndarray) and value.content.size <= 64
+        }
+        schema = onnx.defs.get_schema(node.operator, node.version, node.domain)
+        imports = [onnx.helper.make_opsetid(domain, version) for domain, version in node.opsets.items()]
+        typed = {name: each for name, each in types.items() if each is not None}
+        inferred: Mapping[str, onnx.TypeProto] = onnx.shape_inference.infer_node_outputs(
+            schema, node.message, typed, known, opset_imports=imports
+        )
+    except ONNX_ERRORS:
+        return {}
+    return inferred
