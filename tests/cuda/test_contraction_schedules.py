@@ -134,7 +134,17 @@ def test_integers_of_8_bits_are_multiplied_on_tensor_cores_as_they_are(turned: b
         pattern = launch_of(result).pattern
         constants = dict(pattern.constants)
         assert pattern.mode is Mode.IMMA
-        assert (constants["A_UNIT"], constants["B_UNIT"]) == (16, 16 if turned else 1)
+        assert (constants["A_COPIED"], constants["A_UNIT"]) == (1, 16)
+        assert (constants["B_COPIED"], constants["B_UNIT"]) == ((1, 16) if turned else (0, 4))
+
+
+@pytest.mark.parametrize(("columns", "alignment", "wanted"), [(512, 4, 4), (510, 16, 1), (512, 2, 1)])
+def test_bytes_are_turned_in_words_where_they_lie_in_whole_ones(
+    columns: int, alignment: int, wanted: int
+) -> None:
+    sides = operands_of((ScalarType.INT8,) * 2, (512, columns, 512), False, False)
+    result = contraction(*(convert(each, INT32) for each in sides), (3,))
+    assert dict(launch_of(result, alignment).pattern.constants)["B_UNIT"] == wanted
 
 
 def test_integers_of_8_bits_are_widened_where_what_is_subtracted_differs_along_a_sum() -> None:
