@@ -20,7 +20,7 @@ from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.pattern import Mode, Pattern, Step
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_contraction import TILES, Candidate, Shape
-from tests.cuda.compiled import MACHINES
+from tests.cuda.compiled import CASES, MACHINES
 from tools.cuda_contraction_cases import convolution, matrix_product, operands_of
 from tools.cuda_view_cases import program
 
@@ -95,6 +95,15 @@ def test_operands_are_copied_in_the_widest_units_along_what_is_contiguous(
     result = convert(matrix_product(FLOAT16, (512, 512, 512), a_turned, b_turned), FLOAT16)
     constants = dict(launch_of(result, alignment).pattern.constants)
     assert [(constants[f"{name}_ALONG_K"], constants[f"{name}_UNIT"]) for name in "AB"] == list(wanted)
+
+
+def test_units_are_copied_in_part_only_where_all_loops_end() -> None:
+    """Rows of 50 elements that are 80 apart; those of 52 that are contiguous are whole units."""
+    strided = next(case for case in CASES if case.name == "contraction FLOAT16 strided")
+    sides = [Shape(fuse(strided.program).kernels[0], [16] * 3).sides]
+    sides.append(Shape(kernel_of(matrix_product(FLOAT16, (64, 64, 52))), [16] * 3).sides)
+    found = [[(side.unit, side.constants()["PARTIAL"]) for side in pair] for pair in sides]
+    assert found == [[(8, 1), (8, 0)], [(4, 0), (8, 0)]]
 
 
 def test_guarded_operands_are_loaded_one_by_one_and_filters_in_units() -> None:
