@@ -92,6 +92,13 @@ class Draft:
         self.tensors.append(tensor)
         return tensor
 
+    def stored_one(self, content: Array) -> Tensor:
+        """A tensor that is an initializer alone."""
+        tensor = Tensor(self.name(), content, True)
+        self.stored.append(tensor)
+        self.tensors.append(tensor)
+        return tensor
+
     def stored_list(self, values: Sequence[float] | Array, type: Any = np.int64) -> str:
         """The name of a tensor that says sizes, axes or the like."""
         return self.given(np.asarray(values, type)).name
@@ -154,7 +161,17 @@ def _is_broadcast(sizes: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 @dataclass(frozen=True)
 class Made:
-    """A node to be: its operator, the names of its inputs, and whether all evaluators agree on each bit."""
+    """A node to be.
+
+    Attributes:
+        operator: ONNX's name of it.
+        inputs: the names of tensors.
+        attributes: by name.
+        is_exact: all evaluators agree on each bit.
+        outputs: how many.
+        domain: of the operator.
+        is_end: what ONNX's evaluator says of it is not right always, so no node reads it.
+    """
 
     operator: str
     inputs: Sequence[str]
@@ -162,3 +179,4 @@ class Made:
     is_exact: bool = False
     outputs: int = 1
     domain: str = ""
+    is_end: bool = False

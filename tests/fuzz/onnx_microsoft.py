@@ -66,14 +66,13 @@ def product(draft: Draft) -> Made:
         return _made(operator, inputs[: draft.choices.between(2, 3)], {"activation": chosen})
     if operator == "MatMulNBits":
         size = 16
-        blocks = -(-inner // size)
-        inputs = [
-            x.name,
-            draft.new([columns, blocks, size // 2], np.uint8, 0, 255).name,
-            draft.new([columns * blocks], np.float32, 1).name,
-        ]
+        blocks, random = -(-inner // size), np.random.default_rng(draft.choices.below(99))
+        packed = random.integers(0, 256, [columns, blocks, size // 2]).astype(np.uint8)
+        scales = draft.new([columns * blocks], np.float32, 1).name
+        inputs = [x.name, draft.stored_one(packed).name, scales]
         if draft.choices.below(2):
-            inputs.append(draft.new([columns * -(-blocks // 2)], np.uint8, 0, 255).name)
+            zeros = random.integers(0, 256, [columns * -(-blocks // 2)]).astype(np.uint8)
+            inputs.append(draft.stored_one(zeros).name)
         return _made(operator, inputs, {"K": inner, "N": columns, "bits": 4, "block_size": size})
     type = draft.choices.of((np.uint8, np.int8))
     weights = draft.new([inner, columns], type)

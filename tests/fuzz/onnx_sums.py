@@ -180,7 +180,9 @@ def resize(draft: Draft) -> Made:
             ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
         )
     if draft.choices.below(2):
-        scales = [1.0, 1.0, draft.choices.of((2.0, 1.5, 0.5)), draft.choices.of((1.0, 2.0, 0.75))]
+        whole = coordinates == "align_corners"  # evaluators divide by different sizes elsewhere
+        scales = [1.0, 1.0, draft.choices.of((2.0,) if whole else (2.0, 1.5, 0.5))]
+        scales.append(draft.choices.of((1.0, 2.0) if whole else (1.0, 2.0, 0.75)))
         return Made("Resize", [x.name, "", draft.stored_list(scales, np.float32)], attributes)
     return Made(
         "Resize",
@@ -226,14 +228,13 @@ def recurrent(draft: Draft) -> Made:
         draft.new([count, gates * hidden, hidden]).name,
     ]
     inputs.append(draft.new([count, 2 * gates * hidden]).name if draft.choices.below(2) else "")
-    inputs.append(
-        draft.new([x.sizes[1]], np.int32, 1, max(1, x.sizes[0])).name if draft.choices.rarely(3) else ""
-    )
+    has_lengths = draft.choices.rarely(3)
+    inputs.append(draft.new([x.sizes[1]], np.int32, 1, x.sizes[0]).name if has_lengths else "")
     inputs.append(draft.new([count, x.sizes[1], hidden]).name if draft.choices.rarely(3) else "")
     attributes: dict[str, Any] = {"hidden_size": hidden, "direction": way}
     if operator == "GRU":
         attributes["linear_before_reset"] = draft.choices.below(2)
-    return Made(operator, inputs, attributes, False, 3 if operator == "LSTM" else 2)
+    return Made(operator, inputs, attributes, False, 3 if operator == "LSTM" else 2, is_end=has_lengths)
 
 
 def attention(draft: Draft) -> Made:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -75,7 +76,14 @@ class OnSerialized(Case):
                 _change(root, change)
             try:
                 content = bytearray(write_flatbuffer(root))
-            except (AttributeError, LookupError, OverflowError, TypeError, ValueError, struct.error):  # a change that no file can have
+            except (
+                AttributeError,
+                LookupError,
+                OverflowError,
+                TypeError,
+                ValueError,
+                struct.error,
+            ):  # a change that no file can have
                 return
             for position, word in self.damage:
                 place = position % (len(content) - 3)
@@ -138,12 +146,12 @@ def _change(root: dict[str, Any], change: Change) -> None:
         case "remove":
             holder[key] = None
         case "repeat" if isinstance(holder, list):
-            holder.append(found)
+            holder.append(deepcopy(found))
         case "place":
             alike = [
                 each[at] for each, at in places if isinstance(each[at], type(found)) and type(at) is type(key)
             ]
-            holder[key] = alike[change.value % len(alike)]
+            holder[key] = deepcopy(alike[change.value % len(alike)])
         case "set" if isinstance(found, str):
             holder[key] = _TEXTS[change.value % len(_TEXTS)]
         case "set" if isinstance(found, int | float):

@@ -101,6 +101,19 @@ def test_run_says_what_is_wrong(arguments: list[str], status: int, text: str, tm
     assert text in result.stderr
 
 
+@pytest.mark.parametrize("command", ["run", "explain", "export -o unwritten"])
+def test_errors_say_which_sizes_were_assumed(command: str, tmp_path: Path) -> None:
+    text = """
+<ir_version: 10, opset_import: ["" : 20]>
+g (float[1, 1, width] x) => (float[1, 1, m] y)
+<float[1, 1, 3] w = {1, 2, 3}>
+{ y = Conv (x, w) }
+"""
+    result = _invoke(*command.split(), _saved(text, tmp_path / "m.onnx"))
+    assert result.exit_code != 0
+    assert "input 'x' was [1, 1, 1], as the model leaves sizes open: -b x:N,N,N says others" in result.output
+
+
 def test_options_of_onnx_models_are_refused_for_others(tmp_path: Path) -> None:
     for path in (tmp_path / "m.json", tmp_path / "m.bin"):
         assert "--input is for ONNX models" in _invoke("run", path, "--input", "x=x.npy").output
@@ -165,6 +178,20 @@ def test_explain_shows_the_graph_of_a_model(tmp_path: Path) -> None:
     assert list(found) == ["m.onnx"]
     assert "x FLOAT32 [2, 4]" in found["m.onnx"]["title"]
     assert "GEMM" in {each["operator"] for each in found["m.onnx"]["operators"]}
+
+
+def test_explain_takes_inputs_that_decide_what_is_computed(tmp_path: Path) -> None:
+    text = """
+<ir_version: 10, opset_import: ["" : 20]>
+g (float[4] x, bool c) => (float[4] y)
+{ y = If (c) <
+    then_branch = s () => (float[4] a) { a = Sin (x) },
+    else_branch = t () => (float[4] b) { b = Cos (x) }> }
+"""
+    model = _saved(text, tmp_path / "m.onnx")
+    np.save(tmp_path / "c.npy", np.array(True))
+    assert "ELEMENT_WISE_COS" in _invoke("explain", model).output
+    assert "ELEMENT_WISE_SIN" in _invoke("explain", model, "--input", f"c={tmp_path / 'c.npy'}").output
 
 
 def test_explain_shows_each_graph_and_names_what_is_outside(tmp_path: Path) -> None:

@@ -60,6 +60,16 @@ _threads = click.option(
 )
 
 
+_inputs = click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="An input of an ONNX model from a .npy file; may be repeated. Others get random numbers, or "
+    "zeros if they are no floats.",
+)
+
+
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="opendml")
 def main() -> None:
@@ -156,14 +166,7 @@ def main() -> None:
     expose_value=False,
     help="Changes nothing: what DxDispatch's debug layers check is always checked.",
 )
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=FILE",
-    help="An input of an ONNX model from a .npy file; may be repeated. Others get random numbers, or "
-    "zeros if they are no floats.",
-)
+@_inputs
 @size_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all that was done.")
 @refused_options
@@ -304,8 +307,9 @@ def export(models: tuple[Path, ...], output: Path, sizes: Sizes) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a trace to this file too, for Perfetto or chrome://tracing.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object with one for each dispatchable.")
+@_inputs
 @size_options
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object with one for each dispatchable.")
 def explain(
     model: Path,
     device: str,
@@ -314,8 +318,9 @@ def explain(
     dispatchable: str | None,
     html: Path | None,
     trace: Path | None,
-    as_json: bool,
+    inputs: tuple[str, ...],
     sizes: Sizes,
+    as_json: bool,
 ) -> None:
     """Compile the operators of MODEL and measure their kernels: an ONNX model (FILE.onnx), a JSON model of
     DxDispatch ("-" is standard input), or a serialized graph (.bin).
@@ -323,7 +328,8 @@ def explain(
     For each kernel: the operators that it computes, its time, and its floor, the time of a copy of as many
     bytes or of as many operations of a matrix product on this machine. Inputs are made up: floats between 0
     and 1, integers 0. Files with values, which a JSON model names, need not be there. An ONNX model is run
-    once; it may become several graphs, with nodes between them that DirectML cannot say, which are named.
+    once, since inputs may decide what it computes; it may become several graphs, with nodes between them that
+    DirectML cannot say, which are named.
     """
     from opendml.cli.explain_command import explain_model
     from opendml.runtime.objects.device import Device
@@ -334,8 +340,9 @@ def explain(
         dispatchable=dispatchable,
         html=html,
         trace=trace,
-        as_json=as_json,
+        inputs=inputs,
         sizes=sizes,
+        as_json=as_json,
     )
 
 

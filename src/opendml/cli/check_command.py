@@ -14,7 +14,7 @@ from opendml.cli.onnx_command import OnnxReport, check_onnx
 from opendml.cli.program import CANNOT, WRONG, report
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends import dxdispatch
-from opendml.frontends.dxdispatch.node import Node
+from opendml.frontends.json_files.node import Node
 from opendml.frontends.onnx.sizes import Sizes
 from opendml.frontends.serialized.graph import read_graph
 from opendml.runtime.graphs.compilable import compilable_of

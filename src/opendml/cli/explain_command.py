@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ import click
 
 from opendml.cli.console import console
 from opendml.cli.model_kinds import Kind, kind_of
-from opendml.cli.onnx_command import load_onnx, made_up
+from opendml.cli.onnx_command import load_onnx, parts_of
 from opendml.errors import InvalidArgument
 from opendml.explain.explanation import Explanation
 from opendml.frontends import dxdispatch
@@ -39,8 +38,9 @@ def explain_model(
     dispatchable: str | None,
     html: Path | None,
     trace: Path | None,
-    as_json: bool,
+    inputs: Sequence[str],
     sizes: Sizes,
+    as_json: bool,
 ) -> None:
     """Compiles and measures the parts of a model, and prints or writes what was found.
 
@@ -50,13 +50,14 @@ def explain_model(
         dispatchable: the name of the only part that counts; None: all of them.
         html: where the page of one part is written.
         trace: where its trace is.
-        as_json: print an object with the parts by name.
+        inputs: of an ONNX model, "NAME=FILE.npy"; the others are made up.
         sizes: those that ONNX models leave open.
+        as_json: print an object with the parts by name.
 
     Raises:
         Error: the model is wrong or cannot be run here, or a file is asked for and it has several parts.
     """
-    chosen = _chosen(_parts(path, device, sizes), dispatchable)
+    chosen = _chosen(_parts(path, device, inputs, sizes), dispatchable)
     if (html or trace) and len(chosen) != 1:
         raise InvalidArgument(
             f"{path}: {len(chosen)} dispatchables, and a page or a trace shows one; name it with "
@@ -75,10 +76,13 @@ def explain_model(
         console().print(explanation)
 
 
-def _parts(path: Path, device: Device, sizes: Sizes) -> Parts:
-    match kind_of(path):
+def _parts(path: Path, device: Device, inputs: Sequence[str], sizes: Sizes) -> Parts:
+    kind = kind_of(path)
+    if inputs and kind is not Kind.ONNX:
+        raise click.UsageError("--input is for ONNX models")
+    match kind:
         case Kind.ONNX:
-            return _of_onnx(path.name, load_onnx(path, device, sizes))
+            return _of_onnx(path.name, load_onnx(path, device, sizes), inputs)
         case Kind.GRAPH:
             return _of_graph(path.name, read_serialized(path), ExecutionFlags.NONE, device)
         case Kind.JSON:
@@ -105,11 +109,9 @@ def _of_graph(name: str, graph: SerializedDispatchable, flags: ExecutionFlags, d
     return {name: lambda: graph.compile(device, flags).explain()}
 
 
-def _of_onnx(name: str, model: OnnxModel) -> Parts:
+def _of_onnx(name: str, model: OnnxModel, inputs: Sequence[str] = ()) -> Parts:
     """The graphs of an ONNX model; the nodes outside of them are named on standard error."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        parts = model.parts(made_up(model))
+    parts = parts_of(model, inputs)
     graphs = [part for part in parts if not isinstance(part, str)]
     for part in parts:
         if isinstance(part, str):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from opendml.cli.model_kinds import Kind, kind_of
-from opendml.cli.onnx_command import load_onnx, made_up
+from opendml.cli.onnx_command import load_onnx, parts_of
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends import dxdispatch
 from opendml.frontends.onnx.sizes import Sizes
@@ -64,9 +63,7 @@ def _of_onnx(path: Path, sizes: Sizes) -> SerializedGraph:
         Unsupported: it is none, or more than that.
     """
     model = load_onnx(path, as_device("cpu"), sizes)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what runs outside is named below
-        parts = model.parts(made_up(model))
+    parts = parts_of(model)
     outside = [part for part in parts if isinstance(part, str)]
     graphs = [part for part in parts if not isinstance(part, str)]
     if outside:

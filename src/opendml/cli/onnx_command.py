@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from opendml.spec.wording import shown
 if TYPE_CHECKING:
     from opendml.frontends.onnx.check import Findings, Gap
     from opendml.frontends.onnx.model import OnnxModel, TensorInfo
+    from opendml.runtime.graphs.model import Model
 
 
 def require_onnx() -> None:
@@ -70,10 +72,11 @@ def run_onnx(
     """
     began = time.perf_counter()
     model = load_onnx(path, device, sizes)
-    given = list(_given(model, _files(inputs)))
+    files = _files(inputs)
+    given = list(_given(model, files))
     loaded = time.perf_counter()
     feed = {each.name: each.array for each in given}
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, _assuming(model, files):
         warnings.simplefilter("always")
         results = model.run(feed)
     first = time.perf_counter()
@@ -120,26 +123,55 @@ def load_onnx(path: Path, device: Device, sizes: Sizes) -> OnnxModel:
     return load(path, device, sizes=sizes)
 
 
-def made_up(model: OnnxModel) -> dict[str, Any]:
-    """Inputs for a run: random numbers for floats, zeros otherwise.
+def parts_of(model: OnnxModel, inputs: Sequence[str] = ()) -> tuple[Model | str, ...]:
+    """The graphs that a model becomes, and the names of nodes that run outside of them.
+
+    Args:
+        model: which is run for that.
+        inputs: "NAME=FILE.npy"; the others are made up.
 
     Raises:
-        InvalidArgument: an input that is no tensor of numbers.
+        Error: what is wrong with the model or the inputs, or cannot be run.
     """
-    return {each.name: each.array for each in _given(model, {})}
+    files = _files(inputs)
+    given = {each.name: each.array for each in _given(model, files)}
+    with warnings.catch_warnings(), _assuming(model, files):
+        warnings.simplefilter("ignore")  # what runs outside is among the parts
+        return model.parts(given)
+
+
+@contextmanager
+def _assuming(model: OnnxModel, files: Container[str]) -> Iterator[None]:
+    """Adds to errors which inputs got sizes that nobody said, since they may come of these.
+
+    Args:
+        model: which runs.
+        files: the inputs that are not made up.
+    """
+    try:
+        yield
+    except Error as error:
+        for each in model.inputs:
+            sizes = assumed_sizes(each)
+            if each.name not in files and each.sizes is not None and sizes != tuple(each.sizes):
+                form = ",".join("N" for _ in sizes)
+                problem = f"input {each.name!r} was {shown(list(sizes))}, as the model leaves sizes open"
+                raise type(error)(f"{error}; {problem}: -b {each.name}:{form} says others") from error
+        raise
 
 
 def _given(model: OnnxModel, files: dict[str, Path]) -> Iterator[Given]:
     """The inputs of a run, in the model's order."""
     random = np.random.default_rng(0)
-    for each in model.inputs:
-        if each.name in files:
-            file = files.pop(each.name)
-            yield Given(each.name, _read(file), str(file))
+    own = {each.name: each for each in model.inputs}
+    for name, info in own.items():
+        if name in files:
+            yield Given(name, _read(files[name]), str(files[name]))
         else:
-            yield _made(each, random)
+            yield _made(info, random)
     for name, file in files.items():
-        yield Given(name, _read(file), str(file))
+        if name not in own:
+            yield Given(name, _read(file), str(file))
 
 
 def _read(file: Path) -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from opendml.errors import InvalidArgument, Unsupported
-from opendml.frontends.dxdispatch import images, json_text
+from opendml.frontends.dxdispatch import images
 from opendml.frontends.dxdispatch.bindings import parse_bindings, resource_at
 from opendml.frontends.dxdispatch.descs import bind_points, parse_operator_desc
 from opendml.frontends.dxdispatch.enums import flags_value
@@ -33,9 +33,10 @@ from opendml.frontends.dxdispatch.model import (
     Resources,
     WriteFile,
 )
-from opendml.frontends.dxdispatch.node import Failures, Node, listed, suggestion
 from opendml.frontends.dxdispatch.resources import parse_resources, source_path
 from opendml.frontends.dxdispatch.values import element_count
+from opendml.frontends.json_files import text as json_text
+from opendml.frontends.json_files.node import Failures, Node, listed, suggestion
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.spec.enums import ExecutionFlags, TensorDataType
 

@@ -52,6 +52,7 @@ class OnnxModel:
         self.device, self._name = device, name
         self.inputs = tuple(tensor_info(each) for each in graph.input if each.name not in initializers)
         self.outputs = tuple(tensor_info(each) for each in graph.output)
+        self._names = tuple(tuple(each.name for each in some) for some in (self.inputs, self.outputs))
         self._declared = {each.name: tensor_info(each) for each in graph.input}
         try:
             self._tracer = traced(Tracer, model, device)
@@ -69,12 +70,12 @@ class OnnxModel:
     @property
     def input_names(self) -> tuple[str, ...]:
         """The inputs that every call gives, in the model's order."""
-        return tuple(each.name for each in self.inputs)
+        return self._names[0]
 
     @property
     def output_names(self) -> tuple[str, ...]:
         """The outputs in the model's order."""
-        return tuple(each.name for each in self.outputs)
+        return self._names[1]
 
     def __call__(self, /, *arrays: Any, **inputs: Any) -> dict[str, Any]:
         """The outputs by name, for arrays in the order of the inputs or by their names.
@@ -232,10 +233,12 @@ def _size(dimension: onnx.TensorShapeProto.Dimension) -> int | str | None:
 def _fits(array: Array, sizes: Sequence[int | str | None] | None) -> bool:
     if sizes is None:
         return True
-    pairs = zip(array.shape, sizes, strict=False)
-    return array.ndim == len(sizes) and all(
-        given == size for given, size in pairs if isinstance(size, int) and size > 0
-    )
+    if array.ndim != len(sizes):
+        return False
+    for given, size in zip(array.shape, sizes, strict=True):
+        if given != size and isinstance(size, int) and size > 0:
+            return False
+    return True
 
 
 def _text(sizes: Sequence[int | str | None] | None) -> str:

@@ -22,6 +22,8 @@ ONNX_ERRORS = (
     ValueError,
 )
 """What the `onnx` package raises over a node that is not valid."""
+OWN = "opendml"
+"""The domain of the parts that operators of ONNX are taken apart into."""
 
 
 @dataclass(frozen=True)

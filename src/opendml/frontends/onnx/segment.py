@@ -161,9 +161,9 @@ class Compiled:
 
     def __call__(self, contents: dict[str, Any]) -> None:
         """Computes the results into `contents`."""
-        outputs = self.model(**{name: stored(contents[name]) for name in self.inputs})
+        outputs = self.model(**{name: _packed(contents[name]) for name in self.inputs})
         for (name, sizes, type), array in zip(self.results, outputs.values(), strict=True):
-            shaped = array.reshape(sizes)
+            shaped = array if array.shape == sizes else array.reshape(sizes)
             contents[name] = shaped if shaped.dtype == type else shaped.view(type)
 
 
@@ -173,7 +173,13 @@ def stored(array: Array) -> Array:
     Raises:
         NotExpressible: DirectML has no such tensor.
     """
+    require_expressible(array.shape, carrier_of(array.dtype), "the tensor")
+    return _packed(array)
+
+
+def _packed(array: Array) -> Array:
+    """The same of an array that is known to be expressible."""
     carrier = carrier_of(array.dtype)
-    require_expressible(array.shape, carrier, "the tensor")
-    packed = np.ascontiguousarray(np.atleast_1d(array))
-    return packed if packed.dtype == carrier else packed.view(carrier)
+    if not array.ndim or not array.flags.c_contiguous:
+        array = np.ascontiguousarray(np.atleast_1d(array))
+    return array if array.dtype == carrier else array.view(carrier)

@@ -104,10 +104,11 @@ class InferenceSession:
             Unsupported: a node that neither DirectML nor the evaluator of `onnx` can run.
         """
         require_by_name(input_feed)
-        wanted = self.model.output_names if output_names is None or len(output_names) == 0 else output_names
-        unknown = [name for name in wanted if name not in self.model.output_names]
+        known = self.model.output_names
+        wanted = known if output_names is None or len(output_names) == 0 else output_names
+        unknown = [name for name in wanted if name not in known]
         if unknown:
-            names = ", ".join(map(repr, self.model.output_names))
+            names = ", ".join(map(repr, known))
             raise InvalidArgument(f"output {unknown[0]!r} is unknown; the model has {names}")
         given = {
             name: each.numpy() if isinstance(each, OrtValue) else each for name, each in input_feed.items()

@@ -21,12 +21,13 @@ import onnx
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.bodies import Functions, branch_nodes, function_nodes, schema_nodes, type_of
 from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
+from opendml.frontends.onnx.counted import counted_nodes
 from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
 from opendml.frontends.onnx.loops import is_loop, loop_of
 from opendml.frontends.onnx.node import Node, free_names, nodes_of
 from opendml.frontends.onnx.segment import Compiled, Segment
 from opendml.frontends.onnx.states import Pending, State, extended
-from opendml.frontends.onnx.values import Computed, Held, Known, Value, array_of, held
+from opendml.frontends.onnx.values import Computed, Held, Known, Value, array_of, form_of, held
 from opendml.runtime.locked import Locked
 from opendml.runtime.objects.device import Device
 
@@ -73,7 +74,8 @@ class Tracer(Locked):
     ) -> None:
         super().__init__()
         self._start, self._inputs, self._outputs = Pending().after(nodes), tuple(inputs), tuple(outputs)
-        self._known, self._functions, self._device = dict(known), functions, device
+        self._known: dict[str, Value] = dict(known)
+        self._functions, self._device = functions, device
         self._roots: dict[Hashable, Stage] = {}
         self._prefixes = itertools.count(1)
 
@@ -90,9 +92,13 @@ class Tracer(Locked):
 
     def stages(self, contents: dict[str, Any]) -> Iterator[Stage]:
         """Runs the graph on inputs by name, beside which the other tensors are put; yields what was taken."""
-        values = {name: held(content) for name, content in contents.items()}
-        key = tuple((name, value.sizes, value.type) for name, value in values.items())
-        stage = self._kept(self._roots, key, lambda: State(self._start, ChainMap(values, self._known)))
+        key = tuple([(name, form_of(content)) for name, content in contents.items()])
+
+        def first() -> State:
+            values: dict[str, Value] = {name: held(content) for name, content in contents.items()}
+            return State(self._start, ChainMap(values, self._known))
+
+        stage = self._kept(self._roots, key, first)
         while True:
             answer = stage.step(contents)
             yield stage
@@ -159,8 +165,11 @@ class Tracer(Locked):
         return nodes
 
     def _body(self, node: Node, segment: Segment) -> tuple[Node, ...] | None:
-        """The nodes that ONNX's schema makes an operator of."""
+        """The nodes that ONNX's schema makes an operator of, or that find and count what it takes."""
         values = [segment.values.get(name) for name in node.inputs]
+        counted = counted_nodes(node, values, self._prefix(node))
+        if counted is not None:
+            return counted
         types = [None if value is None else type_of(value.sizes, value.type) for value in values]
         return schema_nodes(node, types, self._prefix(node))
 
@@ -197,8 +206,10 @@ class Tracer(Locked):
         def step(contents: dict[str, Any]) -> None:
             if compiled is not None:
                 compiled(contents)
-            contents.update((name, _copied(content)) for name, content in known.items())
-            contents.update((name, _copied(contents[name])) for name in shared)
+            for name, content in known.items():
+                contents[name] = _copied(content)
+            for name in shared:
+                contents[name] = _copied(contents[name])
 
         return Stage(step, None, compiled)
 
@@ -250,7 +261,7 @@ def _host_stage(node: Node, run: Callable[[Mapping[str, Any]], dict[str, Any]], 
     def step(contents: dict[str, Any]) -> Hashable:
         results = run({**known, **{name: contents[name] for name in given}})
         contents.update(results)
-        return tuple((each.sizes, each.type) for each in map(held, results.values()))
+        return tuple(map(form_of, results.values()))
 
     def after(answer: Hashable, contents: Mapping[str, Any]) -> State:
         made = {name: held(contents[name]) for name in node.outputs if name}

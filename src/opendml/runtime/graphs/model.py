@@ -21,6 +21,7 @@ from opendml.runtime.graphs.relaid import (
     Copy,
     Relaid,
     copy_on_host,
+    lie_alike,
     lies_so,
     new_on_host,
     wrong_strides,
@@ -146,6 +147,8 @@ class Model(Locked):
     @overload
     def __call__(self, /) -> dict[str, Array]: ...
     @overload
+    def __call__(self, batch: Mapping[str, A], /) -> dict[str, A]: ...
+    @overload
     def __call__(self, /, *arrays: Array, **inputs: Array) -> dict[str, Array]: ...
     @overload
     def __call__(self, /, *arrays: A, **inputs: A) -> dict[str, A]: ...
@@ -153,7 +156,8 @@ class Model(Locked):
         """The outputs, in new arrays of the kind of the first input, by name; NumPy arrays if there is none.
 
         Args:
-            arrays: the first inputs, in the order in which the graph got them (`input_names`).
+            arrays: the first inputs, in the order in which the graph got them (`input_names`); or one mapping
+                of all inputs by their names, as batches of data sets are.
             inputs: the others by their names.
 
         Raises:
@@ -181,7 +185,9 @@ class Model(Locked):
         return {name: call.finished(array) for name, array in made.items()}
 
     def _named(self, arrays: tuple[Any, ...], inputs: dict[str, Any]) -> dict[str, Any]:
-        """All inputs by their names, of which the first are given without."""
+        """All inputs by their names, of which the first are given without, or all in a mapping."""
+        if len(arrays) == 1 and isinstance(arrays[0], Mapping) and not inputs:
+            return dict(arrays[0])
         names = self.input_names[: len(arrays)]
         if len(arrays) > len(self.input_names):
             raise InvalidArgument(f"inputs: {len(arrays)} arrays; {_needed(self.input_names)}")
@@ -201,7 +207,7 @@ class Model(Locked):
                 type(array) is not np.ndarray
                 or array.dtype is not dtype
                 or array.shape != sizes
-                or array.strides != strides
+                or (array.strides != strides and not lie_alike(sizes, array.strides, strides))
             ):
                 return None
             address = address_of(array)

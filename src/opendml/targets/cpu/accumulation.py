@@ -12,7 +12,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common import accumulations
 from opendml.targets.common.passes import MOMENTS
 from opendml.targets.cpu.expression import emit
-from opendml.targets.cpu.values import intrinsic, number, overloaded, splat
+from opendml.targets.cpu.values import intrinsic, number, overloaded, splat, vector_constant
 
 _I32 = ir.IntType(32)
 
@@ -152,7 +152,7 @@ def _halves(builder: ir.IRBuilder, vector: ir.Value, lanes: int) -> tuple[ir.Val
         builder.shuffle_vector(
             vector,
             undefined,
-            ir.Constant(ir.VectorType(_I32, lanes // 2), [first + lane for lane in range(lanes // 2)]),
+            vector_constant(_I32, range(first, first + lanes // 2)),
         )
         for first in (0, lanes // 2)
     )

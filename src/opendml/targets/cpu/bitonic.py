@@ -15,7 +15,7 @@ from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I32, I64, Code
-from opendml.targets.cpu.values import number, splat
+from opendml.targets.cpu.values import number, splat, vector_constant
 
 _POSITION = ScalarType.UINT32
 _BLOCK = 2048
@@ -51,7 +51,7 @@ class BitonicNetwork:
 
     def take_lesser(self, words: Words, others: Words) -> None:
         """The lesser half of two times as many words as are sorted, in `words`."""
-        reverse = ir.Constant(ir.VectorType(I32, self.lanes), list(range(self.lanes))[::-1])
+        reverse = vector_constant(I32, reversed(range(self.lanes)))
         last = self.builder.sub(self.width, I64(self.lanes))
         with self._vectors(I64(0), self.width) as place:
             mine, (key, position) = self.load(words, place), self.load(others, self.builder.sub(last, place))
@@ -98,7 +98,7 @@ class BitonicNetwork:
 
     def positions(self, first: ir.Value) -> ir.Value:
         """A vector of positions from the first on."""
-        steps = ir.Constant(ir.VectorType(I32, self.lanes), list(range(self.lanes)))
+        steps = vector_constant(I32, range(self.lanes))
         return self.builder.add(self.code.broadcast(self.builder.trunc(first, I32)), steps)
 
     def load(self, words: Words, place: ir.Value) -> Word:
@@ -171,9 +171,9 @@ class BitonicNetwork:
     def _exchanged_lanes(self, word: Word, stride: int, is_down: ir.Value) -> Word:
         """A vector of words, in which each lane and the one a stride after it are put in order."""
         lanes = range(self.lanes)
-        partners = ir.Constant(ir.VectorType(I32, self.lanes), [lane ^ stride for lane in lanes])
+        partners = vector_constant(I32, [lane ^ stride for lane in lanes])
         key, position = (self.builder.shuffle_vector(part, part, partners) for part in word)
-        upper = ir.Constant(is_down.type, [bool(lane & stride) for lane in lanes])
+        upper = vector_constant(ir.IntType(1), [bool(lane & stride) for lane in lanes])
         turned = self.builder.xor(self._less((key, position), word), self.builder.xor(upper, is_down))
         return self._chosen(turned, (key, position), word)
 
@@ -181,7 +181,7 @@ class BitonicNetwork:
         """Whether the words of a vector are in parts of a size that are sorted downwards."""
         if isinstance(size, int) and size < self.lanes:
             lanes = [bool(lane & size) for lane in range(self.lanes)]
-            return ir.Constant(ir.VectorType(ir.IntType(1), self.lanes), lanes)
+            return vector_constant(ir.IntType(1), lanes)
         bit = self.builder.and_(place, I64(size) if isinstance(size, int) else size)
         return splat(self.builder, self.builder.icmp_signed("!=", bit, I64(0)), self.lanes)
 

@@ -9,7 +9,7 @@ from functools import reduce
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.values import Literal, intrinsic, llvm_type, splat
+from opendml.targets.cpu.values import Literal, intrinsic, llvm_type, splat, vector_constant, vector_type
 
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = ir.PointerType()
@@ -95,8 +95,7 @@ class Code:
 
     def first_lanes(self, count: ir.Value) -> ir.Value:
         """The mask of the first `count` lanes."""
-        vector = ir.VectorType(I32, self.lanes)
-        indices = ir.Constant(vector, list(range(self.lanes)))
+        indices = vector_constant(I32, range(self.lanes))
         bound = self.broadcast(self.builder.trunc(count, I32))
         return self.builder.icmp_unsigned("<", indices, bound)
 
@@ -136,7 +135,7 @@ class Code:
             return self.builder.trunc(self.load(pointer, ScalarType.UINT8, lanes, mask), value_type)
         if mask is None:
             return self.builder.load(pointer, typ=value_type, align=type.bytes)
-        bits = ir.VectorType(ir.IntType(type.bits), lanes)
+        bits = vector_type(ir.IntType(type.bits), lanes)
         name = f"llvm.masked.load.v{lanes}i{type.bits}.p0"
         zero = Literal(bits, "zeroinitializer")
         loaded = intrinsic(self.builder, name, bits, [pointer, mask, zero], alignment=(0, type.bytes))
@@ -157,7 +156,7 @@ class Code:
         if mask is None:
             self.builder.store(value, pointer, align=type.bytes)
             return
-        bits = ir.VectorType(ir.IntType(type.bits), self.lanes)
+        bits = vector_type(ir.IntType(type.bits), self.lanes)
         name = f"llvm.masked.store.v{self.lanes}i{type.bits}.p0"
         operands = [self.builder.bitcast(value, bits), pointer, mask]
         intrinsic(self.builder, name, ir.VoidType(), operands, alignment=(1, type.bytes))
@@ -209,14 +208,14 @@ class Code:
         part = self.builder.and_(distances, three)
         base = self.offset(pointer, self.builder.neg(odd))
         words = self._gathered(self._addresses(base, self.builder.sub(distances, part)), 32, mask)
-        vector = ir.VectorType(I32, self.lanes)
+        vector = vector_type(I32, self.lanes)
         part = part if part.type == vector else self.builder.trunc(part, vector)
         shifted = self.builder.lshr(words, self.builder.shl(part, Literal(vector, "splat (i32 3)")))
-        bits = self.builder.trunc(shifted, ir.VectorType(ir.IntType(type.bits), self.lanes))
+        bits = self.builder.trunc(shifted, vector_type(ir.IntType(type.bits), self.lanes))
         return self.builder.bitcast(bits, llvm_type(type, self.lanes))
 
     def _gathered(self, addresses: ir.Value, bits: int, mask: ir.Value | None) -> ir.Value:
-        vector = ir.VectorType(ir.IntType(bits), self.lanes)
+        vector = vector_type(ir.IntType(bits), self.lanes)
         name = f"llvm.masked.gather.v{self.lanes}i{bits}.v{self.lanes}p0"
         operands = [addresses, self._mask(mask), Literal(vector, "zeroinitializer")]
         return intrinsic(self.builder, name, vector, operands, alignment=(0, bits // 8))
@@ -226,7 +225,7 @@ class Code:
         if type is ScalarType.BOOLEAN:
             found = self.load_every_other(pointer, ScalarType.UINT8, mask)
             return self.builder.trunc(found, llvm_type(type, self.lanes))
-        even = ir.Constant(ir.VectorType(I1, self.lanes), [lane % 2 == 0 for lane in range(self.lanes)])
+        even = vector_constant(I1, [lane % 2 == 0 for lane in range(self.lanes)])
         halves = []
         for half in range(2):
             place = self.offset(pointer, I64(half * self.lanes * type.bytes))
@@ -255,7 +254,7 @@ class Code:
 
     def _shuffled(self, first: ir.Value, second: ir.Value, lanes: Sequence[int]) -> ir.Value:
         """Lanes of two vectors."""
-        chosen = ir.Constant(ir.VectorType(I32, len(lanes)), lanes)
+        chosen = vector_constant(I32, lanes)
         return self.builder.shuffle_vector(first, second, chosen)
 
     def load_bundle(
@@ -305,7 +304,7 @@ class Code:
 
     def store_every_other(self, pointer: ir.Value, value: ir.Value, type: ScalarType) -> None:
         """Writes every other element; those between stay as they are."""
-        even = ir.Constant(ir.VectorType(I1, self.lanes), [lane % 2 == 0 for lane in range(self.lanes)])
+        even = vector_constant(I1, [lane % 2 == 0 for lane in range(self.lanes)])
         for half in range(2):
             place = self.offset(pointer, I64(half * self.lanes * type.bytes))
             self.store(place, self._spread(value, half), type, even)
@@ -314,7 +313,7 @@ class Code:
         self, pointer: ir.Value, stride: ir.Value, value: ir.Value, type: ScalarType, mask: ir.Value | None
     ) -> None:
         """Writes elements `stride` bytes apart, in the order of the lanes."""
-        bits = ir.VectorType(ir.IntType(type.bits), self.lanes)
+        bits = vector_type(ir.IntType(type.bits), self.lanes)
         name = f"llvm.masked.scatter.v{self.lanes}i{type.bits}.v{self.lanes}p0"
         operands = [
             self.builder.bitcast(value, bits),
@@ -343,9 +342,9 @@ class Code:
         reach is larger."""
         if stride is None:
             return distance
-        vector = ir.VectorType(I64, self.lanes) if distance is None else distance.type
+        vector = vector_type(I64, self.lanes) if distance is None else distance.type
         step = self.broadcast(self.narrowed(stride, vector.element))
-        along = self.builder.mul(step, ir.Constant(vector, list(range(self.lanes))))
+        along = self.builder.mul(step, vector_constant(vector.element, range(self.lanes)))
         return along if distance is None else self.builder.add(distance, along)
 
     def _addresses(self, pointer: ir.Value, distances: ir.Value | None) -> ir.Value:
@@ -353,8 +352,8 @@ class Code:
         if distances is None:
             return self.broadcast(pointer)
         addresses = self.builder.gep(pointer, [distances], source_etype=I8)
-        addresses.type = ir.VectorType(POINTER, self.lanes)
+        addresses.type = vector_type(POINTER, self.lanes)
         return addresses
 
     def _mask(self, mask: ir.Value | None) -> ir.Value:
-        return mask if mask is not None else Literal(ir.VectorType(I1, self.lanes), "splat (i1 true)")
+        return mask if mask is not None else Literal(vector_type(I1, self.lanes), "splat (i1 true)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 
 from llvmlite import ir
 
@@ -67,10 +68,22 @@ _WORD_CODE: dict[Mode, type[KernelCode]] = {
 """Of operands whose elements are narrower than words."""
 
 
+class _Numbers:
+    """A scope in which values are named by numbers: that a name is free need not be found out."""
+
+    def __init__(self) -> None:
+        self._names = map(str, count())
+
+    def register(self, name: str, deduplicate: bool = False) -> str:
+        """A new name."""
+        return next(self._names)
+
+
 def emit_kernel(module: ir.Module, name: str, pattern: Pattern, lanes: int) -> None:
     """Adds the function kernel(begin, end, parameters, buffers, room) of `pattern` to the module."""
     signature = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, POINTER, POINTER])
     function = ir.Function(module, signature, name)
+    function.scope = _Numbers()
     function.attributes.add("nounwind")
     # Loops that fill or copy stay loops. llvmlite knows no attribute of this kind, but writes it as it is.
     set.add(function.attributes, '"no-builtins"')

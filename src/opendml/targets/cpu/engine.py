@@ -155,18 +155,17 @@ def compile_object(assembly: str, effort: Effort = Effort.ALL) -> bytes:
     builder = llvm.create_pass_builder(_target_machine(), _options(2 if effort is Effort.ALL else 1))
     if effort is Effort.ALL:
         builder.getModulePassManager().run(module, builder)
-        return bytes(_target_machine().emit_object(module))
-    cleaning = llvm.create_new_module_pass_manager()
-    if effort is Effort.HOIST:
+    elif effort is Effort.HOIST:
         passes = builder.getFunctionPassManager()
         for function in module.functions:
             if not function.is_declaration:
                 passes.run(function, builder)
     else:
+        cleaning = llvm.create_new_module_pass_manager()
         cleaning.add_sroa_pass()
         cleaning.add_simplify_cfg_pass()
-    cleaning.add_instruction_combine_pass()
-    cleaning.run(module, builder)
+        cleaning.add_instruction_combine_pass()
+        cleaning.run(module, builder)
     return bytes(_target_machine().emit_object(module))
 
 

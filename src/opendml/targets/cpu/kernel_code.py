@@ -21,7 +21,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
 from opendml.targets.cpu.expression import emit
 from opendml.targets.cpu.pattern import AccessPattern, Level, Parameters, Pattern, Step
-from opendml.targets.cpu.values import any_lane, is_vector, llvm_type, splat
+from opendml.targets.cpu.values import any_lane, is_vector, llvm_type, splat, vector_constant
 
 Values = dict[int, ir.Value]
 """Emitted nodes by identity."""
@@ -428,7 +428,7 @@ class KernelCode:
         first, step = (self.code.narrowed(each, type) for each in (first, step))
         if not moves or lanes == 1:
             return first
-        number = ir.Constant(ir.VectorType(type, lanes), list(range(lanes)))
+        number = vector_constant(type, range(lanes))
         along = self.builder.mul(splat(self.builder, step, lanes), number)
         return self.builder.add(splat(self.builder, first, lanes), along)
 

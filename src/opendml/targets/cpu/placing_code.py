@@ -22,6 +22,7 @@ from opendml.targets.cpu.values import (
     scalar_llvm_type,
     splat,
     type_suffix,
+    vector_constant,
 )
 
 
@@ -197,7 +198,7 @@ class PositionsCode(PlacingCode):
         known = self.outside_loops(Level.GROUP, pointers, {})
         number = self.code.local(I64, I64(0))
         vector = llvm_type(self.placed.type, self.lanes)
-        steps = ir.Constant(vector, list(range(self.lanes)))
+        steps = vector_constant(vector.element, range(self.lanes))
         suffix = type_suffix(self.placed.type, self.lanes)
 
         def step(index: ir.Value, mask: ir.Value | None) -> None:

@@ -17,7 +17,7 @@ from opendml.program.node import Node, Operation, ordered
 from opendml.targets.cpu.code import I1, I32, I64, POINTER, Code
 from opendml.targets.cpu.kernel_code import KernelCode, KnownAt, Pointers, Values
 from opendml.targets.cpu.pattern import Level, Pattern, Step
-from opendml.targets.cpu.values import is_vector, splat
+from opendml.targets.cpu.values import is_vector, splat, vector_constant
 
 
 class PointwiseCode(KernelCode):
@@ -149,7 +149,7 @@ class PointwiseCode(KernelCode):
         """By how much the distances of neighbours of so many bytes grow from lane to lane, apart from what an
         access moves itself."""
         step = I64(size) if access is None else self.builder.sub(I64(size), self.steps[access])
-        lanes = ir.Constant(like.type, list(range(self.lanes)))
+        lanes = vector_constant(like.type.element, range(self.lanes))
         return self.builder.mul(
             splat(self.builder, self.code.narrowed(step, like.type.element), self.lanes), lanes
         )

@@ -20,7 +20,7 @@ from opendml.targets.cpu.group_code import GroupCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
 from opendml.targets.cpu.pattern import Level, Mode, Pattern
 from opendml.targets.cpu.row_code import SplitRowCode
-from opendml.targets.cpu.values import llvm_type, scalar_llvm_type, splat
+from opendml.targets.cpu.values import llvm_type, scalar_llvm_type, splat, vector_constant
 
 
 class _Scan(GroupCode):
@@ -106,7 +106,7 @@ class ScanRowCode(_Scan, SplitRowCode):
         carry = splat(self.builder, before, self.lanes)
         running = self.code.local(llvm_type(self.scan.type, self.lanes), carry)
         last_lane = 0 if self.reverse else self.lanes - 1
-        everywhere = ir.Constant(ir.VectorType(I32, self.lanes), [last_lane] * self.lanes)
+        everywhere = vector_constant(I32, [last_lane] * self.lanes)
 
         def step(index: ir.Value, mask: ir.Value | None) -> None:
             needed = self.operands[0]
@@ -145,7 +145,7 @@ class ScanRowCode(_Scan, SplitRowCode):
             ahead = self._shifted(vector, vector, distance)
             lanes = range(self.lanes)
             has_any = [lane + distance if self.reverse else lane - distance for lane in lanes]
-            mask = ir.Constant(ir.VectorType(I1, self.lanes), [lane in lanes for lane in has_any])
+            mask = vector_constant(I1, [lane in lanes for lane in has_any])
             # Processors add in chosen lanes alone, but make zeros in the others more slowly.
             vector = self.builder.select(mask, self.merged(self.lanes, ahead, vector), vector)
             distance *= 2
@@ -156,9 +156,7 @@ class ScanRowCode(_Scan, SplitRowCode):
         lanes = range(self.lanes)
         sources = [lane + distance if self.reverse else lane - distance for lane in lanes]
         chosen = [source if source in lanes else self.lanes for source in sources]
-        return self.builder.shuffle_vector(
-            vector, filling, ir.Constant(ir.VectorType(I32, self.lanes), chosen)
-        )
+        return self.builder.shuffle_vector(vector, filling, vector_constant(I32, chosen))
 
 
 class ScanColumnCode(_Scan, SplitColumnCode):

@@ -18,7 +18,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I32, I64, Code
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
 from opendml.targets.cpu.pattern import LINE, Level, Pattern, Step, crossed_block
-from opendml.targets.cpu.values import llvm_type
+from opendml.targets.cpu.values import llvm_type, vector_constant, vector_type
 
 _AHEAD_BYTES = 128
 """How far ahead operands are prefetched: the processor itself does not follow as many streams as a tile
@@ -154,7 +154,7 @@ def transposed(
 ) -> list[ir.Value]:
     """The columns of as many rows as they have lanes, by exchanging halves, quarters, and so on of pairs of
     rows."""
-    bits = ir.VectorType(ir.IntType(type.bits), lanes)
+    bits = vector_type(ir.IntType(type.bits), lanes)
     result = [builder.bitcast(row, bits) for row in rows]
     distance = lanes // 2
     while distance:
@@ -173,4 +173,4 @@ def _merged(builder: ir.IRBuilder, upper: ir.Value, lower: ir.Value, distance: i
     the lower."""
     lanes = upper.type.count
     chosen = [(lane & ~distance) + offset + (lanes if lane & distance else 0) for lane in range(lanes)]
-    return builder.shuffle_vector(upper, lower, ir.Constant(ir.VectorType(I32, lanes), chosen))
+    return builder.shuffle_vector(upper, lower, vector_constant(I32, chosen))

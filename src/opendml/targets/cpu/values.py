@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from functools import cache
 
 from llvmlite import ir
@@ -17,15 +18,36 @@ _FLOATS = {
 _SUFFIXES = {ScalarType.FLOAT16: "f16", ScalarType.FLOAT32: "f32", ScalarType.FLOAT64: "f64"}
 
 
+# llvmlite writes each type and constant once: those that kernels use again and again are the same ones.
+
+
+@cache
 def scalar_llvm_type(type: ScalarType) -> ir.Type:
     """The LLVM type of one element."""
     return _FLOATS.get(type) or ir.IntType(type.bits)
 
 
+@cache
 def llvm_type(type: ScalarType, lanes: int) -> ir.Type:
     """The LLVM type of `lanes` elements; one lane is a scalar."""
     element = scalar_llvm_type(type)
-    return element if lanes == 1 else ir.VectorType(element, lanes)
+    return element if lanes == 1 else vector_type(element, lanes)
+
+
+@cache
+def vector_type(element: ir.Type, lanes: int) -> ir.Type:
+    """The LLVM type of so many elements."""
+    return ir.VectorType(element, lanes)
+
+
+def vector_constant(element: ir.Type, values: Iterable[int]) -> ir.Constant:
+    """A vector of these integers."""
+    return _vector_constant(element, tuple(values))
+
+
+@cache
+def _vector_constant(element: ir.Type, values: tuple[int, ...]) -> ir.Constant:
+    return ir.Constant(vector_type(element, len(values)), values)
 
 
 class Literal(ir.Constant):  # type: ignore[misc]
@@ -72,15 +94,10 @@ def splat(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
     """A scalar in every lane."""
     if lanes == 1 or isinstance(value.type, ir.VectorType):
         return value
-    vector = ir.VectorType(value.type, lanes)
+    vector = vector_type(value.type, lanes)
     undefined = Literal(vector, "undef")
     first = builder.insert_element(undefined, value, ir.IntType(32)(0))
-    return builder.shuffle_vector(first, undefined, _zeros(lanes))
-
-
-@cache
-def _zeros(lanes: int) -> ir.Constant:
-    return ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+    return builder.shuffle_vector(first, undefined, vector_constant(ir.IntType(32), [0] * lanes))
 
 
 def intrinsic(

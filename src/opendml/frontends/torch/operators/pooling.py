@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 import opendml as dml
+from opendml.frontends.pooling_windows import end_padding, pooling_fields
 from opendml.frontends.torch.conversion import Conversion, NotExpressible, numpy_type
 from opendml.frontends.torch.registry import converts
 from opendml.runtime.graphs.repeat import repeated
@@ -183,20 +184,8 @@ def _windows(
     image = x if len(x.sizes) == 4 else x.reinterpret([1, *x.sizes])
     window = _both(kernel)
     steps, margins, holes = _both(stride or kernel), _both(padding), _both(dilation)
-    end = [
-        max(0, (count - 1) * step + (size - 1) * hole + 1 - margin - extent)
-        for count, step, size, hole, margin, extent in zip(
-            result[-2:], steps, window, holes, margins, image.sizes[2:], strict=True
-        )
-    ]
-    # Padding that no window reaches changes nothing, but for how many windows there are.
-    return image, {
-        "strides": steps,
-        "window_size": window,
-        "start_padding": margins,
-        "end_padding": end,
-        "dilations": holes,
-    }
+    end = end_padding(result[-2:], steps, window, holes, image.sizes[2:], margins)
+    return image, pooling_fields(window, steps, holes, margins, end)
 
 
 def _includes_padding(

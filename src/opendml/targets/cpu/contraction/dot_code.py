@@ -10,7 +10,7 @@ from opendml.targets.cpu.contraction.code import ContractionCode, Sums
 from opendml.targets.cpu.contraction.micro import Strides
 from opendml.targets.cpu.contraction.packing import F32, Range
 from opendml.targets.cpu.contraction.words import packing_code
-from opendml.targets.cpu.values import llvm_type, overloaded
+from opendml.targets.cpu.values import llvm_type, overloaded, vector_constant
 from opendml.targets.cpu.values import number as constant
 
 
@@ -80,9 +80,7 @@ class DotCode(ContractionCode):
         while lanes > 1:
             lanes //= 2
             low, high = (
-                self.builder.shuffle_vector(
-                    vector, vector, ir.Constant(ir.VectorType(ir.IntType(32), lanes), list(range(*half)))
-                )
+                self.builder.shuffle_vector(vector, vector, vector_constant(ir.IntType(32), range(*half)))
                 for half in ((0, lanes), (lanes, 2 * lanes))
             )
             vector = self.builder.fadd(low, high)

@@ -25,7 +25,7 @@ from opendml.targets.cpu.contraction.packing import (
 )
 from opendml.targets.cpu.kernel_code import Pointers, Values
 from opendml.targets.cpu.pattern import Level, Packing
-from opendml.targets.cpu.values import llvm_type, number, splat
+from opendml.targets.cpu.values import llvm_type, number, splat, vector_constant, vector_type
 
 _WORD = ScalarType.INT32
 _SIGN = 128
@@ -139,7 +139,7 @@ class WordPackingCode(PackingCode):
     def _words_of(self, rows: Sequence[ir.Value]) -> list[ir.Value]:
         """The words of rows: the first of all rows, then the second, and so on."""
         count = self.lanes // self.packing.group
-        vectors = [self.builder.bitcast(row, ir.VectorType(I32, count)) for row in rows]
+        vectors = [self.builder.bitcast(row, vector_type(I32, count)) for row in rows]
         while len(vectors) > 1:
             half = len(vectors) // 2
             vectors = [self._interleaved(*pair) for pair in zip(vectors[:half], vectors[half:], strict=True)]
@@ -149,11 +149,11 @@ class WordPackingCode(PackingCode):
     def _interleaved(self, a: ir.Value, b: ir.Value) -> ir.Value:
         count = a.type.count
         lanes = [lane // 2 + (lane % 2) * count for lane in range(2 * count)]
-        return self.builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(I32, 2 * count), lanes))
+        return self.builder.shuffle_vector(a, b, vector_constant(I32, lanes))
 
     def _part(self, vector: ir.Value, first: int) -> ir.Value:
         """A vector's lanes from the first of them on."""
-        lanes = ir.Constant(ir.VectorType(I32, self.lanes), list(range(first, first + self.lanes)))
+        lanes = vector_constant(I32, range(first, first + self.lanes))
         return self.builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), lanes)
 
     def _narrow(
