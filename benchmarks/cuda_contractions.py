@@ -239,7 +239,8 @@ def _drawn(layout: Layout) -> Any:
 
 def _described(pattern: Any) -> str:
     constants = dict(pattern.constants)
-    shape = f" {constants['ROWS']}x{constants['COLUMNS_OF_TILE']}" if "DEPTH" in constants else ""
+    across = constants.get("COLUMNS_OF_TILE", constants.get("KEYS"))
+    shape = f" {constants['ROWS']}x{across}" if "DEPTH" in constants else ""
     return f"{pattern.mode.value}{shape}{' split' if constants.get('SPLIT') else ''}"
 
 
@@ -270,9 +271,7 @@ def main() -> int:
             f"{row['chosen']}",
             flush=True,
         )
-        others = {
-            way: f"{value * 1e6:.1f}" for way, value in seconds.items() if way[:3] in ("fma", "mma", "imm")
-        }
+        others = {way: f"{seconds[way] * 1e6:.1f}" for way, _ in ways[1:]}
         if others:
             print(f"    {others}", flush=True)
     if arguments.out:

@@ -20,7 +20,7 @@ from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.pattern import Mode, Pattern, Step
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_contraction import TILES, Candidate, Shape
-from tests.cuda.compiled import MACHINES
+from tests.cuda.compiled import CASES, MACHINES
 from tools.cuda_contraction_cases import convolution, matrix_product, operands_of
 from tools.cuda_view_cases import program
 
@@ -97,6 +97,15 @@ def test_operands_are_copied_in_the_widest_units_along_what_is_contiguous(
     assert [(constants[f"{name}_ALONG_K"], constants[f"{name}_UNIT"]) for name in "AB"] == list(wanted)
 
 
+def test_units_are_copied_in_part_only_where_all_loops_end() -> None:
+    """Rows of 50 elements that are 80 apart; those of 52 that are contiguous are whole units."""
+    strided = next(case for case in CASES if case.name == "contraction FLOAT16 strided")
+    sides = [Shape(fuse(strided.program).kernels[0], [16] * 3).sides]
+    sides.append(Shape(kernel_of(matrix_product(FLOAT16, (64, 64, 52))), [16] * 3).sides)
+    found = [[(side.unit, side.constants()["PARTIAL"]) for side in pair] for pair in sides]
+    assert found == [[(8, 1), (8, 0)], [(4, 0), (8, 0)]]
+
+
 def test_guarded_operands_are_loaded_one_by_one_and_filters_in_units() -> None:
     result = convolution(FLOAT16, (8, 64, 28, 28), (64, 3, 3), before=1, after=1)
     constants = dict(launch_of(result).pattern.constants)
@@ -134,7 +143,17 @@ def test_integers_of_8_bits_are_multiplied_on_tensor_cores_as_they_are(turned: b
         pattern = launch_of(result).pattern
         constants = dict(pattern.constants)
         assert pattern.mode is Mode.IMMA
-        assert (constants["A_UNIT"], constants["B_UNIT"]) == (16, 16 if turned else 1)
+        assert (constants["A_COPIED"], constants["A_UNIT"]) == (1, 16)
+        assert (constants["B_COPIED"], constants["B_UNIT"]) == ((1, 16) if turned else (0, 4))
+
+
+@pytest.mark.parametrize(("columns", "alignment", "wanted"), [(512, 4, 4), (510, 16, 1), (512, 2, 1)])
+def test_bytes_are_turned_in_words_where_they_lie_in_whole_ones(
+    columns: int, alignment: int, wanted: int
+) -> None:
+    sides = operands_of((ScalarType.INT8,) * 2, (512, columns, 512), False, False)
+    result = contraction(*(convert(each, INT32) for each in sides), (3,))
+    assert dict(launch_of(result, alignment).pattern.constants)["B_UNIT"] == wanted
 
 
 def test_integers_of_8_bits_are_widened_where_what_is_subtracted_differs_along_a_sum() -> None:

@@ -83,7 +83,8 @@ def gaussian_error_linear_unit(x: Node, exponential: Function = bounded_exponent
     magnitude = select(magnitude > _TAIL_END, _TAIL_END, magnitude)
     slow = polynomial(_TAIL, multiply_add(magnitude, 2.0 / _TAIL_END, -1.0))
     tail = slow * exponential(magnitude * magnitude * -0.5)
-    return multiply_add(-magnitude, tail, select(x < 0.0, 0.0, x))
+    # Bounded by -0 a zero keeps its sign, so that this is a maximum.
+    return multiply_add(-magnitude, tail, select(x < -0.0, -0.0, x))
 
 
 def logarithm(x: Node) -> Node:

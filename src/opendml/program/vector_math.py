@@ -170,11 +170,12 @@ def gaussian_error_linear_unit(x: Node) -> Node:
     """
     magnitude = at_most(abs(x), _NORMAL_HIGHEST)
     # -0 rather than 0, so that no tail at all leaves the sign of x.
-    return at_least(x, -0.0) - _normal_tail(magnitude, magnitude)
+    return multiply_add(_normal_tail(magnitude, magnitude), -(2.0**-_TAIL_UNITS), at_least(x, -0.0))
 
 
-def _normal_tail(x: Node, factor: Node | None = None) -> Node:
-    """The probability that a standard normal variable is above x (0 to _NORMAL_HIGHEST), times the factor.
+def _normal_tail(x: Node, factor: Node) -> Node:
+    """The probability that a standard normal variable is above x (0 to _NORMAL_HIGHEST), times the factor and
+    2^_TAIL_UNITS, so that it is no denormal number.
 
     It is exp(-x^2 / 2) times a slowly falling function of x: s = numerator / (x + k) times a polynomial of s.
     The rounding errors of x^2 and of s are known exactly, and are made up for in the exponent.
@@ -188,12 +189,10 @@ def _normal_tail(x: Node, factor: Node | None = None) -> Node:
     excess = multiply_add(-falling, denominator_error, multiply_add(-falling, denominator, _NORMAL_NUMERATOR))
     error = multiply_add(excess, _NORMAL_SENSITIVITY / _NORMAL_NUMERATOR, exponent_error)
     argument = multiply_add(falling, 2.0 * _NORMAL_SCALE / _NORMAL_NUMERATOR, -1.0)
-    scaled = falling if factor is None else falling * factor
+    scaled = falling * factor
     slow = multiply_add(scaled, argument * polynomial(_NORMAL_TAIL, argument), scaled)
-    # 2^_TAIL_UNITS times the tail is no denormal number, so what is rounded is its product with a constant.
     bits, n, high = reduced(exponent, EXPONENT_BIAS + _TAIL_UNITS)
-    result = multiply_add(slow, _growth(_remainder(n, high, error)), slow)
-    return result * power_of_two(bits) * 2.0**-_TAIL_UNITS
+    return multiply_add(slow, _growth(_remainder(n, high, error)), slow) * power_of_two(bits)
 
 
 def _remainder(n: Node, high: Node, error: Node | None = None) -> Node:

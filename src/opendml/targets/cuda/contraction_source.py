@@ -58,7 +58,7 @@ class TilePrinter(Printer):
             f"static constexpr int ROWS = ::{rows[1]}, DEPTH = ::{depth[1]}, UNIT = {name}_UNIT;",
             f"static constexpr int PITCH = {pitch}, SIZE = {'ROWS' if by_row else 'DEPTH'} * PITCH;",
             f"static constexpr bool ALONG_K = {name}_ALONG_K, BY_ROW = {name}_BY_ROW;",
-            f"static constexpr bool COPIED = {name}_COPIED;",
+            f"static constexpr bool COPIED = {name}_COPIED, PARTIAL = {name}_PARTIAL;",
             f"static constexpr int QUAD = {name}_QUAD;",
             f"DEVICE_MEMBER static constexpr int slot(int row, int k) {{ return {slot}; }}",
             f"DEVICE_MEMBER static Offsets at_row({_POSITIONS}) {{ return ::at_{rows[0]}(p, to, at); }}",

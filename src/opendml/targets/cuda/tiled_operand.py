@@ -53,13 +53,21 @@ class TiledOperand:
         widest = self._widest() if self._plain and (self._bytes or not turned) else 1
         turned_bytes = turned and self._bytes
         self.copied = self._loaded and widest * self.element_bytes >= 4 and not turned_bytes
-        in_words = turned_bytes and widest >= _QUAD and math.prod(loop.count for loop in rows) % _QUAD == 0
+        along = math.prod(loop.count for loop in (k if self.along_k else rows))
+        in_words = turned_bytes and widest >= _QUAD and along % _QUAD == 0
         self.unit = widest if self.copied else _QUAD if in_words else 1
+        self._partial = self.copied and along % self.unit > 0
 
     def constants(self) -> dict[str, int]:
         """The constants of the code."""
-        flags = {"ALONG_K": int(self.along_k), "COPIED": int(self.copied), "BY_ROW": int(self.by_row)}
-        return {**flags, "UNIT": self.unit, "QUAD": _QUAD if self._bytes and not self.copied else 1}
+        return {
+            "ALONG_K": int(self.along_k),
+            "COPIED": int(self.copied),
+            "PARTIAL": int(self._partial),
+            "BY_ROW": int(self.by_row),
+            "UNIT": self.unit,
+            "QUAD": _QUAD if self._bytes and not self.copied else 1,
+        }
 
     def bytes(self, rows: int, depth: int) -> int:
         """Bytes of shared memory of one tile of the operand."""

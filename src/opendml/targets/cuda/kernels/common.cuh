@@ -187,15 +187,20 @@ DEVICE void copy_async(char* to, const char* from) {
     }
 }
 
-// The same of `there` bytes, with zeros after them.
+// The same of what is there; else zeros, and nothing is read.
 template <int BYTES>
-DEVICE void copy_async(char* to, const char* from, int there) {
-    const unsigned target = (unsigned)__cvta_generic_to_shared(to);
+DEVICE void copy_async(char* to, const char* from, bool there) {
+    const unsigned target = (unsigned)__cvta_generic_to_shared(to), nothing = !there;
     if constexpr (BYTES == 16) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(from), "r"(there) : "memory");
+        asm volatile(
+            "{ .reg .pred nothing; setp.ne.u32 nothing, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, nothing; }" ::"r"(target),
+            "l"(from), "r"(nothing)
+            : "memory");
     } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(target), "l"(from), "n"(BYTES), "r"(there)
-                     : "memory");
+        asm volatile(
+            "{ .reg .pred nothing; setp.ne.u32 nothing, %2, 0; cp.async.ca.shared.global [%0], [%1], %3, nothing; }" ::"r"(target),
+            "l"(from), "r"(nothing), "n"(BYTES)
+            : "memory");
     }
 }
 

@@ -56,13 +56,13 @@ struct Loader {
             const Index k = first + ahead;
             const int own = ALONG_K ? i : 0;
             if constexpr (Operand::COPIED) {
-                int count = k < end ? there[own] : 0;
-                if constexpr (ALONG_K && UNIT > 1) count = count > 0 && k < end ? (end - k < UNIT ? (int)(end - k) : UNIT) : 0;
-                const Offsets at = steps ? moved(rows[own], steps[ahead]) : Operand::at_k(p, rows[own], count > 0 ? k : 0);
+                const bool begins = k < end && there[own] > 0;
+                const Offsets at = steps ? moved(rows[own], steps[ahead]) : Operand::at_k(p, rows[own], begins ? k : 0);
                 bool guard;
                 const char* from = Operand::place(p, at, guard);
-                const int bytes = guard ? count * (int)sizeof(Element) : 0;
-                copy_async<UNIT * sizeof(Element)>((char*)slot(tile, i), from, bytes);
+                const int count = ALONG_K && end - k < UNIT ? (int)(end - k) : there[own];
+                if (Operand::PARTIAL && begins && guard && count < UNIT) copy_part(slot(tile, i), from, count);
+                else copy_async<UNIT * sizeof(Element)>((char*)slot(tile, i), from, begins && guard);
             } else {
 #pragma unroll
                 for (int j = 0; j < QUAD; j++) {
@@ -78,6 +78,14 @@ struct Loader {
                     }
                 }
             }
+        }
+    }
+
+    // The last unit, which ends sooner than others.
+    DEVICE_MEMBER static void copy_part(Element* to, const char* from, int count) {
+        for (int i = 0; i < UNIT; i++) {
+            to[i] = Element();
+            if (i < count) load(to[i], from + i * sizeof(Element));
         }
     }
 
