@@ -1,6 +1,6 @@
-"""Times matrix products and convolutions on a CUDA device beside PyTorch (float32 without TF32) and the
-floor: operations over the rate of the units that do them, or bytes over the speed of a copy, whichever is
-longer.
+"""Times matrix products, convolutions and attention on a CUDA device beside PyTorch (float32 without TF32),
+and the floor: operations over the rate of the units that do them, or bytes over the speed of a copy,
+whichever is longer.
 
 python -m benchmarks.cuda_contractions [--words WORD ...] [--tiles] [--out FILE]
 
@@ -10,6 +10,7 @@ With --tiles, every tile of the CUDA target is timed on every case, to judge the
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import sys
@@ -23,19 +24,33 @@ import torch
 
 from benchmarks.cuda import SET_BYTES, Call, median_seconds
 from opendml.program.functions import maximum
-from opendml.program.node import Node, convert, source
-from opendml.program.program import Program
+from opendml.program.node import Node, contraction, convert, source
+from opendml.program.program import Layout, Program
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import reshaped
+from opendml.runtime.program import program_of
+from opendml.spec import descs
+from opendml.spec.enums import MultiheadAttentionMaskType
+from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.cuda.driver import device
 from opendml.targets.cuda.executable import CudaExecutable, Scheduler
 from opendml.targets.cuda.schedule import schedule
-from tools.cuda_contraction_cases import convolution, matrix_product
+from tools.cuda_contraction_cases import convolution, matrix_product, operands_of
 from tools.cuda_tiles import schedulers
 
-TYPES = {"float32": (torch.float32, ScalarType.FLOAT32), "float16": (torch.float16, ScalarType.FLOAT16)}
-OPERATIONS = {80: (128, 2048), 90: (256, 4096), 100: (256, 8192)}
-"""Of a multiprocessor in a cycle, by compute capability: FLOAT32, and FLOAT16 on tensor cores."""
+TYPES = {"float32": ScalarType.FLOAT32, "float16": ScalarType.FLOAT16}
+TORCH = {
+    ScalarType.FLOAT32: torch.float32,
+    ScalarType.FLOAT16: torch.float16,
+    ScalarType.INT8: torch.int8,
+    ScalarType.INT32: torch.int32,
+}
+OPERATIONS = {
+    80: {"float32": 128, "float16": 2048, "int8": 4096},
+    90: {"float32": 256, "float16": 4096, "int8": 8192},
+    100: {"float32": 256, "float16": 8192, "int8": 16384},
+}
+"""Of a multiprocessor in a cycle, by compute capability; those of FLOAT16 and INT8 on tensor cores."""
 PRODUCTS = (
     (512, 512, 512),
     (1024, 1024, 1024),
@@ -60,13 +75,17 @@ CONVOLUTIONS: tuple[tuple[tuple[int, int, int, int], tuple[int, int], int, int],
     ((1, 32, 720, 720), (3, 9), 1, 1),
 )
 """Images; outputs and side of the window; stride, groups. Padding keeps the size."""
+INTEGER_PRODUCTS = (512, 1024, 4096)
+"""m, n and k of products of INT8."""
+ATTENTIONS = ((1, 12, 12, 128, 64), (1, 12, 12, 1024, 64), (8, 12, 12, 1024, 64), (4, 16, 4, 4096, 128))
+"""Batch, heads, those of keys and values, tokens, elements of a head."""
 _MOST_SETS = 12
 """Sets of tensors that calls go around, at most: so no call of a large case finds its data in the cache."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program over packed inputs of normal numbers, and PyTorch's words for it."""
+    """A program over packed inputs of normal numbers, or of any integers, and PyTorch's words for it."""
 
     name: str
     program: Program
@@ -77,7 +96,7 @@ class Case:
 
 def cases() -> Iterator[Case]:
     """All cases."""
-    for dtype, (_, type) in TYPES.items():
+    for dtype, type in TYPES.items():
         for m, n, k in PRODUCTS:
             product = convert(matrix_product(type, (m, n, k)), type)
             yield _case(f"{dtype} product {m}x{n}x{k}", dtype, product, 2.0 * m * n * k, torch.matmul)
@@ -97,6 +116,48 @@ def cases() -> Iterator[Case]:
             call = partial(_convolved, stride=stride, padding=margin, groups=groups)
             name = f"{dtype} convolution {images} {outputs}x{side}x{side} /{stride} groups {groups}"
             yield _case(name, dtype, reshaped(convert(result, type), flat), operations, call)
+        yield from _attentions(dtype)
+    yield from _integer_products()
+
+
+def _attentions(dtype: str) -> Iterator[Case]:
+    for batch, heads, own, tokens, size in ATTENTIONS:
+        q, k = (TensorDesc(dtype.upper(), (batch, tokens, count * size)) for count in (heads, own))
+        desc = descs.MultiheadAttention1(
+            q,
+            k,
+            k,
+            output_tensor=q,
+            scale=size**-0.5,
+            query_head_count=heads,
+            key_value_head_count=own,
+            mask_type=MultiheadAttentionMaskType.NONE,
+        )
+        operations = 4.0 * batch * heads * tokens**2 * size
+        name = f"{dtype} attention {batch}x{tokens}, {heads} heads of {size}, {own} of keys"
+        yield Case(name, program_of(desc), dtype, operations, partial(_attended, size=size))
+
+
+def _attended(q: Any, k: Any, v: Any, size: int) -> Any:
+    parts = (each.unflatten(2, (-1, size)).transpose(1, 2) for each in (q, k, v))
+    grouped = q.shape[2] != k.shape[2]
+    results = torch.nn.functional.scaled_dot_product_attention(*parts, enable_gqa=grouped)
+    return results.transpose(1, 2).flatten(2)
+
+
+def _integer_products() -> Iterator[Case]:
+    types = ScalarType.INT8, ScalarType.INT8
+    for size, turned in itertools.product(INTEGER_PRODUCTS, (False, True)):
+        sides = operands_of(types, (size, size, size), False, turned)
+        rows, columns = (convert(each, ScalarType.INT32) for each in sides)
+        name = f"int8 product {size}{' NT' if turned else ''}"
+        call = partial(_integers_multiplied, turned=turned)
+        yield _case(name, "int8", contraction(rows, columns, (3,)), 2.0 * size**3, call)
+
+
+def _integers_multiplied(a: Any, b: Any, turned: bool) -> Any:
+    other = b[0].t() if turned else b[0]
+    return torch._int_mm(a[0], other) if a.dtype is torch.int8 else a[0] @ other
 
 
 def _case(name: str, dtype: str, result: Node, operations: float, call: Callable[..., Any]) -> Case:
@@ -122,7 +183,7 @@ def floor_seconds(case: Case, copied_bytes_per_second: float) -> float:
     machine = device().machine
     rates = OPERATIONS.get(machine.capability, OPERATIONS[90])
     cycles = 1e3 * device()._attribute("CLOCK_RATE")
-    rate = rates[case.dtype == "float16"] * machine.multiprocessors * cycles
+    rate = rates[case.dtype] * machine.multiprocessors * cycles
     layouts = (*case.program.inputs, *case.program.outputs)
     moved = sum(layout.element_count * layout.type.bytes for layout in layouts)
     return max(case.operations / rate, moved / copied_bytes_per_second)
@@ -136,16 +197,12 @@ def copy_speed() -> float:
 
 def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> dict[str, Any]:
     """Seconds of opendml in every way and of PyTorch, and both errors relative to the sums of magnitudes."""
-    dtype = TYPES[case.dtype][0]
     (layout,) = case.program.outputs
     layouts = (*case.program.inputs, layout)
     bytes_each = sum(each.element_count * each.type.bytes for each in layouts)
     count = min(_MOST_SETS, -(-SET_BYTES // bytes_each))
-    sets = [
-        [torch.randn(each.sizes, device="cuda").to(dtype) for each in case.program.inputs]
-        for _ in range(count)
-    ]
-    outputs = [torch.empty(layout.sizes, device="cuda", dtype=dtype) for _ in range(count)]
+    sets = [[_drawn(each) for each in case.program.inputs] for _ in range(count)]
+    outputs = [torch.empty(layout.sizes, device="cuda", dtype=TORCH[layout.type]) for _ in range(count)]
     inputs, output = sets[0], outputs[0]
     seconds, errors = {}, {}
     exact = case.torch_call(*(each.double() for each in inputs))
@@ -162,7 +219,7 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
             for number, tensor in enumerate((*tensors, result)):
                 instance.bind(number, tensor.data_ptr())
             calls.append(partial(instance.enqueue, torch.cuda.current_stream().cuda_stream))
-        output.fill_(float("nan"))
+        output.fill_(float("nan") if layout.type.is_float else -1)
         seconds[way] = median_seconds(calls)
         errors[way] = error(output)
         modes = [each.launch.pattern for each in executable._prepared.values()]
@@ -172,6 +229,12 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
     errors["torch"] = error(case.torch_call(*inputs))
     floor = floor_seconds(case, copied)
     return {"name": case.name, "seconds": seconds, "errors": errors, "floor": floor, "chosen": chosen}
+
+
+def _drawn(layout: Layout) -> Any:
+    if layout.type.is_float:
+        return torch.randn(layout.sizes, device="cuda").to(TORCH[layout.type])
+    return torch.randint(-128, 128, layout.sizes, device="cuda", dtype=TORCH[layout.type])
 
 
 def _described(pattern: Any) -> str:
@@ -195,7 +258,7 @@ def main() -> int:
             continue
         ways: list[tuple[str, Scheduler]] = [("opendml", schedule)]
         if arguments.tiles:
-            suitable = "mma" if case.dtype == "float16" else "fma"
+            suitable = {"float32": "fma", "float16": "mma", "int8": "imma"}[case.dtype]
             ways += [(way, scheduler) for way, scheduler in schedulers() if way.startswith(suitable)]
         row = time_case(case, ways, copied)
         rows.append(row)
@@ -207,7 +270,9 @@ def main() -> int:
             f"{row['chosen']}",
             flush=True,
         )
-        others = {way: f"{value * 1e6:.1f}" for way, value in seconds.items() if way[:3] in ("fma", "mma")}
+        others = {
+            way: f"{value * 1e6:.1f}" for way, value in seconds.items() if way[:3] in ("fma", "mma", "imm")
+        }
         if others:
             print(f"    {others}", flush=True)
     if arguments.out:

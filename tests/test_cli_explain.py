@@ -1,4 +1,4 @@
-"""`opendml explain`: kernels of JSON models as text, JSON, a page and a trace."""
+"""`opendml explain`: kernels of models as text, JSON, a page and a trace."""
 
 from __future__ import annotations
 
@@ -67,3 +67,25 @@ def test_the_reference_says_that_it_has_no_kernels() -> None:
     result = _explain(CELU, "--device", "reference")
     assert result.exit_code == 0
     assert "it has no kernels" in result.stdout
+
+
+def test_a_serialized_graph_is_explained_as_one_dispatchable(tmp_path: Path) -> None:
+    assert CliRunner().invoke(main, ["export", CELU, "-o", str(tmp_path)]).exit_code == 0
+    found = json.loads(_explain(str(tmp_path / "celu.bin"), "--json").stdout)
+    assert list(found) == ["celu.bin"]
+    assert [each["operator"] for each in found["celu.bin"]["operators"]] == ["ACTIVATION_CELU"]
+    model = {
+        "resources": {},
+        "dispatchables": {"g": {"type": "dmlSerializedGraph", "sourcePath": "celu.bin"}},
+        "commands": [],
+    }
+    outer = tmp_path / "outer.json"
+    outer.write_text(json.dumps(model), "utf-8")
+    assert list(json.loads(_explain(str(outer), "--json").stdout)) == ["g"]
+
+
+def test_a_broken_model_has_status_2(tmp_path: Path) -> None:
+    (tmp_path / "broken.bin").write_bytes(bytes(8))
+    result = _explain(str(tmp_path / "broken.bin"))
+    assert result.exit_code == 2
+    assert "broken.bin: byte 0" in result.stderr

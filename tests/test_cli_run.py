@@ -192,10 +192,7 @@ def test_input_directory(option: str, path: Path, model: dict[str, Any], tmp_pat
         (["--queue_type=compute"], "it concerns Direct3D"),
         (["--clear_shader_caches"], "--clear_shader_caches of DxDispatch has no meaning here"),
         (["-o", "capture"], "the folder for outputs is --output-directory"),
-        (
-            ["-f", "a:1", "-f", "b:2"],
-            "it concerns ONNX Runtime; --input and --size say what an ONNX model gets",
-        ),
+        (["-e", "a:1", "-e", "b:2"], "it concerns ONNX Runtime, which does not run the models here"),
         (["-s"], "--device has cpu, cuda"),
     ],
 )

@@ -183,22 +183,10 @@ def test_what_is_written_in_place_is_an_output_of_another_name(model: dict[str, 
     assert (graph.inputs, graph.outputs) == (("x",), ("x.out",))
 
 
-def test_an_onnx_model_is_a_dispatchable(path: Path) -> None:
-    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-    graph = "g (float[2,2] a, float[{}] b) => (float[2,2] c) {{ c = Add (a, b) }}"
-    text = f'<ir_version: 10, opset_import: ["" : 20]> {graph}'
-    onnx.save(onnx.parser.parse_model(text.format(2)), "model.onnx")
-    model = {
-        "resources": {"a": values(1, 2, 3, 4), "b": values(10, 20), "c": values(0, 0, 0, 0)},
-        "dispatchables": {"m": {"type": "onnx", "sourcePath": "model.onnx"}},
-        "commands": [dispatch("m", a="a", b="b", c="c"), {"type": "print", "resource": "c"}],
-    }
-    Path("outer.json").write_text(json.dumps(model))
-    run = cli("run", "outer.json")
-    assert run.stdout == "Resource 'c': 11, 22, 13, 24\n", run.stderr
-    onnx.save(onnx.parser.parse_model(text.format("n")), "model.onnx")
-    run = cli("run", "outer.json")
-    assert run.exit_code == 1
-    assert (
-        "$.dispatchables.m.sourcePath: model.onnx: input 'b': sizes ['n'], which are not fixed" in run.stderr
-    )
+def test_a_serialized_graph_is_read_checked_and_written_again(path: Path) -> None:
+    assert cli("export", path, "-o", "first").exit_code == 0
+    assert cli("export", "first/model.bin", "-o", "second").stdout.splitlines()[0] == "second/model.bin"
+    assert Path("second/model.bin").read_bytes() == Path("first/model.bin").read_bytes()
+    Path("broken.bin").write_bytes(bytes(8))
+    assert cli("export", "broken.bin", "-o", "third").exit_code == 2
+    assert not Path("third").exists()

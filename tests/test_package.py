@@ -23,6 +23,14 @@ print(dml.__file__)
 print(len(graph.compile({"y": dml.activation_relu(x)}, device="reference").explain().html()) > 1000)
 """
 
+BY_NAME = """
+import sys, torch
+function = torch.compile(lambda x: (x + 1).relu(), backend="opendml")
+result = function(torch.tensor([1.0, -2.0])).tolist()
+print(sys.modules["opendml.torch"].__file__)
+print(result)
+"""
+
 
 def run(*command: str | Path, folder: Path, **variables: str) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | variables
@@ -88,20 +96,38 @@ def test_the_metadata_of_the_wheel_is_that_of_the_project(wheel: Path) -> None:
     assert wheel.name.endswith("-py3-none-any.whl")
 
 
-def test_the_wheel_works_in_an_environment_of_its_own(wheel: Path, tmp_path: Path) -> None:
-    clean = tmp_path / "clean"
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel, and with what it depends on of this environment."""
+    clean = tmp_path_factory.mktemp("clean")
     venv.create(clean, with_pip=False)
     python = clean / "bin" / "python"
     install = ["install", "--quiet", "--no-deps", "--no-index", "--disable-pip-version-check", wheel]
-    run(sys.executable, "-m", "pip", "--python", python, *install, folder=tmp_path)
-    # What it depends on is that of this environment; as a plain entry of the path it brings no other opendml.
-    (packages,) = clean.glob("lib/*/site-packages")
-    here = Path(pytest.__file__).parents[1]
-    (packages / "dependencies.pth").write_text(f"{here}\n", "utf-8")
-    where, has_page = run(python, "-c", EXPLAIN, folder=tmp_path).split()
-    assert Path(where).is_relative_to(packages)
+    run(sys.executable, "-m", "pip", "--python", python, *install, folder=clean)
+    # As a plain entry of the path this environment brings no other opendml.
+    (packages_of(clean) / "dependencies.pth").write_text(f"{Path(pytest.__file__).parents[1]}\n", "utf-8")
+    return clean
+
+
+def packages_of(environment: Path) -> Path:
+    (packages,) = environment.glob("lib/*/site-packages")
+    return packages
+
+
+def test_the_wheel_works_in_an_environment_of_its_own(installed: Path, tmp_path: Path) -> None:
+    where, has_page = run(installed / "bin" / "python", "-c", EXPLAIN, folder=tmp_path).split()
+    assert Path(where).is_relative_to(packages_of(installed))
     assert has_page == "True"
-    command = clean / "bin" / "opendml"
+    command = installed / "bin" / "opendml"
     assert run(command, "--version", folder=tmp_path).split()[-1] == project()["version"]
     model = ROOT / "examples" / "celu.json"
     assert "Resource 'y'" in run(command, "run", model, "--device", "reference", folder=tmp_path)
+
+
+def test_pytorch_finds_the_backend_of_the_installed_wheel_by_its_name(
+    installed: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    where, result = run(installed / "bin" / "python", "-c", BY_NAME, folder=tmp_path).splitlines()
+    assert Path(where).is_relative_to(packages_of(installed))
+    assert result == "[2.0, 0.0]"

@@ -17,6 +17,7 @@ from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
 from tools.cuda_case import Case
+from tools.cuda_chain_cases import chain_cases
 from tools.cuda_contraction_cases import contraction_cases
 from tools.cuda_placing_cases import placing_cases
 from tools.cuda_sequence_cases import sequence_cases
@@ -95,6 +96,7 @@ def all_cases() -> Iterator[Case]:
     yield from reduction_cases()
     yield from view_cases()
     yield from contraction_cases()
+    yield from chain_cases()
     yield from sequence_cases()
     yield from placing_cases()
     yield from training_cases()

@@ -22,12 +22,11 @@ from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.driver import device
 from opendml.targets.cuda.executable import CudaExecutable, Scheduler
-from opendml.targets.cuda.pattern import Mode
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.reference.executable import ReferenceExecutable
 from tools.cuda_case import Case
 from tools.cuda_cases import all_cases, random_input
-from tools.cuda_tiles import schedulers
+from tools.cuda_tiles import chain_schedulers, mode_of, schedulers
 
 Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
@@ -99,15 +98,18 @@ def _arguments() -> argparse.Namespace:
 
 
 def _runs() -> Iterator[tuple[Case, str, Scheduler]]:
-    """All cases, and contractions in two of the tiles each, in turn; the way is empty for the one that is
-    chosen.
+    """All cases, and contractions in two of the tiles each, in turn, and a softmax between them in each that
+    takes it; the way is empty for the one that is chosen.
     """
-    ways = {mode: cycle(way for way in schedulers() if way[0].startswith(mode)) for mode in ("fma", "mma")}
+    modes = ("fma", "mma", "imma")
+    ways = {mode: cycle(way for way in schedulers() if way[0].startswith(mode)) for mode in modes}
     for case in all_cases():
         yield case, "", schedule
         if case.name.startswith("contraction"):
-            suitable = ways["mma" if "FLOAT16" in case.name else "fma"]
+            suitable = ways[mode_of(case.name)]
             yield from ((case, *next(suitable)) for _ in range(2))
+        if case.name.startswith("chain"):
+            yield from ((case, *way) for way in chain_schedulers() if way[0].startswith(mode_of(case.name)))
 
 
 def main() -> int:
@@ -120,7 +122,7 @@ def main() -> int:
         if elements > arguments.most_elements or not all(word in case.name for word in arguments.words):
             continue
         received, expected, used = results(case, scheduler)
-        if way and not {Mode.FMA.value, Mode.MMA.value} & set(used):
+        if way and way.split()[0] not in used:
             continue
         modes.update(used)
         kind = "normalization" if "normalization" in case.name or "centering" in case.name else "pointwise"

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 
+import opendml as dml
 from opendml.program.functions import maximum, tanh
 from opendml.program.node import Node, contraction, convert, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, joined, padded, reshaped, view, windows
+from opendml.runtime.program import program_of
+from opendml.spec import descs
+from opendml.spec.tensor_desc import TensorDesc
 from tools.cuda_case import Case
 from tools.cuda_view_cases import program
 
-FLOAT32, FLOAT16 = ScalarType.FLOAT32, ScalarType.FLOAT16
+FLOAT32, FLOAT16, INT32 = ScalarType.FLOAT32, ScalarType.FLOAT16, ScalarType.INT32
 _ERROR = 2e-6
 """Allowed for each product that is summed, of numbers between about -6 and 6."""
 Sizes = tuple[int, int, int]
@@ -33,16 +38,24 @@ def matrix_product(
     """The product [batch, m, n, 1] of the sources 0 and 1, as an operator says it; turned sources lie the
     other way round.
     """
+    rows, columns = operands_of((type, type), sizes, a_turned, b_turned, batch)
+    return contraction(_wide(rows), _wide(columns), (3,))
+
+
+def operands_of(
+    types: tuple[ScalarType, ScalarType], sizes: Sizes, a_turned: bool, b_turned: bool, batch: int = 1
+) -> tuple[Node, Node]:
+    """What is multiplied for such a product, of two types."""
     m, n, k = sizes
-    a = source(0, type, (batch, k, m) if a_turned else (batch, m, k))
-    b = source(1, type, (batch, n, k) if b_turned else (batch, k, n))
+    a = source(0, types[0], (batch, k, m) if a_turned else (batch, m, k))
+    b = source(1, types[1], (batch, n, k) if b_turned else (batch, k, n))
     still, a_row, a_column = (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 0, 1)
     b_row, b_column = (0, 0, 0, 1), (0, 0, 1, 0)
     a_steps = (still, a_column, a_row) if a_turned else (still, a_row, a_column)
     b_steps = (still, b_column, b_row) if b_turned else (still, b_row, b_column)
     rows = view(a, (batch, m, 1, k), (0, 0, 0), a_steps)
     columns = view(b, (batch, 1, n, k), (0, 0, 0), b_steps)
-    return contraction(_wide(rows), _wide(columns), (3,))
+    return rows, columns
 
 
 def convolution(
@@ -154,7 +167,33 @@ def _integers() -> Iterator[Case]:
     for type in (ScalarType.INT32, ScalarType.UINT32, ScalarType.INT64):
         product = matrix_product(type, (70, 60, 90))
         yield Case(f"contraction {type.name}", program(product), special=True)
-    narrow = [source(0, ScalarType.INT8, (1, 70, 1, 90)), source(1, ScalarType.UINT8, (1, 1, 60, 90))]
-    shift = [convert(each, ScalarType.INT32) for each in narrow]
-    quantized = contraction(shift[0] - 3, shift[1], (3,))
-    yield Case("contraction of quantized", program(quantized), special=True)
+    bytes = ScalarType.INT8, ScalarType.UINT8
+    for number, types in enumerate(itertools.product(bytes, bytes)):
+        turned = number // 2 == 1, number % 2 == 1
+        for sizes in ((128, 96, 160), (129, 67, 83)):
+            name = f"contraction of bytes {types[0].name} {types[1].name} {sizes}"
+            rows, columns = (convert(each, INT32) for each in operands_of(types, sizes, *turned))
+            yield Case(name, program(contraction(rows, columns, (3,))), special=True)
+            zeros = source(2, types[0], (1, sizes[0], 1, 1)), source(3, types[1], (1, 1, sizes[1], 1))
+            p, q = (convert(each, INT32) for each in zeros)
+            shifted = program(contraction(rows - p, columns - q, (3,)))
+            yield Case(f"{name} less zeros", shifted, offset=number // 2, special=True)
+    unsigned = ScalarType.UINT8, ScalarType.UINT8
+    rows, columns = (convert(each, INT32) for each in operands_of(unsigned, (40, 48, 3000), False, False))
+    yield Case("contraction of bytes long", program(contraction(rows - 3, columns, (3,))), special=True)
+    x = TensorDesc(dml.UINT8, (2, 24, 14, 15))
+    one, filters = TensorDesc(dml.UINT8, (1, 1, 1, 1)), TensorDesc(dml.INT8, (40, 12, 3, 3))
+    zeros_of_filters = TensorDesc(dml.INT8, (1, 40, 1, 1))
+    desc = descs.ConvolutionInteger(
+        x,
+        one,
+        filters,
+        zeros_of_filters,
+        TensorDesc(dml.INT32, (2, 40, 14, 15)),
+        strides=[1, 1],
+        dilations=[1, 1],
+        start_padding=[1, 1],
+        end_padding=[1, 1],
+        group_count=2,
+    )
+    yield Case("contraction of bytes of windows", program_of(desc), special=True)

@@ -1,7 +1,9 @@
-"""Programs for the checks of the CUDA target that scatter, or find the greatest elements."""
+"""Programs for the checks of the CUDA target that scatter, or find the greatest elements or those other than
+zero."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import opendml as dml
@@ -34,6 +36,8 @@ def placing_cases() -> Iterator[Case]:
             desc = _top(type, sizes, axis, count, direction)
             name = f"top {count} {type.name} {sizes} {direction.name}"
             yield Case(name, program_of(desc), special=True)
+    for shape in ((1,), (1, 1), (70, 30)):
+        yield Case(f"nonzero coordinates {shape}", program_of(_nonzero(shape)))
     for index in (ScalarType.INT32, ScalarType.INT64):
         x = source(0, index, (40, 50, 33))
         for axis in range(3):
@@ -55,6 +59,12 @@ def _top(
     found = [count if each == axis else size for each, size in enumerate(sizes)]
     tensors = [TensorDesc(type, sizes), TensorDesc(type, found), TensorDesc(dml.TensorDataType.UINT32, found)]
     return descs.TopK1(*tensors, axis=axis, k=count, axis_direction=direction)
+
+
+def _nonzero(sizes: tuple[int, ...]) -> descs.NonzeroCoordinates:
+    count, places = [1], [math.prod(sizes), len(sizes)]
+    outputs = [TensorDesc(dml.TensorDataType.UINT32, each) for each in (count, places)]
+    return descs.NonzeroCoordinates(TensorDesc(dml.FLOAT32, sizes), *outputs)
 
 
 def _scattered(places: Node, axis: int) -> Node:

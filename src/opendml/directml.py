@@ -8,105 +8,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from opendml.frontends.pydirectml import devices, expressions, functions
+from opendml.frontends.pydirectml import devices, expressions, functions, names
 from opendml.frontends.pydirectml.activations import NO_ACTIVATION, FusedActivation
-from opendml.frontends.pydirectml.enumerations import (
-    ConvolutionDirection,
-    ConvolutionMode,
-    ExecutionFlags,
-    InterpolationMode,
-    MatrixTransform,
-    OperatorType,
-    OutputOptions,
-    PaddingMode,
-    RecurrentNetworkDirection,
-    TensorDataType,
-    TensorFlags,
-)
 from opendml.frontends.pydirectml.expressions import one
-from opendml.frontends.pydirectml.functions import (
-    REQUIRED,
-    GRUOutputs,
-    MaxPoolingOutputs,
-    Size2D,
-    activation_identity,
-    activation_linear,
-    activation_relu,
-    activation_sigmoid,
-    activation_tanh,
-    add,
-    batch_normalization,
-    convolution,
-    divide,
-    gather,
-    gemm,
-    gru,
-    input_tensor,
-    join,
-    local_response_normalization,
-    max_pooling,
-    multiply,
-    padding,
-    reinterpret,
-    slice,
-    subtract,
-    up_sample_2d,
-    value_scale_2d,
-)
-from opendml.frontends.pydirectml.tensors import TensorDesc, TensorPolicy
+from opendml.frontends.pydirectml.functions import REQUIRED
+from opendml.frontends.pydirectml.names import *  # noqa: F403 - `names.__all__`
 
 __all__ = [
     "Binding",
-    "ConvolutionDirection",
-    "ConvolutionMode",
     "Device",
-    "ExecutionFlags",
     "Expression",
-    "FusedActivation",
-    "GRUOutputs",
     "GraphBuilder",
-    "InterpolationMode",
-    "MatrixTransform",
-    "MaxPoolingOutputs",
     "Model",
-    "OperatorType",
-    "OutputOptions",
-    "PaddingMode",
-    "RecurrentNetworkDirection",
-    "Size2D",
     "TensorData",
-    "TensorDataType",
-    "TensorDesc",
-    "TensorFlags",
-    "TensorPolicy",
     "activation_gelu",
-    "activation_identity",
-    "activation_linear",
-    "activation_relu",
-    "activation_sigmoid",
     "activation_softmax",
-    "activation_tanh",
-    "add",
     "average_pooling",
-    "batch_normalization",
-    "convolution",
-    "divide",
-    "gather",
-    "gemm",
-    "gru",
-    "input_tensor",
-    "join",
-    "local_response_normalization",
-    "max_pooling",
     "mean_variance_normalization",
-    "multiply",
-    "padding",
-    "reinterpret",
-    "slice",
-    "subtract",
-    "up_sample_2d",
-    "value_scale_2d",
 ]
+__all__ += names.__all__
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("Graph", "Buffer", "CompiledOperator"):
+        raise AttributeError(
+            f"directml.{name}: of the fork's newest interface; this is the one before it, with GraphBuilder, "
+            "Binding and Device.compute. opendml.Graph is like the newest one"
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class Expression(expressions.Expression):

@@ -24,6 +24,7 @@ from opendml.frontends.onnx.session_options import (
     SessionOptions,
 )
 from opendml.frontends.onnx.session_values import IOBinding, OrtValue
+from opendml.frontends.onnx.sizes import Sizes
 
 __all__ = [
     "Backend",
@@ -39,6 +40,7 @@ __all__ = [
     "OrtValue",
     "RunOptions",
     "SessionOptions",
+    "Sizes",
     "TensorInfo",
     "get_available_providers",
     "get_device",

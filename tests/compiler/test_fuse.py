@@ -15,6 +15,7 @@ from opendml.program.node import (
     Node,
     Operation,
     constant,
+    contraction,
     convert,
     element_number,
     ordered,
@@ -22,6 +23,7 @@ from opendml.program.node import (
 )
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
+from opendml.program.view import reshaped
 
 FLOAT32 = ScalarType.FLOAT32
 SIZES = (2, 3, 4, 5)
@@ -180,6 +182,28 @@ def test_a_number_alone_fills_the_output() -> None:
 def test_value_mean_and_variance_are_one_kernel_that_reads_its_input_once() -> None:
     (kernel,) = fused(normalized(X, 2, 3), mean(X, [2, 3]), variance(X, [2, 3])).kernels
     assert (len(kernel.loads), len(kernel.stores)) == (1, 3)
+
+
+def test_sums_that_several_kernels_read_are_stored_once() -> None:
+    x, w = source(0, FLOAT32, (8, 16)), source(1, FLOAT32, (16, 16))
+    total = x
+    for _ in range(5):
+        rows = reshaped(normalized(total, 1), (8, 1, 16))
+        total = total + maximum(
+            reshaped(contraction(rows, reshaped(w, (1, 16, 16)), (2,)), (8, 16)) * 2.0, 0.0
+        )
+    layouts = [packed(FLOAT32, node.sizes) for node in (x, w)]
+    program = fuse(Program(tuple(layouts), (layouts[0],), (total,)))
+    assert [len(kernel.loads) for kernel in program.kernels] == [1, 3] * 5
+
+
+def test_what_is_stored_behind_a_sum_of_products_takes_no_more_bytes() -> None:
+    x, w, v = (source(n, FLOAT32, sizes) for n, sizes in enumerate([(8, 1, 16), (1, 16, 16), (1, 16, 16)]))
+    layouts = tuple(packed(FLOAT32, node.sizes) for node in (x, w, v))
+    for type, stored in ((ScalarType.FLOAT16, ScalarType.FLOAT16), (ScalarType.FLOAT64, FLOAT32)):
+        result = convert(contraction(x, w, (2,)), type) + convert(contraction(x, v, (2,)), type)
+        program = fuse(Program(layouts, (packed(result.type, result.sizes),), (result,)))
+        assert [kernel.stores[0].type for kernel in program.kernels] == [stored, type]
 
 
 def test_a_chain_with_two_consumers_is_one_kernel() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from opendml.compiler.fuse import fuse
 from opendml.compiler.prepare import split
+from opendml.program.four_bit import in_bytes, unpacked
 from opendml.program.node import (
     Node,
     Operation,
@@ -86,6 +87,19 @@ def test_what_takes_more_memory_than_its_constants_is_not_prepared(
     found = prepared(X * larger)
     assert larger not in found
     assert [node.operation for node in found] == [Operation.SQUARE_ROOT for _ in parts]
+
+
+def test_halves_of_bytes_are_prepared_as_bytes() -> None:
+    layout = Layout(ScalarType.UINT4, (2, 8), (8, 1))
+    halves = unpacked(source(0, ScalarType.UINT8, (8,)), layout)
+    value = convert(halves, FLOAT32) * source(1, FLOAT32, (2, 1))
+    inputs = tuple(packed(type, sizes) for type, sizes in ((ScalarType.UINT8, (8,)), (FLOAT32, (2, 1))))
+    x = source(2, FLOAT32, (2, 8))
+    whole = Program(
+        (*inputs, packed(FLOAT32, (2, 8))), (packed(FLOAT32, (2, 8)),), (x * value,), frozenset({0, 1})
+    )
+    (found,) = split(in_bytes(whole))[0].results
+    assert (found.type, found.sizes) == (ScalarType.UINT8, (2, 8))
 
 
 def test_sums_are_prepared_however_large_they_are() -> None:

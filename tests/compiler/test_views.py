@@ -20,6 +20,7 @@ from opendml.program.view import (
     repeated,
     reshaped,
     sliced,
+    view,
     windows,
 )
 from opendml.runtime.memory.host_array import Array
@@ -244,6 +245,45 @@ def test_a_convolution_with_what_follows_is_one_kernel() -> None:
     (kernel,) = kernels_of([result], [ARRAY, weights])
     assert [node.operation for node in ordered(kernel.values)].count(Operation.CONTRACTION) == 1
     assert_agrees([result], [ARRAY, weights], rtol=1e-5)
+
+
+def test_a_normalization_in_other_sizes_than_its_input_is_one_kernel() -> None:
+    arrays = [
+        np.random.default_rng(3).standard_normal(sizes).astype(np.float32) for sizes in ((8, 16, 1), (16,))
+    ]
+    x, scale = sources(*arrays)
+    value = reshaped(x * 2.0, (1, 8, 16))
+    spread = convert(variance(value, [2]) + 1.0, x.type) * reshaped(scale, (1, 1, 16))
+    result = deviation(value, mean(value, [2])) / spread
+    assert len(kernels_of([result], arrays)) == 1
+    assert_agrees([result], arrays, rtol=1e-5)
+
+
+def test_weights_whose_blocks_have_scales_are_computed_where_they_are_multiplied() -> None:
+    random = np.random.default_rng(4)
+    x, scales = (random.standard_normal(sizes).astype(np.float32) for sizes in ((3, 24), (5, 3)))
+    weights = random.integers(0, 16, (5, 24)).astype(np.uint8)
+    rows, columns, scale = sources(x, weights, scales)
+    steps = [[1, 0, 0], [0, 1, 0]]
+    spread = reshaped(view(scale, (5, 3, 8), (0, 0), steps), (5, 24))
+    floats = (convert(columns, rows.type) - 8.0) * spread
+    result = contraction(reshaped(rows, (3, 1, 24)), reshaped(floats, (1, 5, 24)), (2,))
+    (kernel,) = kernels_of([result], [x, weights, scales])
+    assert (len(kernel.axes), len(kernel.loads)) == (2, 3)
+    assert_agrees([result], [x, weights, scales], rtol=1e-5)
+
+
+def test_what_a_view_reads_is_written_where_it_takes_the_fewest_bits() -> None:
+    x, y = sources(*[np.ones((4, 16), np.float32)] * 2)
+    greatest = reduce_maximum(x, (0, 1))
+    bytes = convert(x / greatest * 255.0, ScalarType.UINT8)
+    zero = convert(convert(greatest, ScalarType.UINT8), ScalarType.INT32)
+    wide = convert(bytes, ScalarType.INT32) - zero
+    result = permuted(wide, (1, 0)) * permuted(convert(y, ScalarType.INT32), (1, 0))
+    arrays = [np.arange(64, dtype=np.float32).reshape(4, 16), np.full((4, 16), 3, np.float32)]
+    stored = [kernel.stores[0].type for kernel in kernels_of([result], arrays)]
+    assert stored == [ScalarType.FLOAT32, ScalarType.UINT8, ScalarType.INT32]
+    assert_agrees([result], arrays)
 
 
 @pytest.mark.parametrize("axes", [(2, 3), (1,), (0, 1, 3), (0,)], ids=str)

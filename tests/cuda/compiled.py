@@ -19,9 +19,10 @@ from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import Mode, Pattern
 from opendml.targets.cuda.schedule import schedule
+from opendml.targets.cuda.schedule_chain import is_chained
 from tools.cuda_case import Case
 from tools.cuda_cases import all_cases
-from tools.cuda_tiles import schedulers
+from tools.cuda_tiles import mode_of, schedulers
 
 MACHINES = {
     80: Machine(80, 108, 164 * 1024),
@@ -43,13 +44,13 @@ REPEATED = re.compile(r"(\b[\w ]+; )\1+")
 Line = tuple[Mode | None, bool, str]
 """The mode, whether groups are columns, and the text."""
 CASES = list(all_cases())
-TILED = (Mode.FMA, Mode.MMA)
+TILED = (Mode.FMA, Mode.MMA, Mode.IMMA)
 
 
 def launches(case: Case, machine: Machine, scheduler: Scheduler = schedule) -> Iterator[Launch]:
     """The launches of a case, for the alignments that its offset leaves."""
     program = case.program
-    kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results)))
+    kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results)), is_chained)
     for kernel in kernels.kernels:
         alignments = []
         for access in (*kernel.loads, *kernel.stores):
@@ -67,19 +68,15 @@ def all_launches(capability: int) -> dict[Case, list[Launch]]:
 def contraction_launches(capability: int) -> Iterator[Launch]:
     """For each tile one, of each of the cases in turn, and a few without tiles."""
     cases = {case.name: case for case in CASES}
-    halves, others = (
-        [
-            case
-            for name, case in cases.items()
-            if name.startswith("contraction") and ("FLOAT16" in name) is half
-        ]
-        for half in (True, False)
-    )
+    by_mode: dict[str, list[Case]] = {}
+    for name, case in cases.items():
+        if name.startswith("contraction"):
+            by_mode.setdefault(mode_of(name), []).append(case)
     # Of each tile that for one block or that for several, in turn.
     ways = [way for number, way in enumerate(schedulers()) if number % 4 in (0, 3)]
     ways = [(way, scheduler) for way, scheduler in ways if capability == 90 or "128x128" in way]
     for number, (way, scheduler) in enumerate(ways):
-        suitable = halves if way.startswith("mma") else others
+        suitable = by_mode[way.split()[0]]
         for case in (suitable * 2)[5 * number % len(suitable) :]:
             found = [
                 each for each in launches(case, MACHINES[capability], scheduler) if each.pattern.mode in TILED

@@ -35,6 +35,12 @@ def test_programs_over_repeated_values_compile(seed: int) -> None:
         assert machine_code(launch, 90).startswith(b"\x7fELF")
 
 
+def test_all_that_nonzero_coordinates_need_compiles() -> None:
+    for case in CASES:
+        if case.name.startswith("nonzero coordinates"):
+            assert all(kernel_source(launch.pattern) for launch in launches(case, MACHINES[90]))
+
+
 @pytest.mark.parametrize("capability", MACHINES)
 def test_launches_keep_within_limits(capability: int) -> None:
     machine = MACHINES[capability]

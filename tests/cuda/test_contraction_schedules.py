@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,19 +11,20 @@ import pytest
 from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import Kernel
 from opendml.program.functions import maximum
-from opendml.program.node import Node, convert, source
+from opendml.program.node import Node, contraction, convert, source
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, padded
 from opendml.targets.cuda.executable import _signed
+from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import Launch
-from opendml.targets.cuda.pattern import Pattern, Step
+from opendml.targets.cuda.pattern import Mode, Pattern, Step
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_contraction import TILES, Candidate, Shape
 from tests.cuda.compiled import MACHINES
-from tools.cuda_contraction_cases import convolution, matrix_product
+from tools.cuda_contraction_cases import convolution, matrix_product, operands_of
 from tools.cuda_view_cases import program
 
-FLOAT32, FLOAT16 = ScalarType.FLOAT32, ScalarType.FLOAT16
+FLOAT32, FLOAT16, INT32 = ScalarType.FLOAT32, ScalarType.FLOAT16, ScalarType.INT32
 
 
 def kernel_of(result: Node) -> Kernel:
@@ -108,6 +110,37 @@ def test_sizes_and_strides_are_no_part_of_the_code() -> None:
         shape = Shape(kernel, [16] * 3)
         texts.add(shape.launch(Candidate(TILES[0], 1, 0.0)).pattern.text())
     assert len(texts) == 1
+
+
+@pytest.mark.parametrize("type", [FLOAT32, FLOAT16, ScalarType.INT32], ids=str)
+def test_what_says_where_operands_lie_calls_what_moves_along_loops(type: ScalarType) -> None:
+    text = kernel_source(launch_of(convert(matrix_product(type, (512, 512, 512)), type)).pattern)
+    forwarded = re.findall(r"static Offsets (\w+)\(.*return ([\w:]+)\(p, to, at\)", text)
+    assert forwarded == [("at_row", "::at_m"), ("at_k", "::at_k"), ("at_row", "::at_n"), ("at_k", "::at_k")]
+
+
+def byte_product(*, zeros: Sequence[Node] = (), turned: bool = False, type: ScalarType = INT32) -> Node:
+    rows, columns = operands_of((ScalarType.INT8, ScalarType.UINT8), (512, 512, 512), False, turned)
+    differences = [convert(each, type) for each in (rows, columns)]
+    for number, zero in enumerate(zeros):
+        differences[number] = differences[number] - convert(zero, type)
+    return contraction(differences[0], differences[1], (3,))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_integers_of_8_bits_are_multiplied_on_tensor_cores_as_they_are(turned: bool) -> None:
+    zeros = source(2, ScalarType.INT8, (1, 512, 1, 1)), source(3, ScalarType.UINT8, (1, 1, 1, 1))
+    for result in (byte_product(turned=turned), byte_product(zeros=zeros, turned=turned)):
+        pattern = launch_of(result).pattern
+        constants = dict(pattern.constants)
+        assert pattern.mode is Mode.IMMA
+        assert (constants["A_UNIT"], constants["B_UNIT"]) == (16, 16 if turned else 1)
+
+
+def test_integers_of_8_bits_are_widened_where_what_is_subtracted_differs_along_a_sum() -> None:
+    zeros = (source(2, ScalarType.INT8, (1, 1, 1, 512)),)
+    assert launch_of(byte_product(zeros=zeros)).pattern.mode is Mode.FMA
+    assert launch_of(byte_product(type=ScalarType.INT64)).pattern.mode is Mode.REDUCE
 
 
 def test_blocks_that_share_a_tile_have_all_of_k() -> None:

@@ -7,13 +7,14 @@ import pytest
 import opendml as dml
 from opendml.runtime.program import program_of
 from opendml.spec import descs
-from opendml.spec.enums import AxisDirection
+from opendml.spec.enums import AxisDirection, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.pattern import Mode
 from tests.cuda.compiled import MACHINES, launches
 from tools.cuda_case import Case
+from tools.cuda_cases import normalization_desc
 
 MACHINE = MACHINES[90]
 
@@ -54,6 +55,26 @@ def test_groups_of_several_passes_are_kept_where_the_device_has_room(
     assert launch.cooperative is shared
     room = launch.shared_bytes * (launch.values["team"] if shared else 1)
     assert room >= 4 * sizes[1] * kept
+
+
+@pytest.mark.parametrize(("data_type", "bytes"), [(dml.FLOAT32, 4), (dml.FLOAT16, 2)])
+def test_groups_that_are_read_twice_stay_in_shared_memory_in_part(
+    data_type: TensorDataType, bytes: int
+) -> None:
+    count = 50_000_000
+    launch = launch_of(normalization_desc(data_type, (1, 1, 1, count), (3,)))
+    assert launch.pattern.mode is Mode.TEAM
+    assert 0.7 * MACHINE.shared_bytes < launch.shared_bytes * 2 < MACHINE.shared_bytes
+    assert launch.grid * launch.shared_bytes < count * bytes
+    assert dict(launch.pattern.constants)["ROOM"] % dict(launch.pattern.constants)["KEEP"] == 0
+
+
+def test_float16_columns_of_many_rows_have_fewer_lanes_in_shared_memory() -> None:
+    few, many = (
+        launch_of(normalization_desc(dml.FLOAT16, (64, rows, 1, 1024), (1,))).pattern for rows in (512, 1024)
+    )
+    assert (few.mode, few.vector) == (Mode.TILE, 8)
+    assert (many.mode, many.vector) == (Mode.HELD, 4)
 
 
 def test_blocks_that_share_a_group_have_all_of_it() -> None:

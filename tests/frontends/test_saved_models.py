@@ -35,7 +35,7 @@ from opendml import (
     Unsupported,
     descs,
 )
-from opendml.frontends.dxdispatch.node import Node
+from opendml.frontends.json_files.node import Node
 from opendml.frontends.saved import loaded
 from opendml.frontends.saved.container import _HEAD, MAGIC, VERSION
 from opendml.frontends.saved.values import desc_from_json, to_json

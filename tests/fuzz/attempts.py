@@ -8,11 +8,14 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from typing import Any
 
 SECONDS = 120
-"""How long a case may take."""
+"""How long a case may take, in seconds of the processor."""
+PATIENCE = 5
+"""How many times as long a case may wait: for a processor that others use, or for nothing."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +27,16 @@ class Outcome:
         tape: the choices that made it.
         failed: what kind of failure, None for success.
         message: what the failure says.
+        seconds: of the processor that the case took.
+        bytes: by which the process grew at most while it was tried.
     """
 
     case: str
     tape: list[int]
     failed: str | None
     message: str = ""
+    seconds: float = 0.0
+    bytes: int = 0
 
 
 class _EndedError(Exception):
@@ -48,7 +55,7 @@ class Worker:
         """Tries a case.
 
         Args:
-            seconds: how long it may take.
+            seconds: of the processor that it may take.
             request: a `fuzzer` with a `seed` or a `tape`, or a `case`.
         """
         process = self._process or self._start()
@@ -70,7 +77,7 @@ class Worker:
             if "case" in answer:
                 case, tape = answer["case"], answer["tape"]
                 continue
-            return Outcome(case, tape, answer["failed"], answer.get("message", ""))
+            return Outcome(case, tape, **answer)
 
     def close(self) -> None:
         """Ends the process."""
@@ -98,9 +105,12 @@ class Worker:
             _EndedError: none comes; the message says how the process ended.
         """
         assert process.stdout is not None
+        end, ahead = time.monotonic() + PATIENCE * seconds, _processor_seconds(process) + seconds
         while b"\n" not in self._received:
-            if not select.select([process.stdout], [], [], seconds)[0]:
-                raise _EndedError("did not end")
+            if not select.select([process.stdout], [], [], min(seconds, 1))[0]:
+                if time.monotonic() > end or _processor_seconds(process) > ahead:
+                    raise _EndedError("did not end")
+                continue
             part = os.read(process.stdout.fileno(), 1 << 16)
             if not part:
                 code = process.wait()
@@ -110,3 +120,8 @@ class Worker:
             self._received += part
         line, _, self._received = self._received.partition(b"\n")
         return json.loads(line)
+
+
+def _processor_seconds(process: subprocess.Popen[bytes]) -> float:
+    """How long a process has computed."""
+    return time.clock_gettime((~process.pid << 3) | 2)  # Linux's number of the clock of all its threads

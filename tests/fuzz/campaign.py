@@ -7,7 +7,8 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 from shlex import quote
 from threading import Lock
 from time import monotonic
@@ -19,6 +20,10 @@ PROGRESS = 60.0
 """After how many seconds it is said how far the campaign is, again and again."""
 SHRINKING = 500
 """How often a failure is tried to be made simpler."""
+READERS = ("models", "onnx", "serialized")
+"""Fuzzers of files that strangers wrote, which must not cost more than this."""
+READING_SECONDS = 10.0
+READING_BYTES = 2 << 30
 
 
 @dataclass
@@ -33,6 +38,7 @@ class Campaign:
         seconds: how long they took.
         failed: how many of them failed.
         findings: the kinds of failures, by fuzzer and kind.
+        end: when nothing more is tried, as `monotonic` has it.
     """
 
     fuzzers: Sequence[str]
@@ -42,13 +48,15 @@ class Campaign:
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     failed: Counter[str] = field(default_factory=Counter)
     findings: dict[tuple[str, str], Finding] = field(default_factory=dict)
+    end: float = inf
     _lock: Lock = field(default_factory=Lock)
 
     def run(self, seconds: float, processes: int) -> None:
         """Tries cases for that long, with that many processes; every fuzzer gets as much time as another."""
         start = monotonic()
+        self.end = start + seconds
         with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(processes) as pool:
-            working = {pool.submit(self._work, cache, start + seconds) for _ in range(processes)}
+            working = {pool.submit(self._work, cache) for _ in range(processes)}
             while working:
                 done, working = wait(working, min(PROGRESS, seconds / 4))
                 for future in done:
@@ -82,10 +90,10 @@ class Campaign:
         ]
         return "\n".join([*lines, *(str(each) for each in self.findings.values())])
 
-    def _work(self, cache: str, end: float) -> None:
+    def _work(self, cache: str) -> None:
         worker = Worker(cache)
         try:
-            while monotonic() < end:
+            while monotonic() < self.end:
                 with self._lock:
                     fuzzer = min(self.fuzzers, key=self.seconds.__getitem__)
                     self.seconds[fuzzer] += (
@@ -99,7 +107,7 @@ class Campaign:
 
     def _try(self, worker: Worker, fuzzer: str, seed: int, *, counted: bool = False) -> None:
         start = monotonic()
-        outcome = worker.attempt(fuzzer=fuzzer, seed=seed)
+        outcome = _judged(worker.attempt(fuzzer=fuzzer, seed=seed), fuzzer if counted else "")
         if outcome.failed is not None:
             worker.close()  # The failure may have left something behind.
         with self._lock:
@@ -113,10 +121,20 @@ class Campaign:
                 self.findings[key].count += 1
                 return
             finding = self.findings[key] = Finding(fuzzer, seed, outcome)
-        alone = worker.attempt(fuzzer=fuzzer, seed=seed)
+        print(f"{fuzzer} {seed}: {outcome.failed}", file=sys.stderr, flush=True)
+        alone = _judged(worker.attempt(fuzzer=fuzzer, seed=seed), fuzzer if counted else "")
         if alone.failed is not None:
-            finding.outcome, finding.alone = shrunk(worker, fuzzer, alone, self.shrinking), True
+            finding.outcome, finding.alone = shrunk(worker, fuzzer, alone, self.shrinking, self.end), True
         print(finding, file=sys.stderr, flush=True)
+
+
+def _judged(outcome: Outcome, fuzzer: str) -> Outcome:
+    """A case of a reader that costs too much is a failure too."""
+    costs = outcome.seconds > READING_SECONDS or outcome.bytes > READING_BYTES
+    if fuzzer not in READERS or outcome.failed is not None or not costs:
+        return outcome
+    cost = f"{outcome.seconds:.0f} seconds, {outcome.bytes >> 20} MiB"
+    return replace(outcome, failed=f"{outcome.case[:60]} costs {cost}", message=outcome.case)
 
 
 @dataclass

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.fuzz import aliasing, calls, descs, graphs, large, models, neighbours, peers, samples, serialized
+from tests.fuzz import (
+    aliasing,
+    calls,
+    descs,
+    expressions,
+    graphs,
+    large,
+    models,
+    neighbours,
+    onnx_graphs,
+    onnx_models,
+    peers,
+    samples,
+    serialized,
+)
 from tests.fuzz.case import Case, vocabulary
 from tests.fuzz.choices import Choices
 
@@ -12,14 +26,31 @@ FUZZERS: dict[str, Callable[[Choices], Case]] = {
     "descs": descs.make,
     "large": large.make,
     "aliasing": aliasing.make,
+    "expressions": expressions.make,
     "graphs": graphs.make,
     "neighbours": neighbours.make,
     "calls": calls.make,
     "models": models.make,
+    "nodes": onnx_graphs.make,
+    "onnx": onnx_models.make,
     "peers": peers.make,
     "serialized": serialized.make,
 }
-_MODULES = (aliasing, calls, descs, graphs, large, models, neighbours, peers, samples, serialized)
+_MODULES = (
+    aliasing,
+    calls,
+    descs,
+    expressions,
+    graphs,
+    large,
+    models,
+    neighbours,
+    onnx_graphs,
+    onnx_models,
+    peers,
+    samples,
+    serialized,
+)
 
 
 def made(fuzzer: str, choices: Choices) -> Case:

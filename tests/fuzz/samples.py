@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import time
 from dataclasses import dataclass
 
 from tests.fuzz.case import Case
@@ -29,7 +28,8 @@ class Sample(Case):
             case "crashes":
                 ctypes.string_at(0)
             case "hangs":
-                time.sleep(1000)
+                while True:
+                    pass
             case "ends":
                 os._exit(3)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import monotonic
 
 from tests.fuzz.attempts import Outcome, Worker
 
@@ -10,16 +11,17 @@ PATIENCE = 5.0
 """How many seconds a simpler case may take."""
 
 
-def shrunk(worker: Worker, fuzzer: str, failure: Outcome, attempts: int) -> Outcome:
-    """The simplest failure of the same kind found in so many attempts, which a new process shows too."""
-    best = _simplest(worker, fuzzer, failure, attempts)
+def shrunk(worker: Worker, fuzzer: str, failure: Outcome, attempts: int, end: float) -> Outcome:
+    """The simplest failure of the same kind found in so many attempts and until the time `end`, which a new
+    process shows too."""
+    best = _simplest(worker, fuzzer, failure, attempts, end)
     worker.close()
     again = worker.attempt(fuzzer=fuzzer, tape=best.tape)
     worker.close()
     return again if again.failed is not None else failure
 
 
-def _simplest(worker: Worker, fuzzer: str, failure: Outcome, attempts: int) -> Outcome:
+def _simplest(worker: Worker, fuzzer: str, failure: Outcome, attempts: int, end: float) -> Outcome:
     best, tried = failure, set[tuple[int, ...]]()
     progress = True
     while progress:
@@ -28,7 +30,7 @@ def _simplest(worker: Worker, fuzzer: str, failure: Outcome, attempts: int) -> O
             if tuple(tape) in tried:
                 continue
             tried.add(tuple(tape))
-            if len(tried) > attempts:
+            if len(tried) > attempts or monotonic() > end:
                 return best
             outcome = worker.attempt(PATIENCE, fuzzer=fuzzer, tape=tape)
             if outcome.failed == failure.failed and _order(outcome.tape) < _order(best.tape):

@@ -12,12 +12,15 @@ CASES = {
     "descs": 15,
     "large": 10,
     "aliasing": 20,
+    "expressions": 40,
     "graphs": 15,
     "neighbours": 8,
     "calls": 40,
     "models": 75,
+    "nodes": 40,
+    "onnx": 40,
     "peers": 20,
-    "serialized": 20,
+    "serialized": 30,
 }
 SHRINKING = 40
 

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import sys
+import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ def main() -> None:
 
 def _answers(request: dict[str, Any]) -> Any:
     choices = Choices(request.get("seed", 0), request.get("tape"))
-    case = None
+    case, start, size = None, time.process_time(), _memory_reset()
     try:
         case = evaluated(request["case"]) if "case" in request else made(request["fuzzer"], choices)
         yield {"case": repr(case), "tape": choices.tape}
@@ -42,7 +43,19 @@ def _answers(request: dict[str, Any]) -> Any:
             "message": f"{type(error).__name__}: {error}"[:2000],
         }
     else:
-        yield {"failed": None}
+        yield {"failed": None, "seconds": time.process_time() - start, "bytes": _most_memory() - size}
+
+
+def _memory_reset() -> int:
+    """The memory of this process in bytes, which from now on is the most that it ever had."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return _most_memory()
+
+
+def _most_memory() -> int:
+    """The most memory that this process had since then, in bytes."""
+    (size,) = re.findall(r"^VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return int(size) * 1024
 
 
 def _kind(error: BaseException, subject: str) -> str:

@@ -1,4 +1,4 @@
-"""`opendml run` and `opendml check` of ONNX models."""
+"""ONNX models on the command line: run, checked, explained, and exported as serialized graphs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from click.testing import CliRunner, Result
 pytest.importorskip("onnx")
 import onnx
 
+from opendml import onnx as dml_onnx
+from opendml import serialized
 from opendml.cli import main
 
 _MODEL = """
@@ -88,7 +90,7 @@ def test_run_names_what_the_evaluator_did(tmp_path: Path) -> None:
     ("arguments", "status", "text"),
     [
         (["--size", "batch"], 2, "--size batch: NAME=N with a size of at least 1 is needed"),
-        (["--size", "other=2"], 2, "--size other: no input has a size of that name"),
+        (["--size", "other=2"], 2, "m.onnx: no input or output has a size of the name 'other'"),
         (["--input", "x"], 2, "--input x: NAME=FILE.npy is needed"),
         (["--input", "x=missing.npy"], 2, "missing.npy: No such file or directory"),
     ],
@@ -99,9 +101,26 @@ def test_run_says_what_is_wrong(arguments: list[str], status: int, text: str, tm
     assert text in result.stderr
 
 
+@pytest.mark.parametrize("command", ["run", "explain", "export -o unwritten"])
+def test_errors_say_which_sizes_were_assumed(command: str, tmp_path: Path) -> None:
+    text = """
+<ir_version: 10, opset_import: ["" : 20]>
+g (float[1, 1, width] x) => (float[1, 1, m] y)
+<float[1, 1, 3] w = {1, 2, 3}>
+{ y = Conv (x, w) }
+"""
+    result = _invoke(*command.split(), _saved(text, tmp_path / "m.onnx"))
+    assert result.exit_code != 0
+    assert "input 'x' was [1, 1, 1], as the model leaves sizes open: -b x:N,N,N says others" in result.output
+
+
 def test_options_of_onnx_models_are_refused_for_others(tmp_path: Path) -> None:
-    (tmp_path / "m.json").write_text("{}")
-    assert "are for ONNX models" in _invoke("run", tmp_path / "m.json", "--size", "n=1").output
+    for path in (tmp_path / "m.json", tmp_path / "m.bin"):
+        assert "--input is for ONNX models" in _invoke("run", path, "--input", "x=x.npy").output
+    assert "sizes are for ONNX models" in _invoke("run", tmp_path / "m.bin", "--size", "n=1").output
+    with_dispatchable = '{"resources": {}, "dispatchables": {}, "commands": []}'
+    (tmp_path / "m.json").write_text(with_dispatchable)
+    assert "has a size of the name 'n'" in _invoke("run", tmp_path / "m.json", "--size", "n=1").output
 
 
 def test_check_names_all_gaps_at_once(tmp_path: Path) -> None:
@@ -133,12 +152,119 @@ def test_check_speaks_json_and_takes_several_models(tmp_path: Path) -> None:
     assert _invoke("check", good).stdout.splitlines()[1] == "all nodes run on DirectML operators"
 
 
+_NETWORK = """
+<ir_version: 10, opset_import: ["" : 20]>
+g (float[batch, 4] x) => (float[batch, 3] y)
+<float[4, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, float[3] b = {-40, 0, 40}, int64[2] sizes = {0, -1}>
+{ product = MatMul (x, w)
+  sum = Add (product, b)
+  flat = Reshape (sum, sizes)
+  y = Relu (flat) }
+"""
+_TWO_GRAPHS = """
+<ir_version: 10, opset_import: ["" : 20]>
+g (float[4] x) => (float[4] y)
+{ shifted = Exp (x)
+  wide = Cast <to = 11> (shifted)
+  sine = Sin (wide)
+  narrow = Cast <to = 1> (sine)
+  y = Relu (narrow) }
+"""
+
+
+def test_explain_shows_the_graph_of_a_model(tmp_path: Path) -> None:
+    model = _saved(_NETWORK, tmp_path / "m.onnx")
+    found = json.loads(_invoke("explain", model, "--size", "batch=2", "--json").stdout)
+    assert list(found) == ["m.onnx"]
+    assert "x FLOAT32 [2, 4]" in found["m.onnx"]["title"]
+    assert "GEMM" in {each["operator"] for each in found["m.onnx"]["operators"]}
+
+
+def test_explain_takes_inputs_that_decide_what_is_computed(tmp_path: Path) -> None:
+    text = """
+<ir_version: 10, opset_import: ["" : 20]>
+g (float[4] x, bool c) => (float[4] y)
+{ y = If (c) <
+    then_branch = s () => (float[4] a) { a = Sin (x) },
+    else_branch = t () => (float[4] b) { b = Cos (x) }> }
+"""
+    model = _saved(text, tmp_path / "m.onnx")
+    np.save(tmp_path / "c.npy", np.array(True))
+    assert "ELEMENT_WISE_COS" in _invoke("explain", model).output
+    assert "ELEMENT_WISE_SIN" in _invoke("explain", model, "--input", f"c={tmp_path / 'c.npy'}").output
+
+
+def test_explain_shows_each_graph_and_names_what_is_outside(tmp_path: Path) -> None:
+    result = _invoke("explain", _saved(_TWO_GRAPHS, tmp_path / "m.onnx"))
+    assert result.exit_code == 0, result.output
+    assert "'m.onnx[0]':" in result.stdout
+    assert "'m.onnx[1]':" in result.stdout
+    assert "m.onnx: node 'sine' (Sin-20) runs outside of DirectML's operators" in result.stderr
+    page = tmp_path / "page.html"
+    chosen = _invoke("explain", tmp_path / "m.onnx", "--dispatchable", "m.onnx[1]", "--html", page)
+    assert chosen.exit_code == 0, chosen.output
+    assert page.exists()
+
+
+def test_explain_takes_an_onnx_dispatchable(tmp_path: Path) -> None:
+    _saved(_NETWORK, tmp_path / "m.onnx")
+    text = {
+        "resources": {},
+        "dispatchables": {"net": {"type": "onnx", "sourcePath": "m.onnx"}},
+        "commands": [],
+    }
+    (tmp_path / "m.json").write_text(json.dumps(text))
+    found = json.loads(_invoke("explain", tmp_path / "m.json", "-f", "batch:5", "--json").stdout)
+    assert "x FLOAT32 [5, 4]" in found["net"]["title"]
+
+
+def test_an_exported_model_computes_what_the_model_does(tmp_path: Path) -> None:
+    model = _saved(_NETWORK, tmp_path / "m.onnx")
+    result = _invoke("export", model, "-f", "batch:2", "--output", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[0] == str(tmp_path / "m.bin")
+    x = np.linspace(-1, 2, 8, dtype=np.float32).reshape(2, 4)
+    np.testing.assert_allclose(
+        serialized.load(tmp_path / "m.bin")(x=x)["y"], dml_onnx.load(model)(x)["y"], rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (_TWO_GRAPHS, "a graph of DirectML has no node 'sine' (Sin-20), which runs outside of one"),
+        (
+            """<ir_version: 10, opset_import: ["" : 20]>
+            g (float[4] x, int64[1] sizes) => (float[n] y)
+            { a = Exp (x)
+              same = Abs (sizes)
+              b = Reshape (a, same)
+              y = Relu (b) }""",
+            "2 graphs: what follows the first depends on what it computes",
+        ),
+        (
+            """<ir_version: 10, opset_import: ["" : 20]>
+            g (float[4] x) => (float[4] y, int64[1] z)
+            { y = Exp (x)
+              z = Shape (x) }""",
+            "output 'z' is an input or always the same: no operator makes it",
+        ),
+    ],
+)
+def test_what_is_no_single_graph_is_not_exported(text: str, problem: str, tmp_path: Path) -> None:
+    result = _invoke("export", _saved(text, tmp_path / "m.onnx"), "-o", tmp_path / "out")
+    assert result.exit_code == 1
+    assert f"m.onnx: {problem}" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: Any) -> None:
     model = _saved(_MODEL, tmp_path / "m.onnx")
     for name in [each for each in sys.modules if each == "opendml.onnx"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "onnx", None)
-    assert "pip install 'opendml[onnx]'" in _invoke("run", model).stderr
+    for command in (["run"], ["explain"], ["export", "-o", tmp_path]):
+        assert "pip install 'opendml[onnx]'" in _invoke(*command, model).stderr
     assert (
         "pip install 'opendml[onnx]'" in json.loads(_invoke("check", "--json", model).stdout)[0]["errors"][0]
     )

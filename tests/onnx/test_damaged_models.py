@@ -91,6 +91,7 @@ def test_models_without_a_path_read_no_files(
         ([("location", "w.bin"), ("length", str(2**62))], "length"),
         ([("location", "w.bin"), ("length", "8")], "tensor 'w': cannot reshape"),
         ([("location", ".")], "regular file"),
+        ([("location", "w" * 10_000)], "name too long"),
     ],
 )
 def test_tensors_lie_in_whole_files_of_the_folder(
@@ -145,6 +146,7 @@ _BODY = helper.make_graph([], "body", [], [])
         ),
         ([helper.make_node("Softmax", ["x"], ["y"], axis="a")], "axis is of type STRING; must be INT"),
         ([helper.make_node("Softmax", ["x"], ["y"], axis=1.5)], "axis is of type FLOAT; must be INT"),
+        ([helper.make_node("Softmax", ["x"], ["y"], axes=1)], "'axes' is unknown; the operator has axis"),
     ],
 )
 def test_nodes_are_what_their_operators_declare(nodes: list[onnx.NodeProto], message: str) -> None:
@@ -232,10 +234,11 @@ def test_results_larger_than_the_memory_are_refused(operator: str, inputs: list[
         dml_onnx.load(_model(node, initializer=stored))(_X[:1])
 
 
-def test_names_are_text() -> None:
-    content = _model(helper.make_node("Neg", ["x"], ["y"], name="here")).SerializeToString()
+@pytest.mark.parametrize("word", [b"here", b"axis"])
+def test_names_are_text(word: bytes) -> None:
+    content = _model(helper.make_node("Softmax", ["x"], ["y"], name="here", axis=0)).SerializeToString()
     with pytest.raises(dml.InvalidArgument, match=r"here|not UTF-8|no ONNX model"):
-        dml_onnx.load(content.replace(b"here", b"\xffere"))
+        dml_onnx.load(content.replace(word, b"\xff" + word[1:]))
 
 
 def test_versions_of_other_domains_are_any_number() -> None:
@@ -243,3 +246,10 @@ def test_versions_of_other_domains_are_any_number() -> None:
     model = _model(node, opset_imports=[_OPSETS[0], helper.make_opsetid("own", 2**40)])
     with pytest.raises(dml.Unsupported, match=r"own\.f"):
         dml_onnx.load(model)(_X)
+
+
+def test_nodes_on_values_that_they_do_not_take_are_named() -> None:
+    body = helper.make_graph([], "body", [], [])
+    node = helper.make_node("SequenceMap", ["x"], ["y"], body=body)
+    with pytest.raises(dml.Error, match=r"node 'y' \(SequenceMap-20\)"):
+        dml_onnx.load(_model(node))(_X)

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
+import onnx
+
+from opendml import onnx as dml_onnx
 from tests.onnx.models import Array, assert_same, computed, evaluated, feed, one_node, run_by_onnxruntime
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -74,11 +77,45 @@ def test_scatter_by_tuples(indices: Any) -> None:
     _check("ScatterND", [X, found, updates.reshape(sizes).astype(np.float32)])
 
 
-@pytest.mark.parametrize("operator", ["ScatterElements", "ScatterND"])
-def test_scatter_with_a_reduction_runs_on_the_evaluator(operator: str) -> None:
-    indices = np.array([[0, 0]]) if operator == "ScatterElements" else np.array([[0], [0]])
-    updates = np.ones((1, 2) if operator == "ScatterElements" else (2, 4), np.float32)
-    _check(operator, [X[0], indices, updates], evaluator=True, reduction="add")
+_REDUCTIONS = pytest.mark.parametrize("reduction", ["add", "mul", "max", "min"])
+
+
+@_REDUCTIONS
+@pytest.mark.parametrize("known", [(), (1,)])
+def test_scattered_updates_of_one_element_are_reduced(reduction: str, known: tuple[int, ...]) -> None:
+    random = np.random.default_rng(4)
+    for axis, sizes in ((0, (7, 3, 4)), (-1, (2, 1, 9))):
+        most = X.shape[axis]
+        indices = random.integers(-most, most, sizes)
+        updates = random.uniform(-2, 2, sizes).astype(np.float32)
+        _check("ScatterElements", [X, indices, updates], axis=axis, reduction=reduction, known=known)
+    few = np.array([[0, 1, 1]], np.int32), np.array([[3, 5, 7]], np.float16)
+    _check("ScatterElements", [X[0].astype(np.float16), *few], axis=1, reduction=reduction, known=known)
+
+
+@_REDUCTIONS
+@pytest.mark.parametrize("known", [(), (1,)])
+def test_scattered_slices_of_one_place_are_reduced(reduction: str, known: tuple[int, ...]) -> None:
+    random = np.random.default_rng(4)
+    for length in (1, 2, 3):
+        indices = random.integers(-2, 2, (3, 5, length))
+        updates = random.uniform(-2, 2, (3, 5, *X.shape[length:])).astype(np.float32)
+        model = one_node("ScatterND", [X, indices, updates], reduction=reduction, known=known)
+        given = feed([X, indices, updates], known)
+        wanted = X.copy()
+        function = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}[reduction]
+        function.at(wanted, tuple(np.moveaxis(indices, -1, 0)), updates)
+        assert_same(computed(model, given), [wanted])
+
+
+def test_scattered_integers_are_added_exactly_however_many() -> None:
+    indices = np.random.default_rng(4).integers(0, 5, 300)
+    _check("ScatterElements", [np.zeros(5, np.int64), indices, np.full(300, 2**40)], reduction="add")
+
+
+def test_without_updates_nothing_is_reduced() -> None:
+    nothing = np.zeros((0, 4), np.int64), np.zeros((0, 4), np.float32)
+    _check("ScatterElements", [X[0], *nothing], reduction="add")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +137,6 @@ def test_compress_with_a_known_condition() -> None:
     condition = np.array([False, True, True])
     _check("Compress", [X, condition], axis=1, known=(1,))
     _check("Compress", [X, condition], known=(1,))
-    _check("Compress", [X, condition], axis=1, evaluator=True)
 
 
 @pytest.mark.parametrize("k", [-1, 0, 1])
@@ -114,5 +150,38 @@ def test_ranges_and_fillings_depend_on_contents() -> None:
     _check("ConstantOfShape", [np.array([2, 3])])
 
 
-def test_nonzero_runs_on_the_evaluator() -> None:
-    _check("NonZero", [X], evaluator=True)
+@pytest.mark.parametrize("type", [np.float32, np.float16, np.bool_, np.uint8, np.int64])
+def test_nonzero_is_as_large_as_the_data_say(type: Any) -> None:
+    for x in (X % 3, X[0, 0] * 0, X + 1):
+        _check("NonZero", [x.astype(type)])
+
+
+def test_what_follows_nonzero_is_compiled_for_its_count() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 10, opset_import: ["" : 20]>
+        g (float[a, b] x) => (float[n] y, int64[n] z)
+        { places = NonZero (x)
+          tuples = Transpose (places)
+          found = GatherND (x, tuples)
+          y = Neg (found)
+          z = ReduceSum <keepdims = 0> (places, axes) }""")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([0]), "axes"))
+    loaded = dml_onnx.load(model)
+    for count in (3, 1, 0, 3):
+        x = np.zeros((2, 4), np.float32)
+        x.reshape(-1)[2 : 2 + count] = 7
+        results = loaded.run({"x": x})
+        np.testing.assert_array_equal(results["y"], np.full(count, -7))
+        np.testing.assert_array_equal(results["z"], np.sum(np.nonzero(x), 0))
+
+
+@pytest.mark.parametrize("kept", [[True, False, True], [False] * 3, [True, True], [True] * 3])
+def test_compress_takes_what_a_computed_condition_says(kept: list[bool]) -> None:
+    _check("Compress", [X, np.array(kept)], axis=1)
+    _check("Compress", [X, np.array(kept)], axis=-2)
+    _check("Compress", [X, np.array(kept)])
+
+
+def test_a_condition_that_is_too_long_is_left_to_the_evaluator() -> None:
+    _check("Compress", [X[0], np.array([True, False, False, False])], axis=0, evaluator=True)
+    _check("NonZero", [np.array([0.0, 2.0])], evaluator=True)

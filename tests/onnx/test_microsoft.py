@@ -307,13 +307,14 @@ def test_pooling_with_channels_last() -> None:
     _check("NhwcMaxPool", [_bytes(1, 5, 6, 4, type=np.int8)], kernel_shape=[2, 2], strides=[2, 2])
 
 
+@pytest.mark.parametrize("type", [np.int8, np.uint8])
 @pytest.mark.parametrize(
     ("columns", "bias", "zeros"), [(1, True, True), (5, True, True), (5, False, False), (1, True, False)]
 )
-def test_products_of_quantized_matrices(columns: int, bias: bool, zeros: bool) -> None:
-    b, scale = _bytes(4, 5, type=np.int8, seed=1), 0.01 * (1 + np.arange(columns, dtype=np.float32))
+def test_products_of_quantized_matrices(type: Any, columns: int, bias: bool, zeros: bool) -> None:
+    b, scale = _bytes(4, 5, type=type, seed=1), 0.01 * (1 + np.arange(columns, dtype=np.float32))
     scale = scale if columns > 1 else scale.reshape(())
-    b_zero = (np.arange(columns, dtype=np.int8) if columns > 1 else _zero(np.int8, 3)) if zeros else None
+    b_zero = (np.arange(columns, dtype=type) if columns > 1 else _zero(type, 3)) if zeros else None
     added = _array(5, seed=2) if bias else None
     tail: list[Array | None] = [b_zero, added]
     while tail and tail[-1] is None:

@@ -63,6 +63,14 @@ def test_arrays_of_any_strides_are_read_and_written(device: Device) -> None:
         assert not y.base[1::2].any()  # type: ignore[index, union-attr]
 
 
+def test_strides_of_single_elements_are_of_no_consequence() -> None:
+    graph = Graph()
+    model = graph.compile({"y": graph.input("x", FLOAT32, [1, 4]) * 2.0})
+    row = np.lib.stride_tricks.as_strided(A, (1, 4), (0, 4))
+    assert model._host_addresses({"x": row}) == [(0, row.ctypes.data)]
+    assert same_bits(model(row)["y"], row * 2)
+
+
 def test_arrays_that_are_not_aligned_are_read() -> None:
     odd = np.zeros(49, np.uint8)[1:].view(np.float32).reshape(3, 4)
     odd[...] = A

@@ -185,6 +185,45 @@ def test_a_child_of_a_fork_amid_the_first_call_calls_too(delay: float) -> None:
     assert subprocess.run(command, timeout=60, check=False).returncode == 0
 
 
+FORK_AMID_AN_IMPORT = """
+import os, signal, sys, threading, time
+from importlib.abc import MetaPathFinder
+import numpy as np, opendml as dml
+begun = threading.Event()
+class Slowly(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            begun.set()
+            time.sleep(0.2)
+sys.meta_path.insert(0, Slowly())
+x = np.linspace(-3, 3, 100, dtype=np.float32)
+threading.Thread(target=dml.activation_relu, args=(x,)).start()
+assert begun.wait(20)
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    os._exit(0 if (dml.activation_relu(x) == np.maximum(x, 0)).all() else 3)
+_, status = os.waitpid(child, 0)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize(
+    "module",
+    [
+        "opendml.targets.cpu.backend",
+        "opendml.targets.cpu.executable",
+        "llvmlite.ir",
+        "opendml.operators.activation",
+    ],
+)
+def test_a_child_of_a_fork_amid_an_import_calls_too(module: str) -> None:
+    code = FORK_AMID_AN_IMPORT.format(module=module)
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
+    assert subprocess.run(command, timeout=60, check=False).returncode == 0
+
+
 def test_a_process_with_idle_workers_ends() -> None:
     code = f"import numpy as np, opendml as dml; dml.activation_tanh(np.zeros({LARGE}, np.float32))"
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0

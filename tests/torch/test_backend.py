@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 nn = torch.nn
 
 import opendml as dml  # noqa: E402
+from opendml.frontends.torch import sizes  # noqa: E402
 from opendml.frontends.torch.report import explained  # noqa: E402
 from tests.torch.training import compiled, require_equal_training  # noqa: E402
 
@@ -27,6 +29,25 @@ def test_the_backend_is_found_by_its_name() -> None:
     assert getattr(import_module(module), name) is dml.torch.backend
 
 
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"])
+def test_every_mode_of_pytorch_compiles(mode: str) -> None:
+    function = compiled(lambda x: x * 2, mode=mode, fullgraph=True)
+    assert function(torch.ones(2)).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"mode": "fast"}, "mode='fast'; known are default, reduce-overhead"),
+        ({"options": {"frozen": True}}, "option 'frozen' is unknown; there is 'freezing'"),
+        ({"options": {"freezing": 1}}, "option 'freezing' is 1; needs True or False"),
+    ],
+)
+def test_unknown_modes_and_options_are_refused(given: dict[str, Any], problem: str) -> None:
+    with pytest.raises(dml.InvalidArgument, match=problem):
+        dml.torch.backend(torch.fx.symbolic_trace(lambda x: x), [torch.ones(1)], **given)
+
+
 def test_symbolic_sizes_are_compiled_for_each_size() -> None:
     function = compiled(lambda x: torch.softmax(x @ x.t(), -1) + x.shape[0], dynamic=True)
     with explained() as explanation:
@@ -34,6 +55,24 @@ def test_symbolic_sizes_are_compiled_for_each_size() -> None:
             x = torch.randn(rows, 4)
             torch.testing.assert_close(function(x), torch.softmax(x @ x.t(), -1) + rows)
     assert len(explanation.graphs) == 3
+
+
+def test_the_sizes_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizes, "MOST_SIZES", 2)
+    function = compiled(lambda x: x * 2 + x.shape[0], dynamic=True)
+    with explained() as explanation:
+        for rows in (2, 3, 2, 4, 2, 3):
+            torch.testing.assert_close(function(torch.ones(rows, 4)), torch.full((rows, 4), 2.0 + rows))
+    assert len(explanation.graphs) == 4
+
+
+def test_threads_share_what_is_compiled_for_their_sizes() -> None:
+    function = compiled(lambda x: (x * 2).cumsum(0), dynamic=True)
+    function(torch.ones(2, 4))
+    given = [torch.randn(rows, 4) for rows in (2, 3, 4, 5) * 8]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(function, given))
+    torch.testing.assert_close(found, [(x * 2).cumsum(0) for x in given])
 
 
 def test_symbolic_sizes_train() -> None:

@@ -40,11 +40,11 @@ ROW, ONE = numbers(4), torch.tensor(1.5)
 TRUTH = numbers(2, 3, 4) > 0
 
 UNARY = (
-    "abs asinh atan ceil cos cosh erf exp floor isinf isnan logical_not neg relu round sigmoid sign sin sinh "
-    "tan tanh trunc"
+    "abs asinh atan ceil cos cosh erf exp expm1 floor isinf isnan logical_not neg relu round sigmoid sign "
+    "sin sinh tan tanh trunc"
 )
 BETWEEN = {"acos": (-1, 1), "asin": (-1, 1), "atanh": (-0.9, 0.9), "acosh": (1, 5), "log": (0.1, 5)}
-POSITIVE = "log2 log10 sqrt rsqrt reciprocal"
+POSITIVE = "log1p log2 log10 sqrt rsqrt reciprocal"
 
 
 @pytest.mark.parametrize("name", UNARY.split())
@@ -74,6 +74,14 @@ ELEMENT_WISE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "divide integers": (torch.div, (whole(3, 4), whole(3, 4, low=1))),
     "divide down": (lambda x, y: torch.div(x, y, rounding_mode="floor"), (X, Y)),
     "divide toward zero": (lambda x, y: torch.div(x, y, rounding_mode="trunc"), (X, Y)),
+    "divide integers down": (
+        lambda x, y: x // y,
+        (whole(3, 4, low=-9), torch.tensor([2, -3, 7, -1])),
+    ),
+    "divide integers toward zero": (
+        lambda x: torch.div(x, -4, rounding_mode="trunc"),
+        (whole(3, 4, low=-9, type=torch.int32),),
+    ),
     "remainder": (torch.remainder, (X, Y)),
     "fmod": (torch.fmod, (X, Y)),
     "atan2": (torch.atan2, (X, Y)),
@@ -126,6 +134,13 @@ def test_element_wise(case: str) -> None:
     require_equal(function, *tensors, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("name", ["expm1", "log1p"])
+def test_small_numbers_keep_their_digits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    x = torch.tensor([0, 1e-30, -3e-9, 1e-7, -2e-4, 0.01, -0.3, 0.7, -1, 5, 40, torch.inf])
+    require_equal(getattr(torch, name), x, rtol=1e-6, atol=0)
+
+
 MOVED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "reshape": (lambda x: (x + 1).reshape(4, 6), (X,)),
     "permute": (lambda x: (x + 1).permute(2, 0, 1).contiguous(), (X,)),
@@ -146,17 +161,46 @@ MOVED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "cat with nothing": (lambda x: torch.cat([torch.empty(0), x], 1), (X,)),
     "cat of types": (lambda x, y: torch.cat([x, y]), (X, whole(1, 3, 4))),
     "stack": (lambda x, y: torch.stack([x, y], 1), (X, Y)),
+    "slice replaced": (lambda x, y: x.slice_scatter(y[:, 1:2], 1, 1, 2), (X, Y)),
+    "every other element replaced": (lambda x, y: x.slice_scatter(y[:, :, 1:3], 2, 0, 3, 2), (X, Y)),
+    "element replaced": (lambda x, y: x.select_scatter(y[:, 0], 1, -1), (X, Y)),
+    "copied over": (lambda x, y: aten.copy(x, y), (X, whole(3, 1))),
+    "copied over as truth": (lambda x, y: aten.copy(x, y), (TRUTH, whole(3, 1, high=2))),
+    "other strides": (lambda x: (x + 1).as_strided((3, 2), (4, 2), 5), (X,)),
+    "other strides of a transposed tensor": (lambda x: (x.mT + 1).as_strided((4, 2), (1, 6)), (X,)),
+    "overlapping strides": (lambda x: (x + 1).as_strided((3, 3), (1, 1)), (X,)),
+    "all memory replaced": (
+        lambda x, y: aten.as_strided_scatter(x.mT, y, (4, 6), (1, 4)),
+        (X, numbers(4, 6)),
+    ),
     "roll": (lambda x: x.roll((1, -1), (0, 2)), (X,)),
     "roll all": (lambda x: x.roll(5), (X,)),
     "repeat": (lambda x: x.repeat(2, 1, 1, 3), (X,)),
     "pad": (lambda x: functional.pad(x, (1, 2, 0, 1), value=0.5), (X,)),
     "pad integers": (lambda x: functional.pad(x, (1, 0), value=-100.0), (whole(3, 4),)),
     "pad and cut": (lambda x: functional.pad(x, (-1, 2)), (X,)),
+    "pad mirrored": (lambda x: functional.pad(x, (2, 1), mode="reflect"), (X,)),
+    "pad an image mirrored": (
+        lambda x: functional.pad(x, (2, 1, 0, 1), mode="reflect"),
+        (numbers(1, 2, 3, 4),),
+    ),
+    "pad with the ends": (lambda x: functional.pad(x, (2, 1), mode="replicate"), (X,)),
+    "pad an image with the ends": (
+        lambda x: functional.pad(x, (2, 1, 0, 5), mode="replicate"),
+        (numbers(1, 2, 3, 4),),
+    ),
     "slice_backward": (lambda x: aten.slice_backward(x, [2, 3, 8], 2, 1, 8, 2), (X,)),
     "select_backward": (lambda x: aten.select_backward(x, [2, 5, 3, 4], 1, -2), (X,)),
     "embedding": (functional.embedding, (whole(2, 5), numbers(10, 4))),
     "index_select": (lambda x, i: x.index_select(1, i), (X, whole(5, high=3))),
     "index": (lambda x, i: x[:, i], (X, whole(2, 2, high=3))),
+    "indices of two dimensions": (
+        lambda x, i, j: x[i, j],
+        (X, whole(5, high=2), whole(2, 1, high=3, low=-3)),
+    ),
+    "indices of the last dimensions": (lambda x, i: x[:, i, i - 4], (X, whole(5, high=3))),
+    "indices of dimensions apart": (lambda x, i: x[i, :, i], (X, whole(5, high=2))),
+    "indices of all dimensions": (lambda x, i: x[i, i, i], (X, whole(2, 2, high=2))),
     "gather": (lambda x, i: x.gather(1, i), (X, whole(2, 2, 4, high=3))),
     "scatter a number": (lambda x, i: x.scatter(1, i, 7.0), (X, whole(2, 1, 4, high=3))),
     "scatter": (lambda x, i, y: x.scatter(1, i, y), (X, whole(2, 1, 4, high=3), Y[:, :1].contiguous())),
@@ -189,6 +233,10 @@ REDUCED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "argmax of all": (lambda x: x.argmax(), (X,)),
     "argmin": (lambda x: x.argmin(-1, keepdim=True), (X,)),
     "cumsum": (lambda x: x.cumsum(1), (X,)),
+    "cumprod": (lambda x: x.cumprod(1), (X,)),
+    "max along": (lambda x: x.max(1), (X,)),
+    "min along": (lambda x: x.min(-1, keepdim=True), (X,)),
+    "min of equal ones": (lambda x: x.min(1), (whole(3, 9, high=3),)),
     "cumsum of truth": (lambda x: x.cumsum(-1), (TRUTH,)),
     "var": (lambda x: x.var(1), (X,)),
     "var of the population": (lambda x: x.var((0, 2), correction=0), (X,)),
@@ -258,6 +306,8 @@ NORMALIZED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "average pool with ceil_mode": (lambda x: functional.avg_pool2d(x, 3, 2, ceil_mode=True), (IMAGE,)),
     "adaptive average pool": (lambda x: functional.adaptive_avg_pool2d(x, (4, 3)), (IMAGE,)),
+    "adaptive average pool to more": (lambda x: functional.adaptive_avg_pool2d(x[:, :, :3, :2], 5), (IMAGE,)),
+    "adaptive average pool to less": (lambda x: functional.adaptive_avg_pool2d(x, (5, 4)), (IMAGE,)),
     "adaptive average pool to one": (lambda x: functional.adaptive_avg_pool2d(x, 1), (IMAGE,)),
     "attention": (
         lambda q, k, v: functional.scaled_dot_product_attention(q, k, v),
@@ -339,8 +389,9 @@ def test_gradients_of_pooling(ceil: bool) -> None:
     require_equal(of_mean, values.sin(), IMAGE)
 
 
-def test_gradients_of_pooling_to_a_size() -> None:
-    require_equal(aten._adaptive_avg_pool2d_backward, numbers(2, 4, 4, 3), IMAGE)
+@pytest.mark.parametrize("sizes", [(4, 3), (5, 4), (11, 10)])
+def test_gradients_of_pooling_to_a_size(sizes: tuple[int, int]) -> None:
+    require_equal(aten._adaptive_avg_pool2d_backward, numbers(2, 4, *sizes), IMAGE)
 
 
 def test_what_directml_cannot_say_stays_in_pytorch() -> None:

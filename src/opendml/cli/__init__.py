@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from opendml.cli import completion
 from opendml.cli.dxdispatch_options import refused_options
 from opendml.cli.program import Program
+from opendml.cli.size_options import size_options
+
+if TYPE_CHECKING:
+    from opendml.frontends.onnx.sizes import Sizes
 
 _DAY_IN_MILLISECONDS = 24 * 60 * 60 * 1000
 _MOST_MEASUREMENTS = 10_000_000  # all are kept for the percentiles
@@ -56,12 +60,13 @@ _threads = click.option(
 )
 
 
-_size = click.option(
-    "--size",
-    "sizes",
+_inputs = click.option(
+    "--input",
+    "inputs",
     multiple=True,
-    metavar="NAME=N",
-    help="The size of a symbolic dimension of an ONNX model; may be repeated. Default: 1.",
+    metavar="NAME=FILE",
+    help="An input of an ONNX model from a .npy file; may be repeated. Others get random numbers, or "
+    "zeros if they are no floats.",
 )
 
 
@@ -161,15 +166,8 @@ def main() -> None:
     expose_value=False,
     help="Changes nothing: what DxDispatch's debug layers check is always checked.",
 )
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=FILE",
-    help="An input of an ONNX model from a .npy file; may be repeated. Others get random numbers, or "
-    "zeros if they are no floats.",
-)
-@_size
+@_inputs
+@size_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all that was done.")
 @refused_options
 def run(
@@ -189,7 +187,7 @@ def run(
     samples: bool,
     timing_verbosity: int,
     inputs: tuple[str, ...],
-    sizes: tuple[str, ...],
+    sizes: Sizes,
     as_json: bool,
 ) -> None:
     """Run MODEL: an ONNX model (FILE.onnx), a JSON model of Microsoft's DxDispatch tool ("-" is standard
@@ -203,7 +201,8 @@ def run(
     status: 2 when the model is wrong (each line on standard error names the field by its JSON path), 1 when
     it is right but cannot be run here. DxDispatch's names of the options work too.
     """
-    from opendml.cli.onnx_command import is_onnx, run_onnx
+    from opendml.cli.model_kinds import Kind, kind_of
+    from opendml.cli.onnx_command import run_onnx
     from opendml.cli.run_command import run_model
     from opendml.frontends.dxdispatch import Repetition
     from opendml.runtime.objects.device import Device
@@ -212,7 +211,7 @@ def run(
         raise click.UsageError("one MODEL is needed, as an argument or after --model")
     path = model or model_option or Path()
     where = Device(device, feature_level=feature_level, threads=threads)
-    if is_onnx(path):
+    if kind_of(path) is Kind.ONNX:
         run_onnx(
             path,
             where,
@@ -223,8 +222,10 @@ def run(
             as_json=as_json,
         )
         return
-    if inputs or sizes:
-        raise click.UsageError("--input and --size are for ONNX models")
+    if inputs:
+        raise click.UsageError("--input is for ONNX models")
+    if sizes and kind_of(path) is Kind.GRAPH:
+        raise click.UsageError("sizes are for ONNX models: a serialized graph has its own")
     run_model(
         path,
         where,
@@ -233,6 +234,7 @@ def run(
         timing=timing or timing_verbosity >= 1,
         samples=samples or timing_verbosity >= 2,
         as_json=as_json,
+        sizes=sizes,
         input_directory=input_directory,
         output_directory=output_directory,
     )
@@ -243,9 +245,9 @@ def run(
 @_feature_level
 @click.option("--runs", is_flag=True, help="Say too whether the models can be run here, and if not, why.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each model.")
-@_size
+@size_options
 def check(
-    models: tuple[Path, ...], feature_level: str | None, runs: bool, as_json: bool, sizes: tuple[str, ...]
+    models: tuple[Path, ...], feature_level: str | None, runs: bool, as_json: bool, sizes: Sizes
 ) -> int:
     """Check whether the operators of each MODEL (JSON, or a serialized graph: .bin) are valid at a feature
     level; "-" is standard input.
@@ -262,7 +264,7 @@ def check(
     return check_models(models, feature_level, runs=runs, as_json=as_json, sizes=sizes)
 
 
-@main.command(short_help="Write a JSON model as a serialized graph.")
+@main.command(short_help="Write models as serialized graphs.")
 @click.argument("models", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="MODEL...")
 @click.option(
     "-o",
@@ -270,18 +272,21 @@ def check(
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
     metavar="FOLDER",
-    help="Where MODEL.json becomes MODEL.bin, with a file beside it for each constant.",
+    help="Where MODEL becomes MODEL.bin, with a file beside it for each constant.",
 )
-def export(models: tuple[Path, ...], output: Path) -> None:
-    """Write each MODEL, a JSON model of DxDispatch, as a serialized DirectML graph, which `opendml run` and
-    DxDispatch run.
+@size_options
+def export(models: tuple[Path, ...], output: Path, sizes: Sizes) -> None:
+    """Write each MODEL, a JSON model of DxDispatch or an ONNX model (FILE.onnx), as a serialized DirectML
+    graph, which `opendml run` and DxDispatch run.
 
-    The dispatches become its nodes; resources that are read before they are written become its inputs, by
-    their names, those bound at initialization constants.
+    Of a JSON model the dispatches become the nodes; resources that are read before they are written become
+    inputs, by their names, those bound at initialization constants. An ONNX model must be one graph of
+    DirectML's operators for the sizes that its inputs have; sizes that it leaves open are 1, if no option
+    says them. A serialized graph (.bin) is read, checked and written again.
     """
     from opendml.cli.export_command import export_models
 
-    export_models(models, output)
+    export_models(models, output, sizes)
 
 
 @main.command(short_help="Show which kernels a model becomes, and where the time goes.")
@@ -289,7 +294,11 @@ def export(models: tuple[Path, ...], output: Path) -> None:
 @_device
 @_feature_level
 @_threads
-@click.option("--dispatchable", metavar="NAME", help="Only this one of the model's. Default: all of them.")
+@click.option(
+    "--dispatchable",
+    metavar="NAME",
+    help="Only this one of a JSON model's dispatchables, or of an ONNX model's graphs. Default: all of them.",
+)
 @click.option(
     "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page to this file too."
 )
@@ -298,6 +307,8 @@ def export(models: tuple[Path, ...], output: Path) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a trace to this file too, for Perfetto or chrome://tracing.",
 )
+@_inputs
+@size_options
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object with one for each dispatchable.")
 def explain(
     model: Path,
@@ -307,14 +318,18 @@ def explain(
     dispatchable: str | None,
     html: Path | None,
     trace: Path | None,
+    inputs: tuple[str, ...],
+    sizes: Sizes,
     as_json: bool,
 ) -> None:
-    """Compile the operators of MODEL, a JSON model of DxDispatch, and measure their kernels; "-" is standard
-    input.
+    """Compile the operators of MODEL and measure their kernels: an ONNX model (FILE.onnx), a JSON model of
+    DxDispatch ("-" is standard input), or a serialized graph (.bin).
 
     For each kernel: the operators that it computes, its time, and its floor, the time of a copy of as many
     bytes or of as many operations of a matrix product on this machine. Inputs are made up: floats between 0
-    and 1, integers 0. Files that the model names need not be there.
+    and 1, integers 0. Files with values, which a JSON model names, need not be there. An ONNX model is run
+    once, since inputs may decide what it computes; it may become several graphs, with nodes between them that
+    DirectML cannot say, which are named.
     """
     from opendml.cli.explain_command import explain_model
     from opendml.runtime.objects.device import Device
@@ -325,6 +340,8 @@ def explain(
         dispatchable=dispatchable,
         html=html,
         trace=trace,
+        inputs=inputs,
+        sizes=sizes,
         as_json=as_json,
     )
 

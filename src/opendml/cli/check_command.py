@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from opendml.cli.onnx_command import OnnxReport, check_onnx, is_onnx, sizes_of
+from opendml.cli.model_kinds import Kind, kind_of
+from opendml.cli.onnx_command import OnnxReport, check_onnx
 from opendml.cli.program import CANNOT, WRONG, report
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends import dxdispatch
-from opendml.frontends.dxdispatch.node import Node
+from opendml.frontends.json_files.node import Node
+from opendml.frontends.onnx.sizes import Sizes
 from opendml.frontends.serialized.graph import read_graph
 from opendml.runtime.graphs.compilable import compilable_of
 from opendml.spec.enums import FeatureLevel
@@ -56,7 +58,7 @@ class Report:
 
 
 def check_models(
-    paths: Sequence[Path], feature_level: str | None, *, runs: bool, as_json: bool, sizes: Sequence[str] = ()
+    paths: Sequence[Path], feature_level: str | None, *, runs: bool, as_json: bool, sizes: Sizes
 ) -> int:
     """Prints for each dispatchable of the models whether it is valid at the level, with all failures; for
     ONNX models what has no mapping.
@@ -66,14 +68,14 @@ def check_models(
         feature_level: the level; None is the newest.
         runs: say too what keeps a valid model from being run.
         as_json: print all as JSON; otherwise errors of malformed models go to standard error.
-        sizes: of symbolic dimensions of ONNX models, "NAME=N".
+        sizes: those that ONNX models leave open.
 
     Returns:
         The exit status: the highest of the models'.
     """
-    level, symbols = as_feature_level(feature_level), sizes_of(sizes)
+    level = as_feature_level(feature_level)
     if as_json:
-        reports = [_any_report(path, level, symbols, runs=runs) for path in paths]
+        reports = [_any_report(path, level, sizes, runs=runs) for path in paths]
         texts = [
             each.as_json() if isinstance(each, OnnxReport) else _as_json(each, level, runs=runs)
             for each in reports
@@ -82,7 +84,7 @@ def check_models(
         return max(each.status for each in reports)
     status = 0
     for path in paths:
-        each = _any_report(path, level, symbols, runs=runs)
+        each = _any_report(path, level, sizes, runs=runs)
         prefix = f"{each.file}: " if len(paths) > 1 else ""
         report(error if error.startswith(prefix) else prefix + error for error in each.errors)
         lines = each.lines() if isinstance(each, OnnxReport) else _lines(each, level, runs=runs)
@@ -92,15 +94,17 @@ def check_models(
     return status
 
 
-def _any_report(
-    path: Path, level: FeatureLevel, sizes: Mapping[str, int], *, runs: bool
-) -> Report | OnnxReport:
-    return check_onnx(path, sizes) if is_onnx(path) else _report(path, level, runs=runs)
+def _any_report(path: Path, level: FeatureLevel, sizes: Sizes, *, runs: bool) -> Report | OnnxReport:
+    match kind_of(path):
+        case Kind.ONNX:
+            return check_onnx(path, sizes)
+        case Kind.GRAPH:
+            return _graph_report(path, level, runs=runs)
+        case Kind.JSON:
+            return _report(path, level, sizes, runs=runs)
 
 
-def _report(path: Path, level: FeatureLevel, *, runs: bool) -> Report:
-    if path.suffix.lower() == ".bin":
-        return _graph_report(path, level, runs=runs)
+def _report(path: Path, level: FeatureLevel, sizes: Sizes, *, runs: bool) -> Report:
     try:
         root = dxdispatch.read(path)
         dispatchables = dxdispatch.parse_operators(root)
@@ -113,7 +117,7 @@ def _report(path: Path, level: FeatureLevel, *, runs: bool) -> Report:
         for each in dispatchables.values()
         if isinstance(each.desc, OperatorDesc)
     )
-    return Report(str(path), verdicts, obstacles=_obstacles(root, path) if runs else ())
+    return Report(str(path), verdicts, obstacles=_obstacles(root, path, sizes) if runs else ())
 
 
 def _graph_report(path: Path, level: FeatureLevel, *, runs: bool) -> Report:
@@ -148,10 +152,10 @@ def _obstacle(desc: OperatorDesc) -> str | None:
     return None
 
 
-def _obstacles(root: Node, path: Path) -> tuple[str, ...]:
+def _obstacles(root: Node, path: Path, sizes: Sizes) -> tuple[str, ...]:
     """The obstacles to loading a well-formed model: files that are not there, folders, libraries."""
     try:
-        dxdispatch.parse_model(root, dxdispatch.Folders.of(path))
+        dxdispatch.parse_model(root, dxdispatch.Folders.of(path), sizes)
     except Error as error:
         return tuple(str(error).splitlines())
     return ()

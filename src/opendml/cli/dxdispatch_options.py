@@ -10,7 +10,7 @@ import click
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
 _DIRECT3D = "it concerns Direct3D, which opendml does not need"
-_ONNX = "it concerns ONNX Runtime; --input and --size say what an ONNX model gets"
+_ONNX = "it concerns ONNX Runtime, which does not run the models here"
 _PIX = "it concerns captures of PIX, a tool for Direct3D"
 _FLAGS = {
     ("-S", "--show_dependencies"): "no component of DirectX is used; opendml --version tells the version",
@@ -33,10 +33,7 @@ _WITH_VALUE = {
     ("--post_dispatch_barriers",): _DIRECT3D,
     ("-c", "--pix_capture_type"): _PIX,
     ("-o", "--pix_capture_name"): f"{_PIX}; the folder for outputs is --output-directory",
-    ("-f", "--onnx_free_dim_name_override"): _ONNX,
-    ("-F", "--onnx_free_dim_denotation_override"): _ONNX,
     ("-e", "--onnx_session_config_entry"): _ONNX,
-    ("-b", "--binding_shape"): _ONNX,
     ("-l", "--onnx_graph_optimization_level"): _ONNX,
     ("-L", "--onnx_logging_level"): _ONNX,
 }

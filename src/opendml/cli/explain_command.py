@@ -1,21 +1,34 @@
-"""`opendml explain`: shows which kernels the operators of a JSON model become, and where their time goes."""
+"""`opendml explain`: shows which kernels the operators of a model become, and where their time goes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from opendml.cli.console import console
-from opendml.errors import InvalidArgument, Unsupported
+from opendml.cli.model_kinds import Kind, kind_of
+from opendml.cli.onnx_command import load_onnx, parts_of
+from opendml.errors import InvalidArgument
 from opendml.explain.explanation import Explanation
 from opendml.frontends import dxdispatch
+from opendml.frontends.dxdispatch.foreign import OnnxDispatchable, SerializedDispatchable, read_serialized
 from opendml.frontends.dxdispatch.model import Dispatchable
+from opendml.frontends.onnx.sizes import Sizes
 from opendml.runtime.objects.device import Device
+from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.wording import shown
+
+if TYPE_CHECKING:
+    from opendml.frontends.onnx.model import OnnxModel
+
+Parts = Mapping[str, Callable[[], Explanation]]
+"""What explains the parts of a model, by their names."""
 
 
 def explain_model(
@@ -25,28 +38,32 @@ def explain_model(
     dispatchable: str | None,
     html: Path | None,
     trace: Path | None,
+    inputs: Sequence[str],
+    sizes: Sizes,
     as_json: bool,
 ) -> None:
-    """Compiles and measures the dispatchables of a model, and prints or writes what was found.
+    """Compiles and measures the parts of a model, and prints or writes what was found.
 
     Args:
         path: the model.
         device: where it runs.
-        dispatchable: the name of the only one that counts; None: all of them.
-        html: where the page of one dispatchable is written.
+        dispatchable: the name of the only part that counts; None: all of them.
+        html: where the page of one part is written.
         trace: where its trace is.
-        as_json: print an object with the dispatchables by name.
+        inputs: of an ONNX model, "NAME=FILE.npy"; the others are made up.
+        sizes: those that ONNX models leave open.
+        as_json: print an object with the parts by name.
 
     Raises:
-        Error: the model is wrong or cannot be run here, or a file is asked for and it has several.
+        Error: the model is wrong or cannot be run here, or a file is asked for and it has several parts.
     """
-    chosen = _chosen(dxdispatch.parse_operators(dxdispatch.read(path)), dispatchable)
+    chosen = _chosen(_parts(path, device, inputs, sizes), dispatchable)
     if (html or trace) and len(chosen) != 1:
         raise InvalidArgument(
             f"{path}: {len(chosen)} dispatchables, and a page or a trace shows one; name it with "
             f"--dispatchable: {', '.join(chosen)}"
         )
-    found = {name: _explained(each, name, device) for name, each in chosen.items()}
+    found = {name: explain() for name, explain in chosen.items()}
     for file, kind in ((html, "html"), (trace, "trace")):
         if file is not None:
             for explanation in found.values():
@@ -59,17 +76,55 @@ def explain_model(
         console().print(explanation)
 
 
-def _explained(dispatchable: Dispatchable, name: str, device: Device) -> Explanation:
-    if not isinstance(dispatchable.desc, OperatorDesc):
-        raise Unsupported(f"dispatchable {shown(name)}: no operator; explain shows operators of JSON models")
-    return device.compile_operator(device.create_operator(dispatchable.desc)).explain()
+def _parts(path: Path, device: Device, inputs: Sequence[str], sizes: Sizes) -> Parts:
+    kind = kind_of(path)
+    if inputs and kind is not Kind.ONNX:
+        raise click.UsageError("--input is for ONNX models")
+    match kind:
+        case Kind.ONNX:
+            return _of_onnx(path.name, load_onnx(path, device, sizes), inputs)
+        case Kind.GRAPH:
+            return _of_graph(path.name, read_serialized(path), ExecutionFlags.NONE, device)
+        case Kind.JSON:
+            root = dxdispatch.read(path)
+            dispatchables = dxdispatch.parse_operators(root, dxdispatch.Folders.of(path), sizes)
+            found: dict[str, Callable[[], Explanation]] = {}
+            for each in dispatchables.values():
+                found |= _of_dispatchable(each, device)
+            return found
 
 
-def _chosen(dispatchables: Mapping[str, Dispatchable], name: str | None) -> Mapping[str, Dispatchable]:
+def _of_dispatchable(dispatchable: Dispatchable, device: Device) -> Parts:
+    match dispatchable.desc:
+        case OnnxDispatchable() as onnx:
+            return _of_onnx(dispatchable.name, onnx.model(device))
+        case SerializedDispatchable() as graph:
+            return _of_graph(dispatchable.name, graph, dispatchable.flags, device)
+        case OperatorDesc() as desc:
+            compile_operator = partial(device.compile_operator, flags=dispatchable.flags)
+            return {dispatchable.name: lambda: compile_operator(device.create_operator(desc)).explain()}
+
+
+def _of_graph(name: str, graph: SerializedDispatchable, flags: ExecutionFlags, device: Device) -> Parts:
+    return {name: lambda: graph.compile(device, flags).explain()}
+
+
+def _of_onnx(name: str, model: OnnxModel, inputs: Sequence[str] = ()) -> Parts:
+    """The graphs of an ONNX model; the nodes outside of them are named on standard error."""
+    parts = parts_of(model, inputs)
+    graphs = [part for part in parts if not isinstance(part, str)]
+    for part in parts:
+        if isinstance(part, str):
+            click.echo(f"{name}: {part} runs outside of DirectML's operators, and is not shown", err=True)
+    return {
+        name if len(graphs) == 1 else f"{name}[{number}]": graph.explain
+        for number, graph in enumerate(graphs)
+    }
+
+
+def _chosen(parts: Parts, name: str | None) -> Parts:
     if name is None:
-        return dispatchables
-    if name not in dispatchables:
-        raise InvalidArgument(
-            f"dispatchable {shown(name)}: unknown; the model has {', '.join(dispatchables)}"
-        )
-    return {name: dispatchables[name]}
+        return parts
+    if name not in parts:
+        raise InvalidArgument(f"dispatchable {shown(name)}: unknown; the model has {', '.join(parts)}")
+    return {name: parts[name]}

@@ -7,16 +7,25 @@ from pathlib import Path
 
 import click
 
-from opendml.errors import InvalidArgument
+from opendml.cli.model_kinds import Kind, kind_of
+from opendml.cli.onnx_command import load_onnx, parts_of
+from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends import dxdispatch
-from opendml.frontends.serialized.graph import SerializedGraph, write_graph
+from opendml.frontends.onnx.sizes import Sizes
+from opendml.frontends.serialized.calls import graph_of_model
+from opendml.frontends.serialized.graph import SerializedGraph, read_graph, write_graph
 from opendml.runtime.graphs.wiring import wiring_of
 from opendml.runtime.objects.device import as_device
 
 
-def export_models(paths: Sequence[Path], folder: Path) -> None:
+def export_models(paths: Sequence[Path], folder: Path, sizes: Sizes) -> None:
     """Writes a graph for each model into a folder, and prints the names of the files. All models are read and
     checked before.
+
+    Args:
+        paths: the models.
+        folder: where the graphs go.
+        sizes: those that ONNX models leave open.
 
     Raises:
         InvalidArgument: a model that is malformed, breaks DirectML's rules, or has the name of another.
@@ -27,15 +36,43 @@ def export_models(paths: Sequence[Path], folder: Path) -> None:
         target = folder / f"{path.stem}.bin"
         if target in targets:
             raise InvalidArgument(f"{path}: another model is to be written to {target} too")
-        targets[target] = _graph(path)
+        targets[target] = _graph(path, sizes)
     for target, graph in targets.items():
         for file in write_graph(graph, target):
             click.echo(str(file))
 
 
-def _graph(path: Path) -> SerializedGraph:
+def _graph(path: Path, sizes: Sizes) -> SerializedGraph:
     """The graph of a model, which can be compiled."""
-    graph = dxdispatch.graph_of(dxdispatch.load(path), str(path))
+    match kind_of(path):
+        case Kind.ONNX:
+            graph = _of_onnx(path, sizes)
+        case Kind.GRAPH:
+            graph = read_graph(path)
+        case Kind.JSON:
+            graph = dxdispatch.graph_of(dxdispatch.load(path), str(path))
     device = as_device("reference")
     wiring_of(graph.desc(device), device)
     return graph
+
+
+def _of_onnx(path: Path, sizes: Sizes) -> SerializedGraph:
+    """The one graph that an ONNX model is.
+
+    Raises:
+        Unsupported: it is none, or more than that.
+    """
+    model = load_onnx(path, as_device("cpu"), sizes)
+    parts = parts_of(model)
+    outside = [part for part in parts if isinstance(part, str)]
+    graphs = [part for part in parts if not isinstance(part, str)]
+    if outside:
+        raise Unsupported(f"{path}: a graph of DirectML has no {outside[0]}, which runs outside of one")
+    if len(graphs) > 1:
+        raise Unsupported(f"{path}: {len(graphs)} graphs: what follows the first depends on what it computes")
+    missing = [name for name in model.output_names if not graphs or name not in graphs[0].output_names]
+    if missing:
+        raise Unsupported(
+            f"{path}: output {missing[0]!r} is an input or always the same: no operator makes it"
+        )
+    return graph_of_model(graphs[0], str(path))

@@ -1,11 +1,12 @@
-"""`opendml run` and `opendml check` of ONNX models."""
+"""ONNX models on the command line: run, checked, and loaded for other commands."""
 
 from __future__ import annotations
 
 import json
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,19 +18,15 @@ from rich.table import Table
 from opendml.cli.console import console
 from opendml.cli.program import CANNOT, WRONG
 from opendml.errors import Error, InvalidArgument, Unsupported
+from opendml.frontends.dxdispatch.foreign import assumed_sizes
+from opendml.frontends.onnx.sizes import Sizes
 from opendml.runtime.objects.device import Device
 from opendml.spec.wording import shown
 
 if TYPE_CHECKING:
     from opendml.frontends.onnx.check import Findings, Gap
     from opendml.frontends.onnx.model import OnnxModel, TensorInfo
-
-SUFFIX = ".onnx"
-
-
-def is_onnx(path: Path) -> bool:
-    """Whether a file's name is that of an ONNX model."""
-    return path.suffix.lower() == SUFFIX
+    from opendml.runtime.graphs.model import Model
 
 
 def require_onnx() -> None:
@@ -38,17 +35,6 @@ def require_onnx() -> None:
         import opendml.onnx  # noqa: F401
     except ModuleNotFoundError as error:
         raise Unsupported(f"ONNX models: {error}") from error
-
-
-def sizes_of(texts: Iterable[str]) -> dict[str, int]:
-    """Symbolic sizes from texts such as "batch=1"."""
-    sizes = {}
-    for text in texts:
-        name, _, size = text.rpartition("=")
-        if not name or not size.isdecimal() or int(size) < 1:
-            raise InvalidArgument(f"--size {text}: NAME=N with a size of at least 1 is needed")
-        sizes[name] = int(size)
-    return sizes
 
 
 @dataclass(frozen=True)
@@ -65,7 +51,7 @@ def run_onnx(
     device: Device,
     *,
     inputs: Sequence[str],
-    sizes: Sequence[str],
+    sizes: Sizes,
     iterations: int,
     output_directory: Path | None,
     as_json: bool,
@@ -76,7 +62,7 @@ def run_onnx(
         path: the model.
         device: where it runs.
         inputs: "NAME=FILE.npy"; the others get random numbers, integers zeros.
-        sizes: of symbolic dimensions, "NAME=N"; the others are 1.
+        sizes: those that the model leaves open; the others are 1.
         iterations: how often it runs behind the first run.
         output_directory: where outputs are written as NAME.npy; None: nowhere.
         as_json: print JSON.
@@ -84,15 +70,13 @@ def run_onnx(
     Raises:
         Error: what is wrong with the model or the inputs, or cannot be run.
     """
-    require_onnx()
-    from opendml.frontends.onnx.model import load
-
     began = time.perf_counter()
-    model = load(path, device)
-    given = list(_given(model, _files(inputs), sizes_of(sizes)))
+    model = load_onnx(path, device, sizes)
+    files = _files(inputs)
+    given = list(_given(model, files))
     loaded = time.perf_counter()
     feed = {each.name: each.array for each in given}
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, _assuming(model, files):
         warnings.simplefilter("always")
         results = model.run(feed)
     first = time.perf_counter()
@@ -127,20 +111,67 @@ def _files(texts: Sequence[str]) -> dict[str, Path]:
     return files
 
 
-def _given(model: OnnxModel, files: dict[str, Path], sizes: Mapping[str, int]) -> Iterator[Given]:
+def load_onnx(path: Path, device: Device, sizes: Sizes) -> OnnxModel:
+    """An ONNX model.
+
+    Raises:
+        Error: what is wrong with it, or without the `onnx` package.
+    """
+    require_onnx()
+    from opendml.frontends.onnx.model import load
+
+    return load(path, device, sizes=sizes)
+
+
+def parts_of(model: OnnxModel, inputs: Sequence[str] = ()) -> tuple[Model | str, ...]:
+    """The graphs that a model becomes, and the names of nodes that run outside of them.
+
+    Args:
+        model: which is run for that.
+        inputs: "NAME=FILE.npy"; the others are made up.
+
+    Raises:
+        Error: what is wrong with the model or the inputs, or cannot be run.
+    """
+    files = _files(inputs)
+    given = {each.name: each.array for each in _given(model, files)}
+    with warnings.catch_warnings(), _assuming(model, files):
+        warnings.simplefilter("ignore")  # what runs outside is among the parts
+        return model.parts(given)
+
+
+@contextmanager
+def _assuming(model: OnnxModel, files: Container[str]) -> Iterator[None]:
+    """Adds to errors which inputs got sizes that nobody said, since they may come of these.
+
+    Args:
+        model: which runs.
+        files: the inputs that are not made up.
+    """
+    try:
+        yield
+    except Error as error:
+        for each in model.inputs:
+            sizes = assumed_sizes(each)
+            if each.name not in files and each.sizes is not None and sizes != tuple(each.sizes):
+                form = ",".join("N" for _ in sizes)
+                problem = f"input {each.name!r} was {shown(list(sizes))}, as the model leaves sizes open"
+                raise type(error)(f"{error}; {problem}: -b {each.name}:{form} says others") from error
+        raise
+
+
+def _given(model: OnnxModel, files: dict[str, Path]) -> Iterator[Given]:
     """The inputs of a run, in the model's order."""
     random = np.random.default_rng(0)
-    unused = sorted(set(sizes) - {size for each in model.inputs for size in each.sizes or ()})
-    if unused:
-        raise InvalidArgument(f"--size {unused[0]}: no input has a size of that name")
-    for each in model.inputs:
-        if each.name in files:
-            file = files.pop(each.name)
-            yield Given(each.name, _read(file), str(file))
+    own = {each.name: each for each in model.inputs}
+    for name, info in own.items():
+        if name in files:
+            yield Given(name, _read(files[name]), str(files[name]))
         else:
-            yield _made(each, sizes, random)
+            yield _made(info, random)
     for name, file in files.items():
-        yield Given(name, _read(file), str(file))
+        if name not in own:
+            yield Given(name, _read(file), str(file))
 
 
 def _read(file: Path) -> Any:
@@ -152,13 +183,13 @@ def _read(file: Path) -> Any:
         raise InvalidArgument(f"{file}: no .npy file ({error})") from error
 
 
-def _made(info: TensorInfo, sizes: Mapping[str, int], random: np.random.Generator) -> Given:
+def _made(info: TensorInfo, random: np.random.Generator) -> Given:
     """An input that was not given: random numbers for floats, zeros otherwise."""
     if info.type is None or info.sizes is None:
         raise InvalidArgument(
             f"input {info.name!r} cannot be made up: --input {info.name}=FILE.npy is needed"
         )
-    lengths = [size if isinstance(size, int) else sizes.get(size or "", 1) for size in info.sizes]
+    lengths = assumed_sizes(info)
     if info.type.kind == "f":
         return Given(info.name, random.standard_normal(lengths).astype(info.type), "random")
     return Given(info.name, np.zeros(lengths, info.type), "zeros")
@@ -264,8 +295,8 @@ class OnnxReport:
         }
 
 
-def check_onnx(path: Path, sizes: Mapping[str, int]) -> OnnxReport:
-    """Checks an ONNX model, for symbolic sizes by their names; others are 1."""
+def check_onnx(path: Path, sizes: Sizes) -> OnnxReport:
+    """Checks an ONNX model, for sizes that it leaves open; others are 1."""
     try:
         require_onnx()
         from opendml.frontends.onnx.check import check

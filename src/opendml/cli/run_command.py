@@ -10,10 +10,12 @@ from pathlib import Path
 
 import click
 
+from opendml.cli.model_kinds import Kind, kind_of
 from opendml.cli.progress import Progress, progress
 from opendml.frontends import dxdispatch
 from opendml.frontends.dxdispatch import Dispatched, Folders, Model, Printed, Program, Repetition, Written
 from opendml.frontends.dxdispatch.timing import Statistics, cold_and_hot
+from opendml.frontends.onnx.sizes import Sizes
 from opendml.runtime.objects.device import Device
 
 Event = Dispatched | Printed | Written
@@ -28,6 +30,7 @@ def run_model(
     timing: bool,
     samples: bool,
     as_json: bool,
+    sizes: Sizes,
     input_directory: Path | None,
     output_directory: Path | None,
 ) -> None:
@@ -41,6 +44,7 @@ def run_model(
         timing: print statistics, and the time of initialization.
         samples: print every measurement.
         as_json: print one JSON object with all measurements instead.
+        sizes: those that ONNX models leave open.
         input_directory: where source files are sought first; None for the model's folder.
         output_directory: where relative target paths start; None for the current directory.
 
@@ -50,7 +54,7 @@ def run_model(
     """
     with progress() as shown:
         shown.begin(f"reading {path}")
-        model = _loaded(path, output_directory, input_directory, quiet=as_json)
+        model = _loaded(path, output_directory, input_directory, sizes, quiet=as_json)
         shown.begin("checking", 1 + len(model.dispatchables) + len(model.commands))
         program = dxdispatch.prepare(model, device, lambda name: shown.begin(f"compiling '{name}'"))
         if as_json:
@@ -116,10 +120,12 @@ def _as_json(event: Event, warmup: int) -> dict[str, object]:
             return {"type": "writeFile", "resource": event.resource, "path": str(event.path)}
 
 
-def _loaded(path: Path, output_directory: Path | None, input_directory: Path | None, *, quiet: bool) -> Model:
+def _loaded(
+    path: Path, output_directory: Path | None, input_directory: Path | None, sizes: Sizes, *, quiet: bool
+) -> Model:
     """The model; of a serialized graph it is told which inputs no file has values for."""
-    if path.suffix.lower() != ".bin":
-        return dxdispatch.load(path, output_directory, input_directory)
+    if kind_of(path) is Kind.JSON:
+        return dxdispatch.load(path, output_directory, input_directory, sizes)
     folders = Folders.of(path, output_directory, input_directory)
     made = dxdispatch.model_of_graph(path, folders, writes=output_directory is not None)
     for name, source in () if quiet else made.sources.items():

@@ -25,6 +25,7 @@ from opendml.compiler.placings import in_any_order
 from opendml.compiler.prepare import split
 from opendml.compiler.recurrences import steps_of
 from opendml.compiler.regions import merged
+from opendml.compiler.stored import Users
 from opendml.compiler.views import moved, split_groups
 from opendml.compiler.windows import unrolled
 from opendml.compiler.write import Place, Writer, parts_of
@@ -212,15 +213,19 @@ def _cuts(roots: Sequence[Node], program: Program) -> list[Node]:
     """The nodes that become temporaries, in the order in which they are computed."""
     nodes = ordered(roots)
     cuts = {id(node): node for node in _in_memory(nodes, roots, program)}
+    users = Users(nodes, roots)
     pending = [*roots, *cuts.values()]
     while pending:
         root = pending.pop()
         held = Except(cuts, id(root))
         for body in _bodies(root, held):
             found = _foreign(body, held)
-            cuts.update((id(node), node) for node in found)
             if found:
-                pending += [root, *found]
+                for node in found:
+                    last = users.stored_for(node, body, cuts)
+                    cuts[id(last)] = last
+                    pending.append(last)
+                pending.append(root)
                 break
     return [node for node in nodes if id(node) in cuts]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opendml.program.functions import select
-from opendml.program.node import Node, Operation, convert, placing, rebuild, scan
+from opendml.program.functions import running_sum, select
+from opendml.program.node import Node, Operation, convert, placing, rebuild
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered
 
@@ -27,7 +27,7 @@ def _positions(node: Node) -> Node:
     assert isinstance(node.attribute, tuple)
     (found,), (axis, count) = node.operands, node.attribute
     type = ScalarType.INT32 if count < 2**31 else ScalarType.INT64
-    number = scan(Operation.RUNNING_SUM, convert(found, type), axis, exclusive=False, reverse=False) - 1
+    number = running_sum(convert(found, type), axis, exclusive=False, reverse=False) - 1
     return placing(Operation.SCATTER, select(found, number, -1), axis, count)
 
 

@@ -7,6 +7,7 @@ reading it would cost more than computing it again, but for sums and the like, w
 
 from __future__ import annotations
 
+from opendml.compiler.views import above_memory
 from opendml.program.node import COLLECTIVE, Node, Operation, View, ordered, source, with_operands
 from opendml.program.program import Program, packed
 
@@ -76,7 +77,13 @@ def _pays(node: Node, constants: frozenset[int], program: Program) -> bool:
         return False
     spans = [program.inputs[number].span for number in constants]
     layout = packed(node.type, node.sizes)
-    return layout.element_count * layout.type.bytes <= sum(last - first for first, last in spans)
+    most = sum(last - first for first, last in spans) * (2 if _is_gathered(node) else 1)
+    return layout.element_count * layout.type.bytes <= most
+
+
+def _is_gathered(value: Node) -> bool:
+    """Whether an element-wise value is made of elements at computed places."""
+    return any(isinstance(each.attribute, View) and each.attribute.indexed for each in above_memory(value))
 
 
 _FREE = frozenset({Operation.SOURCE, Operation.VIEW, Operation.RESHAPE, Operation.CONVERT, Operation.BITCAST})

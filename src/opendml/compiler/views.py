@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from opendml.compiler.homes import domain_of
 from opendml.program.node import (
     COLLECTIVE,
     FUNCTIONS,
@@ -88,9 +89,32 @@ def _view(node: Node, repeats: bool) -> Node:
     if value.operation is Operation.RESHAPE:
         below = _affine_reshape(value)
         value = below if below is not None else value
+    seen = _seen_by(node)
     if _is_in_memory(value, repeats):
-        return with_operands(node, (value, *node.operands[1:]))
-    return _sized(_seen_by(node).of(value, top=True), node.sizes)
+        narrow = _narrowest(value)
+        operands = (narrow, *node.operands[1:])
+        read = Node(node.operation, narrow.type, node.sizes, operands, node.attribute, node.origin)
+        if narrow is value:
+            return read
+        seen.know(narrow, read)
+    return _sized(seen.of(value, top=True), node.sizes)
+
+
+def _narrowest(value: Node) -> Node:
+    """Where on the way to a value that is written to memory its elements take the fewest bits, before they
+    are widened and a few operations with numbers, say: behind these, twice or four times as much would be
+    written and read."""
+    result = node = value
+    operations = 0
+    while node.operation not in IN_MEMORY:
+        whole = {id(operand): operand for operand in node.operands if operand.sizes == value.sizes}
+        operations += node.operation not in _FREE
+        if len(whole) != 1 or operations > _REPEATED_OPERATIONS:
+            break
+        (node,) = whole.values()
+        if node.type.bits < result.type.bits:
+            result = node
+    return result
 
 
 def _sized(value: Node, sizes: tuple[int, ...]) -> Node:
@@ -154,6 +178,10 @@ class Seen:
         self.sizes, self.view, self.mask = sizes, view, mask
         self.indices = dict(zip(view.indexed, indices, strict=True))
         self._known: dict[int, Node] = {}
+
+    def know(self, node: Node, seen: Node) -> None:
+        """Says what a node is through the view."""
+        self._known[id(node)] = seen
 
     def of(self, node: Node, top: bool = False) -> Node:
         """The elements of a node; where the mask is false they are 0 if it is the `top`, and anything
@@ -347,19 +375,30 @@ def _reshaped_last(node: Node) -> Node:
         return node
     if node.operation in REDUCTIONS and len(node.operands) == 1:
         return _reduced_in_parts(node) or with_operands(node, (_lowered(node.operands[0]),))
+    if node.operation is Operation.CONTRACTION:
+        in_parts = _contracted_in_parts(node)
+        if in_parts is not None:
+            return in_parts
     if node.operation not in IN_MEMORY:
-        for sizes in {operand.operands[0].sizes: None for operand in reshaped}:
+        for sizes in {sizes: None for operand in reshaped for sizes in _sizes_of(operand.operands[0])}:
             operands = _in_sizes(node, sizes)
             if operands is not None:
                 value = Node(node.operation, node.type, sizes, operands, node.attribute)
                 return Node(Operation.RESHAPE, node.type, node.sizes, (value,))
-    return with_operands(
-        node,
-        tuple(
-            _lowered(operand) if operand.operation is Operation.RESHAPE else operand
-            for operand in node.operands
-        ),
-    )
+    return with_operands(node, tuple(map(_lowered_if_reshaped, node.operands)))
+
+
+def _lowered_if_reshaped(node: Node) -> Node:
+    return _lowered(node) if node.operation is Operation.RESHAPE else node
+
+
+def _sizes_of(value: Node) -> Iterator[tuple[int, ...]]:
+    """The sizes in which an element-wise node over a value may be computed: its own, and those of what it was
+    reduced from, as a normalization does that multiplies by what it has reduced."""
+    yield value.sizes
+    for node in above_memory(value):
+        if node.operation in REDUCTIONS:
+            yield node.operands[0].sizes
 
 
 def _reduced_in_parts(node: Node) -> Node | None:
@@ -375,6 +414,42 @@ def _reduced_in_parts(node: Node) -> Node | None:
     sizes = tuple(1 if part in parts else size for part, size in enumerate(value.sizes))
     result = Node(node.operation, node.type, sizes, (value,), tuple(parts))
     return Node(Operation.RESHAPE, node.type, node.sizes, (result,))
+
+
+def _is_written(value: Node) -> bool:
+    """Whether a kernel writes something to memory in other sizes before a value can be computed of it."""
+    return any(
+        each.operation is Operation.RESHAPE and each.operands[0].operation is not Operation.SOURCE
+        for each in above_memory(value)
+    )
+
+
+def _contracted_in_parts(node: Node) -> Node | None:
+    """A sum of products over dimensions that were merged, over those that they were merged of, so that an
+    operand is computed where it is multiplied, as weights are whose blocks have scales; None where none were
+    merged, or the other operand had to be written to memory instead."""
+    axes, domain = node.attribute, domain_of(node)
+    assert isinstance(axes, tuple)
+    for operand in node.operands:
+        if operand.operation is not Operation.RESHAPE or not _is_written(_lowered(operand)):
+            continue
+        groups = split_groups(operand.operands[0].sizes, operand.sizes)
+        if groups is None:
+            continue
+        sizes, parts, places = list[int](), list[int](), list[list[int]]()
+        for axis, group in enumerate(groups):
+            split = [operand.operands[0].sizes[part] for part in group]
+            split = split if axis in axes and math.prod(split) == domain[axis] else [domain[axis]]
+            places.append(list(range(len(sizes), len(sizes) + len(split))))
+            parts += places[-1] if axis in axes else []
+            sizes += split
+        fine = [_refined(each, domain, sizes, places) for each in node.operands]
+        if None not in fine:
+            kept = tuple(1 if part in parts else size for part, size in enumerate(sizes))
+            summed = tuple(part for part in parts if sizes[part] > 1)
+            result = Node(node.operation, node.type, kept, tuple(fine), summed)
+            return Node(Operation.RESHAPE, node.type, node.sizes, (result,))
+    return None
 
 
 def _in_sizes(node: Node, sizes: tuple[int, ...]) -> tuple[Node, ...] | None:
@@ -413,7 +488,7 @@ def _refined(
         return operand.operands[0]
     if tuple(sizes) == operand.sizes:
         return operand
-    result = _lowered(Node(Operation.RESHAPE, operand.type, tuple(sizes), (operand,)))
+    result = _lowered_if_reshaped(_reshape(Node(Operation.RESHAPE, operand.type, tuple(sizes), (operand,))))
     return None if result.operation is Operation.RESHAPE else result
 
 

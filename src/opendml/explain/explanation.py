@@ -10,8 +10,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
-SHORTEST = 1e-7
-"""The seconds from which on times of kernels are measured."""
+from opendml.explain.wording import SHORTEST, time_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +159,6 @@ class Explanation:
 
     def __repr__(self) -> str:
         from opendml.explain.text import summary
-        from opendml.explain.wording import time_text
 
         return f"<Explanation {self.device}: {time_text(self.seconds)} for a dispatch; {summary(self)}>"
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opendml.explain.explanation import SHORTEST
-
 if TYPE_CHECKING:
     from opendml.explain.explanation import ExplainedKernel
+
+SHORTEST = 1e-7
+"""The seconds from which on times of kernels are measured."""
 
 
 def time_text(seconds: float) -> str:

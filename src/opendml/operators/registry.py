@@ -10,8 +10,8 @@ from functools import cache
 from itertools import islice
 from typing import Any, TypeVar
 
+from opendml.across_forks import importing
 from opendml.errors import Unsupported
-from opendml.first_use import importing
 from opendml.floating_point import default_mode
 from opendml.program.functions import compute_type, rounded
 from opendml.program.node import Node, convert

@@ -190,8 +190,10 @@ def _normal_tail(x: Node, factor: Node | None = None) -> Node:
     argument = multiply_add(falling, 2.0 * _NORMAL_SCALE / _NORMAL_NUMERATOR, -1.0)
     scaled = falling if factor is None else falling * factor
     slow = multiply_add(scaled, argument * polynomial(_NORMAL_TAIL, argument), scaled)
-    bits, n, high = reduced(exponent, TWO_HALF_POWERS)
-    return times_power(multiply_add(slow, _growth(_remainder(n, high, error)), slow), bits)
+    # 2^_TAIL_UNITS times the tail is no denormal number, so what is rounded is its product with a constant.
+    bits, n, high = reduced(exponent, EXPONENT_BIAS + _TAIL_UNITS)
+    result = multiply_add(slow, _growth(_remainder(n, high, error)), slow)
+    return result * power_of_two(bits) * 2.0**-_TAIL_UNITS
 
 
 def _remainder(n: Node, high: Node, error: Node | None = None) -> Node:
@@ -288,6 +290,7 @@ _ERF_EXPONENT = (
 
 _NORMAL_HIGHEST, _NORMAL_SCALE = 14.5, 1.625
 """From the first on the tail is 0; the second is k."""
+_TAIL_UNITS = 64
 _NORMAL_SENSITIVITY = 1.2
 """Relative change of the slow factor for a relative change of s: from 1.1 to 1.4."""
 _NORMAL_NUMERATOR = 0.633825123

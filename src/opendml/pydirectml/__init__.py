@@ -8,119 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opendml.frontends.pydirectml import devices, functions
+from opendml.frontends.pydirectml import devices, enumerations, functions, names
 from opendml.frontends.pydirectml.activations import NO_ACTIVATION, FusedActivation
 from opendml.frontends.pydirectml.devices import Binding, Model, TensorData
-from opendml.frontends.pydirectml.enumerations import (
-    ConvolutionDirection,
-    ConvolutionMode,
-    ExecutionFlags,
-    InterpolationMode,
-    MatrixTransform,
-    OperatorType,
-    OutputOptions,
-    PaddingMode,
-    RecurrentNetworkDirection,
-    TensorDataType,
-    TensorFlags,
-)
 from opendml.frontends.pydirectml.expressions import Expression, one
-from opendml.frontends.pydirectml.functions import (
-    REQUIRED,
-    GRUOutputs,
-    MaxPoolingOutputs,
-    Size2D,
-    activation_identity,
-    activation_linear,
-    activation_relu,
-    activation_sigmoid,
-    activation_tanh,
-    add,
-    batch_normalization,
-    convolution,
-    divide,
-    gather,
-    gemm,
-    gru,
-    input_tensor,
-    join,
-    local_response_normalization,
-    max_pooling,
-    multiply,
-    padding,
-    reinterpret,
-    slice,
-    subtract,
-    up_sample_2d,
-    value_scale_2d,
-)
-from opendml.frontends.pydirectml.tensors import TensorDesc, TensorPolicy
+from opendml.frontends.pydirectml.functions import REQUIRED
+from opendml.frontends.pydirectml.names import *  # noqa: F403 - `names.__all__`
 
 __all__ = [
     "Binding",
-    "ConvolutionDirection",
-    "ConvolutionMode",
     "Device",
     "Dimensions",
-    "ExecutionFlags",
     "Expression",
-    "FusedActivation",
-    "GRUOutputs",
     "GraphBuilder",
-    "InterpolationMode",
-    "MatrixTransform",
-    "MaxPoolingOutputs",
     "Model",
-    "OperatorType",
-    "OutputOptions",
-    "PaddingMode",
-    "RecurrentNetworkDirection",
-    "Size2D",
     "TensorData",
-    "TensorDataType",
-    "TensorDesc",
-    "TensorFlags",
-    "TensorPolicy",
-    "activation_identity",
-    "activation_linear",
-    "activation_relu",
-    "activation_sigmoid",
     "activation_soft_max",
-    "activation_tanh",
-    "add",
     "average_pooling",
-    "batch_normalization",
-    "convolution",
-    "divide",
-    "gather",
-    "gemm",
-    "gru",
-    "input_tensor",
-    "join",
-    "local_response_normalization",
-    "max_pooling",
     "mean_variance_normalization",
-    "multiply",
-    "padding",
-    "reinterpret",
-    "slice",
-    "subtract",
-    "up_sample_2d",
-    "value_scale_2d",
 ]
+__all__ += names.__all__
 
 # The values of enumerations are names of the module too; of those that collide the last one stays.
 for _enumeration in (
-    TensorDataType,
-    TensorFlags,
-    MatrixTransform,
-    RecurrentNetworkDirection,
-    ConvolutionMode,
-    ConvolutionDirection,
-    InterpolationMode,
-    PaddingMode,
-    ExecutionFlags,
-    OperatorType,
+    enumerations.TensorDataType,
+    enumerations.TensorFlags,
+    enumerations.MatrixTransform,
+    enumerations.RecurrentNetworkDirection,
+    enumerations.ConvolutionMode,
+    enumerations.ConvolutionDirection,
+    enumerations.InterpolationMode,
+    enumerations.PaddingMode,
+    enumerations.ExecutionFlags,
+    enumerations.OperatorType,
 ):
     globals().update(_enumeration.__members__)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from opendml.across_forks import importing
 from opendml.errors import InvalidArgument
-from opendml.first_use import importing
 from opendml.spec.wording import shown
 from opendml.targets.backend import Backend, StreamBackend
 from opendml.targets.memory import Place

@@ -171,3 +171,11 @@ def pydirectml_error() -> type[Exception]:
     from opendml import InvalidArgument
 
     return InvalidArgument
+
+
+@pytest.mark.parametrize("name", ["Graph", "Buffer", "CompiledOperator"])
+def test_names_of_the_newest_interface_say_which_one_is_here(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"directml.{name}: of the fork's newest interface"):
+        getattr(directml, name)
+    with pytest.raises(AttributeError, match="has no attribute 'Grap'"):
+        getattr(directml, "Grap")  # noqa: B009 - a name that mypy would refuse

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from opendml.errors import InvalidArgument
 from opendml.frontends.dxdispatch.model import (
@@ -13,11 +14,12 @@ from opendml.frontends.dxdispatch.model import (
     Resource,
     Resources,
 )
-from opendml.frontends.dxdispatch.node import Failures, Node, suggestion
 from opendml.frontends.dxdispatch.values import byte_count
+from opendml.frontends.json_files.node import Failures, Node, suggestion
 from opendml.spec.enums import MINIMUM_BUFFER_TENSOR_ALIGNMENT, TensorDataType, TensorFlags
 from opendml.spec.tensor_desc import TensorDesc
 
+_UINT32_MAX = 2**32 - 1
 _UINT64_MAX = 2**64 - 1
 _FIELDS = (
     "name",
@@ -40,7 +42,7 @@ def parse_bindings(
 
     DirectML's rule: tensors flagged OWNED_BY_DML are bound once, at initialization (`initial`, the
     dispatchable's own bindings), all others at each dispatch. Where an array has both, null stands for the
-    tensors that are bound elsewhere.
+    tensors that are bound elsewhere. Tensors of ONNX models may be left out.
     """
     points = {point.name: point for point in bind_points}
     given = node.members(points)
@@ -50,7 +52,7 @@ def parse_bindings(
         wanted = [_is_owned(tensor) == initial for tensor in point.tensors]
         with failures.collected():
             if point.name not in given:
-                if any(wanted):
+                if any(wanted) and not point.is_optional:
                     raise InvalidArgument(f"{node.at(point.name)}: missing; the desc has this tensor")
             elif not any(wanted):
                 given[point.name].fail(_why_not(point, initial=initial))
@@ -83,7 +85,7 @@ def _bind(
     for source, tensor, is_wanted in zip(sources, point.tensors, wanted, strict=True):
         with failures.collected():
             if is_wanted:
-                bindings.append(_source(source, tensor, resources))
+                bindings.append(_source(source, tensor, point.declared, resources))
             elif source.value is None:
                 bindings.append(None)
             else:
@@ -96,7 +98,9 @@ def _when(tensor: TensorDesc) -> str:
     return "at initialization (OWNED_BY_DML)" if _is_owned(tensor) else "at dispatch (not OWNED_BY_DML)"
 
 
-def _source(node: Node, tensor: TensorDesc, resources: Resources) -> Binding:
+def _source(
+    node: Node, tensor: TensorDesc, declared: tuple[int | None, ...] | None, resources: Resources
+) -> Binding:
     if isinstance(node.value, str):
         return _checked(node, resource_at(node, resources), 0, tensor)
     if not isinstance(node.value, dict):
@@ -110,7 +114,26 @@ def _source(node: Node, tensor: TensorDesc, resources: Resources) -> Binding:
         node.member("elementCount").fail(
             f"at most {available // size}, what the resource holds from byte {offset}"
         )
-    return _checked(node, resource, offset, tensor)
+    shape = None if declared is None else _shape(node, declared)
+    if shape is None:
+        return _checked(node, resource, offset, tensor)
+    checked = _checked(node, resource, offset, TensorDesc(tensor.data_type, shape or (1,)))
+    return replace(checked, shape=shape)
+
+
+def _shape(node: Node, declared: tuple[int | None, ...]) -> tuple[int, ...] | None:
+    """The sizes that a binding gives a tensor of an ONNX model; None: it gives none."""
+    given = node.optional("shape")
+    if given is None:
+        return None
+    shape = tuple(each.integer(1, _UINT32_MAX) for each in given.elements())
+    fits = len(shape) == len(declared) and all(
+        own in (None, size) for own, size in zip(declared, shape, strict=True)
+    )
+    if not fits:
+        wanted = ["?" if size is None else size for size in declared]
+        given.fail(f"the sizes of the model, {wanted}", str(list(shape)))
+    return shape
 
 
 def _count(node: Node, name: str) -> int:

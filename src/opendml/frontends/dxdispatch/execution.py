@@ -13,6 +13,7 @@ import numpy as np
 
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.dxdispatch import files, printing
+from opendml.frontends.dxdispatch.foreign import CompiledOnnx
 from opendml.frontends.dxdispatch.model import (
     Bindings,
     Dispatch,
@@ -22,9 +23,9 @@ from opendml.frontends.dxdispatch.model import (
     Resource,
     WriteFile,
 )
-from opendml.frontends.dxdispatch.node import Failures
 from opendml.frontends.dxdispatch.timing import Repetition, measure
 from opendml.frontends.dxdispatch.values import Bytes, Elements, decode
+from opendml.frontends.json_files.node import Failures
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc
 
@@ -178,9 +179,22 @@ def _bind_all(model: Model, compiled: Mapping[str, Compiled], buffers: Buffers) 
             inputs = _in_order(dispatchable, *tensors, outputs=False)
             outputs = _in_order(dispatchable, *tensors, outputs=True)
             with failures.collected(), _located(f"{command.path}.bindings"):
-                bound[command.path] = compiled[dispatchable.name].bind(inputs, outputs)
+                work = compiled[dispatchable.name]
+                if isinstance(work, CompiledOnnx):
+                    work = work.shaped(_shapes(command.bindings))
+                bound[command.path] = work.bind(inputs, outputs)
     failures.raise_any()
     return bound
+
+
+def _shapes(bindings: Bindings) -> dict[str, tuple[int, ...]]:
+    """The shapes that bindings give to tensors of an ONNX model."""
+    return {
+        name: each.shape
+        for name, several in bindings.items()
+        for each in several
+        if each is not None and each.shape is not None
+    }
 
 
 def _tensors(bindings: Bindings, buffers: Buffers) -> Tensors:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opendml.errors import Error, InvalidArgument, Unsupported
+from opendml.errors import Error, Unsupported
 from opendml.frontends.dxdispatch.model import BindPoint
 from opendml.frontends.dxdispatch.values import Bytes
+from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.serialized.graph import SerializedGraph, read_graph
-from opendml.runtime.memory.packing import from_buffer
-from opendml.spec.enums import ExecutionFlags
+from opendml.runtime.memory.host_array import data_type_of
+from opendml.runtime.memory.packing import from_buffer, to_buffer
+from opendml.runtime.objects.compiled import CompiledOperator
+from opendml.runtime.objects.device import Device, as_device
+from opendml.spec.enums import DATA_TYPE_BITS, ExecutionFlags, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.tensor_desc import TensorDesc, byte_size
 
 if TYPE_CHECKING:
-    from opendml.frontends.dxdispatch.execution import Compiled
-    from opendml.frontends.onnx.model import TensorInfo
+    from onnx import ModelProto
+
+    from opendml.frontends.onnx.model import OnnxModel, TensorInfo
 
 
 @dataclass(frozen=True)
@@ -40,9 +45,9 @@ class SerializedDispatchable:
         """The descs of its operators by the names of nodes."""
         return list(self.graph.operators())
 
-    def compile(self, device: Any, flags: ExecutionFlags) -> Compiled:
+    def compile(self, device: Any, flags: ExecutionFlags) -> CompiledOperator:
         """The graph for a device of the runtime."""
-        compiled: Compiled = device.compile_graph(self.graph.desc(device), flags)
+        compiled: CompiledOperator = device.compile_graph(self.graph.desc(device), flags)
         return compiled
 
 
@@ -52,48 +57,81 @@ def _points(names: Sequence[str], tensors: Mapping[str, TensorDesc], *, is_outpu
 
 @dataclass(frozen=True)
 class OnnxDispatchable:
-    """An ONNX model whose inputs have fixed sizes."""
+    """An ONNX model.
+
+    Args:
+        path: its file.
+        read: what the file has.
+        sized: that with the sizes that are said before any binding.
+        fixed: the tensors whose shapes bindings do not say.
+        inputs: as it has them then; sizes that are still open count as 1, if a binding does not say them.
+        outputs: likewise.
+    """
 
     path: Path
-    inputs: Mapping[str, TensorDesc]
-    outputs: Mapping[str, TensorDesc]
+    read: ModelProto
+    sized: ModelProto
+    fixed: frozenset[str]
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
 
     def bind_points(self) -> tuple[BindPoint, ...]:
         """The inputs and outputs, in the model's order."""
         return (
-            *_points(list(self.inputs), self.inputs, is_output=False),
-            *_points(list(self.outputs), self.outputs, is_output=True),
+            *(self._point(info, is_output=False) for info in self.inputs),
+            *(self._point(info, is_output=True) for info in self.outputs),
         )
 
     def operators(self) -> list[tuple[str, OperatorDesc]]:
         """None: its nodes become operators when it runs."""
         return []
 
-    def compile(self, device: Any, flags: ExecutionFlags) -> Compiled:
+    def compile(self, device: Any, flags: ExecutionFlags) -> CompiledOnnx:
         """The model on a device of the runtime, which is compiled by its first dispatch."""
-        from opendml.frontends.onnx.model import load
+        return CompiledOnnx(self, self.model(device), {})
 
-        return _CompiledOnnx(load(self.path, device), self)
+    def model(self, device: Device) -> OnnxModel:
+        """The model on a device."""
+        from opendml.frontends.onnx.model import OnnxModel
+
+        return OnnxModel(self.sized, str(self.path), device)
+
+    def _point(self, info: TensorInfo, *, is_output: bool) -> BindPoint:
+        where = f"{self.path}: {'output' if is_output else 'input'} {info.name!r}"
+        if info.type is None:
+            raise Unsupported(f"{where}: no tensor of numbers, which a resource could hold")
+        if info.sizes is None:
+            raise Unsupported(f"{where}: a tensor of any number of dimensions")
+        declared = tuple(size if isinstance(size, int) else None for size in info.sizes)
+        tensor = TensorDesc(_type_name(info), assumed_sizes(info) or (1,))
+        if not isinstance(tensor.data_type, TensorDataType):
+            raise Unsupported(f"{where}: of type {info.type.name}, which DirectML has not")
+        allowed = None if info.name in self.fixed else declared
+        return BindPoint(info.name, is_output, (tensor,), allowed, is_optional=True)
 
 
-class _CompiledOnnx:
-    def __init__(self, model: Any, dispatchable: OnnxDispatchable) -> None:
-        self._model, self._dispatchable = model, dispatchable
+@dataclass(frozen=True)
+class CompiledOnnx:
+    """An ONNX model on a device, and the shapes that bindings give to its tensors."""
+
+    dispatchable: OnnxDispatchable
+    model: OnnxModel
+    shapes: Mapping[str, tuple[int, ...]]
+
+    def shaped(self, shapes: Mapping[str, tuple[int, ...]]) -> CompiledOnnx:
+        """The model for a dispatch whose bindings give these shapes."""
+        return replace(self, shapes=shapes)
 
     def bind(self, inputs: Sequence[Bytes | None], outputs: Sequence[Bytes | None]) -> _BoundOnnx:
         """The model on buffers for its inputs and outputs."""
-        return _BoundOnnx(self._model, self._dispatchable, inputs, outputs)
+        return _BoundOnnx(self, inputs, outputs)
 
 
+@dataclass(frozen=True)
 class _BoundOnnx:
-    def __init__(
-        self,
-        model: Any,
-        dispatchable: OnnxDispatchable,
-        inputs: Sequence[Bytes | None],
-        outputs: Sequence[Bytes | None],
-    ) -> None:
-        self._model, self._dispatchable, self._inputs, self._outputs = model, dispatchable, inputs, outputs
+    compiled: CompiledOnnx
+    inputs: Sequence[Bytes | None]
+    outputs: Sequence[Bytes | None]
 
     def dispatch(self) -> None:
         """Runs the model, and writes each output to the begin of its buffer.
@@ -101,60 +139,80 @@ class _BoundOnnx:
         Raises:
             Error: an output is larger than its buffer.
         """
-        given = zip(self._dispatchable.inputs.items(), self._inputs, strict=True)
-        results = self._model.run(
-            {name: from_buffer(buffer, tensor) for (name, tensor), buffer in given if buffer is not None}
+        dispatchable, shapes = self.compiled.dispatchable, self.compiled.shapes
+        results = self.compiled.model.run(
+            {
+                info.name: _content(buffer, info, shapes.get(info.name, assumed_sizes(info)))
+                for info, buffer in zip(dispatchable.inputs, self.inputs, strict=True)
+            }
         )
-        for name, buffer in zip(self._dispatchable.outputs, self._outputs, strict=True):
-            data = np.ascontiguousarray(results[name]).reshape(-1).view(np.uint8)
-            if buffer is None or data.size > buffer.size:
-                given_bytes = 0 if buffer is None else buffer.size
-                problem = f"{data.size} bytes; the resource that is bound has {given_bytes}"
-                raise Error(f"{self._dispatchable.path}: output {name!r}: {problem}")
+        for info, buffer in zip(dispatchable.outputs, self.outputs, strict=True):
+            if buffer is None:
+                continue
+            data = _bytes_of(results[info.name])
+            if data.size > buffer.size:
+                problem = f"{data.size} bytes; the resource that is bound has {buffer.size}"
+                raise Error(f"{dispatchable.path}: output {info.name!r}: {problem}")
             buffer[: data.size] = data
+
+
+def _bytes_of(array: Any) -> Bytes:
+    """The bytes of an output."""
+    plain = array.view(np.uint8) if array.dtype == np.bool_ else array
+    bits = DATA_TYPE_BITS[data_type_of(plain, "output")]
+    return to_buffer(plain)[: byte_size(array.size, bits)]
+
+
+def _content(buffer: Bytes | None, info: TensorInfo, sizes: tuple[int, ...]) -> Any:
+    """An input of a run in a buffer; zeros without one."""
+    if buffer is None:
+        return np.zeros(sizes, info.type)
+    array = from_buffer(buffer, TensorDesc(_type_name(info), sizes or (1,))).reshape(sizes)
+    return array if array.dtype == info.type else array.astype(info.type)
 
 
 ForeignDispatchable = SerializedDispatchable | OnnxDispatchable
 
 
-def read_foreign(kind: str, path: Path) -> ForeignDispatchable:
-    """The dispatchable in a file.
+def read_onnx(path: Path, own: Sizes, given: Sizes = NO_SIZES) -> OnnxDispatchable:
+    """The ONNX model in a file.
 
     Args:
-        kind: "dmlserializedgraph" or "onnx".
         path: the file.
+        own: sizes that are meant for it.
+        given: sizes that count more, as far as it has them.
+
+    Raises:
+        InvalidArgument: there is none in it, or it does not have its own sizes.
+        Unsupported: the package `onnx` is missing.
+    """
+    try:
+        from opendml.onnx import OnnxModel
+    except ModuleNotFoundError as error:
+        raise Unsupported(str(error)) from error
+    from opendml.frontends.onnx.model_file import read_model
+
+    read, name = read_model(path)
+    own.require_used([read], name)
+    sized = given.over(own).of(read, name)
+    model = OnnxModel(sized, name, as_device(None))
+    return OnnxDispatchable(path, read, sized, frozenset(given.tensors), model.inputs, model.outputs)
+
+
+def read_serialized(path: Path) -> SerializedDispatchable:
+    """The serialized graph in a file.
 
     Raises:
         InvalidArgument: there is none in it.
-        Unsupported: the package `onnx` is missing, or the model has sizes that are not fixed.
     """
-    return SerializedDispatchable(read_graph(path)) if kind == "dmlserializedgraph" else _read_onnx(path)
+    return SerializedDispatchable(read_graph(path))
 
 
-def _read_onnx(path: Path) -> OnnxDispatchable:
-    try:
-        from opendml.onnx import load
-    except ModuleNotFoundError as error:
-        raise Unsupported(str(error)) from error
-    model = load(path)
-    inputs = {info.name: _tensor(path, info, "input") for info in model.inputs}
-    outputs = {info.name: _tensor(path, info, "output") for info in model.outputs}
-    return OnnxDispatchable(path, inputs, outputs)
+def assumed_sizes(info: TensorInfo) -> tuple[int, ...]:
+    """The sizes of an ONNX model's tensor if nothing else says them: what is open is 1, as in DxDispatch."""
+    return tuple(size if isinstance(size, int) and size > 0 else 1 for size in info.sizes or ())
 
 
-def _tensor(path: Path, info: TensorInfo, kind: str) -> TensorDesc:
-    """A tensor of an ONNX model. The sizes of an output that are not fixed count as 1: what it needs is known
-    when it is there."""
-    where = f"{path}: {kind} {info.name!r}"
-    if info.type is None:
-        raise Unsupported(f"{where}: no tensor of numbers, which a resource could hold")
-    sizes = info.sizes or ()
-    if kind == "input" and (info.sizes is None or not all(isinstance(size, int) for size in sizes)):
-        fix = "opendml.onnx runs such models on arrays of any sizes"
-        raise Unsupported(f"{where}: sizes {list(sizes)}, which are not fixed; {fix}")
-    fixed = tuple(size if isinstance(size, int) and size > 0 else 1 for size in sizes) or (1,)
-    name = "uint8" if info.type == np.bool_ else info.type.name
-    try:
-        return TensorDesc(name, fixed)
-    except InvalidArgument as error:
-        raise Unsupported(f"{where}: {error}") from error
+def _type_name(info: TensorInfo) -> str:
+    assert info.type is not None
+    return "uint8" if info.type == np.bool_ else info.type.name

@@ -76,6 +76,8 @@ class Binding:
     path: str
     resource: str
     offset: int
+    shape: tuple[int, ...] | None = None
+    """Of a tensor of an ONNX model, in place of the sizes that its bind point has."""
 
 
 Resources = Mapping[str, Resource | None]
@@ -92,6 +94,10 @@ class BindPoint:
     name: str
     is_output: bool
     tensors: tuple[TensorDesc, ...]
+    declared: tuple[int | None, ...] | None = None
+    """What a binding may say as its shape, None for any size; None: it may say nothing."""
+    is_optional: bool = False
+    """Whether a dispatch may do without: the input is zeros then, the output is lost."""
 
 
 @dataclass(frozen=True, slots=True)

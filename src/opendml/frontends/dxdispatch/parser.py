@@ -11,11 +11,16 @@ from pathlib import Path
 from typing import NoReturn
 
 from opendml.errors import InvalidArgument, Unsupported
-from opendml.frontends.dxdispatch import images, json_text
+from opendml.frontends.dxdispatch import images
 from opendml.frontends.dxdispatch.bindings import parse_bindings, resource_at
 from opendml.frontends.dxdispatch.descs import bind_points, parse_operator_desc
 from opendml.frontends.dxdispatch.enums import flags_value
-from opendml.frontends.dxdispatch.foreign import read_foreign
+from opendml.frontends.dxdispatch.foreign import (
+    ForeignDispatchable,
+    OnnxDispatchable,
+    read_onnx,
+    read_serialized,
+)
 from opendml.frontends.dxdispatch.model import (
     Command,
     Dispatch,
@@ -28,17 +33,22 @@ from opendml.frontends.dxdispatch.model import (
     Resources,
     WriteFile,
 )
-from opendml.frontends.dxdispatch.node import Failures, Node, listed, suggestion
 from opendml.frontends.dxdispatch.resources import parse_resources, source_path
 from opendml.frontends.dxdispatch.values import element_count
+from opendml.frontends.json_files import text as json_text
+from opendml.frontends.json_files.node import Failures, Node, listed, suggestion
+from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.spec.enums import ExecutionFlags, TensorDataType
 
 _UINT32_MAX = 2**32 - 1
 _ROOT_FIELDS = ("$schema", "resources", "dispatchables", "commands")
 _OPERATOR_FIELDS = ("type", "desc", "dmlCompileType", "executionFlags", "bindings")
 _COMPILE_TYPES = ("DmlCompileOp", "DmlCompileGraph")
-_FOREIGN_FIELDS = ("type", "sourcePath", "executionFlags")
-_FOREIGN_TYPES = ("onnx", "dmlserializedgraph")
+_ONNX_SIZES = ("freeDimensionNameOverrides", "freeDimensionDenotationOverrides")
+_FOREIGN_FIELDS = {
+    "onnx": ("type", "sourcePath", "executionFlags", *_ONNX_SIZES),
+    "dmlserializedgraph": ("type", "sourcePath", "executionFlags"),
+}
 _COMMAND_FIELDS = {
     "dispatch": ("type", "dispatchable", "bindings", "threadGroupCount"),
     "print": ("type", "resource", "verbose"),
@@ -46,7 +56,12 @@ _COMMAND_FIELDS = {
 }
 
 
-def load(path: Path, output_directory: Path | None = None, input_directory: Path | None = None) -> Model:
+def load(
+    path: Path,
+    output_directory: Path | None = None,
+    input_directory: Path | None = None,
+    sizes: Sizes = NO_SIZES,
+) -> Model:
     """The model in the JSON file `path` ("-" is standard input) with all that it needs to run.
 
     Args:
@@ -54,47 +69,49 @@ def load(path: Path, output_directory: Path | None = None, input_directory: Path
         output_directory: where relative target paths start; None for the current directory, as in DxDispatch.
         input_directory: where source files are sought, before the current directory; None for the model's
             folder.
+        sizes: of its ONNX models, which go before what it says itself.
 
     Raises:
         InvalidArgument: its failures name the JSON path, what was expected and what was given.
         Unsupported: a dispatchable is no DirectML operator, or a library is missing.
     """
-    return parse_model(read(path), Folders.of(path, output_directory, input_directory))
+    return parse_model(read(path), Folders.of(path, output_directory, input_directory), sizes)
 
 
 def read(path: Path) -> Node:
     """The JSON value in the file `path` ("-" is standard input).
 
-    Raises InvalidArgument when there is none, and Unsupported for an ONNX model.
+    Raises InvalidArgument when there is none.
     """
-    if path.suffix.lower() == ".onnx":
-        raise Unsupported(
-            f"{path}: opendml.onnx runs ONNX models, and JSON models that have them as dispatchables"
-        )
     return Node(json_text.read(path))
 
 
-def parse_operators(root: Node) -> Mapping[str, Dispatchable]:
+def parse_operators(
+    root: Node, folders: Folders | None = None, sizes: Sizes = NO_SIZES
+) -> Mapping[str, Dispatchable]:
     """The dispatchables of the model that `root` describes.
 
     The model is checked as by `load`, but for the files that it names: they need not be there, and what only
-    they tell is not checked.
+    they tell is not checked. With `folders`, those dispatchables too that are files of their own, with sizes
+    of ONNX models as for `load`.
     """
-    return _parse(root, None).dispatchables
+    return _parse(root, None, folders, sizes).dispatchables
 
 
-def parse_model(root: Node, folders: Folders) -> Model:
+def parse_model(root: Node, folders: Folders, sizes: Sizes = NO_SIZES) -> Model:
     """The model that `root` describes; see `load`."""
-    return _parse(root, folders)
+    return _parse(root, folders, folders, sizes)
 
 
-def _parse(root: Node, folders: Folders | None) -> Model:
+def _parse(root: Node, folders: Folders | None, foreign: Folders | None, sizes: Sizes) -> Model:
+    """The model. Resources are read from `folders`, dispatchables that are files from `foreign`; without
+    these they are left out."""
     root.members(_ROOT_FIELDS)
     failures = Failures()
     with failures.collected():
         resources = parse_resources(root.member("resources"), folders)
     with failures.collected():
-        dispatchables = _parse_dispatchables(root.member("dispatchables"), folders)
+        dispatchables = _parse_dispatchables(root.member("dispatchables"), foreign, sizes)
     with failures.collected():
         command_nodes = root.member("commands").elements()
     failures.raise_any()
@@ -109,36 +126,56 @@ def _parse(root: Node, folders: Folders | None) -> Model:
         with failures.collected(), suppress(FileNotReadError):
             commands.append(_parse_command(node, resources, dispatchables, folders))
     failures.raise_any()
+    if foreign is not None:
+        onnx = [
+            each.desc.read for each in known_dispatchables.values() if isinstance(each.desc, OnnxDispatchable)
+        ]
+        sizes.require_used(onnx, root.at("dispatchables"))
     known = {name: resource for name, resource in resources.items() if resource is not None}
     return Model(known, known_dispatchables, tuple(commands))
 
 
-def _parse_dispatchables(node: Node, folders: Folders | None) -> dict[str, Dispatchable | None]:
+def _parse_dispatchables(node: Node, folders: Folders | None, sizes: Sizes) -> dict[str, Dispatchable | None]:
     """The object `dispatchables`. Without `folders` no file is read, and those that are files are None."""
     failures = Failures()
     dispatchables: dict[str, Dispatchable | None] = {}
     for name, child in node.members().items():
         with failures.collected():
             kind = child.member("type").string().lower()
-            if kind in _FOREIGN_TYPES:
-                dispatchables[name] = _parse_foreign(name, kind, child, folders)
+            if kind in _FOREIGN_FIELDS:
+                dispatchables[name] = _parse_foreign(name, kind, child, folders, sizes)
             else:
                 dispatchables[name] = _parse_dispatchable(name, child)
     failures.raise_any()
     return dispatchables
 
 
-def _parse_foreign(name: str, kind: str, node: Node, folders: Folders | None) -> Dispatchable | None:
+def _parse_foreign(
+    name: str, kind: str, node: Node, folders: Folders | None, sizes: Sizes
+) -> Dispatchable | None:
     """A model in a file of its own."""
-    node.members(_FOREIGN_FIELDS)
+    node.members(_FOREIGN_FIELDS[kind])
     source, flags = node.member("sourcePath"), _parse_flags(node)
-    file = source.string()
+    names, denotations = (_parse_sizes(node, field) for field in _ONNX_SIZES)
+    file, own = source.string(), Sizes(names, denotations)
     if folders is None:
         return None
     path = source_path(source, file, folders)
+    content: ForeignDispatchable
     with _located(source.path):
-        content = read_foreign(kind, path)
-    return Dispatchable(node.path, name, content, flags, content.bind_points(), {})
+        content = read_onnx(path, own, sizes) if kind == "onnx" else read_serialized(path)
+        points = content.bind_points()
+    return Dispatchable(node.path, name, content, flags, points, {})
+
+
+def _parse_sizes(node: Node, field: str) -> dict[str, int]:
+    """Sizes of an ONNX model by the names, or the denotations, of dimensions."""
+    given = node.optional(field)
+    return (
+        {}
+        if given is None
+        else {name: each.integer(1, _UINT32_MAX) for name, each in given.members().items()}
+    )
 
 
 @contextmanager

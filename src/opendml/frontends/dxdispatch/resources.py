@@ -14,7 +14,6 @@ from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends.dxdispatch import files, images
 from opendml.frontends.dxdispatch.enums import enum_value
 from opendml.frontends.dxdispatch.model import FileNotReadError, Folders, Initializer, Resource
-from opendml.frontends.dxdispatch.node import Failures, Node
 from opendml.frontends.dxdispatch.values import (
     Bytes,
     Elements,
@@ -24,6 +23,7 @@ from opendml.frontends.dxdispatch.values import (
     numpy_type,
     scalar,
 )
+from opendml.frontends.json_files.node import Failures, Node
 from opendml.spec.enums import TensorDataType
 
 _UINT32_MAX = 2**32 - 1

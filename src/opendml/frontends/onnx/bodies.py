@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from opendml.frontends.onnx.node import Node, domain_of, graphs_of, nodes_of, opsets_of
+from opendml.frontends.onnx.node import ONNX_ERRORS, Node, domain_of, graphs_of, nodes_of, opsets_of
 
 Functions = Mapping[tuple[str, str, str], onnx.FunctionProto]
 """The functions of a model, by domain, name and overload."""
@@ -45,7 +45,10 @@ def schema_nodes(node: Node, types: Sequence[onnx.TypeProto | None], prefix: str
         if any(each is None for name, each in zip(node.inputs, types, strict=True) if name):
             return None  # onnx reads types that are not there
         given = [(onnx.TypeProto() if each is None else each).SerializeToString() for each in types]
-        found = schema.get_context_dependent_function(node.message.SerializeToString(), given)
+        try:
+            found = schema.get_context_dependent_function(node.message.SerializeToString(), given)
+        except ONNX_ERRORS:  # of types that the operator does not take
+            found = b""
         if not found:
             return None
         function.ParseFromString(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,9 +14,10 @@ from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
 from opendml.frontends.onnx.evaluate import Evaluator
 from opendml.frontends.onnx.loops import is_loop
 from opendml.frontends.onnx.model import TensorInfo, tensor_info, traced
-from opendml.frontends.onnx.model_file import ModelLike, read_model, sized
+from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.node import Node
 from opendml.frontends.onnx.segment import Segment
+from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.onnx.trace import Tracer
 from opendml.frontends.onnx.values import Held
 from opendml.runtime.objects.device import as_device
@@ -52,21 +54,22 @@ class Findings:
     unknown: tuple[Gap, ...]
 
 
-def check(model: ModelLike, sizes: Mapping[str, int] | None = None) -> Findings:
+def check(model: ModelLike, sizes: Sizes = NO_SIZES) -> Findings:
     """Takes each node of a model as a run would, for inputs of one size.
 
     Args:
         model: a path, the bytes of a file, or an onnx.ModelProto.
-        sizes: of symbolic dimensions, by their names; others are 1.
+        sizes: of symbolic dimensions; others are 1.
 
     Raises:
-        InvalidArgument: no such file, or no ONNX model in it.
+        InvalidArgument: no such file, no ONNX model in it, or sizes that contradict it.
         Unsupported: an operator set that is too old.
     """
     read, name = read_model(model)
-    given = sized(read, sizes or {})
+    sizes.require_used([read], name)
+    given = sizes.of(read, name)
     assumed = {name: 1 for each in given.graph.input for name in symbols_of(each)}
-    given = sized(given, assumed)
+    given = Sizes(assumed).of(given)
     initializers = {each.name for each in given.graph.initializer}
     inputs = tuple(_assumed(tensor_info(each)) for each in given.graph.input if each.name not in initializers)
     checker = traced(Checker, given, as_device(None))
@@ -89,16 +92,16 @@ class Checker(Tracer):
         self.evaluated: list[Gap] = []
         self.unknown: list[Gap] = []
         known = {name: value for name, value in inputs.items() if value.sizes is not None}
-        segment, pending = Segment({**self._known, **known}), list(reversed(self._nodes))
+        segment, pending = Segment(ChainMap({**self._known, **known})), self._start
         while pending:
-            node = pending.pop()
+            node, pending = pending.taken()
             missing = [name for name in node.reads if name not in segment.values]
             try:
                 if missing:
                     raise ValueNeeded(missing[0])
                 replaced = self._replaced(node, segment)
                 if replaced is not None:
-                    pending.extend(reversed(replaced))
+                    pending = pending.after(replaced)
                     continue
                 if not is_loop(node):
                     segment.take(node)
@@ -110,7 +113,7 @@ class Checker(Tracer):
             except NotExpressible as reason:
                 body = self._body(node, segment)
                 if body is not None:
-                    pending.extend(reversed(body))
+                    pending = pending.after(body)
                     continue
                 self._gap(node, str(reason))
             segment.values.update((name, inferred[name]) for name in node.outputs if name in inferred)

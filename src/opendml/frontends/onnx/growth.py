@@ -16,7 +16,7 @@ import onnx
 
 from opendml.errors import InvalidArgument
 from opendml.frontends.onnx.bodies import type_of
-from opendml.frontends.onnx.node import Node
+from opendml.frontends.onnx.node import ONNX_ERRORS, Node
 from opendml.frontends.onnx.values import Known, Value
 
 _GROWING = frozenset(
@@ -76,14 +76,7 @@ def _inferred(node: Node, values: Mapping[str, Value]) -> Mapping[str, onnx.Type
         inferred: Mapping[str, onnx.TypeProto] = onnx.shape_inference.infer_node_outputs(
             schema, node.message, typed, known, opset_imports=imports
         )
-    except (
-        onnx.defs.SchemaError,
-        onnx.shape_inference.InferenceError,
-        LookupError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ):
+    except ONNX_ERRORS:
         return {}
     return inferred
 

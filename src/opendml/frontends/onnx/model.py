@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
@@ -13,8 +14,11 @@ from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.bodies import functions_of
 from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.node import nodes_of, opsets_of
+from opendml.frontends.onnx.segment import Compiled
+from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.onnx.trace import Tracer, known_tensors
 from opendml.frontends.onnx.values import Array, array_of
+from opendml.runtime.graphs.model import Model
 from opendml.runtime.objects.device import Device, as_device
 from opendml.spec.wording import shown
 
@@ -48,6 +52,7 @@ class OnnxModel:
         self.device, self._name = device, name
         self.inputs = tuple(tensor_info(each) for each in graph.input if each.name not in initializers)
         self.outputs = tuple(tensor_info(each) for each in graph.output)
+        self._names = tuple(tuple(each.name for each in some) for some in (self.inputs, self.outputs))
         self._declared = {each.name: tensor_info(each) for each in graph.input}
         try:
             self._tracer = traced(Tracer, model, device)
@@ -65,14 +70,14 @@ class OnnxModel:
     @property
     def input_names(self) -> tuple[str, ...]:
         """The inputs that every call gives, in the model's order."""
-        return tuple(each.name for each in self.inputs)
+        return self._names[0]
 
     @property
     def output_names(self) -> tuple[str, ...]:
         """The outputs in the model's order."""
-        return tuple(each.name for each in self.outputs)
+        return self._names[1]
 
-    def __call__(self, *arrays: Any, **inputs: Any) -> dict[str, Any]:
+    def __call__(self, /, *arrays: Any, **inputs: Any) -> dict[str, Any]:
         """The outputs by name, for arrays in the order of the inputs or by their names.
 
         Raises:
@@ -89,16 +94,41 @@ class OnnxModel:
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name, for arrays by name; as a call otherwise."""
+        given = self._given(inputs)
+        with self._named():
+            results = self._tracer.run(given)
+        return dict(zip(self.output_names, results, strict=True))
+
+    def parts(self, inputs: Mapping[str, Any]) -> tuple[Model | str, ...]:
+        """What runs for such inputs, in its order, which a run finds out: the compiled graphs, and the names
+        of nodes that run outside of them, on onnx's evaluator or as loops, whose bodies' graphs are not told.
+
+        Raises:
+            InvalidArgument, Unsupported: as a run.
+        """
+        given = self._given(inputs)
+        with self._named():
+            found = [stage.work for stage in self._tracer.stages(given)]
+        return tuple(
+            each.model if isinstance(each, Compiled) else str(each) for each in found if each is not None
+        )
+
+    def _given(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The inputs of a run, if they are all there and what the model declares."""
         require_by_name(inputs)
         given = {name: self._checked(name, content) for name, content in inputs.items()}
         missing = [name for name in self.input_names if name not in given]
         if missing:
             raise InvalidArgument(f"{self._name}: input {missing[0]!r} is missing; {self._needed}")
+        return given
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Puts the model's name before what is raised inside."""
         try:
-            results = self._tracer.run(given)
+            yield
         except Error as error:
             raise type(error)(f"{self._name}: {error}") from error
-        return dict(zip(self.output_names, results, strict=True))
 
     @property
     def _needed(self) -> str:
@@ -134,19 +164,21 @@ class OnnxModel:
         return array
 
 
-def load(model: ModelLike, device: str | Device | None = None) -> OnnxModel:
+def load(model: ModelLike, device: str | Device | None = None, *, sizes: Sizes = NO_SIZES) -> OnnxModel:
     """An ONNX model, ready to be called.
 
     Args:
         model: a path, the bytes of a file, or an onnx.ModelProto; opset 7 or newer.
         device: a device, its kind, or None for the CPU.
+        sizes: of inputs and outputs where the model leaves them open, which its inputs must have then.
 
     Raises:
-        InvalidArgument: no such file, or no ONNX model in it.
+        InvalidArgument: no such file, no ONNX model in it, or sizes that it does not have or contradicts.
         Unsupported: an operator set that is too old.
     """
     read, name = read_model(model)
-    return OnnxModel(read, name, as_device(device))
+    sizes.require_used([read], name)
+    return OnnxModel(sizes.of(read, name), name, as_device(device))
 
 
 def require_by_name(inputs: object) -> None:
@@ -201,10 +233,12 @@ def _size(dimension: onnx.TensorShapeProto.Dimension) -> int | str | None:
 def _fits(array: Array, sizes: Sequence[int | str | None] | None) -> bool:
     if sizes is None:
         return True
-    pairs = zip(array.shape, sizes, strict=False)
-    return array.ndim == len(sizes) and all(
-        given == size for given, size in pairs if isinstance(size, int) and size > 0
-    )
+    if array.ndim != len(sizes):
+        return False
+    for given, size in zip(array.shape, sizes, strict=True):
+        if given != size and isinstance(size, int) and size > 0:
+            return False
+    return True
 
 
 def _text(sizes: Sequence[int | str | None] | None) -> str:

@@ -3,7 +3,6 @@ alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TypeAlias
@@ -42,19 +41,6 @@ def read_model(given: ModelLike) -> tuple[onnx.ModelProto, str]:
     return model, name
 
 
-def sized(model: onnx.ModelProto, sizes: Mapping[str, int]) -> onnx.ModelProto:
-    """The model with sizes in place of their names in its inputs and outputs."""
-    if not sizes:
-        return model
-    new = onnx.ModelProto()
-    new.CopyFrom(model)
-    for each in (*new.graph.input, *new.graph.output):
-        for dimension in each.type.tensor_type.shape.dim:
-            if dimension.dim_param in sizes:
-                dimension.dim_value = sizes[dimension.dim_param]
-    return new
-
-
 def _content(path: Path) -> bytes:
     try:
         return path.read_bytes()
@@ -86,7 +72,7 @@ def _load_external(model: onnx.ModelProto, path: Path) -> None:
             )
         try:
             load_external_data_for_tensor(tensor, str(folder))
-        except (OSError, ValueError, onnx.checker.ValidationError) as error:
+        except (OSError, RuntimeError, ValueError, onnx.checker.ValidationError) as error:
             raise InvalidArgument(f"{path}: tensor {tensor.name!r} in {location}: {error}") from error
         tensor.data_location = onnx.TensorProto.DEFAULT
         del tensor.external_data[:]

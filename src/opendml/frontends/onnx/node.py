@@ -12,6 +12,19 @@ import onnx
 MICROSOFT = "com.microsoft"
 """The domain of the operators that ONNX Runtime adds."""
 
+ONNX_ERRORS = (
+    onnx.checker.ValidationError,
+    onnx.defs.SchemaError,
+    onnx.shape_inference.InferenceError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What the `onnx` package raises over a node that is not valid."""
+OWN = "opendml"
+"""The domain of the parts that operators of ONNX are taken apart into."""
+
 
 @dataclass(frozen=True)
 class Node:

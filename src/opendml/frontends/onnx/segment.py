@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import ChainMap
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from opendml.frontends.onnx.evaluate import RANDOM, Evaluator
 from opendml.frontends.onnx.growth import require_memory
 from opendml.frontends.onnx.node import Node
 from opendml.frontends.onnx.registry import converter_of
+from opendml.frontends.onnx.states import Values
 from opendml.frontends.onnx.values import (
     Array,
     Computed,
@@ -37,12 +39,17 @@ from opendml.runtime.objects.device import Device
 
 
 class Segment:
-    """The graph that is being made, and the values of all tensors so far."""
+    """The graph that is being made, and the values of all tensors so far.
 
-    def __init__(self, values: Mapping[str, Value]) -> None:
-        self.values = dict(values)
+    Attributes:
+        own: those that its nodes made.
+    """
+
+    def __init__(self, values: Values) -> None:
+        self.own: dict[str, Value] = {}
+        self.values: Values = ChainMap(self.own, *values.maps)
         self._graph = Graph()
-        self._inputs: dict[str, str] = {}
+        self._inputs: list[str] = []
         self._tensors: dict[str, GraphTensor] = {}
 
     def take(self, node: Node) -> None:
@@ -65,17 +72,14 @@ class Segment:
         computed = {name: value for name in outputs if isinstance(value := self.values[name], Computed)}
         if not computed:
             return None
-        model = self._graph.compile(
-            {f"y{i}": each.tensor for i, each in enumerate(computed.values())}, device
-        )
-        inputs = tuple((name, label) for name, label in self._inputs.items() if label in model.input_names)
+        model = self._graph.compile({name: each.tensor for name, each in computed.items()}, device)
         results = tuple((name, value.sizes, value.type) for name, value in computed.items())
-        return Compiled(model, inputs, results)
+        return Compiled(model, tuple(self._inputs), results)
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is computed here."""
-        return not any(isinstance(value, Computed) for value in self.values.values())
+        return not any(isinstance(value, Computed) for value in self.own.values())
 
     def _value(self, node: Node, name: str) -> Value | None:
         if not name:
@@ -126,11 +130,11 @@ class Segment:
     def _source(self, name: str, value: Known | Held) -> GraphTensor:
         if isinstance(value, Known):
             return self._graph.constant(stored(value.content))
-        label = self._inputs[name] = f"x{len(self._inputs)}"
+        self._inputs.append(name)
         sizes, type = value.sizes, value.type
         assert sizes is not None
         assert type is not None
-        return self._graph.input(label, stored_type(type), sizes or (1,))
+        return self._graph.input(name, stored_type(type), sizes or (1,))
 
 
 def _named(node: Node, conversion: Conversion, result: Result) -> dict[str, Value]:
@@ -152,14 +156,14 @@ class Compiled:
     """A model, and the values that it reads and computes by name."""
 
     model: Model
-    inputs: tuple[tuple[str, str], ...]
+    inputs: tuple[str, ...]
     results: tuple[tuple[str, tuple[int, ...], Type], ...]
 
     def __call__(self, contents: dict[str, Any]) -> None:
         """Computes the results into `contents`."""
-        outputs = self.model(**{label: stored(contents[name]) for name, label in self.inputs})
+        outputs = self.model(**{name: _packed(contents[name]) for name in self.inputs})
         for (name, sizes, type), array in zip(self.results, outputs.values(), strict=True):
-            shaped = array.reshape(sizes)
+            shaped = array if array.shape == sizes else array.reshape(sizes)
             contents[name] = shaped if shaped.dtype == type else shaped.view(type)
 
 
@@ -169,7 +173,13 @@ def stored(array: Array) -> Array:
     Raises:
         NotExpressible: DirectML has no such tensor.
     """
+    require_expressible(array.shape, carrier_of(array.dtype), "the tensor")
+    return _packed(array)
+
+
+def _packed(array: Array) -> Array:
+    """The same of an array that is known to be expressible."""
     carrier = carrier_of(array.dtype)
-    require_expressible(array.shape, carrier, "the tensor")
-    packed = np.ascontiguousarray(np.atleast_1d(array))
-    return packed if packed.dtype == carrier else packed.view(carrier)
+    if not array.ndim or not array.flags.c_contiguous:
+        array = np.ascontiguousarray(np.atleast_1d(array))
+    return array if array.dtype == carrier else array.view(carrier)

@@ -12,7 +12,7 @@ import onnx
 
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.model import OnnxModel, require_by_name, tensor_info
-from opendml.frontends.onnx.model_file import ModelLike, read_model, sized
+from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.session_options import RunOptions, SessionOptions
 from opendml.frontends.onnx.session_values import IOBinding, OrtValue, type_text
 from opendml.runtime.objects.device import Device
@@ -83,7 +83,7 @@ class InferenceSession:
         self._options.require_supported()
         kind, self._providers = _chosen(providers, provider_options)
         model, name = read_model(path_or_bytes)
-        self._proto = sized(model, self._options.sizes)
+        self._proto = self._options.sizes.of(model)
         threads = self._options.intra_op_num_threads or None
         self.model = OnnxModel(self._proto, name, Device(kind, threads=threads))
 
@@ -104,10 +104,11 @@ class InferenceSession:
             Unsupported: a node that neither DirectML nor the evaluator of `onnx` can run.
         """
         require_by_name(input_feed)
-        wanted = self.model.output_names if output_names is None or len(output_names) == 0 else output_names
-        unknown = [name for name in wanted if name not in self.model.output_names]
+        known = self.model.output_names
+        wanted = known if output_names is None or len(output_names) == 0 else output_names
+        unknown = [name for name in wanted if name not in known]
         if unknown:
-            names = ", ".join(map(repr, self.model.output_names))
+            names = ", ".join(map(repr, known))
             raise InvalidArgument(f"output {unknown[0]!r} is unknown; the model has {names}")
         given = {
             name: each.numpy() if isinstance(each, OrtValue) else each for name, each in input_feed.items()

@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import Any, ClassVar
 
 from opendml.errors import Unsupported
+from opendml.frontends.onnx.sizes import Sizes
 
 
 class GraphOptimizationLevel(IntEnum):
@@ -61,8 +62,9 @@ class SessionOptions(_Options):
     """Options of a session (ONNX Runtime's class of this name).
 
     `intra_op_num_threads` (0: all) is how many threads share the work on the CPU. Sizes that
-    `add_free_dimension_override_by_name` gives hold for symbolic sizes. The other fields change no results.
-    What would write files or bring operators along raises Unsupported when the session is made.
+    `add_free_dimension_override_by_name` and `..._by_denotation` give hold for symbolic sizes. The other
+    fields change no results. What would write files or bring operators along raises Unsupported when the
+    session is made.
     """
 
     enable_profiling: bool
@@ -89,7 +91,8 @@ class SessionOptions(_Options):
 
     def __init__(self) -> None:
         super().__init__()
-        self._sizes: dict[str, int] = {}
+        self._names: dict[str, int] = {}
+        self._denotations: dict[str, int] = {}
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Keeps an entry; of no effect."""
@@ -101,7 +104,11 @@ class SessionOptions(_Options):
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Says the size that a symbolic size always has."""
-        self._sizes[name] = size
+        self._names[name] = size
+
+    def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
+        """Says the size of the dimensions that the model says stand for something, as "DATA_BATCH"."""
+        self._denotations[denotation] = size
 
     def register_custom_ops_library(self, path: str) -> None:
         """Raises Unsupported: operators of a library that was made for ONNX Runtime."""
@@ -112,9 +119,9 @@ class SessionOptions(_Options):
         raise Unsupported(f"SessionOptions.add_initializer: {name!r}; give it to the model, or as an input")
 
     @property
-    def sizes(self) -> dict[str, int]:
-        """Sizes by their names."""
-        return dict(self._sizes)
+    def sizes(self) -> Sizes:
+        """What was said of sizes."""
+        return Sizes(dict(self._names), dict(self._denotations))
 
     def require_supported(self) -> None:
         """Raises Unsupported for what a session would have to do and does not."""

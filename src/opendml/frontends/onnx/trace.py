@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections import ChainMap
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,11 +21,13 @@ import onnx
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.bodies import Functions, branch_nodes, function_nodes, schema_nodes, type_of
 from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
+from opendml.frontends.onnx.counted import counted_nodes
 from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
 from opendml.frontends.onnx.loops import is_loop, loop_of
 from opendml.frontends.onnx.node import Node, free_names, nodes_of
-from opendml.frontends.onnx.segment import Segment
-from opendml.frontends.onnx.values import Computed, Held, Known, Value, array_of, held
+from opendml.frontends.onnx.segment import Compiled, Segment
+from opendml.frontends.onnx.states import Pending, State, extended
+from opendml.frontends.onnx.values import Computed, Held, Known, Value, array_of, form_of, held
 from opendml.runtime.locked import Locked
 from opendml.runtime.objects.device import Device
 
@@ -35,24 +38,18 @@ Step = Callable[[dict[str, Any]], Hashable]
 """Computes into the contents of all tensors by name; returns what the next step depends on."""
 
 
-@dataclass(frozen=True)
-class State:
-    """Where a trace stands between two steps: the nodes that are left, and what is known of tensors."""
-
-    nodes: tuple[Node, ...]
-    values: Mapping[str, Value]
-
-
 @dataclass
 class Stage:
     """A step, what the trace knows behind it, and the stages that followed so far.
 
     Args:
         after: the state behind the step by its answer; None: the step was the last.
+        work: what the step runs: a compiled graph or a node outside of DirectML; None: neither.
     """
 
     step: Step
     after: Callable[[Hashable, Mapping[str, Any]], State] | None
+    work: Compiled | Node | None = None
     following: dict[Hashable, Stage] = field(default_factory=dict)
 
 
@@ -76,8 +73,9 @@ class Tracer(Locked):
         device: Device,
     ) -> None:
         super().__init__()
-        self._nodes, self._inputs, self._outputs = tuple(nodes), tuple(inputs), tuple(outputs)
-        self._known, self._functions, self._device = dict(known), functions, device
+        self._start, self._inputs, self._outputs = Pending().after(nodes), tuple(inputs), tuple(outputs)
+        self._known: dict[str, Value] = dict(known)
+        self._functions, self._device = functions, device
         self._roots: dict[Hashable, Stage] = {}
         self._prefixes = itertools.count(1)
 
@@ -88,14 +86,25 @@ class Tracer(Locked):
             Error: naming the node that cannot run.
         """
         contents = dict(given)
-        values = {name: held(content) for name, content in given.items()}
-        key = tuple((name, value.sizes, value.type) for name, value in values.items())
-        stage = self._kept(self._roots, key, lambda: State(self._nodes, {**self._known, **values}))
+        for _ in self.stages(contents):
+            pass
+        return [contents[name] for name in self._outputs]
+
+    def stages(self, contents: dict[str, Any]) -> Iterator[Stage]:
+        """Runs the graph on inputs by name, beside which the other tensors are put; yields what was taken."""
+        key = tuple([(name, form_of(content)) for name, content in contents.items()])
+
+        def first() -> State:
+            values: dict[str, Value] = {name: held(content) for name, content in contents.items()}
+            return State(self._start, ChainMap(values, self._known))
+
+        stage = self._kept(self._roots, key, first)
         while True:
             answer = stage.step(contents)
+            yield stage
             after = stage.after
             if after is None:
-                return [contents[name] for name in self._outputs]
+                return
             state = lambda: after(answer, contents)  # noqa: B023, E731
             stage = self._kept(stage.following, answer, state)
 
@@ -113,34 +122,33 @@ class Tracer(Locked):
 
     def _stage(self, state: State) -> Stage:
         """The next step behind a state."""
-        segment, pending = Segment(state.values), list(reversed(state.nodes))
+        segment, pending = Segment(state.values), state.pending
         while pending:
-            node = pending.pop()
+            node, rest = pending.taken()
             try:
                 replaced = self._replaced(node, segment)
-                if replaced is None and is_loop(node):
-                    if segment.is_empty:
-                        return self._looped(node, State(tuple(reversed(pending)), segment.values))
-                    pending.append(node)
-                    return self._computed(segment, pending)
-                if replaced is None:
+                if replaced is not None:
+                    pending = rest.after(replaced)
+                elif not is_loop(node):
                     segment.take(node)
-                    continue
-                pending.extend(reversed(replaced))
+                    pending = rest
+                elif segment.is_empty:
+                    return self._looped(node, State(rest, extended(state.values, segment.own)))
+                else:
+                    return self._computed(state, segment, pending)
             except ValueNeeded as needed:
                 if isinstance(state.values.get(needed.name), Held):
                     return _question(needed.name, state)
-                pending.append(node)
-                return self._computed(segment, pending)
+                return self._computed(state, segment, pending)
             except NotExpressible as reason:
                 body = self._body(node, segment)
                 if body is not None:
-                    pending.extend(reversed(body))
+                    pending = rest.after(body)
                 elif segment.is_empty:
-                    return self._evaluated(node, str(reason), State(tuple(reversed(pending)), segment.values))
+                    known = extended(state.values, segment.own)
+                    return self._evaluated(node, str(reason), State(rest, known))
                 else:
-                    pending.append(node)
-                    return self._computed(segment, pending)
+                    return self._computed(state, segment, pending)
         return self._last(segment)
 
     def _replaced(self, node: Node, segment: Segment) -> tuple[Node, ...] | None:
@@ -157,24 +165,28 @@ class Tracer(Locked):
         return nodes
 
     def _body(self, node: Node, segment: Segment) -> tuple[Node, ...] | None:
-        """The nodes that ONNX's schema makes an operator of."""
+        """The nodes that ONNX's schema makes an operator of, or that find and count what it takes."""
         values = [segment.values.get(name) for name in node.inputs]
+        counted = counted_nodes(node, values, self._prefix(node))
+        if counted is not None:
+            return counted
         types = [None if value is None else type_of(value.sizes, value.type) for value in values]
         return schema_nodes(node, types, self._prefix(node))
 
     def _prefix(self, node: Node) -> str:
         return f"{node.name}/{next(self._prefixes)}/"
 
-    def _computed(self, segment: Segment, pending: Sequence[Node]) -> Stage:
+    def _computed(self, before: State, segment: Segment, pending: Pending) -> Stage:
         """The graph so far as a step, in front of the nodes that are left."""
-        nodes = tuple(reversed(pending))
-        live = set(self._outputs).union(*(node.reads for node in nodes))
-        kept = {name: value for name, value in segment.values.items() if name in live}
+        kept = {
+            name: value for name, value in segment.own.items() if name in self._outputs or pending.reads(name)
+        }
         compiled = segment.compiled(kept, self._device)
-        state = State(nodes, {name: _as_held(value) for name, value in kept.items()})
+        made = {name: _as_held(value) for name, value in kept.items()}
+        state = State(pending, extended(before.values, made))
         if compiled is None:
             return self._stage(state)
-        return Stage(compiled, lambda answer, contents: state)
+        return Stage(compiled, lambda answer, contents: state, compiled)
 
     def _last(self, segment: Segment) -> Stage:
         """The graph up to the outputs."""
@@ -194,10 +206,12 @@ class Tracer(Locked):
         def step(contents: dict[str, Any]) -> None:
             if compiled is not None:
                 compiled(contents)
-            contents.update((name, _copied(content)) for name, content in known.items())
-            contents.update((name, _copied(contents[name])) for name in shared)
+            for name, content in known.items():
+                contents[name] = _copied(content)
+            for name in shared:
+                contents[name] = _copied(contents[name])
 
-        return Stage(step, None)
+        return Stage(step, None, compiled)
 
     def _evaluated(self, node: Node, reason: str, state: State) -> Stage:
         """A node outside of DirectML."""
@@ -238,21 +252,22 @@ class Tracer(Locked):
 
 def _host_stage(node: Node, run: Callable[[Mapping[str, Any]], dict[str, Any]], state: State) -> Stage:
     """A node that runs here, on contents by name; the next step depends on its results' sizes and types."""
-    missing = sorted(node.reads - set(state.values))
+    missing = sorted(name for name in node.reads if name not in state.values)
     if missing:
         raise InvalidArgument(f"{node}: tensor {missing[0]!r} is made by no node before it")
     known = {name: value.content for name in node.reads if isinstance(value := state.values[name], Known)}
+    given = node.reads - known.keys()
 
     def step(contents: dict[str, Any]) -> Hashable:
-        results = run({**contents, **known})
+        results = run({**known, **{name: contents[name] for name in given}})
         contents.update(results)
-        return tuple((each.sizes, each.type) for each in map(held, results.values()))
+        return tuple(map(form_of, results.values()))
 
     def after(answer: Hashable, contents: Mapping[str, Any]) -> State:
         made = {name: held(contents[name]) for name in node.outputs if name}
-        return State(state.nodes, {**state.values, **made})
+        return State(state.pending, extended(state.values, made))
 
-    return Stage(step, after)
+    return Stage(step, after, node)
 
 
 def _question(name: str, state: State) -> Stage:
@@ -263,7 +278,7 @@ def _question(name: str, state: State) -> Stage:
         return tuple(array.flat) if array.dtype.hasobject else array.tobytes()
 
     def after(answer: Hashable, contents: Mapping[str, Any]) -> State:
-        return State(state.nodes, {**state.values, name: Known(contents[name].copy())})
+        return State(state.pending, extended(state.values, {name: Known(contents[name].copy())}))
 
     return Stage(step, after)
 

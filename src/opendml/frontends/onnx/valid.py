@@ -134,7 +134,8 @@ def _schema(operator: str, version: int, domain: str) -> onnx.defs.OpSchema | No
 
 def _require_node(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
     """Checks what a node has against its operator's schema, where ONNX has one."""
-    words = (node.name, node.op_type, node.domain, *node.input, *node.output)
+    words = [node.name, node.op_type, node.domain, *node.input, *node.output]
+    words += [each.name for each in node.attribute]
     broken = [each for each in words if not isinstance(each, str)]
     if broken:
         raise InvalidArgument(f"a node has the name {broken[0]!r}, which is not UTF-8")
@@ -156,6 +157,10 @@ def _require_node(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
 
 def _require_attributes(node: onnx.NodeProto, schema: onnx.defs.OpSchema, text: str) -> None:
     given = {each.name: each for each in node.attribute}
+    unknown = [name for name in given if name not in schema.attributes and not name.startswith("__")]
+    if unknown:
+        names = ", ".join(sorted(schema.attributes)) or "none"
+        raise InvalidArgument(f"{text}: attribute {unknown[0]!r} is unknown; the operator has {names}")
     for name, declared in schema.attributes.items():
         if name not in given:
             if declared.required:

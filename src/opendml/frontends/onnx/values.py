@@ -129,6 +129,11 @@ class Computed:
 Value = Known | Held | Computed
 
 
+def form_of(content: Any) -> tuple[tuple[int, ...], Type] | None:
+    """Sizes and type of a value that a run has; None: it is no array."""
+    return (content.shape, content.dtype) if isinstance(content, np.ndarray) else None
+
+
 def held(content: Any) -> Known | Held:
     """What the trace knows of a value that a run has: all of it where there are no elements."""
     if not isinstance(content, np.ndarray):

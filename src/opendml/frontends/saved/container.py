@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from opendml.errors import InvalidArgument, Unsupported
-from opendml.frontends.dxdispatch import json_text
-from opendml.frontends.dxdispatch.node import Node
+from opendml.frontends.json_files import text as json_text
+from opendml.frontends.json_files.node import Node
 from opendml.program.scalar_type import ScalarType
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from opendml.errors import Error, InvalidArgument
-from opendml.frontends.dxdispatch.node import Node
+from opendml.frontends.json_files.node import Node
 from opendml.frontends.saved.container import MAGIC, array_in, opened_file
 from opendml.frontends.saved.values import desc_from_json, from_json
 from opendml.runtime.calls.arguments import CAST

@@ -7,7 +7,7 @@ from enum import IntEnum, IntFlag
 from typing import Any
 
 from opendml.errors import InvalidArgument, Unsupported
-from opendml.frontends.dxdispatch.node import Node
+from opendml.frontends.json_files.node import Node
 from opendml.spec import descs
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
 from opendml.spec.schema import operator

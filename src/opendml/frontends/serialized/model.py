@@ -41,7 +41,7 @@ class SerializedModel:
         names = f"{', '.join(self.inputs) or 'nothing'} -> {', '.join(self.outputs)}"
         return f"<SerializedModel {self.graph.name} on {self.device.kind}: {names}>"
 
-    def __call__(self, *arrays: Any, **inputs: Any) -> dict[str, Any]:
+    def __call__(self, /, *arrays: Any, **inputs: Any) -> dict[str, Any]:
         """The outputs by name, for arrays in the order of the inputs or by their names."""
         if len(arrays) > len(self.inputs):
             raise InvalidArgument(f"{self.graph.name}: {len(arrays)} inputs; it has {len(self.inputs)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -10,13 +10,12 @@ import torch
 from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._guards import TracingContext
 from torch.fx import GraphModule
-from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_leaves
 
-from opendml.frontends.torch.conversion import outputs_of
+from opendml.errors import InvalidArgument
 from opendml.frontends.torch.partition import (
     device_of,
     divided,
@@ -26,22 +25,35 @@ from opendml.frontends.torch.partition import (
 )
 from opendml.frontends.torch.registry import converter_of
 from opendml.frontends.torch.report import Explanation, explained, report
+from opendml.frontends.torch.sizes import Run, Sized, has_symbols
 
-_MOST_SIZES = 64
-"""For how many sizes of its inputs a graph is kept; the oldest go first."""
+_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
-Run = Callable[..., Any]
+_aten = torch.ops.aten
 
 
-def backend(module: GraphModule, inputs: Sequence[Any]) -> Run:
+def backend(
+    module: GraphModule,
+    inputs: Sequence[Any],
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Run:
     """`torch.compile(model, backend="opendml")`.
 
+    Args:
+        mode: one of PyTorch's; all compile alike.
+        options: "freezing": True reads the parameters of graphs without gradients ahead of the runs, and
+            again after each change that PyTorch counts.
+
     Raises:
+        InvalidArgument: an unknown mode or option.
         Error: a part cannot be compiled.
     """
+    freezes = _freezes(mode, options or {})
     # Attention is products and a softmax, which the compiler puts together again, in both directions.
     with sdpa_kernel(SDPBackend.MATH):
-        compiled: Run = _autograd()(module, inputs)
+        compiled: Run = _autograd(freezes)(module, inputs)
     return compiled
 
 
@@ -65,11 +77,24 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     return explanation
 
 
-def _autograd() -> Run:
+def _freezes(mode: str | None, options: Mapping[str, Any]) -> bool:
+    """Whether parameters are read ahead."""
+    if mode is not None and mode not in _MODES:
+        raise InvalidArgument(f"torch.compile: mode={mode!r}; known are {', '.join(_MODES)}")
+    for name in options:
+        if name != "freezing":
+            raise InvalidArgument(f"torch.compile: option {name!r} is unknown; there is 'freezing'")
+    freezes = options.get("freezing", False)
+    if not isinstance(freezes, bool):
+        raise InvalidArgument(f"torch.compile: option 'freezing' is {freezes!r}; needs True or False")
+    return freezes
+
+
+def _autograd(freezes: bool) -> Run:
     compiled: Run = aot_autograd(
         fw_compiler=partial(_compile, "forward"),
         bw_compiler=partial(_compile, "backward"),
-        inference_compiler=partial(_compile, "inference"),
+        inference_compiler=partial(_compile, "inference", freezes=freezes),
         decompositions=_decompositions(),
         partition_fn=min_cut_rematerialization_partition,
     )
@@ -79,12 +104,23 @@ def _autograd() -> Run:
 @cache
 def _decompositions() -> dict[Any, Any]:
     """PyTorch's decompositions to its core operators, but for the operators that have a mapping."""
-    table = dict(core_aten_decompositions().items())
+    table = dict(core_aten_decompositions().items()) | {_aten.native_dropout.default: _dropout}
     return {name: decomposition for name, decomposition in table.items() if converter_of(name) is None}
 
 
-def _compile(kind: str, module: GraphModule, inputs: Sequence[Any]) -> Run:
-    run = _Sized(kind, module) if _has_symbols(module) else _compiled(kind, module)
+def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Only the mask is PyTorch's: it draws what it draws for its own dropout on the CPU, and depends on
+    nothing, so it divides no part."""
+    if train is False:
+        return x.clone(), torch.ones_like(x, dtype=torch.bool)
+    mask = torch.empty(x.shape, dtype=torch.bool, device=x.device).bernoulli(1 - p)
+    return x * mask * (1 / (1 - p) if p < 1 else 0.0), mask
+
+
+def _compile(kind: str, module: GraphModule, inputs: Sequence[Any], freezes: bool = False) -> Run:
+    held = _parameters() if freezes else []
+    compiled = partial(_compiled, kind, held=held)
+    run = Sized(module, compiled) if has_symbols(module) else compiled(module)
 
     def boxed(tensors: list[Any]) -> Any:
         given = list(tensors)
@@ -95,56 +131,22 @@ def _compile(kind: str, module: GraphModule, inputs: Sequence[Any]) -> Run:
     return boxed
 
 
-def _compiled(kind: str, module: GraphModule) -> Run:
+def _parameters() -> list[int]:
+    """Which inputs of the graph that PyTorch is compiling are a module's parameters and buffers that it does
+    not write."""
+    context = TracingContext.try_get()
+    known = context and context.fw_metadata
+    if known is None:
+        return []
+    return [number for number in known.static_input_indices if not known.input_info[number].mutates_data]
+
+
+def _compiled(kind: str, module: GraphModule, held: Collection[int] = ()) -> Run:
     """A graph whose sizes are all known."""
     without_empty_operands(module)
     device = device_of(module)
     reasons = reasons_against(module, device)
     parts = parts_of(module, reasons)
     report(kind, module, parts, reasons)
-    run: Run = divided(module, parts, device)
+    run: Run = divided(module, parts, device, held)
     return run
-
-
-def _has_symbols(module: GraphModule) -> bool:
-    """Whether a graph has sizes that differ from run to run."""
-    values = [each for node in module.graph.nodes for each in outputs_of(node)]
-    symbolic = torch.SymInt | torch.SymFloat | torch.SymBool
-    return any(
-        isinstance(each, symbolic)
-        or (isinstance(each, torch.Tensor) and any(isinstance(size, torch.SymInt) for size in each.shape))
-        for each in values
-    )
-
-
-class _Sized:
-    """A graph with symbolic sizes: compiled for each of the sizes that it meets."""
-
-    def __init__(self, kind: str, module: GraphModule) -> None:
-        self._kind, self._module = kind, module
-        self._kept: dict[Any, Run] = {}
-
-    def __call__(self, *given: Any) -> Any:
-        key = tuple(map(_key, given))
-        run = self._kept.get(key)
-        if run is None:
-            while len(self._kept) >= _MOST_SIZES:
-                self._kept.pop(next(iter(self._kept)))
-            run = self._kept[key] = _compiled(self._kind, self._specialized(given))
-        return run(*given)
-
-    def _specialized(self, given: Sequence[Any]) -> GraphModule:
-        """The graph, traced again with the sizes of these tensors."""
-        mode = FakeTensorMode()
-        fakes = [
-            mode.from_tensor(each.detach()) if isinstance(each, torch.Tensor) else each for each in given
-        ]
-        with torch.no_grad(), mode:
-            traced: GraphModule = make_fx(self._module)(*fakes)
-        return traced
-
-
-def _key(given: Any) -> Any:
-    if isinstance(given, torch.Tensor):
-        return tuple(given.shape), given.stride()
-    return given

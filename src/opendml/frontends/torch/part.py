@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
 
 from opendml.frontends.torch.conversion import Conversion, data_type_of
+from opendml.frontends.torch.layout import is_dense, written_order
 from opendml.frontends.torch.views import seen_of
+from opendml.frontends.torch.weights import Weights
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.objects.device import Device
@@ -23,11 +25,14 @@ class Part(torch.nn.Module):  # type: ignore[misc,unused-ignore]
     Args:
         module: the stretch, of which DirectML can say all.
         device: of the tensors.
+        held: which inputs are read ahead of the runs, as long as they stay what they are.
     """
 
-    def __init__(self, module: GraphModule, device: torch.device) -> None:
+    def __init__(self, module: GraphModule, device: torch.device, held: Collection[int] = ()) -> None:
         super().__init__()
         inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+        self._held = sorted(held)
+        self._given = [number for number in range(len(inputs)) if number not in held]
         output = next(node for node in module.graph.nodes if node.op == "output")
         returned = output.args[0]
         self._is_single = isinstance(returned, Node)
@@ -40,10 +45,11 @@ class Part(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         self._model = None
         if computed:
             outputs = {
-                f"y{number}": tensor for number, tensor in enumerate(_traced(module, inputs, computed))
+                f"y{number}": tensor for number, tensor in enumerate(_traced(module, inputs, computed, held))
             }
             graph = next(iter(outputs.values())).graph
             self._model = graph.compile(outputs, Device(str(device)))
+            self._weights = Weights(self._model)
 
     def forward(self, *tensors: torch.Tensor) -> Any:
         """The outputs, in new memory, or views of it and of the inputs."""
@@ -54,10 +60,12 @@ class Part(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         made = [each.empty() for each in self._made]
         if self._model is not None:
             written = [each.packed(tensor) for each, tensor in zip(self._made, made, strict=True)]
+            held = [given[number] for number in self._held]
             self._model._run_at(
-                [each.data_ptr() for each in given],
+                [given[number].data_ptr() for number in self._given],
                 [each.data_ptr() for each in written],
                 _stream_of(made[0]),
+                self._weights.prepared(held) if held else None,
             )
             for tensor, packed in zip(made, written, strict=True):
                 if packed is not tensor:
@@ -89,7 +97,7 @@ class _Made:
     def __init__(self, value: torch.Tensor) -> None:
         self._sizes, self._strides = tuple(value.shape), tuple(value.stride())
         self._type, self._device = value.dtype, value.device
-        self.is_dense = _is_dense(self._sizes, self._strides)
+        self.is_dense = is_dense(self._sizes, self._strides)
 
     def empty(self) -> torch.Tensor:
         """Memory for it."""
@@ -100,34 +108,23 @@ class _Made:
         return tensor if self.is_dense else torch.empty(self._sizes, dtype=self._type, device=self._device)
 
 
-def written_order(sizes: Sequence[int], strides: Sequence[int]) -> list[int]:
-    """The dimensions from the one with the greatest stride to the one with the smallest."""
-    return sorted(range(len(sizes)), key=lambda axis: (-strides[axis], axis))
-
-
-def _is_dense(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether elements lie side by side, each in its own place."""
-    expected = 1
-    for axis in reversed(written_order(sizes, strides)):
-        if sizes[axis] > 1:
-            if strides[axis] != expected:
-                return False
-            expected *= sizes[axis]
-    return True
-
-
-def added_input(graph: Graph, name: str, value: torch.Tensor) -> GraphTensor:
+def added_input(graph: Graph, name: str, value: torch.Tensor, is_held: bool = False) -> GraphTensor:
     """An input of the graph that lies as PyTorch's tensor does."""
-    sizes = tuple(value.shape) or (1,)
+    type, sizes = data_type_of(value.dtype), tuple(value.shape) or (1,)
     strides = None if value.is_contiguous() else tuple(value.stride())
-    return graph.input(name, data_type_of(value.dtype), sizes, strides=strides)
+    if is_held:
+        return graph._hold(type, sizes, strides)
+    return graph.input(name, type, sizes, strides=strides)
 
 
-def _traced(module: GraphModule, inputs: list[Node], computed: list[Node]) -> list[GraphTensor]:
+def _traced(
+    module: GraphModule, inputs: list[Node], computed: list[Node], held: Collection[int]
+) -> list[GraphTensor]:
     """The stretch in a graph of DirectML's operators: what is computed, as it is written."""
     graph = Graph()
     values: dict[Node, Any] = {
-        node: added_input(graph, f"x{number}", node.meta["val"]) for number, node in enumerate(inputs)
+        node: added_input(graph, f"x{number}", node.meta["val"], number in held)
+        for number, node in enumerate(inputs)
     }
     for node in module.graph.nodes:
         if node.op != "call_function":
@@ -142,7 +139,7 @@ def _traced(module: GraphModule, inputs: list[Node], computed: list[Node]) -> li
 
 def _as_written(tensor: GraphTensor, value: torch.Tensor) -> GraphTensor:
     order = written_order(value.shape, value.stride())
-    if order == sorted(order) or not _is_dense(value.shape, value.stride()):
+    if order == sorted(order) or not is_dense(value.shape, value.stride()):
         return tensor
     return tensor.permute(order)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import defaultdict
+from collections.abc import Collection
 
 import torch
 from torch.fx import GraphModule, Node
@@ -107,11 +108,16 @@ def _computes(node: Node) -> bool:
     return bool(node.all_input_nodes) and not is_view(node) and node.target is not operator.getitem
 
 
-def divided(module: GraphModule, parts: list[list[Node]], device: torch.device) -> GraphModule:
-    """The graph with its parts compiled."""
+def divided(
+    module: GraphModule, parts: list[list[Node]], device: torch.device, held: Collection[int] = ()
+) -> GraphModule:
+    """The graph with its parts compiled. `held` are the inputs that they read ahead of the runs."""
     fused: GraphModule = fuse_by_partitions(module, [dict.fromkeys(nodes) for nodes in parts], prefix=_PREFIX)
-    for name, child in list(fused.named_children()):
-        if name.startswith(_PREFIX):
-            setattr(fused, name, Part(child, device))
+    inputs = [node for node in fused.graph.nodes if node.op == "placeholder"]
+    read_ahead = {inputs[number] for number in held}
+    for node in fused.graph.nodes:
+        if node.op == "call_module" and node.target.startswith(_PREFIX):
+            numbers = [number for number, each in enumerate(node.args) if each in read_ahead]
+            setattr(fused, node.target, Part(getattr(fused, node.target), device, numbers))
     fused.recompile()
     return fused

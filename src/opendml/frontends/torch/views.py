@@ -10,6 +10,7 @@ _aten = torch.ops.aten
 _VIEWS = frozenset(
     {
         _aten.alias.default,
+        _aten.as_strided.default,
         _aten.detach.default,
         _aten.diagonal.default,
         _aten.expand.default,

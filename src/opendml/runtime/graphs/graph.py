@@ -44,6 +44,7 @@ from opendml.runtime.objects.slots import Slot, slots_of
 from opendml.runtime.program import layout_of
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
+from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.outputs import NOTHING
 from opendml.spec.plain import DataTypeLike, as_plain, as_tuple
 from opendml.spec.tensor_desc import TensorDesc
@@ -69,6 +70,7 @@ class Graph:
         self._names: list[str | None] = []
         self._layouts: list[Layout] = []
         self._constants: dict[int, Array] = {}
+        self._held: list[int] = []
         self._watched: list[Watched] = []
         self._operator_count = 0
         self._steps: list[Step] = []
@@ -140,13 +142,25 @@ class Graph:
         needed = {id(node): node for node in ordered(results)}
         read = {node.attribute for node in needed.values() if node.operation is Operation.SOURCE}
         constants = {number: array for number, array in self._constants.items() if number in read}
-        program = Program(tuple(self._layouts), layouts, results, frozenset(constants))
+        known = frozenset([*constants, *self._held])
+        program = Program(tuple(self._layouts), layouts, results, known)
         watched = [each for each in self._watched if id(each.node) in needed]
         numbers = {name: tensor._number for name, tensor in outputs.items()}
-        recipe = recipe_of(self.feature_level, self._steps, numbers)
+        recipe = None if self._held else recipe_of(self.feature_level, self._steps, numbers)
+        held = tuple(self._held)
         return Model(
-            program, tuple(self._names), constants, tuple(outputs), as_device(device), watched, recipe
+            program, tuple(self._names), constants, tuple(outputs), as_device(device), watched, recipe, held
         )
+
+    def _hold(
+        self, data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None
+    ) -> GraphTensor:
+        """A constant whose values are given when the model prepares (`Model._with`)."""
+        tensor = TensorDesc(data_type, sizes, strides)
+        validate_tensor("graph constant", tensor, self.feature_level)
+        self._held.append(len(self._names))
+        step = InputStep("", tensor.data_type, tensor.sizes, tensor.strides)
+        return self._source(None, layout_of(tensor), step)
 
     def _watch(self, name: str, outputs: Sequence[Slot], results: Sequence[Node]) -> None:
         """Takes note of what an operator of the graph computes, for debug devices."""
@@ -211,7 +225,7 @@ def call_in_graph(call: Call) -> Any:
     types = [TensorDataType(slot.tensor.data_type) for slot in outputs if slot.tensor is not None]
     results = define(desc, nodes, [ScalarType.of(type) for type in types])
     graph._watch(call.name, outputs, results)
-    return call.result(graph._made(_step(call, len(results)), results, types))
+    return call.result(graph._made(_step(call, len(results), desc), results, types))
 
 
 def _in_graph(graph: Graph, tensor: Any, label: str) -> Any:
@@ -254,10 +268,10 @@ def _desc(node: Node | None, sizes: tuple[int, ...] | None) -> TensorDesc | None
     return None if node is None or sizes is None else TensorDesc(node.type.data_type, sizes)
 
 
-def _step(call: Call, count: int) -> OperatorStep:
+def _step(call: Call, count: int, desc: OperatorDesc) -> OperatorStep:
     """A call as a step, which later changes of its lists do not reach."""
     tensors = [Reference(each._number) if isinstance(each, GraphTensor) else each for each in call.tensors]
     told = call.told
     attributes = tuple(map(as_tuple, map(as_plain, call.attributes)))
     given = tuple(call.grouped(tensors))
-    return OperatorStep(call.name, given, attributes, told.type, told.sizes, told.wanted, count)
+    return OperatorStep(call.name, given, attributes, told.type, told.sizes, told.wanted, count, desc)

@@ -15,11 +15,13 @@ from opendml.runtime.calls.arguments import CAST, NUMPY_CAST
 from opendml.runtime.calls.operator_call import require_array
 from opendml.runtime.described import signature, tensor_text
 from opendml.runtime.graphs.compiled_work import CompiledWork
+from opendml.runtime.graphs.prepared import Prepared
 from opendml.runtime.graphs.relaid import (
     CopiesOnStream,
     Copy,
     Relaid,
     copy_on_host,
+    lie_alike,
     lies_so,
     new_on_host,
     wrong_strides,
@@ -43,10 +45,8 @@ from opendml.runtime.saving import saving
 from opendml.spec.naming import nearest
 from opendml.spec.wording import shown
 from opendml.targets.backend import StreamCall
-from opendml.targets.executable import Instance
 from opendml.targets.memory import Place, TensorMemory
 from opendml.targets.registry import backend_at, place_of
-from opendml.targets.streams import StreamInstances
 
 if TYPE_CHECKING:
     from opendml.explain.explanation import Explanation
@@ -73,6 +73,7 @@ class Model(Locked):
         device: Device,
         watched: Sequence[Watched] = (),
         recipe: Recipe | None = None,
+        held: tuple[int, ...] = (),
     ) -> None:
         super().__init__()
         device._require_present()
@@ -81,8 +82,11 @@ class Model(Locked):
         self.output_names = output_names
         self._names, self._program = names, program
         self._work = CompiledWork(work_of(program, watched), device)
-        memories = {number: memory_of(array, "constant") for number, array in constants.items()}
-        self._persistent = self._work.prepare(memories)
+        self._held = held
+        self._constants = {number: memory_of(array, "constant") for number, array in constants.items()}
+        if not held:
+            self._prepared = self._prepare()
+            self._constants.clear()
         self._all_names = (*names, *output_names)
         self._layouts = (*program.inputs, *program.outputs)
         self._expected = [
@@ -141,16 +145,19 @@ class Model(Locked):
         return copy
 
     @overload
-    def __call__(self) -> dict[str, Array]: ...
+    def __call__(self, /) -> dict[str, Array]: ...
     @overload
-    def __call__(self, *arrays: Array, **inputs: Array) -> dict[str, Array]: ...
+    def __call__(self, batch: Mapping[str, A], /) -> dict[str, A]: ...
     @overload
-    def __call__(self, *arrays: A, **inputs: A) -> dict[str, A]: ...
-    def __call__(self, *arrays: Any, **inputs: Any) -> dict[str, Any]:
+    def __call__(self, /, *arrays: Array, **inputs: Array) -> dict[str, Array]: ...
+    @overload
+    def __call__(self, /, *arrays: A, **inputs: A) -> dict[str, A]: ...
+    def __call__(self, /, *arrays: Any, **inputs: Any) -> dict[str, Any]:
         """The outputs, in new arrays of the kind of the first input, by name; NumPy arrays if there is none.
 
         Args:
-            arrays: the first inputs, in the order in which the graph got them (`input_names`).
+            arrays: the first inputs, in the order in which the graph got them (`input_names`); or one mapping
+                of all inputs by their names, as batches of data sets are.
             inputs: the others by their names.
 
         Raises:
@@ -178,7 +185,9 @@ class Model(Locked):
         return {name: call.finished(array) for name, array in made.items()}
 
     def _named(self, arrays: tuple[Any, ...], inputs: dict[str, Any]) -> dict[str, Any]:
-        """All inputs by their names, of which the first are given without."""
+        """All inputs by their names, of which the first are given without, or all in a mapping."""
+        if len(arrays) == 1 and isinstance(arrays[0], Mapping) and not inputs:
+            return dict(arrays[0])
         names = self.input_names[: len(arrays)]
         if len(arrays) > len(self.input_names):
             raise InvalidArgument(f"inputs: {len(arrays)} arrays; {_needed(self.input_names)}")
@@ -198,7 +207,7 @@ class Model(Locked):
                 type(array) is not np.ndarray
                 or array.dtype is not dtype
                 or array.shape != sizes
-                or array.strides != strides
+                or (array.strides != strides and not lie_alike(sizes, array.strides, strides))
             ):
                 return None
             address = address_of(array)
@@ -215,7 +224,7 @@ class Model(Locked):
             array = outputs[name] = make()
             addresses.append((number, address_of(array)))
         with self._lock:
-            instance = self._instance
+            instance = self._prepared.instance
             for number, address in addresses:
                 instance.bind(number, address)
             instance.dispatch()
@@ -244,18 +253,32 @@ class Model(Locked):
         with self._lock:
             for number, address in enumerate(relaid.addresses):
                 if address is not None:
-                    self._instance.bind(number, address)
-            self._instance.dispatch()
+                    self._prepared.instance.bind(number, address)
+            self._prepared.instance.dispatch()
         for copy in relaid.after:
             copy()
 
-    def _run_at(self, inputs: Sequence[int], outputs: Sequence[int], stream: int | None) -> None:
+    def _prepare(self, held: Sequence[TensorMemory] = ()) -> Prepared:
+        """The model over these values of the constants that the graph holds (`Graph._hold`), in their order.
+        They are read now, after all earlier work on the device, and not afterwards."""
+        known = self._constants | dict(zip(self._held, held, strict=True))
+        return Prepared(self._work, self.device._backend.place, self._work.prepare(known))
+
+    def _run_at(
+        self,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        stream: int | None,
+        prepared: Prepared | None = None,
+    ) -> None:
         """Runs on memory that the caller answers for, where and as the model expects it.
 
         Args:
             inputs, outputs: addresses, in the order of `input_names` and `output_names`.
             stream: of the device, to whose order the work is added; None: the memory is the host's.
+            prepared: the values of the constants that the graph holds; None: it holds none.
         """
+        known = prepared or self._prepared
         self.device._require_ready()
         addresses: list[int | None] = [None] * len(self._names)
         for (number, *_), address in zip(self._expected, inputs, strict=True):
@@ -263,12 +286,13 @@ class Model(Locked):
         addresses += outputs
         with self._lock:
             if stream is not None:
-                self._stream_instances.enqueue(addresses, stream)
+                known.on_streams.enqueue(addresses, stream)
                 return
-            for place, known in enumerate(addresses):
-                if known is not None:
-                    self._instance.bind(place, known)
-            self._instance.dispatch()
+            instance = known.instance
+            for place, each in enumerate(addresses):
+                if each is not None:
+                    instance.bind(place, each)
+            instance.dispatch()
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:
         """The model on given arrays, for repeated dispatch. Arrays on the model's CUDA device are used in
@@ -287,14 +311,14 @@ class Model(Locked):
                 raise wrong_strides(
                     str(name), memory.layout, layout, "; run copies such arrays, bind does not"
                 )
-        instance = self._work.instantiate(place, self._persistent)
+        instance = self._work.instantiate(place, self._prepared.persistent)
         for number, memory in enumerate(memories):
             if memory is not None:
                 instance.bind(number, memory.address)
-        instance.keep((memories, self._persistent))
+        instance.keep((memories, self._prepared.persistent))
         return BoundModel(self.device, instance, self._signature)
 
-    def explain(self, **inputs: Any) -> Explanation:
+    def explain(self, /, **inputs: Any) -> Explanation:
         """What became of the graph, and where its time goes: which operators became which kernels, what each
         kernel moves, computes and takes, measured here and now, and the plan of the memory between them. It
         takes about a second.
@@ -332,7 +356,7 @@ class Model(Locked):
         constants = [number for number, name in enumerate(self._names) if name is None]
         names = {number: f"constant {index}" for index, number in enumerate(constants)}
         names |= {number: name for number, name in enumerate(self._names) if name is not None}
-        return explained(self.device, self._work, self._persistent, self._signature, names, given)
+        return explained(self.device, self._work, self._prepared.persistent, self._signature, names, given)
 
     def _place(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Place | None:
         """Where all arrays are, None for host memory."""
@@ -359,7 +383,7 @@ class Model(Locked):
             relaid = self._relaid(memories, partial(copies.new, call), partial(copies.copy, call))
             for copy in relaid.before:
                 copy()
-            self._stream_instances.enqueue(relaid.addresses, call.stream)
+            self._prepared.on_streams.enqueue(relaid.addresses, call.stream)
             for copy in relaid.after:
                 copy()
 
@@ -411,16 +435,8 @@ class Model(Locked):
         return [*given, *results]
 
     @cached_property
-    def _instance(self) -> Instance:
-        return self._work.instantiate(None, self._persistent)
-
-    @cached_property
     def _copies_on_stream(self) -> CopiesOnStream:
         return CopiesOnStream(self.device)
-
-    @cached_property
-    def _stream_instances(self) -> StreamInstances:
-        return StreamInstances(partial(self._work.instantiate, self.device._backend.place, self._persistent))
 
 
 def _require_names(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:

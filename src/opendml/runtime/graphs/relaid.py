@@ -27,8 +27,12 @@ Copy = Callable[[], object]
 
 def lies_so(given: Layout, wanted: Layout) -> bool:
     """Whether elements of equal sizes lie at the same distances."""
-    along = zip(given.sizes, given.strides, wanted.strides, strict=True)
-    return all(size == 1 or a == b for size, a, b in along)
+    return lie_alike(given.sizes, given.strides, wanted.strides)
+
+
+def lie_alike(sizes: Sequence[int], strides: Sequence[int], others: Sequence[int]) -> bool:
+    """Whether strides say the same of a tensor: those of a single element are of no consequence."""
+    return all(size == 1 or a == b for size, a, b in zip(sizes, strides, others, strict=True))
 
 
 def wrong_strides(name: str, given: Layout, wanted: Layout, fix: str) -> InvalidArgument:

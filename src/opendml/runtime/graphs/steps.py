@@ -10,6 +10,7 @@ import numpy as np
 
 from opendml.runtime.graphs.indexing import Window
 from opendml.spec.enums import FeatureLevel, TensorDataType
+from opendml.spec.operator_desc import OperatorDesc
 
 if TYPE_CHECKING:
     from opendml.runtime.memory.host_array import Array
@@ -68,6 +69,7 @@ class OperatorStep:
         sizes: as of `call`.
         wanted: the optional outputs that the call asks for, by their Python names.
         count: the outputs that it has.
+        desc: what the call means, over packed tensors.
     """
 
     name: str
@@ -77,6 +79,7 @@ class OperatorStep:
     sizes: Any
     wanted: frozenset[str]
     count: int
+    desc: OperatorDesc
 
 
 Step = InputStep | ConstantStep | Reinterpretation | Slicing | OperatorStep

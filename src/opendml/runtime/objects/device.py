@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
+from opendml.across_forks import making
 from opendml.errors import InvalidArgument
 from opendml.logs import log
 from opendml.program.scalar_type import ScalarType
@@ -310,7 +310,7 @@ def as_device(device: Device | str | None) -> Device:
         return device
     kind = "cpu" if device is None else device
     backend_of(kind)
-    with _making:
+    with making:
         known = _defaults.get(kind)
         if known is None or known.removed_reason is not None:
             known = _defaults[kind] = Device(kind)
@@ -319,7 +319,6 @@ def as_device(device: Device | str | None) -> Device:
 
 _defaults: dict[str, Device] = {}
 """The devices of calls that name a kind or nothing: a removed one is replaced."""
-_making = threading.Lock()
 
 
 def _checked(flags: ExecutionFlags) -> ExecutionFlags:

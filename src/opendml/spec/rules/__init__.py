@@ -9,7 +9,7 @@ import importlib
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from opendml.first_use import importing
+from opendml.across_forks import importing
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.arrays import counted_dimensions

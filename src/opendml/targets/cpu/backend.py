@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
+from opendml.across_forks import importing
 from opendml.program.program import Program
 from opendml.targets.cpu.threads import chosen_threads
 from opendml.targets.executable import Instance
@@ -26,8 +27,8 @@ class CpuBackend(HostBackend):
 
     def compile(self, program: Program, threads: int | None) -> CpuExecutable:
         """The program as machine code."""
-        from opendml.targets.cpu.executable import CpuExecutable
-
+        with importing:
+            from opendml.targets.cpu.executable import CpuExecutable
         return CpuExecutable(program, threads)
 
     def compile_for_calls(self, program: Program, threads: int | None) -> Callable[[], Instance]:
@@ -36,8 +37,8 @@ class CpuBackend(HostBackend):
 
     def plan(self, program: Program) -> Planned:
         """The kernels and their launches."""
-        from opendml.targets.cpu.executable import plan
-
+        with importing:
+            from opendml.targets.cpu.executable import plan
         return plan(program)
 
     def timers(self, instance: Instance) -> list[Timer]:

@@ -6,8 +6,6 @@ import ctypes
 import hashlib
 import itertools
 import mmap
-import os
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -19,6 +17,7 @@ import llvmlite
 import llvmlite.binding as llvm
 from llvmlite import ir
 
+from opendml.across_forks import compiling
 from opendml.errors import Unsupported
 from opendml.targets.cpu.emit_kernel import emit_kernel
 from opendml.targets.cpu.kernel_code import ROOM_SYMBOL
@@ -35,13 +34,6 @@ _BATCH = 8
 
 _COMPILER_BYTES = 64 * 1024 * 1024
 """Address space that compiling one kernel may take: LLVM ends the process where it gets none."""
-
-compiling = threading.RLock()
-"""Held while anything is compiled or linked, and across forks: LLVM's state is whole in every child."""
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=compiling.acquire, after_in_parent=compiling.release, after_in_child=compiling.release
-    )
 
 _codes: dict[str, Code] = {}
 _libraries: list[llvm.ResourceTracker] = []

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 
+from opendml.across_forks import compiling
 from opendml.errors import Unsupported
 
 
@@ -68,8 +69,10 @@ def assumed(other: Machine) -> Iterator[None]:
 @cache
 def detected() -> Machine:
     """This machine; the errors are those of `machine`."""
-    features = llvm.get_host_cpu_features()
-    if llvm.get_process_triple().startswith("x86_64"):
+    with compiling:
+        features = llvm.get_host_cpu_features()
+        triple, name = llvm.get_process_triple(), llvm.get_host_cpu_name()
+    if triple.startswith("x86_64"):
         missing = [name for feature, name in _NEEDED.items() if not features.get(feature)]
         if missing:
             raise Unsupported(
@@ -78,9 +81,9 @@ def detected() -> Machine:
             )
     vector_bytes = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
     return Machine(
-        llvm.get_host_cpu_name(),
+        name,
         features.flatten(),
-        llvm.get_process_triple(),
+        triple,
         vector_bytes,
         _cache_bytes(2) or 512 * 1024,
         min(_cache_bytes(3) or 16 * 1024 * 1024, _LAST_CACHE_SHARE * (os.cpu_count() or 1)),

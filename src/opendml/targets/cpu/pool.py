@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from opendml.across_forks import compiling
 from opendml.errors import Unsupported
-from opendml.targets.cpu.engine import compiling, runtime_addresses
+from opendml.targets.cpu.engine import runtime_addresses
 from opendml.targets.cpu.native import MISSING, POOL_WORDS, WORK_LOST, WORKERS_MISSING
 from opendml.targets.cpu.signals import deferred_signals
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.differences import difference
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
 from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.pattern import HALF_TILES, Mode
 from opendml.targets.cuda.position_source import loops_of_rows, positions
 from opendml.targets.cuda.source import Printer
 
@@ -15,54 +18,53 @@ _POSITIONS = "const Parameters& p, Offsets to, Index at"
 _ARGUMENTS = "const Parameters& p, const Offsets& at"
 
 
-class ContractionPrinter(Printer):
-    """Prints what kernels/contraction.cuh is written in."""
+class TilePrinter(Printer):
+    """Prints what kernels of tiles have in common: where the loops of each role lead, and operands."""
 
-    def __init__(self, pattern: Pattern) -> None:
-        super().__init__(pattern)
-        self.contraction = contraction_of(self.values)
-
-    def text(self) -> str:
-        """All of it."""
+    def head(self, *roles: str) -> list[str]:
+        """The constants, the parameters, and the positions along the loops of roles."""
         constants = dict(self.pattern.constants)
         parts = [self._constants(), Parameters(self.pattern).declaration(), *positions(self.pattern)]
         first = 0
-        for role in ("m", "n", "k"):
+        for role in roles:
             last = first + constants[f"LOOPS_{role.upper()}"]
             lines = [*loops_of_rows(self.pattern, first, last), "return to;"]
             parts.append(function(f"Offsets at_{role}({_POSITIONS})", lines))
             first = last
-        along_k = range(constants["LOOPS_M"] + constants["LOOPS_N"], self.pattern.row_loops)
+        along_k = range(first - constants[f"LOOPS_{roles[-1].upper()}"], first)
         lines = [
             f"to.a{number} += by.a{number};"
             for number, access in enumerate(self.pattern.accesses)
             if any(access.rows[loop] for loop in along_k)
         ]
-        parts.append(function("Offsets moved(Offsets to, const Offsets& by)", [*lines, "return to;"]))
-        parts.append(f"typedef {TYPES[self.contraction.type]} Sum;")
-        for name, rows, operand in zip(("A", "B"), ("m", "n"), self.contraction.operands, strict=True):
-            parts.append(self._operand(name, rows, operand))
-        return "\n\n".join([*parts, self._results()])
+        moved = function("Offsets moved(Offsets to, const Offsets& by)", [*lines, "return to;"])
+        return [*parts, moved]
 
-    def _operand(self, name: str, rows: str, value: Node) -> str:
+    def operand(self, name: str, value: Node, rows: tuple[str, str], depth: tuple[str, str]) -> str:
+        """An operand: for both directions of its tiles the role of the loops, and the constant that says how
+        long they are."""
         constants = dict(self.pattern.constants)
-        if self.pattern.mode is Mode.MMA:
+        more = []
+        if self.pattern.mode in HALF_TILES:
             value = stored_half(value)
-        copied = constants[f"{name}_COPIED"]
-        size = "ROWS" if name == "A" else "COLUMNS_OF_TILE"
-        # FLOAT16 lies as tensor cores want it either way; others by k.
-        by_row = bool(constants[f"{name}_ALONG_K"]) and self.pattern.mode is Mode.MMA
+        if self.pattern.mode is Mode.IMMA:
+            value, *subtracted = difference(value) or ()
+            more = self._shift(subtracted)
+        copied, by_row, unit = (constants[f"{name}_{key}"] for key in ("COPIED", "BY_ROW", "UNIT"))
         pitch = f"{'DEPTH' if by_row else 'ROWS'} + {16 // value.type.bytes}"
         slot = "row * PITCH + k" if by_row else "k * PITCH + row"
         lines = [
             f"typedef {TYPES[value.type]} Element;",
-            f"static constexpr int ROWS = ::{size}, UNIT = {name}_UNIT, PITCH = {pitch};",
-            f"static constexpr int SIZE = {'ROWS' if by_row else 'DEPTH'} * PITCH;",
-            f"static constexpr bool ALONG_K = {name}_ALONG_K, COPIED = {name}_COPIED;",
+            f"static constexpr int ROWS = ::{rows[1]}, DEPTH = ::{depth[1]}, UNIT = {name}_UNIT;",
+            f"static constexpr int PITCH = {pitch}, SIZE = {'ROWS' if by_row else 'DEPTH'} * PITCH;",
+            f"static constexpr bool ALONG_K = {name}_ALONG_K, BY_ROW = {name}_BY_ROW;",
+            f"static constexpr bool COPIED = {name}_COPIED;",
+            f"static constexpr int QUAD = {name}_QUAD;",
             f"DEVICE_MEMBER static constexpr int slot(int row, int k) {{ return {slot}; }}",
-            f"DEVICE_MEMBER static Offsets at_row({_POSITIONS}) {{ return at_{rows}(p, to, at); }}",
+            f"DEVICE_MEMBER static Offsets at_row({_POSITIONS}) {{ return ::at_{rows[0]}(p, to, at); }}",
+            f"DEVICE_MEMBER static Offsets at_k({_POSITIONS}) {{ return ::at_{depth[0]}(p, to, at); }}",
         ]
-        lines += self._place(value) if copied else self._value(value)
+        lines += [*more, *(self._place(value) if copied or unit > 1 else self._value(value))]
         return "\n".join([f"struct {name} {{", *(f"    {line}" for line in lines), "};"])
 
     def _place(self, value: Node) -> list[str]:
@@ -84,13 +86,37 @@ class ContractionPrinter(Printer):
             "}",
         ]
 
-    def _results(self) -> str:
+    def _shift(self, subtracted: Sequence[Node]) -> list[str]:
+        """What is subtracted from all elements of a row, if anything is."""
+        lines, name = self._compute(subtracted, {}, self._group_load)
+        shift = name(subtracted[0]) if subtracted else "0"
+        return [
+            f"static constexpr bool SHIFTED = {str(bool(subtracted)).lower()};",
+            f"DEVICE_MEMBER static int shift({_ARGUMENTS}) {{",
+            *(f"    {line}" for line in [*lines, f"return {shift};"]),
+            "}",
+        ]
+
+    def results(self, total: Node) -> str:
         """The results that are made of one sum."""
         lines, name = self._compute(
-            [root for _, _, root in self.stores], {id(self.contraction): "sum"}, self._group_load
+            [root for _, _, root in self.stores], {id(total): "sum"}, self._group_load
         )
         lines += [f"store({self._address(number)}, {name(root)});" for number, _, root in self.stores]
-        return function(f"void store_results({_ARGUMENTS}, Sum sum)", lines)
+        return function(f"void store_results({_ARGUMENTS}, {TYPES[total.type]} sum)", lines)
+
+
+class ContractionPrinter(TilePrinter):
+    """Prints what kernels/contraction.cuh is written in."""
+
+    def text(self) -> str:
+        """All of it."""
+        contraction = contraction_of(self.values)
+        a, b = contraction.operands
+        parts = [*self.head("m", "n", "k"), f"typedef {TYPES[contraction.type]} Sum;"]
+        parts.append(self.operand("A", a, ("m", "ROWS"), ("k", "DEPTH")))
+        parts.append(self.operand("B", b, ("n", "COLUMNS_OF_TILE"), ("k", "DEPTH")))
+        return "\n\n".join([*parts, self.results(contraction)])
 
 
 def contraction_of(values: tuple[Node, ...]) -> Node:

@@ -22,6 +22,7 @@ from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.memory import Memory, scratch
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.schedule import schedule
+from opendml.targets.cuda.schedule_chain import is_chained
 from opendml.targets.kept import KeptConstants
 from opendml.targets.planned import Planned, Timer
 
@@ -129,7 +130,7 @@ def plan(program: Program, machine: Machine) -> Planned:
 
 
 def _fused(program: Program) -> KernelProgram:
-    return fuse(replace(program, results=simplify(program.results)))
+    return fuse(replace(program, results=simplify(program.results)), is_chained)
 
 
 class PreparedLaunch:

@@ -120,6 +120,9 @@ def expression(node: Node, operands: list[str]) -> str:
     if operation is Operation.BITCAST:
         return f"bits_as<{TYPES[type]}>(({TYPES[node.operands[0].type]}){operands[0]})"
     if operation is Operation.SELECT:
+        bound = _bound(node)
+        if bound:
+            return f"{bound}({operands[2]}, {operands[1]})"
         return f"{operands[0]} ? {operands[1]} : {operands[2]}"
     if operation is Operation.NOT:
         return f"!{operands[0]}" if type is ScalarType.BOOLEAN else f"({TYPES[type]})~{operands[0]}"
@@ -138,6 +141,26 @@ def expression(node: Node, operands: list[str]) -> str:
     if operation in _OPERATORS and computed is not ScalarType.FLOAT16:
         return f"({TYPES[type]})({operands[0]} {_OPERATORS[operation]} {operands[1]})"
     raise Unsupported(f"{operation.name} of {type.name} on CUDA")
+
+
+def _bound(node: Node) -> str:
+    """The function that selects the second operand where the third is below, or above, that constant; empty
+    if a selection does something else, or tells zeros apart in another way."""
+    condition, bound, x = node.operands
+    if node.type is not ScalarType.FLOAT32 or condition.operation is not Operation.LESS:
+        return ""
+    if bound.operation is not Operation.CONSTANT or not isinstance(bound.attribute, float):
+        return ""
+    (least, greatest), number = condition.operands, bound.attribute
+    negative = math.copysign(1.0, number) < 0
+    if least is x and _is_same(greatest, bound) and (number != 0 or negative):
+        return "maximum"
+    return "minimum" if greatest is x and _is_same(least, bound) and number != 0 else ""
+
+
+def _is_same(a: Node, b: Node) -> bool:
+    """Whether two nodes are the same number."""
+    return a.operation is Operation.CONSTANT and (a.type, a.attribute) == (b.type, b.attribute)
 
 
 def _prefix(node: Node) -> str:

@@ -65,11 +65,11 @@ class GroupPrinter(Printer):
                 for which in ("to", "to", "from")
             )
             element = [name(operand) for operand in each.operands]
-            starting += _assigned(to, each.start, element, f"s{index}_")
-            adding += _assigned(to, each.add, [*left, *element], f"s{index}_")
-            merging += _assigned(to, each.merge, [*left, *right], f"s{index}_")
+            starting += assigned(to, each.start, element, f"s{index}_")
+            adding += assigned(to, each.add, [*left, *element], f"s{index}_")
+            merging += assigned(to, each.merge, [*left, *right], f"s{index}_")
             results = [f"found.{self.names[id(node)]}" for node in each.nodes]
-            concluding += _assigned(results, each.results, [*right, "p.share"], f"s{index}_")
+            concluding += assigned(results, each.results, [*right, "p.share"], f"s{index}_")
         return [
             f"struct alignas(8) {states} {{ {' '.join(members)} }};",
             function(f"{states} nothing({tag})", [f"return {states}();"]),
@@ -109,7 +109,7 @@ def _part(index: int, part: int) -> str:
     return f"a{index}_{part}"
 
 
-def _assigned(targets: Sequence[str], roots: Sequence[Node], given: Sequence[str], prefix: str) -> list[str]:
+def assigned(targets: Sequence[str], roots: Sequence[Node], given: Sequence[str], prefix: str) -> list[str]:
     """Statements that set variables to the values of a graph, whose SOURCEs stand for what is given."""
     names: dict[int, str] = {}
     lines = []

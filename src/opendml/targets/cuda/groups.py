@@ -28,7 +28,11 @@ _RUN_GAIN, _FOLD_GAIN = 2, 4
 """Times as many instructions a unit takes that runs over the ends of rows, and of columns that are folded:
 such units must be so many times as wide to be worth it."""
 _FOLD_LANES = 4
-"""Greatest number of folded columns that a thread has: each takes registers."""
+"""Greatest number of columns that a thread has where they are folded, or have many rows: each takes
+registers."""
+_MANY_ROWS = 512
+"""Greatest number of rows of groups side by side of which a thread has as many lanes as a unit of 16 bytes
+has: more rows take so many threads that their registers do not suffice for more lanes."""
 _LEAST_FOLD, _MOST_FOLD = 24, 256
 """Least and greatest number of threads side by side where columns are folded."""
 _MOST_ROWS, _MOST_ABREAST = 32, 8
@@ -68,9 +72,10 @@ FORMS: tuple[Candidate[Query, Groups, Groups], ...] = (
 class Groups:
     """The groups of a nest.
 
-    `columns`: each lane of a thread adds up what lies below it; `folded`: those sums make no group alone.
-    `units` are those of a group below each other (all of them, without columns), `row_units` those side by
-    side, `across` those of a tile; `width` counts the groups of a tile.
+    `columns`: each lane of a thread adds up what lies below it; `folded`: those sums make no group alone;
+    `narrowed`: memory would allow wider units. `units` are those of a group below each other (all of them,
+    without columns), `row_units` those side by side, `across` those of a tile; `width` counts the groups of a
+    tile.
     """
 
     def __init__(self, query: Query) -> None:
@@ -79,7 +84,9 @@ class Groups:
         self.columns = not nest.inner_reduced or nest.form is Form.ABREAST
         self.folded = self.columns and nest.form is not Form.PLAIN
         vector = nest.vector(alignments, whole_rows=True)
-        self.vector = min(vector, _FOLD_LANES) if self.folded else vector
+        long = self.columns and not self.folded and nest.row_count > _MANY_ROWS
+        self.vector = min(vector, _FOLD_LANES) if self.folded or long else vector
+        self.narrowed = long and self.vector < vector
         self.elements = nest.row_count * (nest.inner.count if nest.inner_reduced else 1)
         moved = [a.type.bytes * (1 if a.step is Step.NONE else self.vector) for a in self.held_accesses()]
         self.unit_bytes = max(1, sum(moved))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from opendml.targets.cuda.chain_source import ChainPrinter
 from opendml.targets.cuda.contraction_source import ContractionPrinter
 from opendml.targets.cuda.group_source import GroupPrinter
 from opendml.targets.cuda.pass_source import PassPrinter
@@ -19,16 +20,19 @@ _FILES = {
     Mode.WARPS: ("moments", "warps"),
     Mode.STAGED: ("moments", "staged"),
     Mode.TILE: ("moments", "block", "alone", "tile"),
-    Mode.HELD: ("moments", "block", "alone", "held"),
-    Mode.SPREAD: ("moments", "block", "meeting", "exchange", "held"),
-    Mode.TEAM: ("moments", "block", "meeting", "exchange", "team"),
+    Mode.HELD: ("moments", "block", "alone", "room", "held"),
+    Mode.SPREAD: ("moments", "block", "meeting", "exchange", "room", "held"),
+    Mode.TEAM: ("moments", "block", "meeting", "exchange", "room", "team"),
     Mode.REDUCE: ("reduce",),
     Mode.PASSES: ("meeting", "passes"),
     Mode.SCAN: ("meeting", "scan"),
     Mode.SCATTER: ("scatter",),
     Mode.TOP: ("top",),
-    Mode.FMA: ("operands", "fma", "contraction"),
-    Mode.MMA: ("operands", "mma", "contraction"),
+    Mode.FMA: ("operands", "unshifted", "fma", "contraction"),
+    Mode.MMA: ("operands", "fragments", "warp_tile", "unshifted", "mma", "contraction"),
+    Mode.IMMA: ("operands", "fragments", "warp_tile", "shifts", "mma", "contraction"),
+    Mode.FMA_CHAIN: ("operands", "chain_fma", "chain"),
+    Mode.MMA_CHAIN: ("operands", "fragments", "chain_mma", "chain"),
 }
 """The files of each mode, after those that all have and what is printed."""
 
@@ -40,6 +44,9 @@ _PRINTERS: dict[Mode, type[Printer]] = {
     Mode.TOP: PlacingPrinter,
     Mode.FMA: ContractionPrinter,
     Mode.MMA: ContractionPrinter,
+    Mode.IMMA: ContractionPrinter,
+    Mode.FMA_CHAIN: ChainPrinter,
+    Mode.MMA_CHAIN: ChainPrinter,
 }
 """What prints the modes that need more than others."""
 

@@ -46,9 +46,17 @@ class Mode(Enum):
     """Sums of products in tiles, by ordinary arithmetic."""
     MMA = "mma"
     """Sums of products of FLOAT16 in tiles, on tensor cores."""
+    IMMA = "imma"
+    """Sums of products of integers of 8 bits in tiles, on tensor cores."""
+    FMA_CHAIN = "fma_chain"
+    """A softmax between products, by ordinary arithmetic."""
+    MMA_CHAIN = "mma_chain"
+    """A softmax between products of FLOAT16, on tensor cores."""
 
 
-COLLECTIVE = (Mode.REDUCE, Mode.SCATTER, Mode.TOP, Mode.FMA, Mode.MMA)
+HALF_TILES = (Mode.MMA, Mode.MMA_CHAIN)
+"""The modes whose tiles are of FLOAT16, as tensor cores want them."""
+COLLECTIVE = (Mode.REDUCE, Mode.SCATTER, Mode.TOP, Mode.FMA, Mode.IMMA, Mode.FMA_CHAIN, *HALF_TILES)
 """The modes whose code reads one element at a time, where it needs it."""
 
 

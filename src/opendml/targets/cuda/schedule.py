@@ -15,6 +15,7 @@ from opendml.targets.cuda.group_source import is_normalization
 from opendml.targets.cuda.groups import in_widest_units
 from opendml.targets.cuda.launch import Launch, Query, Table, nest_of
 from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.schedule_chain import schedule_chain
 from opendml.targets.cuda.schedule_contraction import schedule_contraction
 from opendml.targets.cuda.schedule_elements import ELEMENTS
 from opendml.targets.cuda.schedule_groups import GROUPS
@@ -34,7 +35,8 @@ def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Lau
             they are multiples of 2, 4, 8, 16 counts.
     """
     if any(node.operation is Operation.CONTRACTION for node in ordered(kernel.values)):
-        launch = schedule_contraction(kernel, machine, alignments)
+        launch = schedule_chain(kernel, machine, alignments)
+        launch = launch or schedule_contraction(kernel, machine, alignments)
         if launch is not None:
             return launch
     placing = schedule_placing(kernel, machine)

@@ -11,16 +11,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from opendml.compiler.kernel import Access, Kernel, number_of
+from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, merged_neighbours
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.common.guards import guards_of, loads_of
+from opendml.targets.common.differences import difference, is_still
+from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.contraction_source import contraction_of, stored_half
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, loop_values, needs_64_bits
+from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
-from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step
+from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
 
 _TYPES = (ScalarType.FLOAT32, ScalarType.INT32, ScalarType.UINT32)
 """What tiles are summed in."""
@@ -35,11 +37,6 @@ _STORE_RATE = 16
 _MOST_SPLITS = 32
 _LEAST_SPLIT_STEPS = 4
 """Steps along k of each of the blocks that share a tile, at least."""
-_LOAD_INSTRUCTIONS, _GUARD_INSTRUCTIONS = 8, 10
-"""Instructions for each unit of an operand that is loaded, and more where it is guarded or computed."""
-_NEAR = 4
-"""Greatest distance, in elements, of rows of an operand that neighbouring threads load rather than
-neighbours along several loops."""
 _LANES = 128
 """Instructions of single threads that a multiprocessor begins in a cycle."""
 _REDUCED_INSTRUCTIONS, _LOOP_INSTRUCTIONS = 8, 6
@@ -49,8 +46,8 @@ counter."""
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A shape of tiles: `part` are the rows and columns of a thread (FMA) or warp (MMA), `rate` the products
-    that a multiprocessor adds up in a cycle, about; `blocks` share it at a time.
+    """A shape of tiles: `part` are the rows and columns of a thread (FMA) or warp (MMA, IMMA), `rate` the
+    products that a multiprocessor adds up in a cycle, about; `blocks` share it at a time.
     """
 
     mode: Mode
@@ -76,6 +73,10 @@ TILES = (
     Tile(Mode.MMA, 128, 32, 32, 128, (32, 32), 4, 500),
     Tile(Mode.MMA, 16, 128, 32, 128, (16, 32), 4, 300),
     Tile(Mode.MMA, 128, 16, 32, 128, (32, 16), 4, 300),
+    Tile(Mode.IMMA, 128, 128, 64, 256, (64, 32), 2, 1500),
+    Tile(Mode.IMMA, 64, 64, 64, 128, (32, 32), 4, 1000),
+    Tile(Mode.IMMA, 16, 128, 64, 128, (16, 32), 4, 500),
+    Tile(Mode.IMMA, 128, 16, 64, 128, (32, 16), 4, 500),
 )
 """The candidates; rates are estimates."""
 
@@ -110,7 +111,7 @@ def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
             each = -(-steps // splits)
             step_cycles = tile.rows * tile.columns * tile.depth / tile.rate
             a, b = shape.sides
-            step_cycles += (a.loading(tile, tile.rows) + b.loading(tile, tile.columns)) / _LANES
+            step_cycles += (a.loading(tile.rows, tile.depth) + b.loading(tile.columns, tile.depth)) / _LANES
             # Blocks that share a multiprocessor hide each other's loads.
             waves = -(-tiles * splits // machine.multiprocessors)
             together = min(waves, tile.blocks)
@@ -132,12 +133,8 @@ class Shape:
         self.kernel, self.alignments = kernel, alignments
         self.accesses: tuple[Access, ...] = (*kernel.loads, *kernel.stores)
         self.contraction = contraction_of(kernel.values)
-        self.guards = guards_of(kernel.values)
-        self.operands = tuple(map(stored_half, self.contraction.operands))
-        self.half = all(
-            each.operation is Operation.SOURCE and each.type is ScalarType.FLOAT16 for each in self.operands
-        )
-        loads = [loads_of([each]) for each in self.operands]
+        self.mode, self.operands = _mode_and_operands(kernel, self.contraction)
+        loads = [loads_of([each]) for each in self.contraction.operands]
         roles: dict[str, list[Loop]] = {"batch": [], "m": [], "n": [], "k": []}
         for dimension, count in enumerate(kernel.domain):
             in_a, in_b = (any(kernel.loads[each].strides[dimension] for each in own) for own in loads)
@@ -163,7 +160,7 @@ class Shape:
     def takes(self, tile: Tile) -> bool:
         """Whether a tile can compute it, and is worth a thought."""
         return (
-            tile.mode is (Mode.MMA if self.half else Mode.FMA)
+            tile.mode is self.mode
             and self._is_alone
             and self.contraction.type in _TYPES
             and min(self.m, self.n) > 1
@@ -201,7 +198,7 @@ class Shape:
             **{f"A_{name}": value for name, value in a.constants().items()},
             **{f"B_{name}": value for name, value in b.constants().items()},
         }
-        patterns = tuple(map(self._pattern, range(len(self.accesses))))
+        patterns = access_patterns(self.kernel, self.loops["batch"], self.rows)
         loads = len(self.kernel.loads)
         pattern = Pattern(
             tile.mode,
@@ -229,27 +226,24 @@ class Shape:
             tiles * splits,
             tile.threads,
             loop_values(self.kernel, self.loops["batch"], self.rows) | words.named(),
-            shared_bytes=max(_STAGES * (a.bytes(tile, tile.rows) + b.bytes(tile, tile.columns)), _sums(tile)),
+            shared_bytes=max(_STAGES * _bytes_of_stage(tile, a, b), _sums(tile)),
             counters_bytes=4 * tiles if splits > 1 else 0,
             scratch_bytes=tiles * splits * area * 4 if splits > 1 else 0,
         )
 
     @cached_property
-    def sides(self) -> tuple[_Operand, _Operand]:
+    def sides(self) -> tuple[TiledOperand, TiledOperand]:
         """Both operands on their way to shared memory."""
-        return _Operand(self, 0, "m"), _Operand(self, 1, "n")
+        return self._operand(0, "m"), self._operand(1, "n")
+
+    def _operand(self, number: int, rows: str) -> TiledOperand:
+        loops = self.loops["batch"], self.loops[rows], self.loops["k"]
+        return TiledOperand(self.operands[number], self.kernel, self.alignments, *loops)
 
     @cached_property
     def rows(self) -> tuple[Loop, ...]:
         """The loops over rows of the pattern."""
         return (*self.loops["m"], *self.loops["n"], *self.loops["k"])
-
-    def _pattern(self, number: int) -> AccessPattern:
-        access = self.accesses[number]
-        groups = tuple(loop.strides[number] != 0 for loop in self.loops["batch"])
-        rows = tuple(loop.strides[number] != 0 for loop in self.rows)
-        counter, guarded = access.buffer is None, number in self.guards
-        return AccessPattern(access.type, Step.NONE, groups, rows, counter=counter, guarded=guarded)
 
     def _stored_along(self, role: str) -> bool:
         """Whether the first result is contiguous along the last of the loops of a role."""
@@ -257,82 +251,27 @@ class Shape:
         return self.loops[role][-1].strides[number] == self.accesses[number].type.bytes
 
 
-_PARTS = {Mode.FMA: ("TM", "TN"), Mode.MMA: ("WARP_ROWS", "WARP_COLUMNS")}
+_OF_WARPS = ("WARP_ROWS", "WARP_COLUMNS")
+_PARTS = {Mode.FMA: ("TM", "TN"), Mode.MMA: _OF_WARPS, Mode.IMMA: _OF_WARPS}
 """The names of the constants of a tile's part."""
 
 
-class _Operand:
-    """How one of the operands goes to shared memory."""
-
-    def __init__(self, shape: Shape, number: int, rows: str) -> None:
-        self._shape = shape
-        value = shape.operands[number] if shape.half else shape.contraction.operands[number]
-        self.element_bytes = value.type.bytes
-        self._loaded = value.operation is Operation.SOURCE
-        self._load = _data_load(value, shape.kernel)
-        self._loops = {"k": shape.loops["k"], "rows": shape.loops[rows]}
-        by_rows = len(self._loops["k"]) > 1 and self._step("rows") <= _NEAR * self.element_bytes
-        self.along_k = self._step("k") < self._step("rows") and not by_rows
-        self._plain = self._loaded and not value.operands
-        widest = 1 if not self._plain or (self.along_k and not shape.half) else self._widest()
-        self.copied = self._loaded and widest * self.element_bytes >= 4
-        self.unit = widest if self.copied else 1
-
-    def constants(self) -> dict[str, int]:
-        """The constants of the code."""
-        return {"ALONG_K": int(self.along_k), "COPIED": int(self.copied), "UNIT": self.unit}
-
-    def bytes(self, tile: Tile, rows: int) -> int:
-        """Bytes of shared memory of one tile of the operand."""
-        padding = VECTOR_BYTES // self.element_bytes
-        if self.along_k and self._shape.half:
-            return rows * (tile.depth + padding) * self.element_bytes
-        return tile.depth * (rows + padding) * self.element_bytes
-
-    def loading(self, tile: Tile, rows: int) -> float:
-        """Instructions of single threads that load one tile of the operand, about."""
-        each = _LOAD_INSTRUCTIONS if self._plain else _LOAD_INSTRUCTIONS + _GUARD_INSTRUCTIONS
-        return rows * tile.depth / self.unit * each
-
-    def _step(self, direction: str) -> int:
-        """Bytes between neighbours along a direction."""
-        return abs(self._loops[direction][-1].strides[self._load]) or 2**62
-
-    def _widest(self) -> int:
-        """Elements that can be copied at once."""
-        shape, number = self._shape, self._load
-        fast, slow = self._loops["k"], self._loops["rows"]
-        fast, slow = (fast, slow) if self.along_k else (slow, fast)
-        # The loops that are one in memory, innermost first.
-        run, rest = 1, list(fast)
-        while rest and rest[-1].strides[number] == run * self.element_bytes:
-            run *= rest.pop().count
-        unit = VECTOR_BYTES // self.element_bytes
-        while unit > 1:
-            needed = unit * self.element_bytes
-            aligned = shape.alignments[number] % needed == 0
-            outer = (*shape.loops["batch"], *slow, *rest)
-            aligned = aligned and all(loop.strides[number] % needed == 0 for loop in outer)
-            # A unit runs over the end of all loops alone.
-            if aligned and (run % unit == 0 or (run > 1 and not rest)):
-                break
-            unit //= 2
-        return unit
+def _mode_and_operands(kernel: Kernel, contraction: Node) -> tuple[Mode, tuple[Node, ...]]:
+    """How products are added, and what is multiplied: elements of FLOAT16 that are only loaded, and integers
+    of 8 bits, as they are, from which is subtracted what is the same for all that is summed.
+    """
+    halves = tuple(map(stored_half, contraction.operands))
+    if all(each.operation is Operation.SOURCE and each.type is ScalarType.FLOAT16 for each in halves):
+        return Mode.MMA, halves
+    bytes = [difference(each) for each in contraction.operands]
+    if contraction.type is ScalarType.INT32 and all(each and is_still(kernel, each[1:]) for each in bytes):
+        return Mode.IMMA, tuple(each[0] for each in bytes if each)
+    return Mode.FMA, contraction.operands
 
 
-def _data_load(value: Node, kernel: Kernel) -> int:
-    """The load whose place decides how an operand is read: the largest tensor that it is made of."""
-    numbers = [
-        number_of(node)
-        for node in ordered([value])
-        if node.operation is Operation.SOURCE and kernel.loads[number_of(node)].buffer is not None
-    ]
-
-    def moved(number: int) -> int:
-        strides = zip(kernel.loads[number].strides, kernel.domain, strict=True)
-        return math.prod(count for stride, count in strides if stride)
-
-    return max(numbers, key=moved)
+def _bytes_of_stage(tile: Tile, a: TiledOperand, b: TiledOperand) -> int:
+    """Bytes of shared memory of one tile of each operand."""
+    return a.bytes(tile.rows, tile.depth) + b.bytes(tile.columns, tile.depth)
 
 
 def _sums(tile: Tile) -> int:

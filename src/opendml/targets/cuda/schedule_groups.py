@@ -1,7 +1,8 @@
 """The ways to launch normalizations: which threads hold a group, and how much of it each.
 
-What fits the registers or the shared memory of a block, or of the whole device, is read once; larger groups
-are read twice, backwards the second time, as the L2 cache holds what was read last.
+What fits the registers or the shared memory of a block, or of the whole device, is read once; of larger
+groups a part stays in shared memory, and the rest is read twice, backwards the second time, as the L2 cache
+holds what was read last.
 
 Blocks that share a group meet in global memory. Thread-block clusters that add up through distributed shared
 memory were slower for every group of 200 KB and more that was measured (0.67 to 0.78 of the copy; teams 0.75
@@ -35,8 +36,8 @@ _STAGED_BYTES = 2048
 """Greatest group, in bytes, that goes through shared memory when it is not aligned to its units."""
 _STAGED_UNITS = 32
 """Elements of a staged group that a thread has, about: all its threads compute what is the group's."""
-_STAGE_BYTES = 16 * 1024
-"""Bytes of shared memory that a block takes for staged groups, about."""
+_STAGE_ELEMENTS = 4 * 1024
+"""Elements of staged groups that a block has in shared memory, about."""
 _RESERVED_BYTES = 1024
 """Bytes of shared memory that the system takes for itself in each block."""
 _TILE_BYTES = 64 * 1024
@@ -46,7 +47,7 @@ _WHOLE = (2, 512)
 _PARTS, _FEW_PARTS = (4, 256), (2, 512)
 """Blocks and threads where shared memory holds parts; few if it else held below _FEW_TEAMS groups."""
 _FEW_TEAMS = 7
-_PARTS_ABREAST = (2, 256)
+_PARTS_ABREAST = (3, 256)
 """Blocks and threads for parts of groups side by side, which take more registers."""
 _FLAT_COLUMNS = (3, 256)
 """Blocks and threads where columns far from each other are folded."""
@@ -54,7 +55,9 @@ _LEAST_HELD_UNITS, _MOST_HELD_UNITS = 4, 32
 """Least and greatest number of units that a thread holds in shared memory."""
 _TEAM_BLOCKS = 2
 """Blocks on a multiprocessor where groups are read twice."""
-_TEAM_UNITS = 4
+_MOST_TEAMS = 8
+"""Greatest number of teams that is thought of where groups are read twice, but for groups of few blocks."""
+_TEAM_UNITS = 2
 """Units that a thread loads at a time where groups are read twice."""
 _REGISTERS = 65536
 """Registers of a multiprocessor, of 4 bytes each."""
@@ -65,8 +68,11 @@ _LANE_REGISTERS = 4
 _STAGED_INSTRUCTIONS = 0.25
 """Instructions for an element that is read from shared memory where it is staged; warps read it there for all
 their threads."""
-_READ_AGAIN = 0.5
-"""Part of a second reading that the L2 cache does not save."""
+_READ_AGAIN = 1.0
+"""How long what shared memory has no room for is read again; the L2 cache saves about a quarter of it, and
+waiting for the team costs as much."""
+_MOST_IN_ROOM = 64
+"""Greatest number of units that a thread has in shared memory where groups are read twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,8 @@ class Block:
     across: int
     keep: int
     resident: int
+    room: int = 0
+    """Units of each thread in shared memory, where the others are read twice."""
 
     def constants(self) -> dict[str, int]:
         """The constants that the code of all blocks needs."""
@@ -148,8 +156,7 @@ def _staged(groups: Groups) -> Estimate[Staged] | Refusal:
     while span < 32 and span * _STAGED_UNITS < elements:
         span *= 2
     step = _THREADS // span
-    group_bytes = elements * groups.held_accesses()[0].type.bytes
-    batch = step * max(1, _STAGE_BYTES // (step * group_bytes))
+    batch = step * max(1, _STAGE_ELEMENTS // (step * elements))
     # Memory is read in whole units, shared memory element by element.
     instructions_of_all = UNIT_INSTRUCTIONS * groups.bytes / VECTOR_BYTES
     instructions_of_all += _STAGED_INSTRUCTIONS * groups.loads * groups.vector
@@ -200,6 +207,8 @@ def _not_stageable(groups: Groups) -> Refusal | None:
 
 
 def _in_registers(groups: Groups) -> Estimate[Block] | Refusal:
+    if groups.narrowed:
+        return Refusal(f"{groups.units} rows of units that are narrower than memory allows")
     across = groups.across
     tile_bytes = groups.units * groups.unit_bytes * across
     if tile_bytes > _TILE_BYTES:
@@ -300,19 +309,30 @@ def _run_spread(groups: Groups, way: Teams) -> Launch:
 
 
 def _read_twice(groups: Groups) -> Estimate[Teams]:
+    """By few teams, of which each keeps much of its tile, or by more, of which one meets while others read or
+    write; each has as much to do as the others."""
+    ways = [_read_twice_by(groups, teams) for teams in range(1, min(_MOST_TEAMS, groups.tiles()[1]) + 1)]
+    return min(ways, key=lambda way: way.cycles)
+
+
+def _read_twice_by(groups: Groups, least: int) -> Estimate[Teams]:
+    """By so many teams at least."""
     across = groups.across
     keep = min(_TEAM_UNITS, groups.most_units())
     _, items = groups.tiles()
-    blocks = _TEAM_BLOCKS * groups.machine.multiprocessors
-    # Two teams at least, if there is work for them: while one meets, the other reads or writes.
-    size = min(blocks // min(2, items), -(-groups.units // (keep * (_MOST_THREADS // across))))
+    blocks, deep = _TEAM_BLOCKS * groups.machine.multiprocessors, _MOST_THREADS // across
+    size = min(blocks // least, -(-groups.units // (keep * deep)))
     teams = min(blocks // size, items)
+    slices = -(-groups.units // (size * deep))
+    room = min(_room_of_team(groups) // keep, -(-slices // keep)) * keep
+    rounds = -(-items // teams)
+    again = _READ_AGAIN * max(0.0, 1 - room / slices)
     return Estimate(
-        Teams(teams, Block(size, _MOST_THREADS, across, keep, _TEAM_BLOCKS)),
+        Teams(teams, Block(size, _MOST_THREADS, across, keep, _TEAM_BLOCKS, room)),
         {
-            "memory": groups.reading() * (1 + _READ_AGAIN),
+            "memory": groups.reading() * (1 + again) * rounds * teams / items,
             "units": 2 * groups.loading(),
-            "meeting": _device_meetings(items / teams, _MOST_THREADS),
+            "meeting": _device_meetings(rounds, _MOST_THREADS),
         },
     )
 
@@ -323,10 +343,11 @@ def _run_twice(groups: Groups, way: Teams) -> Launch:
     return _launch(
         groups,
         Mode.TEAM,
-        block.constants(),
+        {**block.constants(), "UNIT_BYTES": groups.unit_bytes, "ROOM": block.room},
         way.teams * block.size,
         block.threads,
         words,
+        shared_bytes=block.threads * block.room * groups.unit_bytes,
         cooperative=True,
         **_meeting_room(groups, way),
     )
@@ -356,18 +377,30 @@ def _held_block(groups: Groups, blocks: int, threads: int) -> Block | Refusal:
     if not groups.copyable:
         return Refusal("what is reduced is guarded, strided, of several sizes or less than 4 bytes in a unit")
     across = groups.across
-    # What all threads share: sums of the parts of the block, and what results need of each group.
-    flat = groups.folded and groups.nest.form is Form.FLAT
-    sums = across * groups.vector if flat else groups.width * (threads // 32 + 1)
-    shared = groups.reduced * (16 * sums + 8 * groups.width) + 64 * groups.width
-    room = groups.machine.shared_bytes // blocks - _RESERVED_BYTES - shared
-    room -= 4 * groups.row_bytes()
+    room = _bytes_of_room(groups, blocks, threads) - 4 * groups.row_bytes()
     bytes = groups.unit_bytes - -groups.row_bytes() * groups.vector // groups.nest.inner.count
     most = min(_MOST_HELD_UNITS, room // (threads * bytes))
     if most < 1:
         return Refusal(f"{room} bytes of shared memory; a unit of each thread takes {threads * bytes}")
     deep = threads // across
     return _shared_by(groups, -(-groups.units // (most * deep)), threads, across, blocks)
+
+
+def _bytes_of_room(groups: Groups, blocks: int, threads: int) -> int:
+    """Bytes of shared memory that a block has for units, where a multiprocessor runs so many blocks."""
+    # What all threads share: sums of the parts of the block, and what results need of each group.
+    flat = groups.folded and groups.nest.form is Form.FLAT
+    sums = groups.across * groups.vector if flat else groups.width * (threads // 32 + 1)
+    shared = groups.reduced * (16 * sums + 8 * groups.width) + 64 * groups.width
+    return groups.machine.shared_bytes // blocks - _RESERVED_BYTES - shared
+
+
+def _room_of_team(groups: Groups) -> int:
+    """Units of each thread that the shared memory of all blocks keeps, where groups are read twice."""
+    if not groups.copyable:
+        return 0
+    bytes = _bytes_of_room(groups, _TEAM_BLOCKS, _MOST_THREADS)
+    return max(0, min(_MOST_IN_ROOM, bytes // (_MOST_THREADS * groups.unit_bytes)))
 
 
 def _shared_by(groups: Groups, size: int, threads: int, across: int, resident: int) -> Block:

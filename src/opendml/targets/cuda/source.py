@@ -107,7 +107,7 @@ class Printer(Needs):
             functions.append(
                 function(f"const char* held_address({arguments})", [f"return {self._address(held)};"])
             )
-        if self.pattern.mode in (Mode.STAGED, Mode.HELD, Mode.SPREAD, Mode.PASSES):
+        if self.pattern.mode in (Mode.STAGED, Mode.HELD, Mode.SPREAD, Mode.TEAM, Mode.PASSES):
             functions += self._copying(arguments)
         return functions
 
@@ -127,9 +127,10 @@ class Printer(Needs):
         ]
 
     def _copying(self, arguments: str) -> list[str]:
-        """Held elements on their way through shared memory: one unit of each load after the other."""
+        """Held elements on their way through shared memory, if it has room for any: one unit of each load
+        after the other."""
         copies, takes, offset = [], [], 0
-        for number in self.held:
+        for number in self.held if dict(self.pattern.constants).get("ROOM") != 0 else ():
             unit = self.pattern.loads[number].type.bytes * self.pattern.vector
             copies.append(f"copy_async<{unit}>(to + {offset}, {self._address(number)});")
             takes.append(f"load(to.l{number}, from + {offset});")

@@ -7,12 +7,9 @@ import onnx
 
 import opendml as dml
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
-from opendml.frontends.onnx.operators.shapes import reshaped
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Known
-from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
-from opendml.spec.tensor_desc import packed_strides
 
 
 def padded(tensor: GraphTensor, rank: int) -> GraphTensor:
@@ -76,87 +73,6 @@ def gather_nd(node: Conversion) -> Result:
     return node.result(gathered, wanted, node.type(0))
 
 
-@converts("Scatter", since=9)
-@converts("ScatterElements", since=11)
-def scatter_elements(node: Conversion) -> Result:
-    """The input with updates at indices along an axis."""
-    sizes, type = node.sizes(0), node.type(0)
-    axis = node.axis(node.attribute("axis", 0), len(sizes))
-    _require_replacing(node)
-    indices = node.sizes(1)
-    if 0 in indices:
-        return reshaped(node, sizes)
-    if all(i == axis or size == sizes[i] for i, size in enumerate(indices)):
-        scattered = dml.scatter(node.moved(0), node.tensor(1), node.moved(2), axis=axis)
-    else:
-        scattered = _scattered_in_row(node, axis)
-    return node.result(scattered, sizes, type)
-
-
-def _scattered_in_row(node: Conversion, axis: int) -> GraphTensor:
-    """Scattered where the indices do not cover the other axes: DirectML's SCATTER wants that, but of one
-    dimension it takes any number of indices."""
-    sizes, indices = node.sizes(0), node.sizes(1)
-    strides = packed_strides(sizes)
-    others = [0 if i == axis else stride for i, stride in enumerate(strides)]
-    places = sum(grid * stride for grid, stride in zip(np.indices(indices), others, strict=True))
-    along = node.tensor(1) if node.type(1) == np.int64 else dml.cast(node.tensor(1), output_type=dml.INT64)
-    along = dml.element_wise_modulus_floor(along, sizes[axis])
-    moved = dml.element_wise_multiply(along, strides[axis])
-    count, total = int(np.prod(indices)), int(np.prod(sizes))
-    return dml.scatter(
-        node.moved(0).reinterpret([total]),
-        dml.element_wise_add(moved, node.constant(places, np.int64)).reinterpret([count]),
-        node.moved(2).reinterpret([count]),
-        axis=0,
-    )
-
-
-@converts("ScatterND", since=11)
-def scatter_nd(node: Conversion) -> Result:
-    """The input with slices of updates at index tuples."""
-    sizes, indices, updates = node.sizes(0), node.sizes(1), node.sizes(2)
-    _require_replacing(node)
-    if 0 in indices or 0 in updates:
-        return reshaped(node, sizes)
-    rank = max(1, len(sizes), len(indices), len(updates))
-    scattered = dml.scatter_nd(
-        node.moved(0, rank),
-        node.tensor(1, rank),
-        node.moved(2, rank),
-        input_dimension_count=len(sizes),
-        indices_dimension_count=len(indices),
-    )
-    return node.result(scattered, sizes, node.type(0))
-
-
-def _require_replacing(node: Conversion) -> None:
-    """Checks that updates take the place of elements.
-
-    Raises:
-        NotExpressible: they are reduced with them.
-    """
-    if (reduction := node.attribute("reduction", "none")) != "none":
-        raise NotExpressible(f"DirectML has no scatter with reduction {reduction}")
-
-
-@converts("TensorScatter")
-def tensor_scatter(node: Conversion) -> Result:
-    """A cache with an update, at a place of its own for each sample of the batch."""
-    sizes, update = node.sizes(0), node.sizes(1)
-    axis = node.axis(node.attribute("axis", -2), len(sizes))
-    if axis == 0:
-        raise NotExpressible("axis 0 is that of the batch")
-    along = [update[axis] if i == axis else 1 for i in range(len(sizes))]
-    places = repeated(node.constant(np.arange(update[axis])).reinterpret(along), update)
-    if node.has(2):
-        starts = node.tensor(2).reinterpret([sizes[0]] + [1] * (len(sizes) - 1))
-        places = dml.element_wise_add(places, repeated(dml.cast(starts, output_type=dml.INT64), update))
-    if node.attribute("mode", "linear") == "circular":
-        places = dml.element_wise_modulus_floor(places, sizes[axis])
-    return node.result(dml.scatter(node.moved(0), places, node.moved(1), axis=axis), sizes, node.type(0))
-
-
 @converts("OneHot", since=9)
 def one_hot(node: Conversion) -> Result:
     """A new axis, on at the index and off elsewhere."""
@@ -175,7 +91,7 @@ def one_hot(node: Conversion) -> Result:
 
 @converts("Compress", since=9)
 def compress(node: Conversion) -> Result:
-    """Slices for which a known condition holds."""
+    """Slices for which a known condition holds; see `counted` for those that are computed."""
     if not node.is_known(1):
         raise NotExpressible("the output's sizes depend on the condition")
     chosen = np.flatnonzero(node.known(1))
@@ -195,7 +111,7 @@ def compress(node: Conversion) -> Result:
 
 @converts("NonZero")
 def nonzero(node: Conversion) -> Result:
-    """Where the elements are that are not 0."""
+    """Where the elements are that are not 0; see `counted`."""
     raise NotExpressible("the output's sizes depend on the input")
 
 

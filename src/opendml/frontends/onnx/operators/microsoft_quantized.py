@@ -193,7 +193,9 @@ def float_product(
         bias: what is added.
     """
     if a[0].data_type == b[0].data_type:
-        return dml.matrix_multiply_integer_to_float(*a, *b, bias)
+        sizes = (*a[0].sizes[:-1], b[0].sizes[-1])
+        whole = None if bias is None else repeated(bias, sizes)
+        return dml.matrix_multiply_integer_to_float(*a, *b, whole)
     summed = dml.matrix_multiply_integer(a[0], a[2], b[0], b[2])
     floats = dml.cast(summed, output_type=TensorDataType.FLOAT32)
     result = dml.element_wise_multiply(floats, dml.element_wise_multiply(a[1], b[1]))

@@ -41,15 +41,8 @@ def average_pool(node: Conversion) -> Result:
         tensor = dml.padding1(tensor, padding_mode="CONSTANT", start_padding=padded[0], end_padding=padded[1])
         end = tuple(max(0, reached - asked) for reached, asked in zip(end, windows.end, strict=True))
         is_counted, start = False, (0,) * len(start)
-    pooled = dml.average_pooling1(
-        tensor,
-        strides=windows.strides,
-        window_size=windows.kernel,
-        start_padding=start,
-        end_padding=end,
-        dilations=windows.dilations,
-        include_padding=is_counted,
-    )
+    fields = {**windows.fields, "start_padding": start, "end_padding": end}
+    pooled = dml.average_pooling1(tensor, include_padding=is_counted, **fields)
     return node.result(_first(pooled, windows), _outputs(node, windows))
 
 
@@ -63,15 +56,7 @@ def _first(pooled: GraphTensor, windows: Windows) -> GraphTensor:
 def lp_pool(node: Conversion) -> Result:
     """The p-th roots of sums of p-th powers."""
     tensor, windows = _windows(node)
-    pooled = dml.lp_pooling1(
-        tensor,
-        strides=windows.strides,
-        window_size=windows.kernel,
-        start_padding=windows.start,
-        end_padding=windows.reached,
-        dilations=windows.dilations,
-        p=node.attribute("p", 2),
-    )
+    pooled = dml.lp_pooling1(tensor, p=node.attribute("p", 2), **windows.fields)
     return node.result(_first(pooled, windows), _outputs(node, windows))
 
 
@@ -79,30 +64,14 @@ def lp_pool(node: Conversion) -> Result:
 def max_pool(node: Conversion) -> Result:
     """The greatest elements, and where they lie in the whole input."""
     tensor, windows = _windows(node)
-    values = dml.max_pooling2(
-        tensor,
-        strides=windows.strides,
-        window_size=windows.kernel,
-        start_padding=windows.start,
-        end_padding=windows.reached,
-        dilations=windows.dilations,
-    )
+    values = dml.max_pooling2(tensor, **windows.fields)
     result = node.result(_first(values, windows), _outputs(node, windows))
     return (result, _places(node, tensor, windows)) if node.wants(1) else result
 
 
 def _places(node: Conversion, tensor: GraphTensor, windows: Windows) -> Computed:
     """The indices of the greatest elements."""
-    _, indices = dml.max_pooling2(
-        tensor,
-        strides=windows.strides,
-        window_size=windows.kernel,
-        start_padding=windows.start,
-        end_padding=windows.reached,
-        dilations=windows.dilations,
-        output_indices=True,
-        output_type="UINT64",
-    )
+    _, indices = dml.max_pooling2(tensor, output_indices=True, output_type="UINT64", **windows.fields)
     places = dml.cast(_first(indices, windows), output_type="INT64")
     if node.attribute("storage_order", 0):
         places = _columns_first(places, windows.spatial)

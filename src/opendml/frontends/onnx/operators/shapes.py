@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -45,9 +46,9 @@ def reshape(node: Conversion) -> Result:
             raise NotExpressible(f"sizes {sizes} keep a size that {list(given)} has not")
         sizes = [given[i] if size == 0 else size for i, size in enumerate(sizes)]
     if -1 in sizes:
-        rest = int(np.prod([size for size in sizes if size != -1]))
-        sizes[sizes.index(-1)] = int(np.prod(given)) // rest if rest else 0
-    if min(sizes, default=0) < 0 or np.prod(sizes) != np.prod(given):
+        rest = math.prod(size for size in sizes if size != -1)
+        sizes[sizes.index(-1)] = math.prod(given) // rest if rest else 0
+    if min(sizes, default=0) < 0 or math.prod(sizes) != math.prod(given):
         raise NotExpressible(f"sizes {sizes} have not as many elements as {list(given)}")
     return reshaped(node, sizes)
 

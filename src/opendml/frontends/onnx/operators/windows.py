@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible
+from opendml.frontends.pooling_windows import end_padding, pooling_fields
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,12 @@ class Windows:
     def reached(self) -> tuple[int, ...]:
         """The end padding that the last window reaches into: less than `end` where no window begins there,
         more where the number of windows is rounded up."""
-        each = zip(
-            self.outputs, self.strides, self.kernel, self.dilations, self.spatial, self.start, strict=True
-        )
-        return tuple(
-            max(0, (count - 1) * stride + (size - 1) * dilation + 1 - length - start)
-            for count, stride, size, dilation, length, start in each
-        )
+        return end_padding(self.outputs, self.strides, self.kernel, self.dilations, self.spatial, self.start)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """As operators of pooling have them."""
+        return pooling_fields(self.kernel, self.strides, self.dilations, self.start, self.reached)
 
 
 def windows_of(node: Conversion, kernel: Sequence[int]) -> Windows:

@@ -9,6 +9,7 @@ import torch
 from opendml.frontends.torch.conversion import Conversion
 from opendml.frontends.torch.operators.elementwise import truth
 from opendml.frontends.torch.registry import converts
+from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
 
 _aten = torch.ops.aten
@@ -27,3 +28,11 @@ def copied(node: Conversion, x: GraphTensor, *given: Any, **options: Any) -> Gra
     if node.dtype is torch.bool:
         return truth(node, x, node.given(0).dtype)
     return node.cast(x, node.dtype)
+
+
+@converts(_aten.copy.default)
+def written_over(node: Conversion, x: GraphTensor, source: GraphTensor, *given: Any) -> GraphTensor:
+    """The elements of the source, repeated, in the type of what they are written to."""
+    if node.dtype is torch.bool:
+        source = truth(node, source, node.given(1).dtype)
+    return repeated(node.cast(source, node.dtype), node.sizes or (1,))

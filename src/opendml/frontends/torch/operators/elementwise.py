@@ -200,15 +200,20 @@ def divide(node: Conversion, x: GraphTensor, y: Operand) -> GraphTensor:
 def divide_rounded(
     node: Conversion, x: GraphTensor, y: Operand, rounding_mode: str | None = None
 ) -> GraphTensor:
-    """The quotient of floats, rounded down or toward 0."""
+    """The quotient, rounded down or toward 0; of integers what the dividend without the rest has."""
     if rounding_mode is None:
         return divide(node, x, y)
-    if not node.dtype.is_floating_point:
-        raise NotExpressible("a rounded quotient of integers")
-    quotient = dml.element_wise_divide(*operands(node, x, y))
-    if rounding_mode == "floor":
-        return dml.element_wise_floor(quotient)
-    return dml.element_wise_round(quotient, rounding_mode="TOWARD_ZERO")
+    dividend, divisor = operands(node, x, y)
+    if node.dtype.is_floating_point:
+        quotient = dml.element_wise_divide(dividend, divisor)
+        if rounding_mode == "floor":
+            return dml.element_wise_floor(quotient)
+        return dml.element_wise_round(quotient, rounding_mode="TOWARD_ZERO")
+    is_floor = rounding_mode == "floor"
+    rest = (dml.element_wise_modulus_floor if is_floor else dml.element_wise_modulus_truncate)(
+        dividend, divisor
+    )
+    return dml.element_wise_divide(dml.element_wise_subtract(dividend, rest), divisor)
 
 
 @converts(_aten.remainder.Tensor, _aten.remainder.Scalar)
@@ -280,6 +285,31 @@ def logarithm(node: Conversion, x: GraphTensor) -> GraphTensor:
     """log(x) / log(base)"""
     base = 2 if node.node.target is _aten.log2.default else 10
     return dml.element_wise_multiply(dml.element_wise_log(node.cast(x, node.dtype)), 1 / math.log(base))
+
+
+@converts(_aten.expm1.default)
+def exponential_less_one(node: Conversion, x: GraphTensor) -> GraphTensor:
+    """exp(x) - 1, without losing small x: where u = exp(x) is rounded, so is x = log(u), by as much."""
+    base = node.cast(x, node.dtype)
+    power = dml.element_wise_exp(base)
+    less = dml.element_wise_subtract(power, 1.0)
+    exact = dml.element_wise_multiply(less, dml.element_wise_divide(base, dml.element_wise_log(power)))
+    is_far = dml.element_wise_logical_greater_than(dml.element_wise_abs(base), 1.0)
+    is_small = dml.element_wise_logical_equals(power, 1.0)
+    return dml.element_wise_if(is_small, base, dml.element_wise_if(is_far, less, exact))
+
+
+@converts(_aten.log1p.default)
+def logarithm_of_one_more(node: Conversion, x: GraphTensor) -> GraphTensor:
+    """log(1 + x), without losing small x: where u = 1 + x is rounded, so is x = u - 1, by as much."""
+    base = node.cast(x, node.dtype)
+    more = dml.element_wise_add(base, 1.0)
+    ratio = dml.element_wise_divide(base, dml.element_wise_subtract(more, 1.0))
+    logarithm = dml.element_wise_log(more)
+    is_far = dml.element_wise_logical_greater_than(dml.element_wise_abs(base), 1.0)
+    near = dml.element_wise_multiply(logarithm, ratio)
+    is_small = dml.element_wise_logical_equals(more, 1.0)
+    return dml.element_wise_if(is_small, base, dml.element_wise_if(is_far, logarithm, near))
 
 
 @converts(_aten.isnan.default)

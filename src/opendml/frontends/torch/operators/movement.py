@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 
 import opendml as dml
 from opendml.frontends.torch.conversion import Conversion, NotExpressible, reshaped
+from opendml.frontends.torch.operators.operands import with_rank
 from opendml.frontends.torch.operators.views import taken
 from opendml.frontends.torch.registry import converts
+from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
 
 _aten = torch.ops.aten
@@ -46,10 +50,7 @@ def repeat(node: Conversion, x: GraphTensor, repeats: Sequence[int]) -> GraphTen
 @converts(_aten.constant_pad_nd.default)
 def pad(node: Conversion, x: GraphTensor, margins: Sequence[int], value: float = 0) -> GraphTensor:
     """A number around the elements; negative margins cut elements off."""
-    start, end = [0] * len(x.sizes), [0] * len(x.sizes)
-    for number in range(len(margins) // 2):
-        axis = len(x.sizes) - 1 - number
-        start[axis], end[axis] = margins[2 * number], margins[2 * number + 1]
+    start, end = _margins(x, margins)
     for axis, size in enumerate(x.sizes):
         first, last = max(0, -start[axis]), size - max(0, -end[axis])
         x = taken(x, axis, first, last - first)
@@ -62,6 +63,34 @@ def pad(node: Conversion, x: GraphTensor, margins: Sequence[int], value: float =
         start_padding=[max(0, margin) for margin in start],
         end_padding=[max(0, margin) for margin in end],
     )
+
+
+@converts(_aten.reflection_pad1d.default, _aten.reflection_pad2d.default, _aten.reflection_pad3d.default)
+def pad_reflected(node: Conversion, x: GraphTensor, margins: Sequence[int]) -> GraphTensor:
+    """The elements mirrored at the first and at the last one."""
+    return _padded(x, margins, "REFLECTION")
+
+
+@converts(_aten.replication_pad1d.default, _aten.replication_pad2d.default, _aten.replication_pad3d.default)
+def pad_repeated(node: Conversion, x: GraphTensor, margins: Sequence[int]) -> GraphTensor:
+    """The first and the last element around the others."""
+    return _padded(x, margins, "EDGE")
+
+
+def _padded(x: GraphTensor, margins: Sequence[int], mode: str) -> GraphTensor:
+    if min(margins) < 0:
+        raise NotExpressible(f"margins of {list(margins)}")
+    start, end = _margins(x, margins)
+    return dml.padding1(x, padding_mode=mode, start_padding=start, end_padding=end)
+
+
+def _margins(x: GraphTensor, margins: Sequence[int]) -> tuple[list[int], list[int]]:
+    """PyTorch's margins, of which the last dimension's come first, for each dimension: before and behind."""
+    start, end = [0] * len(x.sizes), [0] * len(x.sizes)
+    for number in range(len(margins) // 2):
+        axis = len(x.sizes) - 1 - number
+        start[axis], end[axis] = margins[2 * number], margins[2 * number + 1]
+    return start, end
 
 
 @converts(_aten.slice_backward.default)
@@ -82,6 +111,46 @@ def select_backward(
     axis = dim % len(sizes)
     single = tuple(1 if each == axis else size for each, size in enumerate(sizes))
     return _put(reshaped(gradient, single), sizes, axis, index % sizes[axis], 1, 1)
+
+
+@converts(_aten.slice_scatter.default)
+def slice_scatter(
+    node: Conversion,
+    x: GraphTensor,
+    source: GraphTensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> GraphTensor:
+    """The tensor with other elements at every step-th place of a stretch of a dimension."""
+    axis = dim % len(x.sizes)
+    return _replaced(node, x, source, axis, range(x.sizes[axis])[start:end:step])
+
+
+@converts(_aten.select_scatter.default)
+def select_scatter(
+    node: Conversion, x: GraphTensor, source: GraphTensor, dim: int, index: int
+) -> GraphTensor:
+    """The tensor with other elements at one place of a dimension."""
+    axis = dim % len(x.sizes)
+    first = index % x.sizes[axis]
+    return _replaced(node, x, source, axis, range(first, first + 1))
+
+
+def _replaced(node: Conversion, x: GraphTensor, source: GraphTensor, axis: int, places: range) -> GraphTensor:
+    """The tensor with those of the source at some places of a dimension."""
+    sizes = tuple(len(places) if each == axis else size for each, size in enumerate(x.sizes))
+    new = repeated(node.cast(reshaped(source, sizes), node.dtype), sizes)
+    if places.step == 1:
+        ends = [(0, places.start), (places.stop, x.sizes[axis] - places.stop)]
+        before, after = ([taken(x, axis, first, count)] if count else [] for first, count in ends)
+        parts = [*before, new, *after]
+        return dml.join(parts, axis=axis) if len(parts) > 1 else new
+    is_replaced = np.zeros([size if each == axis else 1 for each, size in enumerate(x.sizes)], np.uint8)
+    is_replaced.reshape(-1)[places] = 1
+    spread = _put(new, x.sizes, axis, places.start, places.stop - places.start, places.step)
+    return dml.element_wise_if(repeated(node.constant(is_replaced), tuple(x.sizes)), spread, x)
 
 
 def _put(
@@ -117,17 +186,35 @@ def index_select(node: Conversion, x: GraphTensor, dim: int, indices: GraphTenso
     return _gathered(node, x, indices, dim % len(x.sizes))
 
 
-@converts(_aten.index.Tensor)
+@converts(_aten.index.Tensor, _aten._unsafe_index.Tensor)
 def index(node: Conversion, x: GraphTensor, indices: Sequence[GraphTensor | None]) -> GraphTensor:
-    """Elements of one dimension by their numbers, which stand in its place."""
-    axes = [axis for axis, each in enumerate(indices) if each is not None]
-    if len(axes) != 1:
-        raise NotExpressible(f"indices of {len(axes)} dimensions")
-    found = indices[axes[0]]
-    assert found is not None
-    if found.data_type in (dml.UINT8, dml.INT8):
+    """Elements of dimensions by their numbers. The dimensions of these stand in the place of the ones that
+    they choose from; in front, if others lie between those."""
+    found = {axis: each for axis, each in enumerate(indices) if each is not None}
+    if any(each.data_type in (dml.UINT8, dml.INT8) for each in found.values()):
         raise NotExpressible("a mask as indices")
-    return _gathered(node, x, found, axes[0])
+    axes = list(found)
+    if len(axes) == 1:
+        return _gathered(node, x, found[axes[0]], axes[0])
+    others = [axis for axis in range(len(x.sizes)) if axis not in found]
+    chosen, kept = [x.sizes[axis] for axis in axes], [x.sizes[axis] for axis in others]
+    numbers = _numbers_of([node.cast(each, torch.int64) for each in found.values()], chosen)
+    lines = x.permute([*axes, *others]).reinterpret([math.prod(chosen), *kept])
+    gathered = _gathered(node, lines, numbers, 0)
+    before = axes[0] if axes[-1] - axes[0] == len(axes) - 1 else 0
+    order = [*range(1, before + 1), 0, *range(before + 1, len(gathered.sizes))]
+    return gathered.permute(order)
+
+
+def _numbers_of(indices: Sequence[GraphTensor], sizes: Sequence[int]) -> GraphTensor:
+    """The numbers of elements in their order, of their indices in each dimension; those below 0 count from
+    its end."""
+    result: GraphTensor | None = None
+    for each, size in zip(with_rank(*indices), sizes, strict=True):
+        from_start = dml.element_wise_if(dml.element_wise_logical_less_than(each, 0), each + size, each)
+        result = from_start if result is None else result * size + from_start
+    assert result is not None
+    return result
 
 
 def _gathered(node: Conversion, x: GraphTensor, indices: GraphTensor, axis: int) -> GraphTensor:

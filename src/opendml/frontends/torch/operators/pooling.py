@@ -9,8 +9,10 @@ import numpy as np
 import torch
 
 import opendml as dml
-from opendml.frontends.torch.conversion import Conversion, NotExpressible
+from opendml.frontends.pooling_windows import end_padding, pooling_fields
+from opendml.frontends.torch.conversion import Conversion, NotExpressible, numpy_type
 from opendml.frontends.torch.registry import converts
+from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
 
 _aten = torch.ops.aten
@@ -100,24 +102,73 @@ def average_pool_backward(
 
 @converts(_aten._adaptive_avg_pool2d.default)
 def adaptive_average_pool(node: Conversion, x: GraphTensor, sizes: Sequence[int]) -> GraphTensor:
-    """The mean of windows that divide the image."""
-    windows = _dividing(x.sizes[-2:], sizes)
-    image, options = _windows(x, node.sizes, windows, (), (0,), (1,))
-    result: GraphTensor = dml.average_pooling1(image, include_padding=False, **options)
-    return result
+    """The mean of windows that cover the image; where they do not divide it, their sizes differ by 1 and they
+    overlap."""
+    if windows := _dividing(x.sizes[-2:], sizes):
+        image, options = _windows(x, node.sizes, windows, (), (0,), (1,))
+        result: GraphTensor = dml.average_pooling1(image, include_padding=False, **options)
+        return result
+    windows_of = _covering(x.sizes[-2:], sizes)
+    sums = _summed(node, _summed(node, x, -2, windows_of[0]), -1, windows_of[1])
+    return dml.element_wise_divide(sums, _counts(node, windows_of, len(x.sizes)))
 
 
 @converts(_aten._adaptive_avg_pool2d_backward.default)
 def adaptive_average_pool_backward(node: Conversion, gradient: GraphTensor, x: GraphTensor) -> GraphTensor:
     """The gradient of each window, shared by its elements."""
-    windows = _dividing(x.sizes[-2:], gradient.sizes[-2:])
-    return average_pool_backward(node, gradient, x, windows, (), (0,), False, False, None)
+    if windows := _dividing(x.sizes[-2:], gradient.sizes[-2:]):
+        return average_pool_backward(node, gradient, x, windows, (), (0,), False, False, None)
+    windows_of = _covering(x.sizes[-2:], gradient.sizes[-2:])
+    shared = dml.element_wise_divide(gradient, _counts(node, windows_of, len(x.sizes)))
+    for axis, stretches in zip((-2, -1), windows_of, strict=True):
+        shared = _summed(node, shared, axis, _windows_over(x.sizes[axis], stretches))
+    return shared
 
 
 def _dividing(extents: Sequence[int], counts: Sequence[int]) -> list[int]:
+    """The windows of so many that divide an image; none where they would be of unequal sizes."""
     if any(extent % count for extent, count in zip(extents, counts, strict=True)):
-        raise NotExpressible(f"windows of unequal sizes: {list(counts)} of {list(extents)}")
+        return []
     return [extent // count for extent, count in zip(extents, counts, strict=True)]
+
+
+def _covering(extents: Sequence[int], counts: Sequence[int]) -> list[list[range]]:
+    """The elements of each of so many windows, along each dimension."""
+    return [
+        [range(number * extent // count, -(-(number + 1) * extent // count)) for number in range(count)]
+        for extent, count in zip(extents, counts, strict=True)
+    ]
+
+
+def _windows_over(extent: int, windows: Sequence[range]) -> list[range]:
+    """The windows that each element is in."""
+    over = [[number for number, each in enumerate(windows) if place in each] for place in range(extent)]
+    return [range(each[0], each[-1] + 1) for each in over]
+
+
+def _counts(node: Conversion, windows: Sequence[Sequence[range]], rank: int) -> GraphTensor:
+    """How many elements each window has."""
+    heights, widths = (np.array([len(each) for each in several]) for several in windows)
+    counts = np.outer(heights, widths).astype(numpy_type(node.dtype))
+    return node.constant(counts.reshape([1] * (rank - 2) + list(counts.shape)))
+
+
+def _summed(node: Conversion, x: GraphTensor, axis: int, stretches: Sequence[range]) -> GraphTensor:
+    """The sums of stretches of a dimension, which may overlap."""
+    sizes = [1] * len(x.sizes)
+    sizes[axis] = len(stretches)
+    result: GraphTensor | None = None
+    for step in range(max(map(len, stretches))):
+        is_there = np.array([step < len(each) for each in stretches])
+        places = np.array([each.start + step if step < len(each) else 0 for each in stretches], np.uint32)
+        row = node.constant(places.reshape([1] * (len(x.sizes) - 1) + [-1]))
+        part = dml.gather(x, row, axis=axis % len(x.sizes), index_dimensions=1)
+        if not is_there.all():
+            mask = repeated(node.constant(is_there.astype(np.uint8).reshape(sizes)), part.sizes)
+            part = dml.element_wise_if(mask, part, node.filled(0, part.sizes, node.dtype))
+        result = part if result is None else dml.element_wise_add(result, part)
+    assert result is not None
+    return result
 
 
 def _windows(
@@ -133,20 +184,8 @@ def _windows(
     image = x if len(x.sizes) == 4 else x.reinterpret([1, *x.sizes])
     window = _both(kernel)
     steps, margins, holes = _both(stride or kernel), _both(padding), _both(dilation)
-    end = [
-        max(0, (count - 1) * step + (size - 1) * hole + 1 - margin - extent)
-        for count, step, size, hole, margin, extent in zip(
-            result[-2:], steps, window, holes, margins, image.sizes[2:], strict=True
-        )
-    ]
-    # Padding that no window reaches changes nothing, but for how many windows there are.
-    return image, {
-        "strides": steps,
-        "window_size": window,
-        "start_padding": margins,
-        "end_padding": end,
-        "dilations": holes,
-    }
+    end = end_padding(result[-2:], steps, window, holes, image.sizes[2:], margins)
+    return image, pooling_fields(window, steps, holes, margins, end)
 
 
 def _includes_padding(

@@ -69,6 +69,30 @@ def cumsum(node: Conversion, x: GraphTensor, dim: int, **options: Any) -> GraphT
     return dml.cumulative_summation(node.cast(x, node.dtype), axis=dim % len(x.sizes))
 
 
+@converts(_aten.cumprod.default)
+def cumprod(node: Conversion, x: GraphTensor, dim: int, **options: Any) -> GraphTensor:
+    """Each element and all before it, multiplied."""
+    return dml.cumulative_product(node.cast(x, node.dtype), axis=dim % len(x.sizes))
+
+
+@converts(_aten.max.dim)
+def max_along(
+    node: Conversion, x: GraphTensor, dim: int, keepdim: bool = False
+) -> tuple[GraphTensor, GraphTensor]:
+    """The greatest elements along a dimension, and the numbers of the first ones."""
+    axes = axes_of(x, dim)
+    return dml.reduce(x, function="MAX", axes=axes), dml.argmax(x, axes=axes, output_type=dml.INT64)
+
+
+@converts(_aten.min.dim)
+def min_along(
+    node: Conversion, x: GraphTensor, dim: int, keepdim: bool = False
+) -> tuple[GraphTensor, GraphTensor]:
+    """The smallest elements along a dimension, and the numbers of the first ones."""
+    axes = axes_of(x, dim)
+    return dml.reduce(x, function="MIN", axes=axes), dml.argmin(x, axes=axes, output_type=dml.INT64)
+
+
 @converts(_aten.var.correction)
 def variance(
     node: Conversion,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 import opendml as dml
-from opendml.frontends.torch.conversion import Conversion
+from opendml.frontends.torch.conversion import Conversion, NotExpressible
+from opendml.frontends.torch.layout import is_dense, written_order
 from opendml.frontends.torch.registry import converts
 from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
@@ -56,6 +58,39 @@ def expand(node: Conversion, x: GraphTensor, sizes: Sequence[int], *, implicit: 
     return repeated(x, node.sizes or (1,))
 
 
+@converts(_aten.as_strided.default)
+def as_strided(
+    node: Conversion, x: GraphTensor, sizes: Sequence[int], strides: Sequence[int], offset: int | None = None
+) -> GraphTensor:
+    """Elements by where they lie in memory, of a tensor that lies there without gaps."""
+    given = node.given(0)
+    if given.storage_offset() or not is_dense(given.shape, given.stride()):
+        raise NotExpressible("memory with gaps, seen in other sizes and strides")
+    memory = x.permute(written_order(given.shape, given.stride())) if given.shape else x
+    flat = taken(memory.reinterpret([given.numel()]), 0, offset or 0, given.numel() - (offset or 0))
+    return flat.reinterpret(list(sizes) or [1], strides=list(strides) or [1])
+
+
+@converts(_aten.as_strided_scatter.default)
+def as_strided_scatter(
+    node: Conversion,
+    x: GraphTensor,
+    source: GraphTensor,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    offset: int | None = None,
+) -> GraphTensor:
+    """Other elements in the whole memory of a tensor, by where they lie in it."""
+    given = node.given(0)
+    is_whole = given.numel() == math.prod(sizes) and not offset and not given.storage_offset()
+    if not (is_whole and is_dense(sizes, strides) and is_dense(given.shape, given.stride())):
+        raise NotExpressible("a part of the memory, written by where it lies")
+    order = written_order(given.shape, given.stride())
+    memory = source.permute(written_order(sizes, strides)) if sizes else source
+    lying = memory.reinterpret([given.shape[axis] for axis in order] or [1])
+    return lying.permute([order.index(axis) for axis in range(len(order))]) if order else lying
+
+
 @converts(_aten.slice.Tensor)
 def slice(
     node: Conversion,
@@ -67,9 +102,8 @@ def slice(
 ) -> GraphTensor:
     """Every step-th element of a stretch of a dimension."""
     axis = dim % len(x.sizes)
-    size = x.sizes[axis]
-    first, last, _ = range(size)[start:end].start, range(size)[start:end].stop, None
-    return taken(x, axis, first, last - first, step)
+    stretch = range(x.sizes[axis])[start:end]
+    return taken(x, axis, stretch.start, len(stretch), step)
 
 
 def taken(x: GraphTensor, axis: int, first: int, count: int, step: int = 1) -> GraphTensor:

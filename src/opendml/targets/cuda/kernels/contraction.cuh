@@ -111,8 +111,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     };
     const auto begin = [&](int step, int slot) {
         if (step < steps) {
-            a.begin(p, a_tiles + slot * A::SIZE, first + step * DEPTH, end, along_k[step % 2]);
-            b.begin(p, b_tiles + slot * B::SIZE, first + step * DEPTH, end, along_k[step % 2]);
+            a.begin(p, a_tiles + slot * A::SIZE, first + step * DEPTH, end, LOOPS_K > 1 ? along_k[step % 2] : nullptr);
+            b.begin(p, b_tiles + slot * B::SIZE, first + step * DEPTH, end, LOOPS_K > 1 ? along_k[step % 2] : nullptr);
         }
         commit_copies();
     };
@@ -131,6 +131,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     }
     count(STAGES - 1);
     int slot = 0, next = STAGES - 1;
+    Shifts shifts;
     Totals totals;
 #pragma unroll 1
     for (int step = 0; step < steps;) {
@@ -141,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
             __syncthreads();
             begin(step + STAGES - 1, next);
             count(step + STAGES);
-            multiply(sums, a_tiles + slot * A::SIZE, b_tiles + slot * B::SIZE);
+            multiply(sums, shifts, a_tiles + slot * A::SIZE, b_tiles + slot * B::SIZE);
             finish(step + STAGES - 1, next);
             slot = slot + 1 == STAGES ? 0 : slot + 1;
             next = next + 1 == STAGES ? 0 : next + 1;
@@ -150,6 +151,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     }
     wait_for_copies<0>();
     if (PART != 0 && steps > STEPS_OF_PART) totals.add_to(sums);
+    shifts.subtract(sums, p, at, row, column, end - first);
     if constexpr (SPLIT) {
         if (!gather(sums, p, tile, rank)) return;
     }

@@ -19,7 +19,7 @@ DEVICE int column_of(int sum) {
     return j / 4 * (COLUMNS_OF_TILE / (TN / 4)) + threadIdx.x % (COLUMNS_OF_TILE / TN) * 4 + j % 4;
 }
 
-DEVICE void multiply(Sum (&sums)[SUMS], const A::Element* a_tile, const B::Element* b_tile) {
+DEVICE void multiply(Sum (&sums)[SUMS], Shifts&, const A::Element* a_tile, const B::Element* b_tile) {
 #pragma unroll
     for (int k = 0; k < DEPTH; k++) {
         Vector<A::Element, 4> a[TM / 4];

@@ -1,27 +1,8 @@
 // Groups that one or more blocks hold in their shared memory: read once, written once. Several blocks on each multiprocessor
-// overlap their loads, sums and stores. A thread copies what it will use itself, so that it waits for nobody.
+// overlap their loads, sums and stores.
 
 constexpr int CHUNK = KEEP < 4 ? KEEP : 4, CHUNKS = (KEEP + CHUNK - 1) / CHUNK;
 constexpr int STORED_TOGETHER = CHUNKS > 4 ? 1 : CHUNKS;  // chunks; more would take long to compile
-
-DEVICE char* slot_of(char* room, int k) { return room + (k * THREADS + threadIdx.x) * UNIT_BYTES; }
-
-DEVICE void copy_units(char* room, const Parameters& p, const Tile& tile, Index first, Index end) {
-#pragma unroll
-    for (int k = 0; k < CHUNKS * CHUNK; k++) {
-        if (k < KEEP && is_inside(tile, first, end, k)) {
-            copy_held(slot_of(room, k), p, unit_at(p, tile, first + k * TY + tile.ty));
-        }
-        if (k % CHUNK == CHUNK - 1) commit_copies();
-    }
-}
-
-DEVICE void take_units(Held<VECTOR> (&held)[CHUNK], char* room, const Tile& tile, Index first, Index end, int k) {
-#pragma unroll
-    for (int i = 0; i < CHUNK; i++) {
-        if (k + i < KEEP && is_inside(tile, first, end, k + i)) take_held<VECTOR>(held[i], slot_of(room, k + i));
-    }
-}
 
 // What all groups need of the rows that the block will meet, from that of unit `first` on. Returns the first row's number.
 DEVICE Index load_rows(Shared& shared, const Parameters& p, Index first) {
@@ -46,7 +27,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         Held<VECTOR> held[CHUNK];
         Origin origin;
         Given given[LANES];
-        copy_units(room, p, tile, first, end);
+#pragma unroll
+        for (int k = 0; k < KEEP; k += CHUNK) {
+            copy_units<CHUNK>(room, p, tile, first, end, k, KEEP);
+            commit_copies();
+        }
         forget(tile);
         load_origin(origin, p, tile);
         load_columns(given, p, tile);
@@ -54,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         for (int attempt = FIRST_ATTEMPT;; attempt++) {
             share_units(shared, p, tile, given, origin, attempt, [&](auto add, auto exact) {
                 auto add_chunk = [&](int k) {
-                    take_units(held, room, tile, first, end, k);
+                    take_units(held, room, tile, first, end, k, KEEP);
                     add(held, [&](int i) { return k + i < KEEP && is_inside(tile, first, end, k + i); });
                 };
                 if constexpr (decltype(exact)::value) {
@@ -75,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         load_kept(kept, shared, tile);
 #pragma unroll STORED_TOGETHER
         for (int k = 0; k < KEEP; k += CHUNK) {
-            take_units(held, room, tile, first, end, k);
+            take_units(held, room, tile, first, end, k, KEEP);
             store_units(shared, kept, p, tile, first + k * TY, end, held, row);
         }
     }

@@ -1,22 +1,38 @@
 // The operands of a contraction on their way to shared memory, in tiles of ROWS x DEPTH elements: units of UNIT neighbours along
-// k or along the rows, one after the other by each thread. COPIED ones go there without passing registers. What lies outside
-// the operand, or is guarded, is 0, which adds nothing.
+// k or along the rows, one after the other by each thread. COPIED ones go there without passing registers; of others a thread puts
+// QUAD neighbours along k together. Units of those (TURNED) are four bytes along the rows. What lies outside the operand, or is
+// guarded, is 0, which adds nothing.
+
+// Makes columns of the rows of 4 x 4 bytes.
+DEVICE void turn_bytes(unsigned (&words)[4]) {
+    const unsigned low[2] = {__byte_perm(words[0], words[1], 0x5140), __byte_perm(words[2], words[3], 0x5140)};
+    const unsigned high[2] = {__byte_perm(words[0], words[1], 0x7362), __byte_perm(words[2], words[3], 0x7362)};
+    words[0] = __byte_perm(low[0], low[1], 0x5410);
+    words[1] = __byte_perm(low[0], low[1], 0x7632);
+    words[2] = __byte_perm(high[0], high[1], 0x5410);
+    words[3] = __byte_perm(high[0], high[1], 0x7632);
+}
 
 template <typename Operand>
 struct Loader {
     typedef typename Operand::Element Element;
     static constexpr bool ALONG_K = Operand::ALONG_K;
-    static constexpr int UNIT = Operand::UNIT, FAST = (ALONG_K ? DEPTH : Operand::ROWS) / UNIT;
-    static constexpr int SLOW = ALONG_K ? Operand::ROWS : DEPTH, STEP = THREADS / FAST, EACH = (SLOW + STEP - 1) / STEP;
-    static_assert(THREADS % FAST == 0 && (UNIT == 1 || Operand::COPIED));
+    static constexpr int DEPTH = Operand::DEPTH;
+    static constexpr int UNIT = Operand::UNIT, QUAD = Operand::QUAD;
+    static constexpr int ALONG_FAST = ALONG_K ? UNIT * QUAD : UNIT, FAST = (ALONG_K ? DEPTH : Operand::ROWS) / ALONG_FAST;
+    static constexpr int ALONG_SLOW = ALONG_K ? 1 : QUAD, SLOW = (ALONG_K ? Operand::ROWS : DEPTH) / ALONG_SLOW;
+    static constexpr int STEP = THREADS / FAST, EACH = (SLOW + STEP - 1) / STEP;
+    static constexpr bool TURNED = !Operand::COPIED && UNIT > 1;
+    static_assert(THREADS % FAST == 0 && (!Operand::COPIED || QUAD == 1) && (!TURNED || (UNIT == 4 && QUAD == 4 && !ALONG_K)));
 
     Offsets rows[ALONG_K ? EACH : 1];
     int there[ALONG_K ? EACH : 1];  // rows from here on
-    Element kept[Operand::COPIED ? 1 : EACH];
+    Vector<Element, QUAD> kept[Operand::COPIED || TURNED ? 1 : EACH];
+    unsigned words[TURNED ? EACH : 1][4];
 
-    DEVICE_MEMBER static int fast() { return threadIdx.x % FAST * UNIT; }
-    DEVICE_MEMBER static int slow(int i) { return threadIdx.x / FAST + i * STEP; }
-    DEVICE_MEMBER static bool has(int i) { return SLOW % STEP == 0 || slow(i) < SLOW; }
+    DEVICE_MEMBER static int fast() { return threadIdx.x % FAST * ALONG_FAST; }
+    DEVICE_MEMBER static int slow(int i) { return (threadIdx.x / FAST + i * STEP) * ALONG_SLOW; }
+    DEVICE_MEMBER static bool has(int i) { return SLOW % STEP == 0 || slow(i) < SLOW * ALONG_SLOW; }
     DEVICE_MEMBER static Element* slot(Element* tile, int i) {
         return tile + (ALONG_K ? Operand::slot(slow(i), fast()) : Operand::slot(fast(), slow(i)));
     }
@@ -31,7 +47,7 @@ struct Loader {
         }
     }
 
-    // Begins to load the tile from k = `first` to `end`, where `steps` says how far each k moves, if there are several loops.
+    // Begins to load the tile from k = `first` to `end`; where there are `steps`, they say how far each k moves.
     DEVICE_MEMBER void begin(const Parameters& p, Element* tile, Index first, Index end, const Offsets* steps) {
 #pragma unroll
         for (int i = 0; i < EACH; i++) {
@@ -39,17 +55,28 @@ struct Loader {
             const int ahead = ALONG_K ? fast() : slow(i);
             const Index k = first + ahead;
             const int own = ALONG_K ? i : 0;
-            int count = k < end ? there[own] : 0;
-            if constexpr (ALONG_K && UNIT > 1) count = count > 0 && k < end ? (end - k < UNIT ? (int)(end - k) : UNIT) : 0;
-            const Offsets at = LOOPS_K > 1 ? moved(rows[own], steps[ahead]) : at_k(p, rows[own], count > 0 ? k : 0);
             if constexpr (Operand::COPIED) {
+                int count = k < end ? there[own] : 0;
+                if constexpr (ALONG_K && UNIT > 1) count = count > 0 && k < end ? (end - k < UNIT ? (int)(end - k) : UNIT) : 0;
+                const Offsets at = steps ? moved(rows[own], steps[ahead]) : Operand::at_k(p, rows[own], count > 0 ? k : 0);
                 bool guard;
                 const char* from = Operand::place(p, at, guard);
                 const int bytes = guard ? count * (int)sizeof(Element) : 0;
                 copy_async<UNIT * sizeof(Element)>((char*)slot(tile, i), from, bytes);
             } else {
-                kept[i] = Element();
-                if (count > 0) kept[i] = Operand::value(p, at);
+#pragma unroll
+                for (int j = 0; j < QUAD; j++) {
+                    const bool is_there = k + j < end && there[own] > 0;
+                    const Offsets at = steps ? moved(rows[own], steps[ahead + j]) : Operand::at_k(p, rows[own], is_there ? k + j : 0);
+                    if constexpr (TURNED) {
+                        bool guard;
+                        words[i][j] = 0;
+                        if (is_there) load(words[i][j], Operand::place(p, at, guard));
+                    } else {
+                        kept[i].data[j] = Element();
+                        if (is_there) kept[i].data[j] = Operand::value(p, at);
+                    }
+                }
             }
         }
     }
@@ -59,7 +86,14 @@ struct Loader {
         if constexpr (!Operand::COPIED) {
 #pragma unroll
             for (int i = 0; i < EACH; i++) {
-                if (has(i)) *slot(tile, i) = kept[i];
+                if (!has(i)) continue;
+                if constexpr (TURNED) {
+                    turn_bytes(words[i]);
+#pragma unroll
+                    for (int row = 0; row < UNIT; row++) store((char*)(slot(tile, i) + Operand::slot(row, 0)), words[i][row]);
+                } else {
+                    store((char*)slot(tile, i), kept[i]);
+                }
             }
         }
     }

@@ -14,8 +14,10 @@ DEVICE float near_quotient(float a, float b) {
 // For what FLOAT16 results are made of, the machine's approximations: they are good to 22 bits.
 DEVICE float narrow_quotient(float a, float b) { return __fdividef(a, b); }
 
-DEVICE float exponential(float x) {
+DEVICE float power_of_two(float x) {
     float result;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x * 1.44269504f));
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
     return result;
 }
+
+DEVICE float exponential(float x) { return power_of_two(x * 1.44269504f); }

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from opendml.errors import InvalidArgument
-from opendml.frontends.dxdispatch.json_text import JsonObject
+from opendml.frontends.json_files.text import JsonObject
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_$][\w$-]*")
 _SPECIAL_NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}

@@ -1,0 +1,60 @@
+"""What the kernel of a reduction stores for others: all that is made of it alone.
+
+Between a sum of products, say, and what reads it there is a bias, a sum with an earlier tensor, an
+activation. Stored behind these rather than before them, a tensor takes no more bytes, others read it alone
+rather than all that it is made of, and nobody computes it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from heapq import heappop, heappush
+
+from opendml.compiler.homes import Except, home_of
+from opendml.compiler.views import IN_MEMORY
+from opendml.program.node import Node, ordered
+
+
+class Users:
+    """The nodes that read each node of a program, and which of them are its results."""
+
+    def __init__(self, nodes: Sequence[Node], roots: Sequence[Node]) -> None:
+        self._nodes = nodes
+        self._positions = {id(node): position for position, node in enumerate(nodes)}
+        self._results = {id(root) for root in roots}
+        self._users: dict[int, list[int]] = {id(node): [] for node in nodes}
+        for position, node in enumerate(nodes):
+            for operand in {id(each) for each in node.operands}:
+                self._users[operand].append(position)
+
+    def stored_for(self, node: Node, root: Node, cuts: Container[int]) -> Node:
+        """The last value that the kernel of a reduction can store instead, so that its readers find all that
+        they need of it: below `root`, which reads it, and below the other `cuts`, which are stored too."""
+        result = node
+        while (above := self._only_way(result, root, cuts)) is not None:
+            home = home_of(above, ordered([above], Except(cuts, id(above))))
+            if not any(each is node for each in home.own):
+                break
+            result = above
+        return result
+
+    def _only_way(self, node: Node, root: Node, cuts: Container[int]) -> Node | None:
+        """The first element-wise value above a node, of its sizes and no more bytes, through which all leads
+        that is made of it; None if there is none."""
+        open: list[int] = []
+        reached: set[int] = set()
+        last = node
+        while True:
+            if id(last) in self._results or (last.operation in IN_MEMORY and last is not node):
+                return None
+            for user in self._users[id(last)]:
+                if user not in reached:
+                    reached.add(user)
+                    heappush(open, user)
+            if not open:
+                return None
+            last = self._nodes[heappop(open)]
+            if last is root or id(last) in cuts or last.sizes != node.sizes or last.operation in IN_MEMORY:
+                return None
+            if not open:
+                return last if last.type.bits <= node.type.bits else None

@@ -1,0 +1,54 @@
+"""Operators whose results are as large as the data say: one part finds all and counts it, on DirectML's
+operators, and what follows is compiled for that count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+
+from opendml.frontends.onnx.node import OWN, Node, nodes_of
+from opendml.frontends.onnx.values import Value, data_type_of
+
+_SEARCHED = {"NonZero": 0, "Compress": 1}
+"""The number of the input whose elements other than 0 are found."""
+
+
+def counted_nodes(node: Node, values: Sequence[Value | None], prefix: str) -> tuple[Node, ...] | None:
+    """The two nodes that an operator is in these words; None: it is no such operator, or its inputs are none
+    that DirectML takes."""
+    number = _SEARCHED.get(node.operator) if not node.domain else None
+    if number is None or not _is_searchable(values[number]) or _is_long(node, values):
+        return None
+    found = [f"{prefix}coordinates", f"{prefix}count"]
+    search = onnx.helper.make_node("Coordinates", [node.inputs[number]], found, f"{prefix}found", domain=OWN)
+    taken = onnx.helper.make_node(
+        node.operator, [*node.inputs[:number], *found], node.outputs, node.name, domain=OWN
+    )
+    taken.attribute.extend(node.message.attribute)
+    return nodes_of([search, taken], {**node.opsets, OWN: 1})
+
+
+def _is_searchable(value: Value | None) -> bool:
+    return (
+        value is not None
+        and value.type is not None
+        and bool(value.sizes)
+        and data_type_of(value.type) is not None
+        and value.type.itemsize * value.type.kind.count("f") < 8
+        and 0 not in (value.sizes or ())
+    )
+
+
+def _is_long(node: Node, values: Sequence[Value | None]) -> bool:
+    """Whether a condition has more elements than there is to choose from."""
+    if node.operator != "Compress":
+        return False
+    chosen, condition = values[0], values[1]
+    if chosen is None or condition is None or chosen.sizes is None or 0 in chosen.sizes:
+        return True
+    axis, total = node.attributes.get("axis"), int(np.prod(chosen.sizes))
+    if axis is not None and not -len(chosen.sizes) <= axis < len(chosen.sizes):
+        return True
+    return int(np.prod(condition.sizes or (1,))) > (total if axis is None else chosen.sizes[axis])

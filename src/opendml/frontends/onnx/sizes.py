@@ -1,0 +1,102 @@
+"""Sizes that ONNX models leave open, said from outside. Nothing here needs the `onnx` package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from opendml.errors import InvalidArgument
+from opendml.spec.wording import shown
+
+if TYPE_CHECKING:
+    import onnx
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What is known of a model's sizes.
+
+    Args:
+        names: of symbolic dimensions by their names, as "batch".
+        denotations: of dimensions by what the model says they stand for, as "DATA_BATCH".
+        tensors: all sizes of inputs and outputs by their names.
+    """
+
+    names: Mapping[str, int] = field(default_factory=dict)
+    denotations: Mapping[str, int] = field(default_factory=dict)
+    tensors: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.names or self.denotations or self.tensors)
+
+    def over(self, others: Sizes) -> Sizes:
+        """These, and of others what these do not say."""
+        return Sizes(
+            {**others.names, **self.names},
+            {**others.denotations, **self.denotations},
+            {**others.tensors, **self.tensors},
+        )
+
+    def of(self, model: onnx.ModelProto, name: str = "model") -> onnx.ModelProto:
+        """The model with these sizes in its inputs and outputs. Those of whole tensors count most, those by
+        names least. Messages begin with `name`.
+
+        Raises:
+            InvalidArgument: sizes of a tensor that the model says otherwise.
+        """
+        if not self:
+            return model
+        new = type(model)()
+        new.CopyFrom(model)
+        for value in _values(new):
+            dimensions, given = value.type.tensor_type.shape.dim, self.tensors.get(value.name)
+            if given is not None:
+                _require_fitting(value, given, name)
+            for axis, dimension in enumerate(dimensions):
+                if given is not None:
+                    dimension.dim_value = given[axis]
+                elif not dimension.HasField("dim_value") and dimension.denotation in self.denotations:
+                    dimension.dim_value = self.denotations[dimension.denotation]
+                elif dimension.dim_param in self.names:
+                    dimension.dim_value = self.names[dimension.dim_param]
+        return new
+
+    def require_used(self, models: Sequence[onnx.ModelProto], name: str) -> None:
+        """Checks that one of some models has each name; messages begin with `name`.
+
+        Raises:
+            InvalidArgument: none has.
+        """
+        unused = list(self._unused(models))
+        if unused:
+            raise InvalidArgument(f"{name}: {each}" for each in unused)
+
+    def _unused(self, models: Sequence[onnx.ModelProto]) -> Iterator[str]:
+        values = [value for model in models for value in _values(model)]
+        dimensions = [dimension for value in values for dimension in value.type.tensor_type.shape.dim]
+        for what, given, known in (
+            ("size of the name", self.names, {each.dim_param for each in dimensions}),
+            ("dimension with the denotation", self.denotations, {each.denotation for each in dimensions}),
+            ("tensor of the name", self.tensors, {value.name for value in values}),
+        ):
+            yield from (f"no input or output has a {what} {name!r}" for name in given if name not in known)
+
+
+NO_SIZES = Sizes()
+
+
+def _values(model: onnx.ModelProto) -> list[Any]:
+    """The inputs and outputs."""
+    return [*model.graph.input, *model.graph.output]
+
+
+def _require_fitting(value: onnx.ValueInfoProto, given: Sequence[int], name: str) -> None:
+    tensor = value.type.tensor_type
+    declared = [each.dim_value if each.HasField("dim_value") else None for each in tensor.shape.dim]
+    fits = len(declared) == len(given) and all(
+        size in (None, one) for size, one in zip(declared, given, strict=True)
+    )
+    if not fits:
+        wanted = shown([each.dim_value or each.dim_param or "?" for each in tensor.shape.dim])
+        raise InvalidArgument(f"{name}: tensor {value.name!r}: sizes {shown(list(given))}; must be {wanted}")

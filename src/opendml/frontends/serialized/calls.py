@@ -1,0 +1,239 @@
+"""Graphs that calls have built, in the form of serialized ones.
+
+Operators become nodes. What moves no data in a graph (other sizes, other orders of dimensions, repetition)
+becomes strides of the tensors that read it, where their operator takes such strides, and a copy elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from opendml.errors import Unsupported
+from opendml.frontends.serialized.graph import SerializedGraph, SerializedNode
+from opendml.program.scalar_type import ScalarType
+from opendml.runtime.calls.operator_call import exact_number
+from opendml.runtime.graphs.indexing import Window
+from opendml.runtime.graphs.model import Model
+from opendml.runtime.graphs.steps import (
+    ConstantStep,
+    InputStep,
+    OperatorStep,
+    Recipe,
+    Reference,
+    Reinterpretation,
+    Slicing,
+    Step,
+)
+from opendml.runtime.memory.host_array import Array, data_type_of
+from opendml.runtime.memory.packing import to_buffer
+from opendml.runtime.objects.slots import slots_of
+from opendml.runtime.program import tensors_of
+from opendml.spec import descs
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.schema import operator
+from opendml.spec.tensor_desc import TensorDesc, packed_strides
+from opendml.spec.validator import failures
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    """A tensor of the graph: the name of the bytes that it lies in, and how it lies there."""
+
+    name: str
+    desc: TensorDesc
+    bytes: int
+
+    @property
+    def is_packed(self) -> bool:
+        return self.desc.effective_strides == packed_strides(self.desc.sizes)
+
+    def seen(self, sizes: Sequence[int], strides: Sequence[int] | None) -> _Tensor:
+        """Its bytes as another tensor."""
+        if strides is not None and tuple(strides) == packed_strides(sizes):
+            strides = None
+        desc = TensorDesc(self.desc.data_type, sizes, strides)
+        if desc.size_in_bytes != self.bytes:
+            desc = TensorDesc(self.desc.data_type, sizes, strides, total_tensor_size_in_bytes=self.bytes)
+        return _Tensor(self.name, desc, self.bytes)
+
+    def repeated(self, sizes: Sequence[int]) -> _Tensor:
+        """The tensor repeated to sizes of as many dimensions or more."""
+        own = self.desc.sizes
+        if own == tuple(sizes):
+            return self
+        leading = [0] * (len(sizes) - len(own))
+        pairs = zip(own, self.desc.effective_strides, sizes[len(leading) :], strict=True)
+        strides = [0 if size == 1 and wanted > 1 else step for size, step, wanted in pairs]
+        return self.seen(sizes, [0 if size > 1 else 1 for size in sizes[: len(leading)]] + strides)
+
+
+def graph_of_model(model: Model, name: str = "serialized graph") -> SerializedGraph:
+    """The graph of a compiled model, with the names of its inputs and outputs.
+
+    Args:
+        model: what `Graph.compile` or `opendml.load` has made.
+        name: for messages.
+
+    Raises:
+        Unsupported: a model of another kind, or a graph that files cannot say: one with tensors that
+            DirectML's IDENTITY cannot copy, or an output of an operator that nothing reads.
+    """
+    recipe = model._recipe
+    if recipe is None:
+        raise Unsupported(f"{name}: this model was not made by Graph.compile")
+    inputs = tuple(step.name for step in recipe.steps if isinstance(step, InputStep))
+    writer = _Writer(recipe, name, {*inputs, *recipe.outputs})
+    for step in recipe.steps:
+        writer.add(step)
+    for output, number in recipe.outputs.items():
+        writer.give(output, number)
+    return SerializedGraph(inputs, tuple(recipe.outputs), tuple(writer.nodes), name)
+
+
+class _Writer:
+    def __init__(self, recipe: Recipe, title: str, taken: set[str]) -> None:
+        self.nodes: list[SerializedNode] = []
+        self._title, self._level, self._taken = title, recipe.feature_level, taken
+        self._tensors: list[_Tensor] = []
+        self._unread: dict[str, int] = {}
+        """The nodes of operators' outputs that nothing reads yet, by the outputs' names."""
+
+    def add(self, step: Step) -> None:
+        """Adds the nodes of a step and takes note of its tensors."""
+        match step:
+            case InputStep():
+                desc = TensorDesc(step.data_type, step.sizes, step.strides)
+                made = [_Tensor(step.name, desc, desc.size_in_bytes)]
+            case ConstantStep():
+                made = [self._constant(step.array)]
+            case Reinterpretation():
+                made = [self._packed(self._tensors[step.of]).seen(step.sizes, step.strides)]
+            case Slicing():
+                made = [self._slice(self._tensors[step.of], step.window)]
+            case OperatorStep():
+                made = self._call(step)
+        self._tensors += made
+
+    def give(self, name: str, number: int) -> None:
+        """Makes a tensor an output of the graph. It is a copy where something else has the tensor's place, or
+        sees it as another one."""
+        tensor = self._tensors[number]
+        node = self._unread.pop(tensor.name, None)
+        if node is None or tensor.desc not in tensors_of(_desc(self.nodes[node]), "OUTPUT_TENSOR"):
+            self._copy(tensor, name)
+            return
+        outputs = tuple(name if each == tensor.name else each for each in self.nodes[node].outputs)
+        self.nodes[node] = replace(self.nodes[node], outputs=outputs)
+        self._tensors = [
+            replace(each, name=name) if each.name == tensor.name else each for each in self._tensors
+        ]
+
+    def _name(self, kind: str) -> str:
+        name = f"{kind}{len(self.nodes)}"
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+    def _constant(self, array: Array) -> _Tensor:
+        name = self._name("constant")
+        self.nodes.append(SerializedNode(to_buffer(array), (), (name,), name))
+        desc = TensorDesc(data_type_of(array, "constant"), array.shape)
+        return _Tensor(name, desc, desc.size_in_bytes)
+
+    def _copy(self, tensor: _Tensor, name: str) -> _Tensor:
+        """A packed copy of a tensor."""
+        desc = TensorDesc(tensor.desc.data_type, tensor.desc.sizes)
+        copy = descs.ElementWiseIdentity(tensor.desc, desc)
+        self._require_valid(copy)
+        self._add(copy, [tensor], (name,))
+        return _Tensor(name, desc, desc.size_in_bytes)
+
+    def _packed(self, tensor: _Tensor) -> _Tensor:
+        return tensor if tensor.is_packed else self._copy(tensor, self._name("node"))
+
+    def _slice(self, tensor: _Tensor, window: Window) -> _Tensor:
+        """A window of a tensor. DirectML's lies between the least and the greatest index."""
+        steps = [stride if size > 1 else 1 for size, stride in zip(window.sizes, window.strides, strict=True)]
+        spans = [(size - 1) * step for size, step in zip(window.sizes, steps, strict=True)]
+        offsets = [first + min(span, 0) for first, span in zip(window.first, spans, strict=True)]
+        written = TensorDesc(tensor.desc.data_type, window.sizes)
+        lengths = [abs(span) + 1 for span in spans]
+        desc = descs.Slice1(
+            tensor.desc,
+            written,
+            input_window_offsets=offsets,
+            input_window_sizes=lengths,
+            input_window_strides=steps,
+        )
+        name = self._name("node")
+        self._append(desc, [tensor], (name,))
+        return _Tensor(name, written, written.size_in_bytes)
+
+    def _call(self, step: OperatorStep) -> list[_Tensor]:
+        slots = slots_of(step.desc, "INPUT_TENSOR")
+        given: list[Any] = []
+        for each in step.tensors:
+            given += each if isinstance(each, tuple) else (each,)
+        read = [
+            self._operand(each, slot.tensor) if slot.tensor is not None else None
+            for each, slot in zip(given, slots, strict=True)
+        ]
+        written = [slot.tensor for slot in slots_of(step.desc, "OUTPUT_TENSOR")]
+        base = self._name("node")
+        names = tuple("" if each is None else f"{base}.{index}" for index, each in enumerate(written))
+        self._append(step.desc, read, names)
+        return [
+            _Tensor(name, tensor, tensor.size_in_bytes)
+            for name, tensor in zip(names, written, strict=True)
+            if tensor is not None
+        ]
+
+    def _operand(self, given: Any, tensor: TensorDesc) -> _Tensor:
+        """What an operator reads: a tensor of the graph, or a number as one."""
+        if isinstance(given, Reference):
+            return self._tensors[given.number].repeated(tensor.sizes)
+        type = ScalarType.of(tensor.data_type)
+        number = np.array([exact_number(given, type, "a number")], type.numpy)
+        return self._constant(number).repeated(tensor.sizes)
+
+    def _append(self, desc: OperatorDesc, read: Sequence[_Tensor | None], outputs: tuple[str, ...]) -> None:
+        """Adds an operator, and copies of its inputs if it does not take them as they lie."""
+        lying = _reading(desc, read)
+        if list(failures(lying, self._level)):
+            read = [None if each is None else self._packed(each) for each in read]
+            lying = _reading(desc, read)
+            self._require_valid(lying)
+        self._add(lying, read, outputs)
+
+    def _add(self, desc: OperatorDesc, read: Sequence[_Tensor | None], outputs: tuple[str, ...]) -> None:
+        inputs = tuple("" if each is None else each.name for each in read)
+        for name in inputs:
+            self._unread.pop(name, None)
+        self._unread |= {name: len(self.nodes) for name in outputs if name}
+        self.nodes.append(SerializedNode(desc, inputs, outputs))
+
+    def _require_valid(self, desc: OperatorDesc) -> None:
+        problems = list(failures(desc, self._level))
+        if problems:
+            raise Unsupported(f"{self._title}: nodes[{len(self.nodes)}]: {problems[0]}")
+
+
+def _desc(node: SerializedNode) -> OperatorDesc:
+    assert isinstance(node.content, OperatorDesc)
+    return node.content
+
+
+def _reading(desc: OperatorDesc, read: Sequence[_Tensor | None]) -> OperatorDesc:
+    """The desc with its inputs as they lie."""
+    tensors = iter([None if each is None else each.desc for each in read])
+    changes: dict[str, Any] = {}
+    for each in operator(desc.operator).inputs:
+        value = getattr(desc, each.python_name)
+        is_list = isinstance(value, tuple)
+        changes[each.python_name] = tuple(next(tensors) for _ in value) if is_list else next(tensors)
+    return desc.replace(**changes)

@@ -1,0 +1,74 @@
+"""Parameters that a model reads ahead of its runs (`freezing`)."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+
+import torch
+
+from opendml.runtime.graphs.model import Model
+from opendml.runtime.graphs.prepared import Prepared
+from opendml.runtime.locked import Locked
+from opendml.targets.memory import TensorMemory
+
+
+class Weights(Locked):
+    """What a model prepared of its parameters, for each of the modules that run it; again where one of them
+    was written since, or lies elsewhere.
+
+    Args:
+        model: holds the parameters as constants, in their order.
+    """
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self._model = model
+        self._kept: dict[tuple[int, ...], _Kept] = {}
+
+    def prepared(self, tensors: Sequence[torch.Tensor]) -> Prepared:
+        """The model over the parameters as they are now.
+
+        Args:
+            tensors: the parameters, with the strides that the model expects.
+        """
+        key = tuple(map(id, tensors))
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is None or not kept.is_of(tensors):
+                self._kept = {known: each for known, each in self._kept.items() if each.is_alive()}
+                kept = self._kept[key] = _Kept(tensors, self._model._prepare(self._memories(tensors)))
+        return kept.prepared
+
+    def _memories(self, tensors: Sequence[torch.Tensor]) -> list[TensorMemory]:
+        place = self._model.device._backend.place
+        layouts = [self._model._program.inputs[number] for number in self._model._held]
+        return [
+            TensorMemory(tensor.data_ptr(), layout, False, tensor, place)
+            for tensor, layout in zip(tensors, layouts, strict=True)
+        ]
+
+
+class _Kept:
+    """What was prepared, and of which state of the parameters."""
+
+    def __init__(self, tensors: Sequence[torch.Tensor], prepared: Prepared) -> None:
+        self.prepared = prepared
+        self._tensors = [weakref.ref(each) for each in tensors]
+        self._states = [_state(each) for each in tensors]
+
+    def is_alive(self) -> bool:
+        """Whether all of the parameters are still there."""
+        return all(each() is not None for each in self._tensors)
+
+    def is_of(self, tensors: Sequence[torch.Tensor]) -> bool:
+        """Whether these are the parameters, unchanged."""
+        return all(
+            known() is each and state == _state(each)
+            for known, state, each in zip(self._tensors, self._states, tensors, strict=True)
+        )
+
+
+def _state(tensor: torch.Tensor) -> object:
+    """Differs after a write and after a move; of tensors whose writes PyTorch does not count, every time."""
+    return object() if tensor.is_inference() else (tensor._version, tensor.data_ptr())

@@ -1,0 +1,34 @@
+"""A model's work over values of its constants."""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+
+from opendml.runtime.graphs.compiled_work import CompiledWork
+from opendml.runtime.memory.ranges import Range
+from opendml.targets.executable import Instance
+from opendml.targets.memory import Place
+from opendml.targets.streams import StreamInstances
+
+
+class Prepared:
+    """What the work keeps of its constants, and the instances that read it.
+
+    Args:
+        work: the compiled work.
+        place: the memory of its device; None: host memory.
+        persistent: what it keeps of its constants (`CompiledWork.prepare`).
+    """
+
+    def __init__(self, work: CompiledWork, place: Place | None, persistent: Range) -> None:
+        self._work, self._place, self.persistent = work, place, persistent
+
+    @cached_property
+    def instance(self) -> Instance:
+        """Over host memory."""
+        return self._work.instantiate(None, self.persistent)
+
+    @cached_property
+    def on_streams(self) -> StreamInstances:
+        """Over memory of the device."""
+        return StreamInstances(partial(self._work.instantiate, self._place, self.persistent))

@@ -1,0 +1,47 @@
+"""Prints a softmax between products: the operands, the scores, and what is made of the sums."""
+
+from __future__ import annotations
+
+from opendml.program import vector_math
+from opendml.program.node import Node, Operation, apply, ordered, source
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cuda.contraction_source import TilePrinter
+from opendml.targets.cuda.cxx import function
+from opendml.targets.cuda.group_source import assigned
+
+_EXPONENTIAL = vector_math.expand(apply(Operation.EXPONENTIAL, source(0, ScalarType.FLOAT32)))
+
+
+class ChainPrinter(TilePrinter):
+    """Prints what kernels/chain.cuh is written in."""
+
+    def text(self) -> str:
+        """All of it."""
+        products, results = (node for node in self.nodes if node.operation is Operation.CONTRACTION)
+        (scores,) = (node.operands[0] for node in self.nodes if node.operation is Operation.GREATEST)
+        queries, keys = products.operands
+        weights, values = results.operands
+        if not dict(self.pattern.constants)["QUERIES_FIRST"]:
+            queries, keys = keys, queries
+        if products in ordered([values]):
+            values = weights
+        exponential = function(
+            "float exact_exponential(float x)",
+            ["float result;", *assigned(["result"], [_EXPONENTIAL], ["x"], "e"), "return result;"],
+        )
+        return "\n\n".join(
+            [
+                *self.head("m", "n", "depth", "keys"),
+                self.operand("Q", queries, ("m", "ROWS"), ("depth", "DEPTH")),
+                self.operand("K", keys, ("keys", "KEYS"), ("depth", "DEPTH")),
+                self.operand("V", values, ("n", "WIDTH"), ("keys", "KEYS")),
+                self._score(scores, products),
+                exponential,
+                self.results(results),
+            ]
+        )
+
+    def _score(self, scores: Node, products: Node) -> str:
+        lines, name = self._compute([scores], {id(products): "sum"}, self._group_load)
+        head = "float score(const Parameters& p, const Offsets& at, float sum)"
+        return function(head, [*lines, f"return {name(scores)};"])

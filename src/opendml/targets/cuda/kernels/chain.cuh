@@ -1,0 +1,181 @@
+// A softmax between products: a block has ROWS queries, and takes in KEYS keys and their values at a time. Of the products of
+// both it makes scores, and of these weights, relative to the greatest score so far, by which it adds the values up. Where a
+// greater score comes, sums of weights and of weighted values so far are scaled down; at the end the one divides the other.
+//
+// Weights are sums of two numbers, or multiples of a small one, so a value that is infinite, or so large that its sums overflow,
+// gives a result that is not finite. Then the block begins once more, with weights of one part that are no greater than one over the
+// keys, and 0 only where the score is: results that were not finite come from there.
+
+#define LOWEST __int_as_float(0xff800000)
+
+DEVICE float greater(float a, float b) { return fmaxf(a, b); }  // the other one where one is NaN
+
+// The greatest, or the sum, of what the lanes have that share a row.
+DEVICE float greatest_of_row(float value) {
+#pragma unroll
+    for (int distance = 1; distance < LANES; distance *= 2) value = greater(__shfl_xor_sync(~0u, value, distance), value);
+    return value;
+}
+
+DEVICE float sum_of_row(float value) {
+#pragma unroll
+    for (int distance = 1; distance < LANES; distance *= 2) value += __shfl_xor_sync(~0u, value, distance);
+    return value;
+}
+
+struct Block {
+    const Parameters& p;
+    const Offsets at;
+    Q::Element* q_tile;
+    K::Element* k_tiles;
+    V::Element* v_tiles;
+    Loader<K> k;
+    Loader<V> v;
+
+    DEVICE_MEMBER Block(const Parameters& p, const Offsets& at, char* memory) : p(p), at(at) {
+        q_tile = (Q::Element*)memory;
+        k_tiles = (K::Element*)(q_tile + Q::SIZE);
+        v_tiles = (V::Element*)(k_tiles + STAGES * K::SIZE);
+        v.start(p, at, 0, p.columns);
+    }
+
+    DEVICE_MEMBER void load_queries(Index row) {
+        Loader<Q> q;
+        q.start(p, at, row, p.rows);
+        q.begin(p, q_tile, 0, p.slice, nullptr);
+        q.finish(q_tile);
+    }
+
+    DEVICE_MEMBER void begin(Index key, int slot) {
+        k.start(p, at, key, p.units);
+        k.begin(p, k_tiles + slot * K::SIZE, 0, p.slice, nullptr);
+        v.begin(p, v_tiles + slot * V::SIZE, key, p.units, nullptr);
+        commit_copies();
+    }
+
+    DEVICE_MEMBER void finish(int slot) {
+        k.finish(k_tiles + slot * K::SIZE);
+        v.finish(v_tiles + slot * V::SIZE);
+    }
+};
+
+// The rows of a thread while keys are taken in.
+struct Attention {
+    Offsets rows[OWN_ROWS];
+    float greatest[OWN_ROWS], sums[OWN_ROWS], results[RESULTS];
+
+    DEVICE_MEMBER void start() {
+#pragma unroll
+        for (int row = 0; row < OWN_ROWS; row++) greatest[row] = LOWEST, sums[row] = 0;
+#pragma unroll
+        for (int i = 0; i < RESULTS; i++) results[i] = 0;
+    }
+
+    // Makes weights of products with the keys from `key` on, and scales down what there is so far by `factors`.
+    DEVICE_MEMBER void weigh(
+        const Parameters& p, float (&scores)[SCORES], float (&factors)[OWN_ROWS], Index key, bool again, float again_unit) {
+        float found[OWN_ROWS];
+#pragma unroll
+        for (int row = 0; row < OWN_ROWS; row++) found[row] = greatest[row];
+#pragma unroll
+        for (int i = 0; i < SCORES; i++) {
+            const int row = row_of_score(i);
+            const Index own = key + key_of(i);
+            scores[i] = score(p, at_keys(p, rows[row], own < (Index)p.units ? own : key), scores[i]);
+        }
+        if (key + KEYS > (Index)p.units) {
+#pragma unroll
+            for (int i = 0; i < SCORES; i++) scores[i] = key + key_of(i) < (Index)p.units ? scores[i] : LOWEST;
+        }
+#pragma unroll
+        for (int i = 0; i < SCORES; i++) found[row_of_score(i)] = greater(scores[i], found[row_of_score(i)]);
+#pragma unroll
+        for (int row = 0; row < OWN_ROWS; row++) {
+            found[row] = greatest_of_row(found[row]);
+            const float before = greatest[row];
+            greatest[row] = found[row];
+            // Where all are -infinity, they weigh nothing.
+            found[row] = found[row] == LOWEST ? 0 : found[row];
+            factors[row] = exact_exponential(before - found[row]);
+            sums[row] *= factors[row];
+        }
+#pragma unroll
+        for (int i = 0; i < SCORES; i++) scores[i] = weight_of(scores[i] - found[row_of_score(i)]);
+        if (again) {
+#pragma unroll
+            for (int i = 0; i < SCORES; i++) scores[i] = scores[i] > 0 ? fmaxf(scores[i] * again_unit, LEAST_WEIGHT) : scores[i];
+        }
+#pragma unroll
+        for (int i = 0; i < SCORES; i++) sums[row_of_score(i)] += scores[i];
+    }
+
+    // Stores the results of this attempt: at first those that are finite, then the others, which `left` tells.
+    DEVICE_MEMBER void store(const Parameters& p, Index first, unsigned long long& left, bool again) {
+        unsigned long long open = 0;
+        float shares[OWN_ROWS];
+#pragma unroll
+        for (int row = 0; row < OWN_ROWS; row++) shares[row] = 1 / sum_of_row(sums[row]);
+#pragma unroll
+        for (int i = 0; i < RESULTS; i++) {
+            const int row = row_of_result(i);
+            const Index column = column_of(i);
+            if (first + row_of(row) >= (Index)p.rows || column >= (Index)p.columns) continue;
+            const float result = results[i] * shares[row];
+            const bool is_done = again ? left >> i & 1 : is_finite(result) || shares[row] != shares[row];
+            if (is_done) store_results(p, at_n(p, rows[row], column), result);
+            else open |= 1ull << i;
+        }
+        left = open;
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
+    extern __shared__ uint4 memory[];
+    const Index group = divide((Index)blockIdx.x, p.inner), first = ((Index)blockIdx.x - group * (Index)p.inner.count) * ROWS;
+    Block block(p, at_group(p, group), (char*)memory);
+    float* const room = (float*)(block.v_tiles + STAGES * V::SIZE);
+    block.load_queries(first);
+    Attention attention;
+#pragma unroll
+    for (int row = 0; row < OWN_ROWS; row++) {
+        const Index own = first + row_of(row);
+        attention.rows[row] = at_m(p, block.at, own < (Index)p.rows ? own : 0);
+    }
+    const float again_unit = unit_of((int)p.units);
+    unsigned long long left = 0;
+    bool again = false;
+    do {
+        attention.start();
+        int slot = 0;
+        if (STAGES > 1) {
+            block.begin(0, 0);
+            block.finish(0);
+        }
+#pragma unroll 1
+        for (Index key = 0; key < (Index)p.units; key += KEYS) {
+            const bool is_last = key + KEYS >= (Index)p.units;
+            if (STAGES > 1) {
+                wait_for_copies<0>();
+                __syncthreads();
+                if (!is_last) block.begin(key + KEYS, 1 - slot);
+            } else {
+                __syncthreads();
+                block.begin(key, 0);
+                block.finish(0);
+                wait_for_copies<0>();
+                __syncthreads();
+            }
+            float scores[SCORES], factors[OWN_ROWS];
+            multiply(scores, block.q_tile, block.k_tiles + slot * K::SIZE);
+            attention.weigh(p, scores, factors, key, again, again_unit);
+            add_weighted(attention.results, scores, factors, block.v_tiles + slot * V::SIZE, room, again);
+            if (STAGES > 1) {
+                if (!is_last) block.finish(1 - slot);
+                slot = 1 - slot;
+            }
+        }
+        attention.store(p, first, left, again);
+        // A block that begins once more overwrites what others may still read.
+        again = !again && __syncthreads_or(left != 0);
+    } while (again);
+}

@@ -1,0 +1,238 @@
+"""Decides how a softmax between products is computed: by blocks that have some queries each, and take some
+keys in at a time.
+
+How queries are divided changes no bit of the results: each takes the same keys in, in the same parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from opendml.compiler.chains import chain_of
+from opendml.compiler.kernel import Access, Kernel
+from opendml.compiler.loops import Loop, merged_neighbours
+from opendml.program.node import Node, Operation
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.guards import loads_of
+from opendml.targets.cuda.contraction_source import stored_half
+from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits
+from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.parameters import Words
+from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
+
+_WIDEST = 128
+"""Elements of a query, or of what is weighted, at most: a thread holds results of so many columns."""
+_LEAST_WIDTH = 16
+"""Elements to which shorter ones are filled up."""
+_FEWEST_ROWS = 16
+"""Queries that share keys from which on a block of them pays."""
+_RESERVED_BYTES = 1024
+"""Bytes of shared memory that the system takes for itself in each block."""
+_STEP_LATENCY = 3000
+"""Cycles that a block waits for some keys, their scores and weights, one after the other."""
+_ROLES = ("batch", "m", "n", "depth", "keys")
+
+
+@dataclass(frozen=True, slots=True)
+class ChainTile:
+    """So many queries for each block, which takes in so many keys at a time, with as many `stages` of them in
+    shared memory. A multiprocessor adds up about `rate` products in a cycle, with `blocks` blocks at least.
+    """
+
+    mode: Mode
+    rows: int
+    keys: int
+    threads: int
+    stages: int
+    blocks: int
+    rate: float
+
+
+CHAIN_TILES = (
+    ChainTile(Mode.FMA_CHAIN, 128, 64, 256, 2, 1, 80),
+    ChainTile(Mode.FMA_CHAIN, 64, 64, 256, 2, 1, 55),
+    ChainTile(Mode.FMA_CHAIN, 64, 32, 256, 2, 2, 50),
+    ChainTile(Mode.FMA_CHAIN, 64, 32, 256, 1, 2, 40),
+    ChainTile(Mode.MMA_CHAIN, 64, 64, 128, 2, 2, 500),
+    ChainTile(Mode.MMA_CHAIN, 64, 64, 128, 1, 4, 520),
+    ChainTile(Mode.MMA_CHAIN, 128, 64, 256, 1, 2, 510),
+)
+"""The candidates; rates are estimates."""
+
+
+def is_chained(kernel: Kernel) -> bool:
+    """Whether a kernel is a softmax between products that is computed as one."""
+    return ChainShape.of(kernel) is not None
+
+
+def schedule_chain(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch | None:
+    """The launch of a softmax between products; None if a kernel is none. The arguments are those of
+    `schedule`.
+    """
+    shape = ChainShape.of(kernel)
+    if shape is None:
+        return None
+    ways = list(chain_tiles(shape, machine, alignments))
+    # How many keys are taken in at a time depends on nothing but their sizes and the device.
+    keys = max(tile.keys for tile in ways)
+    ways = [tile for tile in ways if tile.keys == keys]
+    return shape.launch(min(ways, key=lambda tile: shape.cycles(tile, machine)), alignments)
+
+
+def chain_tiles(shape: ChainShape, machine: Machine, alignments: Sequence[int]) -> Iterator[ChainTile]:
+    """The tiles that have room in shared memory."""
+    for tile in CHAIN_TILES:
+        fits = shape.shared_bytes(tile, alignments) <= machine.shared_bytes - _RESERVED_BYTES
+        if fits and (tile.mode is Mode.MMA_CHAIN) is shape.half:
+            yield tile
+
+
+class ChainShape:
+    """The loops of a softmax between products by their roles, and its operands: queries and keys, which have
+    the loops `depth` in common, and the values of keys, which lie along `n`.
+    """
+
+    def __init__(self, kernel: Kernel, operands: Sequence[Node], roles: Sequence[Sequence[int]]) -> None:
+        self.kernel = kernel
+        halves = list(map(stored_half, operands))
+        self.half = all(
+            each.operation is Operation.SOURCE and each.type is ScalarType.FLOAT16 for each in halves
+        )
+        self._values = halves if self.half else list(operands)
+        self._accesses: tuple[Access, ...] = (*kernel.loads, *kernel.stores)
+        self.loops = {
+            role: merged_neighbours(sorted(map(self._loop, own), key=self._distance, reverse=True))
+            for role, own in zip(_ROLES, roles, strict=True)
+        }
+        self.batch_count, self.m, self.n, self.depth, self.keys = (
+            math.prod(loop.count for loop in self.loops[role]) for role in _ROLES
+        )
+        self.queries_first = chain_products(kernel).operands[0] is operands[0]
+
+    @classmethod
+    def of(cls, kernel: Kernel) -> ChainShape | None:
+        """That of a kernel; None if it is no chain, or one with too few queries, or too wide."""
+        chain = chain_of(kernel.values)
+        if chain is None:
+            return None
+        depth = chain.products.attribute
+        assert isinstance(depth, tuple)
+        kept = [n for n, size in enumerate(kernel.domain) if size > 1 and n not in (*depth, *kernel.axes)]
+
+        def moves(value: Node, dimension: int) -> bool:
+            return any(kernel.loads[number].strides[dimension] for number in loads_of([value]))
+
+        def is_read(value: Node) -> bool:
+            return any(kernel.loads[number].buffer is not None for number in loads_of([value]))
+
+        for queries, keys in (chain.products.operands, chain.products.operands[::-1]):
+            operands = queries, keys, chain.weighted
+            columns = [
+                n
+                for n in kept
+                if moves(chain.weighted, n) and not any(moves(each, n) for each in (queries, chain.scores))
+            ]
+            rows = [n for n in kept if not moves(keys, n) and not moves(chain.weighted, n)]
+            batch = [n for n in kept if n not in rows and n not in columns]
+            if any(moves(queries, axis) for axis in kernel.axes) or not all(map(is_read, operands)):
+                continue
+            axes = [n for n in kernel.axes if kernel.domain[n] > 1]
+            found = cls(kernel, operands, (batch, rows, columns, [*depth], axes))
+            return found if found._is_taken() else None
+        return None
+
+    def _is_taken(self) -> bool:
+        counts = self.batch_count, self.m, self.keys
+        fits = max(self.depth, self.n) <= _WIDEST and max(counts) < 2**30
+        return fits and self.m >= _FEWEST_ROWS
+
+    def _loop(self, dimension: int) -> Loop:
+        return Loop(self.kernel.domain[dimension], tuple(each.strides[dimension] for each in self._accesses))
+
+    def _distance(self, loop: Loop) -> tuple[int, ...]:
+        """How far a loop moves: results first."""
+        strides = zip(loop.strides, self._accesses, strict=True)
+        return tuple(reversed([abs(stride) for stride, access in strides if access.buffer is not None]))
+
+    @property
+    def padded(self) -> tuple[int, int]:
+        """The elements of a query, and of what is weighted, filled up."""
+        depth, width = (max(_LEAST_WIDTH, 1 << (count - 1).bit_length()) for count in (self.depth, self.n))
+        return depth, width
+
+    def cycles(self, tile: ChainTile, machine: Machine) -> float:
+        """The cost of a tile."""
+        blocks = self.batch_count * -(-self.m // tile.rows)
+        waves = -(-blocks // machine.multiprocessors)
+        each = tile.rows * tile.keys * sum(self.padded) / tile.rate
+        together = min(waves, tile.blocks)
+        return waves * -(-self.keys // tile.keys) * max(each, _STEP_LATENCY / tile.stages / together)
+
+    def operands(self, alignments: Sequence[int]) -> tuple[TiledOperand, TiledOperand, TiledOperand]:
+        """Queries, keys and values on their way to shared memory."""
+        loops = self.loops
+        directions = (("m", "depth"), ("keys", "depth"), ("n", "keys"))
+        q, k, v = (
+            TiledOperand(value, self.kernel, alignments, loops["batch"], loops[rows], loops[depth])
+            for value, (rows, depth) in zip(self._values, directions, strict=True)
+        )
+        return q, k, v
+
+    def shared_bytes(self, tile: ChainTile, alignments: Sequence[int]) -> int:
+        """Bytes of shared memory of a block: one tile of queries, some of keys and values, and weights, where
+        they are not in registers."""
+        q, k, v = self.operands(alignments)
+        depth, width = self.padded
+        stage = k.bytes(tile.keys, depth) + v.bytes(width, tile.keys)
+        weights = 0 if self.half else 4 * tile.keys * (tile.rows + 4)
+        return q.bytes(tile.rows, depth) + tile.stages * stage + weights
+
+    def launch(self, tile: ChainTile, alignments: Sequence[int]) -> Launch:
+        """The launch of a tile."""
+        down = -(-self.m // tile.rows)
+        grid = self.batch_count * down
+        depth, width = self.padded
+        rows = tuple(loop for role in _ROLES[1:] for loop in self.loops[role])
+        constants = {
+            "THREADS": tile.threads,
+            "BLOCKS": tile.blocks,
+            "ROWS": tile.rows,
+            "KEYS": tile.keys,
+            "DEPTH": depth,
+            "WIDTH": width,
+            "STAGES": tile.stages,
+            "QUERIES_FIRST": int(self.queries_first),
+            **{f"LOOPS_{role.upper()}": len(self.loops[role]) for role in _ROLES[1:]},
+        }
+        for name, operand in zip("QKV", self.operands(alignments), strict=True):
+            constants |= {f"{name}_{key}": value for key, value in operand.constants().items()}
+        patterns = access_patterns(self.kernel, self.loops["batch"], rows)
+        loads = len(self.kernel.loads)
+        pattern = Pattern(
+            tile.mode,
+            1,
+            False,
+            needs_64_bits((*self.loops["batch"], *rows), grid),
+            patterns[:loads],
+            patterns[loads:],
+            self.kernel.values,
+            tuple(constants.items()),
+        )
+        words = Words(rows=self.m, columns=self.n, units=self.keys, slice=self.depth, inner=down)
+        return Launch(
+            pattern,
+            grid,
+            tile.threads,
+            loop_values(self.kernel, self.loops["batch"], rows) | words.named(),
+            shared_bytes=self.shared_bytes(tile, alignments),
+        )
+
+
+def chain_products(kernel: Kernel) -> Node:
+    """The products of which the scores of a chain are made."""
+    chain = chain_of(kernel.values)
+    assert chain is not None
+    return chain.products

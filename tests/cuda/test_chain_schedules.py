@@ -1,0 +1,50 @@
+"""How a softmax between products is computed on the CUDA target, for typical shapes."""
+
+from __future__ import annotations
+
+import pytest
+
+from opendml.program.node import convert
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cuda.launch import Launch
+from opendml.targets.cuda.pattern import Mode
+from tests.cuda.compiled import MACHINES, launches
+from tools.cuda_case import Case
+from tools.cuda_chain_cases import attended, tensors
+from tools.cuda_view_cases import program
+
+FLOAT32, FLOAT16 = ScalarType.FLOAT32, ScalarType.FLOAT16
+
+
+def launches_of(
+    type: ScalarType, *, heads: int = 12, queries: int = 512, size: int = 64, capability: int = 90
+) -> list[Launch]:
+    result = convert(attended(*tensors(type, (heads, queries, 512, size, size))), type)
+    return list(launches(Case("", program(result)), MACHINES[capability]))
+
+
+@pytest.mark.parametrize("capability", MACHINES)
+@pytest.mark.parametrize(("type", "mode"), [(FLOAT32, Mode.FMA_CHAIN), (FLOAT16, Mode.MMA_CHAIN)], ids=str)
+@pytest.mark.parametrize("size", [16, 64, 128])
+def test_attention_is_one_kernel_without_temporaries(
+    capability: int, type: ScalarType, mode: Mode, size: int
+) -> None:
+    (launch,) = launches_of(type, size=size, capability=capability)
+    assert launch.pattern.mode is mode
+    assert launch.shared_bytes <= MACHINES[capability].shared_bytes - 1024
+    assert (launch.scratch_bytes, launch.counters_bytes) == (0, 0)
+
+
+@pytest.mark.parametrize("changed", [{"queries": 15}, {"size": 129}])
+def test_few_queries_and_wide_heads_are_computed_one_product_after_the_other(changed: dict[str, int]) -> None:
+    modes = {launch.pattern.mode for launch in launches_of(FLOAT16, **changed)}
+    assert len(modes) > 1
+    assert not modes & {Mode.FMA_CHAIN, Mode.MMA_CHAIN}
+
+
+@pytest.mark.parametrize("type", [FLOAT32, FLOAT16], ids=str)
+def test_how_many_keys_are_taken_in_at_a_time_depends_on_no_number_of_queries(type: ScalarType) -> None:
+    shapes = [(1, 16), (1, 1000), (96, 4096)]
+    found = [launches_of(type, heads=heads, queries=queries)[0] for heads, queries in shapes]
+    assert len({dict(launch.pattern.constants)["KEYS"] for launch in found}) == 1
+    assert len({launch.grid for launch in found}) == len(found)

@@ -1,0 +1,142 @@
+"""ONNX models in JSON models of DxDispatch: where the sizes that they leave open come from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+pytest.importorskip("onnx")
+import onnx
+
+from opendml.cli import main
+
+_TEXT = """
+<ir_version: 10, opset_import: ["" : 20]>
+g (float[N, 2] x, float[N, 2] y) => (float[M, 2] z) { z = Concat <axis = 0> (x, y) }
+"""
+
+Run = Callable[..., Result]
+
+
+def _floats(*values: float) -> dict[str, Any]:
+    return {"initialValuesDataType": "FLOAT32", "initialValues": list(values)}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Runs a JSON model with the ONNX model as its dispatchable."""
+    model = onnx.parser.parse_model(_TEXT)
+    model.graph.input[0].type.tensor_type.shape.dim[0].denotation = "DATA_BATCH"
+    model.graph.input[1].type.tensor_type.shape.dim[0].denotation = "DATA_BATCH"
+    onnx.save(model, tmp_path / "model.onnx")
+
+    def run(
+        *options: str, command: str = "run", bindings: dict[str, Any] | None = None, **fields: Any
+    ) -> Result:
+        bound = {"x": "a", "y": "b", "z": "c"} if bindings is None else bindings
+        text = {
+            "resources": {"a": _floats(1, 2, 3, 4), "b": _floats(5, 6, 7, 8), "c": _floats(*[0] * 8)},
+            "dispatchables": {"m": {"type": "onnx", "sourcePath": "model.onnx", **fields}},
+            "commands": [
+                {"type": "dispatch", "dispatchable": "m", "bindings": bound},
+                {"type": "print", "resource": "c"},
+            ],
+        }
+        path = tmp_path / "model.json"
+        path.write_text(json.dumps(text))
+        return CliRunner().invoke(main, [command, str(path), *options])
+
+    return run
+
+
+_ONE_ROW = "Resource 'c': 1, 2, 5, 6, 0, 0, 0, 0\n"
+_TWO_ROWS = "Resource 'c': 1, 2, 3, 4, 5, 6, 7, 8\n"
+
+
+def test_open_sizes_are_1_as_in_dxdispatch(run: Run) -> None:
+    result = run()
+    assert result.stdout == _ONE_ROW, result.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["-f", "N:2"],
+        ["--onnx_free_dim_name_override", "N:2"],
+        ["--size", "N=2"],
+        ["-F", "DATA_BATCH:2"],
+        ["--onnx_free_dim_denotation_override", "DATA_BATCH:2"],
+        ["-b", "x:2,2", "-b", "y:2,2"],
+        ["--binding_shape", "x:2,2", "--binding_shape", "y:2,2"],
+    ],
+)
+def test_options_of_dxdispatch_say_sizes(options: list[str], run: Run) -> None:
+    result = run(*options)
+    assert result.stdout == _TWO_ROWS, result.stderr
+
+
+def test_the_model_says_sizes_and_options_go_before_it(run: Run) -> None:
+    assert run(freeDimensionNameOverrides={"N": 2}).stdout == _TWO_ROWS
+    assert run(freeDimensionDenotationOverrides={"DATA_BATCH": 2}).stdout == _TWO_ROWS
+    assert run("-f", "N:1", freeDimensionNameOverrides={"N": 2}).stdout == _ONE_ROW
+
+
+def test_bindings_say_shapes_and_options_go_before_them(run: Run) -> None:
+    shaped = {
+        "x": {"name": "a", "shape": [2, 2]},
+        "y": {"name": "b", "shape": [2, 2]},
+        "z": {"name": "c", "shape": [4, 2]},
+    }
+    assert run(bindings=shaped).stdout == _TWO_ROWS
+    assert run("-b", "x:1,2", "-b", "y:1,2", bindings=shaped).stdout == _ONE_ROW
+
+
+def test_tensors_need_no_resource(run: Run) -> None:
+    assert run(bindings={"z": "c"}).stdout == "Resource 'c': 0, 0, 0, 0, 0, 0, 0, 0\n"
+    assert run("--iterations", "2", bindings={}).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "fields", "text"),
+    [
+        (["-f", "K:2"], {}, "no input or output has a size of the name 'K'"),
+        (["-F", "DATA_CHANNEL:2"], {}, "no input or output has a dimension with the denotation"),
+        (["-b", "w:2,2"], {}, "no input or output has a tensor of the name 'w'"),
+        (["-b", "x:2,3"], {}, "model.onnx: tensor 'x': sizes [2, 3]; must be ['N', 2]"),
+        (["-f", "N"], {}, "-f N: NAME:N with a size of at least 1 is needed"),
+        (["-b", "x:2,"], {}, "-b x:2,: TENSOR:N,N with sizes of at least 1 is needed"),
+        ([], {"freeDimensionNameOverrides": {"K": 2}}, "has a size of the name 'K'"),
+        ([], {"freeDimensionNameOverrides": {"N": 0}}, "m.freeDimensionNameOverrides.N: expected"),
+        ([], {"freeDimensionNameOverrides": {"N": 4}}, "with 32 bytes for the tensor, got 16 from byte 0"),
+        (
+            [],
+            {"bindings": {"x": {"name": "a", "shape": [2, 3]}, "y": "b", "z": "c"}},
+            "bindings.x.shape: expected the sizes of the model, ['?', 2], got [2, 3]",
+        ),
+    ],
+)
+def test_sizes_that_do_not_fit_are_named(
+    options: list[str], fields: dict[str, Any], text: str, run: Run
+) -> None:
+    result = run(*options, **fields)
+    assert result.exit_code == 2
+    assert text in result.stderr
+
+
+def test_what_is_larger_than_its_resource_is_an_error_when_it_is_known(run: Run) -> None:
+    shaped = {"x": {"name": "a", "shape": [2, 2]}, "y": {"name": "b", "shape": [2, 2]}, "z": "a"}
+    result = run(bindings=shaped)
+    assert result.exit_code == 1
+    assert "output 'z': 32 bytes; the resource that is bound has 16" in result.stderr
+
+
+def test_check_takes_the_sizes_too(run: Run) -> None:
+    assert run("--runs", "-f", "N:2", command="check").exit_code == 0
+    wrong = run("--runs", "-f", "K:2", command="check")
+    assert wrong.exit_code == 1
+    assert "size of the name 'K'" in wrong.stdout + wrong.stderr
