@@ -21,6 +21,7 @@ from tests.operators.test_resampling import (
     _linear,
     _values,
 )
+from tests.pairwise import pairwise
 from tests.running import device_kinds, on_arrays
 
 every_device = pytest.mark.parametrize("device", device_kinds())
@@ -81,9 +82,11 @@ def test_means_of_integers_are_truncated(form: Any, type: str, device: str) -> N
     np.testing.assert_array_equal(result, 99)
 
 
-@every_device
-@pytest.mark.parametrize("antialiased", [False, True])
-@pytest.mark.parametrize("form", [form for form in FORMS if min(form[2]) >= 0.5], ids=str)
+@pairwise(
+    device=device_kinds(),
+    antialiased=[False, True],
+    form=[form for form in FORMS if min(form[2]) >= 0.5],
+)
 def test_nothing_is_filtered_where_scales_are_not_below_a_half(
     form: Any, antialiased: bool, device: str
 ) -> None:

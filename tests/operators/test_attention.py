@@ -14,6 +14,7 @@ import opendml as dml
 from opendml import descs
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
+from tests.pairwise import pairwise
 from tests.peers.peer import examples
 from tests.running import device_kinds, on_arrays
 
@@ -129,9 +130,11 @@ def _assert_near(result: Array, expected: Array) -> None:
     np.testing.assert_allclose(result.astype(np.float64), expected, rtol=bound, atol=bound)
 
 
-@every_device
-@pytest.mark.parametrize("dtype", [np.float32, np.float16])
-@pytest.mark.parametrize("shared", [1, 2, 4])
+@pairwise(
+    device=device_kinds(),
+    dtype=[np.float32, np.float16],
+    shared=[1, 2, 4],
+)
 def test_query_heads_share_keys_in_groups(shared: int, dtype: Any, device: str) -> None:
     sizes = Sizes(shared=shared)
     given = sizes.tensors(1, dtype)

@@ -19,6 +19,7 @@ from opendml.runtime.program import program_of
 from opendml.spec.enums import ConvolutionDirection, ConvolutionMode
 from opendml.targets.cpu.contraction.roles import roles_of
 from tests.operators.contracting import assert_contracted
+from tests.pairwise import pairwise
 from tests.peers.peer import examples
 from tests.running import device_kinds, on_arrays
 
@@ -137,10 +138,12 @@ def _check(
     assert_contracted(result, expected, magnitude)
 
 
-@every_device
-@pytest.mark.parametrize("direction", ConvolutionDirection)
-@pytest.mark.parametrize("groups", [1, 2])
-@pytest.mark.parametrize("form", FORMS, ids=str)
+@pairwise(
+    device=device_kinds(),
+    direction=ConvolutionDirection,
+    groups=[1, 2],
+    form=FORMS,
+)
 def test_windows(form: Form, groups: int, direction: ConvolutionDirection, device: str) -> None:
     _check(form, groups, direction, CROSS, np.float32, device)
 

@@ -13,6 +13,7 @@ from opendml import descs
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.schema import operator
+from tests.pairwise import pairwise
 from tests.peers.peer import examples
 from tests.running import device_kinds, on_arrays, same_bits
 
@@ -74,9 +75,11 @@ def test_gather_of_every_type(type: str, index_type: str, device: str) -> None:
     assert same_bits(_gathered(x, indices, 1, device), expected)
 
 
-@every_device
-@pytest.mark.parametrize("axis", [0, 1, 2])
-@pytest.mark.parametrize("sizes", [(), (1,), (4,), (2, 3), (2, 1, 3)], ids=str)
+@pairwise(
+    device=device_kinds(),
+    axis=[0, 1, 2],
+    sizes=[(), (1,), (4,), (2, 3), (2, 1, 3)],
+)
 def test_gather_of_every_rank(sizes: tuple[int, ...], axis: int, device: str) -> None:
     x = _values("FLOAT32", 2, 3, 5)
     indices = _indices("INT64", x.shape[axis], *sizes)
@@ -97,10 +100,12 @@ def test_indices_out_of_range_are_moved_to_the_nearest_end(index_type: str, devi
     )
 
 
-@every_device
-@every_index_type
-@pytest.mark.parametrize("type", TYPES)
-@pytest.mark.parametrize("axis", [0, 2])
+@pairwise(
+    device=device_kinds(),
+    index_type=INDEX_TYPES,
+    type=TYPES,
+    axis=[0, 2],
+)
 def test_elements_along_an_axis(axis: int, type: str, index_type: str, device: str) -> None:
     x = _values(type, 4, 3, 5)
     sizes = tuple(6 if each == axis else size for each, size in enumerate(x.shape))

@@ -14,6 +14,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import MatrixTransform
 from opendml.spec.operator_desc import OperatorDesc
 from tests.operators.contracting import assert_contracted
+from tests.pairwise import pairwise
 from tests.peers.peer import examples
 from tests.running import device_kinds, on_arrays, run
 
@@ -32,11 +33,13 @@ def _gemm(a: Array, b: Array, c: Array | None, output: Array, device: str, **att
     return result
 
 
-@every_device
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("trans_b", MatrixTransform)
-@pytest.mark.parametrize("trans_a", MatrixTransform)
-@pytest.mark.parametrize("batch", [(), (3,), (2, 3)], ids=str)
+@pairwise(
+    device=device_kinds(),
+    dtype=FLOATS,
+    trans_b=MatrixTransform,
+    trans_a=MatrixTransform,
+    batch=[(), (3,), (2, 3)],
+)
 def test_transposes_and_batches(
     batch: tuple[int, ...], trans_a: MatrixTransform, trans_b: MatrixTransform, dtype: Any, device: str
 ) -> None:

@@ -16,6 +16,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import DepthSpaceOrder, PaddingMode
 from opendml.spec.schema import operator
+from tests.pairwise import pairwise
 from tests.peers.peer import examples
 from tests.running import device_kinds, on_arrays, same_bits
 
@@ -29,9 +30,14 @@ NUMPY_MODES = {
 every_device = pytest.mark.parametrize("device", device_kinds())
 
 
-def every_type(name: str) -> pytest.MarkDecorator:
+def types_of(name: str) -> tuple[str, ...]:
     """The types of an operator's first tensor at the newest level."""
-    return pytest.mark.parametrize("type", next(iter(operator(name).support[0].tensors.values())).types)
+    return next(iter(operator(name).support[0].tensors.values())).types
+
+
+def every_type(name: str) -> pytest.MarkDecorator:
+    """Each of these types in turn."""
+    return pytest.mark.parametrize("type", types_of(name))
 
 
 def _values(type: str, *sizes: int, seed: int = 0) -> Array:
@@ -94,20 +100,24 @@ def test_an_output_may_take_the_first_of_a_window(device: str) -> None:
         _check(descs.Slice1, [x], [expected[:2]], device, input_window_strides=(stride,), **attributes)
 
 
-@every_device
-@every_type("SPLIT")
-@pytest.mark.parametrize("parts", [(6,), (1, 2, 3)], ids=str)
-@pytest.mark.parametrize("axis", [0, 1, 2])
+@pairwise(
+    device=device_kinds(),
+    type=types_of("SPLIT"),
+    parts=[(6,), (1, 2, 3)],
+    axis=[0, 1, 2],
+)
 def test_split(axis: int, parts: tuple[int, ...], type: str, device: str) -> None:
     x = _values(type, *(6 if each == axis else size for each, size in enumerate((2, 3, 5))))
     expected = np.split(x, list(accumulate(parts))[:-1], axis)
     _check(descs.Split, [x], [expected], device, axis=axis)
 
 
-@every_device
-@every_type("JOIN")
-@pytest.mark.parametrize("parts", [(6,), (1, 2, 3)], ids=str)
-@pytest.mark.parametrize("axis", [0, 1, 2])
+@pairwise(
+    device=device_kinds(),
+    type=types_of("JOIN"),
+    parts=[(6,), (1, 2, 3)],
+    axis=[0, 1, 2],
+)
 def test_join(axis: int, parts: tuple[int, ...], type: str, device: str) -> None:
     own = [tuple(part if each == axis else size for each, size in enumerate((2, 3, 5))) for part in parts]
     arrays = [_values(type, *sizes, seed=seed) for seed, sizes in enumerate(own)]
@@ -159,10 +169,12 @@ def test_padding_with_own_elements(mode: PaddingMode, type: str, device: str) ->
     _check_padding(x, margins, mode, device)
 
 
-@every_device
-@pytest.mark.parametrize("margins", [(1, 0), (4, 5), (5, 4), (13, 2), (0, 31), (40, 40)], ids=str)
-@pytest.mark.parametrize("size", [1, 2, 5])
-@pytest.mark.parametrize("mode", NUMPY_MODES)
+@pairwise(
+    device=device_kinds(),
+    margins=[(1, 0), (4, 5), (5, 4), (13, 2), (0, 31), (40, 40)],
+    size=[1, 2, 5],
+    mode=NUMPY_MODES,
+)
 def test_padding_may_be_more_than_the_tensor(
     mode: PaddingMode, size: int, margins: tuple[int, int], device: str
 ) -> None:

@@ -14,6 +14,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.spec.descs import desc_class
 from opendml.spec.fused_activation import fusable_since
 from tests.operators.normalizing import assert_close, desc_of, normalized, random_values
+from tests.pairwise import pairwise
 from tests.running import FLOATS, numpy_type, run, same_bits
 from tools.measure_accuracy import CASES
 
@@ -54,25 +55,28 @@ def random_shapes() -> list[tuple[list[int], list[int]]]:
     return cases
 
 
-@pytest.mark.parametrize("data_type", FLOATS)
-@pytest.mark.parametrize(("sizes", "axes"), random_shapes(), ids=str)
-def test_any_rank_sizes_and_axes(
-    sizes: list[int], axes: list[int], data_type: TensorDataType, device: Device
-) -> None:
-    checked(device, data_type, sizes, axes, sizes, sizes)
-    checked(device, data_type, sizes, axes, normalize_variance=False)
+@pytest.mark.parametrize(("number", "shape"), list(enumerate(random_shapes())), ids=str)
+def test_any_rank_sizes_and_axes(number: int, shape: tuple[list[int], list[int]], device: Device) -> None:
+    """Of each rank some shapes with each type, in both forms."""
+    sizes, axes = shape
+    checked(device, FLOATS[number % 2], sizes, axes, sizes, sizes)
+    checked(device, FLOATS[number // 2 % 2], sizes, axes, normalize_variance=False)
 
 
-@pytest.mark.parametrize(
-    "axes", [axes for n in range(16) for axes in [[a for a in range(4) if n >> a & 1]]], ids=str
+@pairwise(
+    axes=[axes for n in range(16) for axes in [[a for a in range(4) if n >> a & 1]]],
+    data_type=FLOATS,
+    form=["plain", "scaled", "backwards"],
 )
-@pytest.mark.parametrize("data_type", FLOATS)
 def test_every_set_of_axes_of_four_dimensions(
-    axes: list[int], data_type: TensorDataType, device: Device
+    axes: list[int], data_type: TensorDataType, form: str, device: Device
 ) -> None:
-    checked(device, data_type, [3, 5, 7, 19], axes)
-    checked(device, data_type, [3, 5, 7, 19], axes, [1, 5, 1, 1], [1, 5, 1, 1])
-    checked(device, data_type, [3, 5, 7, 19], axes[::-1], normalize_variance=False, epsilon=0.5)
+    if form == "plain":
+        checked(device, data_type, [3, 5, 7, 19], axes)
+    elif form == "scaled":
+        checked(device, data_type, [3, 5, 7, 19], axes, [1, 5, 1, 1], [1, 5, 1, 1])
+    else:
+        checked(device, data_type, [3, 5, 7, 19], axes[::-1], normalize_variance=False, epsilon=0.5)
 
 
 @pytest.mark.parametrize("axes", [[2, 3], [0, 2, 3], [1], [3]], ids=str)
@@ -86,9 +90,7 @@ def test_scale_and_bias_broadcast_along_any_dimensions(
     checked(device, FLOAT32, sizes, axes, some, others)
 
 
-@pytest.mark.parametrize("data_type", FLOATS)
-@pytest.mark.parametrize("normalize_variance", [True, False])
-@pytest.mark.parametrize(("scale", "bias"), [(True, True), (True, False), (False, True), (False, False)])
+@pairwise(scale=[True, False], bias=[True, False], normalize_variance=[True, False], data_type=FLOATS)
 def test_scale_and_bias_are_optional_each(
     scale: bool, bias: bool, normalize_variance: bool, data_type: TensorDataType, device: Device
 ) -> None:

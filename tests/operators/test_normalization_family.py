@@ -11,6 +11,7 @@ import pytest
 import opendml as dml
 from opendml import FLOAT16, FLOAT32, Device, TensorDesc, descs
 from opendml.runtime.memory.host_array import Array
+from tests.pairwise import pairwise
 from tests.running import launches, run, same_bits
 
 RESOLUTION = {np.dtype(np.float32): 2e-6, np.dtype(np.float16): 2e-3}
@@ -76,10 +77,12 @@ def test_the_first_form_is_the_second_over_height_and_width(
     assert same_bits(first, second)
 
 
-@types
-@pytest.mark.parametrize("axes", [[1], [0, 2], [0, 1, 2]], ids=str)
-@pytest.mark.parametrize("use_mean", [False, True])
-@pytest.mark.parametrize("use_variance", [False, True])
+@pairwise(
+    type=[np.float32, np.float16],
+    axes=[[1], [0, 2], [0, 1, 2]],
+    use_mean=[False, True],
+    use_variance=[False, True],
+)
 def test_mean_and_variance_are_used_each_on_its_own(
     type: type[np.floating], axes: list[int], use_mean: bool, use_variance: bool, device: Device
 ) -> None:
@@ -104,9 +107,11 @@ def test_root_mean_square_normalization_agrees_with_pytorch(device: Device) -> N
     assert_close(result, wanted)
 
 
-@types
-@pytest.mark.parametrize("axis", [0, 1, 2])
-@pytest.mark.parametrize("p", [1, 2])
+@pairwise(
+    type=[np.float32, np.float16],
+    axis=[0, 1, 2],
+    p=[1, 2],
+)
 def test_lp_normalization(type: type[np.floating], axis: int, p: int, device: Device) -> None:
     x = values(0, [5, 40, 17], type)
     result = dml.lp_normalization(x, axis=axis, p=p, device=device)
@@ -168,9 +173,11 @@ def responses(x: Array, axes: Sequence[int], size: int, alpha: float, beta: floa
         return np.asarray(x / (bias + alpha / size * squares) ** beta)
 
 
-@types
-@pytest.mark.parametrize("cross_channel", [False, True])
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 40, 70])
+@pairwise(
+    type=[np.float32, np.float16],
+    cross_channel=[False, True],
+    size=[1, 2, 3, 5, 40, 70],
+)
 def test_local_response_normalization(
     type: type[np.floating], cross_channel: bool, size: int, device: Device
 ) -> None:

@@ -12,6 +12,7 @@ import opendml as dml
 from opendml import Device, descs
 from opendml.runtime.memory.host_array import Array
 from tests.operators.gradients import by_differences
+from tests.pairwise import pairwise
 
 EPSILON = 0.1
 RESOLUTION = {np.dtype(np.float32): 4e-6, np.dtype(np.float16): 4e-3}
@@ -154,9 +155,11 @@ def _local_response(x: Array, across: bool, size: int) -> Array:
     return result
 
 
-@types
-@pytest.mark.parametrize("across", [False, True])
-@pytest.mark.parametrize("size", [1, 2, 3, 40])
+@pairwise(
+    type=[np.float32, np.float16],
+    across=[False, True],
+    size=[1, 2, 3, 40],
+)
 def test_gradient_of_local_responses(size: int, across: bool, type: Any, device: Device) -> None:
     x, incoming = values(0, [2, 5, 3, 4], type), values(1, [2, 5, 3, 4], type)
     attributes = {"cross_channel": across, "local_size": size, "alpha": 0.3, "beta": 0.75, "bias": 0.5}

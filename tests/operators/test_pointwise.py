@@ -15,6 +15,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import IsInfinityMode, RoundingMode
 from opendml.spec.facts import accuracy_facts
 from opendml.spec.schema import operator
+from tests.pairwise import pairwise
 from tests.running import elements, laid_out, memory_for, run, same_bits
 from tools.measure_accuracy import CASES as CASES_BY_NAME
 from tools.measure_accuracy import (
@@ -91,9 +92,11 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("type", ["UINT8", "INT16", "FLOAT16", "INT64", "FLOAT64"])
-@pytest.mark.parametrize("output", LAYOUTS)
-@pytest.mark.parametrize("input", LAYOUTS)
+@pairwise(
+    type=["UINT8", "INT16", "FLOAT16", "INT64", "FLOAT64"],
+    output=LAYOUTS,
+    input=LAYOUTS,
+)
 def test_every_layout_holds_every_type(type: str, input: str, output: str, device: Device) -> None:
     data_type = TensorDataType[type]
     condition = TensorDesc(TensorDataType.UINT8, SIZES, (0, 0, 1))

@@ -15,6 +15,7 @@ from opendml import descs
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.schema import operator
+from tests.pairwise import pairwise
 from tests.peers.peer import examples
 from tests.running import device_kinds, on_arrays
 
@@ -101,10 +102,12 @@ def _assert_close(result: Array, expected: Array) -> None:
     np.testing.assert_allclose(result, expected.astype(result.dtype), rtol=4 * np.finfo(result.dtype).eps)
 
 
-@every_device
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("include", [False, True])
-@pytest.mark.parametrize("form", FORMS, ids=str)
+@pairwise(
+    device=device_kinds(),
+    dtype=FLOATS,
+    include=[False, True],
+    form=FORMS,
+)
 def test_average(form: Form, include: bool, dtype: Any, device: str) -> None:
     x = _image(form, dtype)
 
@@ -120,10 +123,12 @@ def test_average(form: Form, include: bool, dtype: Any, device: str) -> None:
     )
 
 
-@every_device
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("p", [1, 2, 7])
-@pytest.mark.parametrize("form", FORMS[2:4], ids=str)
+@pairwise(
+    device=device_kinds(),
+    dtype=FLOATS,
+    p=[1, 2, 7],
+    form=FORMS[2:4],
+)
 def test_norm(form: Form, p: int, dtype: Any, device: str) -> None:
     x = _image(form, dtype)
 
@@ -172,9 +177,11 @@ def test_maximum_and_its_index(form: Form, device: str) -> None:
     _check_maximum(form, np.dtype(np.float32), np.dtype(np.uint32), device)
 
 
-@every_device
-@pytest.mark.parametrize("index_type", [np.uint32, np.uint64])
-@pytest.mark.parametrize("type", ALL_TYPES)
+@pairwise(
+    device=device_kinds(),
+    index_type=[np.uint32, np.uint64],
+    type=ALL_TYPES,
+)
 def test_maximum_of_every_type(type: str, index_type: Any, device: str) -> None:
     form = Form((3, 4), (2, 2), (2, 1), (1, 1), (1, 0), (0, 1))
     _check_maximum(form, ScalarType[type].numpy, np.dtype(index_type), device)

@@ -19,6 +19,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from tests.operators.test_pooling import FORMS, UNDILATED, Form, _attributes
+from tests.pairwise import pairwise
 from tests.peers.peer import examples
 from tests.running import device_kinds, launches, on_arrays
 
@@ -66,17 +67,21 @@ def _maximum(form: Form, type: Any, device: str) -> None:
     np.testing.assert_array_equal(result, _by_window(x, incoming, form, None))
 
 
-@every_device
-@types
-@pytest.mark.parametrize("include", [False, True])
-@pytest.mark.parametrize("form", UNDILATED, ids=str)
+@pairwise(
+    device=device_kinds(),
+    type=[np.float32, np.float16],
+    include=[False, True],
+    form=UNDILATED,
+)
 def test_average(form: Form, include: bool, type: Any, device: str) -> None:
     _average(form, include, type, device)
 
 
-@every_device
-@types
-@pytest.mark.parametrize("form", FORMS, ids=str)
+@pairwise(
+    device=device_kinds(),
+    type=[np.float32, np.float16],
+    form=FORMS,
+)
 def test_maximum(form: Form, type: Any, device: str) -> None:
     _maximum(form, type, device)
 

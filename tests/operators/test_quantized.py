@@ -14,6 +14,7 @@ import opendml as dml
 from opendml import TensorDesc, Unsupported, descs
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import QuantizationType
+from tests.pairwise import pairwise
 from tests.peers.peer import examples
 from tests.running import device_kinds
 
@@ -295,10 +296,12 @@ def _in_blocks(parameter: Array, sizes: tuple[int, ...]) -> Array:
 BLOCKS = [(1, 1, 1), (2, 1, 1), (2, 3, 2), (1, 6, 4), (2, 6, 8)]
 
 
-@every_device
-@pytest.mark.parametrize("blocks", BLOCKS, ids=str)
-@pytest.mark.parametrize("dtype", [np.float32, np.float16])
-@pytest.mark.parametrize("target", SMALL_TYPES)
+@pairwise(
+    device=device_kinds(),
+    blocks=BLOCKS,
+    dtype=[np.float32, np.float16],
+    target=SMALL_TYPES,
+)
 def test_blocks_share_scales_and_zero_points(
     target: Any, dtype: Any, blocks: tuple[int, ...], device: str
 ) -> None:

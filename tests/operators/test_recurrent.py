@@ -24,6 +24,7 @@ from opendml.targets.cpu.executable import CpuExecutable, _scheduled
 from opendml.targets.cpu.launch import Launch
 from opendml.targets.cpu.schedule import schedule
 from tests.operators.recurring import Function, Tensors, network, random_tensors, sigmoid
+from tests.pairwise import pairwise
 from tests.peers.peer import examples
 from tests.running import device_kinds, on_arrays
 
@@ -93,19 +94,23 @@ def _check(kind: str, tensors: Tensors, direction: Direction, names: Sequence[st
     _assert_near(_computed(kind, tensors, direction, names, device), expected)
 
 
-@every_device
-@pytest.mark.parametrize("dtype", [np.float32, np.float16])
-@pytest.mark.parametrize("direction", Direction)
-@pytest.mark.parametrize("kind", KINDS)
+@pairwise(
+    device=device_kinds(),
+    dtype=[np.float32, np.float16],
+    direction=Direction,
+    kind=KINDS,
+)
 def test_all_tensors_given(kind: str, direction: Direction, dtype: Any, device: str) -> None:
     directions = len(BACKWARD[direction])
     tensors = random_tensors(kind, 1, directions, (5, 3, 4, 6), dtype=dtype)
     _check(kind, tensors, direction, USUAL[kind] * directions, device)
 
 
-@every_device
-@pytest.mark.parametrize("direction", Direction)
-@pytest.mark.parametrize("kind", KINDS)
+@pairwise(
+    device=device_kinds(),
+    direction=Direction,
+    kind=KINDS,
+)
 def test_nothing_but_what_is_required(kind: str, direction: Direction, device: str) -> None:
     directions = len(BACKWARD[direction])
     absent = dict.fromkeys(("bias", "hidden", "cell", "lengths", "peephole"), False)

@@ -14,6 +14,7 @@ from opendml import descs
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import InterpolationMode, ReduceFunction
 from opendml.spec.operator_desc import Size2D
+from tests.pairwise import pairwise
 from tests.peers.onnx_peer import PEERS, onnx_result
 from tests.peers.peer import examples
 from tests.running import device_kinds, on_arrays
@@ -65,10 +66,12 @@ def _pooled(x: Array, regions: Array, size: tuple[int, int], scale: float) -> Ar
     return result
 
 
-@every_device
-@types
-@pytest.mark.parametrize("scale", [1.0, 0.5])
-@pytest.mark.parametrize("size", [(2, 3), (1, 1), (7, 9), (10, 4)], ids=str)
+@pairwise(
+    device=device_kinds(),
+    type=[np.float32, np.float16],
+    scale=[1.0, 0.5],
+    size=[(2, 3), (1, 1), (7, 9), (10, 4)],
+)
 def test_pooling(size: tuple[int, int], scale: float, type: Any, device: str) -> None:
     x = _image(type)
     batches = np.array([0, 1, 1, 0, 1.75, -1, 7, 0])
@@ -117,6 +120,9 @@ class _Form:
             "maximum_samples_per_output": 2**32 - 1,
             "align_regions_to_corners": False,
         } | changed
+
+    def __str__(self) -> str:
+        return f"{self.size}"
 
 
 def _samples(low: float, high: float, bins: int, size: int, form: _Form) -> list[list[float]]:
@@ -179,11 +185,10 @@ def _check(form: _Form, regions: Array, type: Any, device: str, index_type: Any 
     np.testing.assert_allclose(result, expected, rtol=4 * eps, atol=16 * float(np.finfo("f4").eps) + eps)
 
 
-@every_device
-@types
-@pytest.mark.parametrize(
-    "form",
-    [
+@pairwise(
+    device=device_kinds(),
+    type=[np.float32, np.float16],
+    form=[
         _Form(),
         _Form(reduction_function=MAX),
         _Form(interpolation_mode=NEAREST, input_pixel_offset=0.0, output_pixel_offset=-0.375),
@@ -193,7 +198,6 @@ def _check(form: _Form, regions: Array, type: Any, device: str, index_type: Any 
         _Form(align_regions_to_corners=True, maximum_samples_per_output=1, size=(1, 1)),
         _Form(reduction_function=MAX, maximum_samples_per_output=2, size=(12, 5)),
     ],
-    ids=lambda form: f"{form.size}",
 )
 def test_alignment(form: _Form, type: Any, device: str) -> None:
     _check(form, _regions(type), type, device)
@@ -241,10 +245,12 @@ def test_regions_that_are_not_finite_are_out_of_bounds(device: str) -> None:
         np.testing.assert_array_equal(result, np.full((3, 3, 1, 1), 7))
 
 
-@every_device
-@pytest.mark.parametrize("peer", PEERS)
-@pytest.mark.parametrize("samples", [0, 2])
-@pytest.mark.parametrize("half_pixel", [False, True])
+@pairwise(
+    device=device_kinds(),
+    peer=PEERS,
+    samples=[0, 2],
+    half_pixel=[False, True],
+)
 def test_averages_agree_with_onnx(half_pixel: bool, samples: int, peer: str, device: str) -> None:
     x, batches = _image(np.float32), _batches(4, np.int64)
     regions = np.array([[0, 0, 8, 6], [1.5, 2.5, 6.5, 4.25], [2, 0, 9, 3], [1, 1, 3, 6]], np.float32)

@@ -16,6 +16,7 @@ from opendml.runtime.program import program_of
 from opendml.spec.enums import AxisDirection, InterpolationMode
 from opendml.spec.operator_desc import Size2D
 from opendml.spec.schema import operator
+from tests.pairwise import pairwise
 from tests.running import device_kinds, on_arrays
 
 NEAREST, LINEAR = InterpolationMode.NEAREST_NEIGHBOR, InterpolationMode.LINEAR
@@ -79,10 +80,12 @@ def _values(type: str, sizes: tuple[int, ...]) -> Array:
     return (numbers if dtype.kind == "f" else np.abs(numbers)).astype(dtype)
 
 
-@every_device
-@pytest.mark.parametrize("type", TYPES)
-@pytest.mark.parametrize("direction", AxisDirection)
-@every_form
+@pairwise(
+    device=device_kinds(),
+    type=TYPES,
+    direction=AxisDirection,
+    form=FORMS,
+)
 def test_nearest_rounds_in_its_direction(form: Any, direction: AxisDirection, type: str, device: str) -> None:
     x = _values(type, form[0])
     expected = _nearest(x, form, np.ceil if direction is UP else np.floor)
@@ -148,10 +151,12 @@ def test_resample_is_of_pixel_centers(mode: InterpolationMode, device: str) -> N
     np.testing.assert_array_equal(result, expected)
 
 
-@every_device
-@pytest.mark.parametrize("type", ["FLOAT32", "FLOAT16"])
-@pytest.mark.parametrize("sizes", [(2, 3, 3, 4), (1, 2, 2, 3, 4)], ids=str)
-@pytest.mark.parametrize("mode", InterpolationMode)
+@pairwise(
+    device=device_kinds(),
+    type=["FLOAT32", "FLOAT16"],
+    sizes=[(2, 3, 3, 4), (1, 2, 2, 3, 4)],
+    mode=InterpolationMode,
+)
 def test_upsample_enlarges_height_and_width(
     mode: InterpolationMode, sizes: tuple[int, ...], type: str, device: str
 ) -> None:

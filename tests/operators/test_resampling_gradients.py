@@ -17,6 +17,7 @@ from opendml.operators.resampling_gradients import _Taps
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import AxisDirection
 from tests.operators.test_resampling import DOWN, FORMS, LINEAR, NEAREST, UP, _attributes, _linear, _nearest
+from tests.pairwise import pairwise
 from tests.peers.peer import examples
 from tests.running import device_kinds, launches, on_arrays
 
@@ -56,10 +57,12 @@ def _close(result: Array, expected: Array) -> None:
     np.testing.assert_allclose(result, expected, rtol=4 * eps, atol=4 * eps * scale)
 
 
-@every_device
-@pytest.mark.parametrize("type", [np.float32, np.float16])
-@pytest.mark.parametrize("direction", AxisDirection)
-@every_form
+@pairwise(
+    device=device_kinds(),
+    type=[np.float32, np.float16],
+    direction=AxisDirection,
+    form=FORMS + MORE_FORMS,
+)
 def test_nearest(form: Any, direction: AxisDirection, type: Any, device: str) -> None:
     incoming = _incoming(form, type)
     expected = _transposed(

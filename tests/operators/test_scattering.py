@@ -15,6 +15,7 @@ from opendml import descs
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.schema import operator
+from tests.pairwise import pairwise
 from tests.peers.peer import examples
 from tests.running import device_kinds, on_arrays, same_bits
 
@@ -72,9 +73,11 @@ def test_the_last_of_several_updates_holds_and_those_out_of_range_are_left_out(
     _check_scatter(_values(type, 4, 3, 5), _indices(index_type, 5, 4, 3, 20), 2, device)
 
 
-@every_device
-@pytest.mark.parametrize("count", [1, 2, 40])
-@pytest.mark.parametrize("axis", [0, 1, 2])
+@pairwise(
+    device=device_kinds(),
+    count=[1, 2, 40],
+    axis=[0, 1, 2],
+)
 def test_scatter_along_every_axis(axis: int, count: int, device: str) -> None:
     x = _values("FLOAT32", 6, 7, 33)
     sizes = tuple(count if each == axis else size for each, size in enumerate(x.shape))
@@ -118,9 +121,11 @@ def test_index_tuples(x_sizes: tuple[int, ...], sizes: tuple[int, ...], index_ty
     np.testing.assert_array_equal(result.reshape(expected.shape), expected)
 
 
-@every_device
-@pytest.mark.parametrize("data", operator("MAX_UNPOOLING").support[0].tensors["InputTensor"].types)
-@pytest.mark.parametrize("index_type", ["UINT32", "UINT64"])
+@pairwise(
+    device=device_kinds(),
+    data=operator("MAX_UNPOOLING").support[0].tensors["InputTensor"].types,
+    index_type=["UINT32", "UINT64"],
+)
 def test_unpooling(index_type: str, data: str, device: str) -> None:
     x = _values(data, 2, 3, 4, 5) + np.array(1, ScalarType[data].numpy)
     expected = np.zeros((2, 3, 7, 9), x.dtype)
@@ -142,9 +147,11 @@ def test_unpooling_undoes_pooling(device: str) -> None:
     np.testing.assert_array_equal(result, np.where(np.isin(x, values), x, 0))
 
 
-@every_device
-@pytest.mark.parametrize("type", operator("NONZERO_COORDINATES").support[0].tensors["InputTensor"].types)
-@pytest.mark.parametrize("sizes", [(3, 4, 5), (1, 1, 7, 2), (1,)], ids=str)
+@pairwise(
+    device=device_kinds(),
+    type=operator("NONZERO_COORDINATES").support[0].tensors["InputTensor"].types,
+    sizes=[(3, 4, 5), (1, 1, 7, 2), (1,)],
+)
 def test_nonzero_coordinates(sizes: tuple[int, ...], type: str, device: str) -> None:
     x = _values(type, *sizes) % 3
     if x.dtype.kind == "f":

@@ -12,6 +12,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import AxisDirection
 from opendml.spec.schema import operator
+from tests.pairwise import pairwise
 from tests.running import device_kinds, on_arrays, same_bits
 
 TYPES = operator("TOP_K1").support[0].tensors["InputTensor"].types
@@ -52,18 +53,22 @@ def _check(x: Array, axis: int, k: int, direction: AxisDirection, device: str, i
         assert same_bits(np.ascontiguousarray(result), np.ascontiguousarray(expected[number % 2]))
 
 
-@every_device
-@every_direction
-@pytest.mark.parametrize("few", [False, True])
-@pytest.mark.parametrize("type", TYPES)
+@pairwise(
+    device=device_kinds(),
+    direction=list(AxisDirection),
+    few=[False, True],
+    type=TYPES,
+)
 def test_every_type(type: str, few: bool, direction: AxisDirection, device: str) -> None:
     _check(_values(type, 5, 83, few=few), 1, 9, direction, device)
 
 
-@every_device
-@every_direction
-@pytest.mark.parametrize("axis", [0, 1, 2])
-@pytest.mark.parametrize("index", ["u4", "u8"])
+@pairwise(
+    device=device_kinds(),
+    direction=list(AxisDirection),
+    axis=[0, 1, 2],
+    index=["u4", "u8"],
+)
 def test_every_axis(index: str, axis: int, direction: AxisDirection, device: str) -> None:
     _check(_values("FLOAT32", 17, 6, 33, few=True), axis, 5, direction, device, index)
 

@@ -10,6 +10,7 @@ import pytest
 import opendml as dml
 from opendml import Device, TensorDataType, TensorDesc, descs
 from opendml.runtime.memory.host_array import Array
+from tests.pairwise import pairwise
 from tests.running import FLOATS, launches
 
 SIZES = [2, 3, 4, 5]
@@ -37,16 +38,14 @@ def _expected(given: list[Array], step: int, rates: dict[str, float]) -> list[Ar
     return [x - rate * alpha * m / (np.sqrt(v) + epsilon), m, v]
 
 
-@types
-@pytest.mark.parametrize("step", [1, 2, 1000, 2**31 + 1])
-@pytest.mark.parametrize(
-    "rates",
-    [
+@pairwise(
+    type=[np.float32, np.float16],
+    step=[1, 2, 1000, 2**31 + 1],
+    rates=[
         RATES,
         {"learning_rate": 3.0, "beta1": 0.0, "beta2": 0.5, "epsilon": 0.1},
         {"learning_rate": 1e-4, "beta1": 0.99999, "beta2": 0.0, "epsilon": 1e-3},
     ],
-    ids=["usual", "no first moment", "no second moment"],
 )
 def test_step(rates: dict[str, float], step: int, type: Any, device: Device) -> None:
     given = _given(type)

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 
 import opendml as dml
 from opendml import Device
 from opendml.runtime.memory.host_array import Array
+from tests.pairwise import pairwise
 from tests.running import same_bits
 
 COUNT = 333
@@ -110,9 +110,11 @@ def _type(x: Array) -> dml.TensorDataType:
     return dml.FLOAT16 if x.dtype == np.float16 else dml.FLOAT32
 
 
-@pytest.mark.parametrize("casts", [False, True])
-@pytest.mark.parametrize("data_type", [dml.FLOAT16, dml.FLOAT32], ids=lambda each: str(each.name))
-@pytest.mark.parametrize("seed", range(12))
+@pairwise(
+    casts=[False, True],
+    data_type=[dml.FLOAT16, dml.FLOAT32],
+    seed=range(12),
+)
 def test_fused_operators_give_the_bits_that_they_give_one_by_one(
     seed: int, data_type: dml.TensorDataType, casts: bool, any_device: Device
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from opendml import FLOAT32, Device, TensorDataType, TensorDesc, descs
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.pattern import Mode
+from tests.pairwise import pairwise
 from tests.running import FLOATS, elements, laid_out, launches, memory_for, numpy_type, run, same_bits
 
 TYPES = [np.float32, np.float16]
@@ -112,14 +112,12 @@ def random_memory(count: int, type: Any) -> Array:
     return np.random.default_rng(count).uniform(-4, 4, count).astype(type)
 
 
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
-@pytest.mark.parametrize("read", READABLE)
-def test_any_view_gives_the_same_bits_as_packed(read: str, sizes: list[int]) -> None:
-    for written, type in product(WRITABLE, TYPES):
-        x = READABLE[read](random_memory(whole(sizes), type), sizes)
-        memory = random_memory(whole(sizes), type)
-        out = WRITABLE[written](memory, sizes)
-        checked(x, memory, out, dml.activation_celu, alpha=0.7)
+@pairwise(read=READABLE, written=WRITABLE, sizes=SIZES, type=TYPES)
+def test_any_view_gives_the_same_bits_as_packed(read: str, written: str, sizes: list[int], type: Any) -> None:
+    x = READABLE[read](random_memory(whole(sizes), type), sizes)
+    memory = random_memory(whole(sizes), type)
+    out = WRITABLE[written](memory, sizes)
+    checked(x, memory, out, dml.activation_celu, alpha=0.7)
 
 
 @pytest.mark.parametrize("type", TYPES)

@@ -21,6 +21,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import InterpolationMode, ReduceFunction
 from opendml.spec.operator_desc import Size2D
 from opendml.targets.cpu.schedule import schedule
+from tests.pairwise import pairwise
 from tests.programs import assert_agrees, layout_of, sources
 from tests.running import launches
 
@@ -66,9 +67,11 @@ def _bounded_loops(result: Node, *arrays: Array) -> list[tuple[tuple[int, int], 
     return [launch.pattern.bounded for kernel in kernels for launch in schedule(kernel)]
 
 
-@pytest.mark.parametrize("width", [1, 5, 70])
-@pytest.mark.parametrize("type", COUNTS)
-@pytest.mark.parametrize("function", NOTHING)
+@pairwise(
+    width=[1, 5, 70],
+    type=COUNTS,
+    function=NOTHING,
+)
 def test_no_bound_is_beyond_the_loop_and_none_but_numbers_above_zero_let_it_go_on(
     function: Any, type: Any, width: int
 ) -> None:

@@ -27,6 +27,7 @@ from opendml.targets.cpu.contraction.schedule import (
 from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
+from tests.pairwise import pairwise
 from tests.targets.kernels import contraction_kernel, run_launches
 
 RANDOM = np.random.default_rng(9)
@@ -154,17 +155,20 @@ SIZES = [
 ORDERS = [(0, 1, 2), (2, 0, 1)]
 
 
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_tiles_of_any_size_are_accurate(sizes: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize(("number", "sizes"), list(enumerate(SIZES)), ids=str)
+def test_tiles_of_any_size_are_accurate(number: int, sizes: tuple[int, int, int]) -> None:
+    """Tiles of 2, 3 and 4 vectors take turns: each meets several numbers of rows, columns and products."""
     m, n, k = sizes
     a, b, out = values("float32", m, 1, k), values("float32", 1, n, k), np.zeros((m, n, 1), "f")
-    check_tilings(a, b, (2,), out, (2, 3, 4))
+    check_tilings(a, b, (2,), out, (2 + number % 3,))
 
 
-@pytest.mark.parametrize("gap", [0, 3])
-@pytest.mark.parametrize("a_order", ORDERS, ids=str)
-@pytest.mark.parametrize("b_order", ORDERS, ids=str)
-@pytest.mark.parametrize("out_order", [(0, 1, 2), (1, 0, 2)], ids=str)
+@pairwise(
+    gap=[0, 3],
+    a_order=ORDERS,
+    b_order=ORDERS,
+    out_order=[(0, 1, 2), (1, 0, 2)],
+)
 def test_operands_and_results_lie_in_memory_in_any_order(
     a_order: tuple[int, ...], b_order: tuple[int, ...], out_order: tuple[int, ...], gap: int
 ) -> None:

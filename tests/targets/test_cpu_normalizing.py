@@ -12,6 +12,7 @@ from tests.targets.walks import (
     check,
     normalizations,
     softmaxes,
+    walked,
 )
 
 
@@ -20,5 +21,5 @@ from tests.targets.walks import (
 @pytest.mark.parametrize("family", [softmaxes, normalizations], ids=lambda family: family.__name__)
 def test_every_walk_over_memory_of_any_alignment_equals_the_reference(family: Family, walk: Walk) -> None:
     device = Device("cpu")
-    for desc in family(walk):
+    for desc in walked(family, walk):
         check(desc, device)

@@ -14,6 +14,7 @@ from tests.targets.walks import (
     check,
     memory_at,
     scans,
+    walked,
 )
 
 
@@ -22,7 +23,7 @@ from tests.targets.walks import (
 @pytest.mark.parametrize("family", [scans], ids=lambda family: family.__name__)
 def test_every_walk_over_memory_of_any_alignment_equals_the_reference(family: Family, walk: Walk) -> None:
     device = Device("cpu")
-    for desc in family(walk):
+    for desc in walked(family, walk):
         check(desc, device)
 
 

@@ -39,6 +39,7 @@ from tests.targets.walks import (
     scans,
     searches,
     softmaxes,
+    walked,
 )
 
 SPLIT_ROWS = {Mode.ROWS_PARTIAL, Mode.ROWS_COMBINE}
@@ -52,7 +53,7 @@ PLACING = {Mode.SCATTER, Mode.SCATTER_COLUMNS, Mode.POSITIONS, Mode.TOP, Mode.TO
 @pytest.mark.parametrize("family", [images, reductions, searches], ids=lambda family: family.__name__)
 def test_every_walk_over_memory_of_any_alignment_equals_the_reference(family: Family, walk: Walk) -> None:
     device = Device("cpu")
-    for desc in family(walk):
+    for desc in walked(family, walk):
         check(desc, device)
 
 
@@ -88,7 +89,7 @@ def test_the_walks_take_every_schedule() -> None:
     patterns = [
         each.pattern
         for walk, family in product(WALKS, FAMILIES)
-        for desc in family(walk)
+        for desc in walked(family, walk)
         for each in launches(desc)
     ]
     walked_elsewhere = {mode for mode in Mode if mode.name.startswith("CONTRACTION")} | PLACING

@@ -17,6 +17,7 @@ from opendml.spec.enums import MultiheadAttentionMaskType, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.targets.cpu.emit_kernel import emit_kernel
+from opendml.targets.cpu.engine import compile_object, effort_for
 from opendml.targets.cpu.pattern import Mode, Pattern
 from tests.running import launches
 from tests.targets.walks import FAMILIES, WALKS
@@ -59,13 +60,7 @@ def compiled(pattern: Pattern, processor: Processor) -> bytes:
     module = ir.Module()
     module.triple = processor.triple
     emit_kernel(module, "kernel", pattern, processor.vector_bytes // pattern.lane_bytes)
-    parsed = llvm.parse_assembly(str(module))
-    machine = target_machine(processor)
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
-    passes = llvm.create_pass_builder(machine, options)
-    passes.getModulePassManager().run(parsed, passes)
-    return bytes(machine.emit_object(parsed))
+    return compile_object(str(module), effort_for(pattern), target_machine(processor))
 
 
 def undefined_symbols(code: bytes) -> Iterator[str]:

@@ -19,6 +19,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import AxisDirection, ReduceFunction
 from opendml.spec.tensor_desc import reach
+from tests.pairwise import pairwise
 from tests.programs import compile_program
 from tests.running import run
 
@@ -131,7 +132,7 @@ def result_of(program: Program, inputs: Sequence[Array], kind: str) -> Array:
     return result
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(100))
 def test_programs_over_repeated_values_equal_the_reference(seed: int) -> None:
     random = np.random.default_rng(seed)
     program = random_program(random)
@@ -142,9 +143,11 @@ def test_programs_over_repeated_values_equal_the_reference(seed: int) -> None:
     np.testing.assert_allclose(result, wanted, rtol=1e-4, atol=1e-5 * scale)
 
 
-@pytest.mark.parametrize("axes", [[0], [1], [0, 1]], ids=str)
-@pytest.mark.parametrize("strides", [[0, 0], [0, 1], [1, 0]], ids=str)
-@pytest.mark.parametrize("sizes", [[4, 17], [40, 70], [3, 40_000]], ids=str)
+@pairwise(
+    axes=[[0], [1], [0, 1]],
+    strides=[[0, 0], [0, 1], [1, 0]],
+    sizes=[[4, 17], [40, 70], [3, 40_000]],
+)
 def test_operators_on_repeated_inputs_equal_the_reference(
     sizes: list[int], strides: list[int], axes: list[int], device: Device
 ) -> None:

@@ -145,6 +145,11 @@ Family = Callable[[Walk], Iterator[OperatorDesc]]
 FAMILIES: list[Family] = [images, reductions, searches, softmaxes, normalizations, scans]
 
 
+def walked(family: Family, walk: Walk) -> list[OperatorDesc]:
+    """Every other operator of a family: walks take turns, so that each operator meets half of them."""
+    return list(family(walk))[WALKS.index(walk) % 2 :: 2]
+
+
 def memory_at(offset: int, tensor: TensorDesc) -> tuple[Array, Array]:
     """Bytes that hold a tensor so many elements behind the start of a cache line, and the tensor's own."""
     size = reach(tensor.sizes, tensor.effective_strides) * numpy_type(tensor).itemsize

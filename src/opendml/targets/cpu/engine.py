@@ -100,7 +100,7 @@ def _load_kernels(kernels: Mapping[str, Pattern]) -> None:
 
 def _compiled(patterns: Sequence[Pattern]) -> Iterator[bytes]:
     """The objects of patterns. While LLVM works on one, the next is written."""
-    efforts = [Effort.CLEAN if pattern.mode is Mode.POINTWISE else Effort.HOIST for pattern in patterns]
+    efforts = list(map(effort_for, patterns))
     if len(patterns) < 2:
         yield from map(compile_object, map(kernel_assembly, patterns), efforts)
         return
@@ -148,11 +148,19 @@ def kernel_assembly(pattern: Pattern) -> str:
     return str(module)
 
 
-def compile_object(assembly: str, effort: Effort = Effort.ALL) -> bytes:
-    """Optimized machine code, as an object file."""
+def effort_for(pattern: Pattern) -> Effort:
+    """What a kernel needs."""
+    return Effort.CLEAN if pattern.mode is Mode.POINTWISE else Effort.HOIST
+
+
+def compile_object(
+    assembly: str, effort: Effort = Effort.ALL, target: llvm.TargetMachine | None = None
+) -> bytes:
+    """Optimized machine code for this processor, or for another one, as an object file."""
+    target = target or _target_machine()
     module = llvm.parse_assembly(assembly)
     module.verify()
-    builder = llvm.create_pass_builder(_target_machine(), _options(2 if effort is Effort.ALL else 1))
+    builder = llvm.create_pass_builder(target, _options(2 if effort is Effort.ALL else 1))
     if effort is Effort.ALL:
         builder.getModulePassManager().run(module, builder)
     elif effort is Effort.HOIST:
@@ -166,7 +174,7 @@ def compile_object(assembly: str, effort: Effort = Effort.ALL) -> bytes:
         cleaning.add_simplify_cfg_pass()
         cleaning.add_instruction_combine_pass()
         cleaning.run(module, builder)
-    return bytes(_target_machine().emit_object(module))
+    return bytes(target.emit_object(module))
 
 
 def load_object(code: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
