@@ -60,7 +60,7 @@ struct Loader {
                 const Offsets at = steps ? moved(rows[own], steps[ahead]) : Operand::at_k(p, rows[own], begins ? k : 0);
                 bool guard;
                 const char* from = Operand::place(p, at, guard);
-                const int count = ALONG_K && end - k < UNIT ? (int)(end - k) : there[own];
+                const int count = !ALONG_K ? there[own] : end - k < UNIT ? (int)(end - k) : UNIT;
                 if (Operand::PARTIAL && begins && guard && count < UNIT) copy_part(slot(tile, i), from, count);
                 else copy_async<UNIT * sizeof(Element)>((char*)slot(tile, i), from, begins && guard);
             } else {
