@@ -27,6 +27,8 @@ SHRINKING = 40
 
 @pytest.mark.parametrize("fuzzer", FUZZERS)
 def test_fuzzers_find_nothing(fuzzer: str) -> None:
+    if fuzzer == "nodes":
+        pytest.importorskip("onnxruntime", reason="ONNX's evaluator alone is not trusted")
     campaign = Campaign([fuzzer], shrinking=SHRINKING)
     campaign.try_seeds(fuzzer, range(CASES[fuzzer]))
     if campaign.findings:

@@ -296,3 +296,25 @@ def test_nodes_on_values_that_they_do_not_take_are_named() -> None:
     node = helper.make_node("SequenceMap", ["x"], ["y"], body=body)
     with pytest.raises(dml.Error, match=r"node 'y' \(SequenceMap-20\)"):
         dml_onnx.load(_model(node))(_X)
+
+
+def test_a_scale_that_is_missing_is_named() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 20, "com.microsoft" : 1]>\n'
+        "g (uint8[1, 2, 3, 3] x, uint8 z) => (uint8[1, 2, 1, 1] y)\n"
+        "{ y = com.microsoft.QLinearGlobalAveragePool (x, , z, , z) }"
+    )
+    given = {"x": np.zeros((1, 2, 3, 3), np.uint8), "z": np.zeros((), np.uint8)}
+    with pytest.raises(dml.Error, match=r"node 'y'.*input 1, a scale, is missing"):
+        dml_onnx.load(model).run(given)
+
+
+def test_values_of_more_dimensions_than_numpy_broadcasts_are_computed_or_refused() -> None:
+    sizes = ",".join("1" * 33)
+    model = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 20]>\n'
+        f"g (float[{sizes}] x) => (float[{sizes}] y) {{ y = Add (x, x) }}"
+    )
+    x = np.ones((1,) * 33, np.float32)
+    with pytest.warns(dml_onnx.EvaluatorWarning, match="33 dimensions"):
+        assert dml_onnx.load(model).run({"x": x})["y"].max() == 2

@@ -259,6 +259,15 @@ def test_constants_are_files_in_the_same_folder_alone(tmp_path: Path, name: str)
         serialized.read(written(folder / "graph.bin", [node], [], []))
 
 
+def test_a_constant_whose_name_no_file_can_have_is_named(tmp_path: Path) -> None:
+    node = {
+        "desc": ("ConstantNodeDesc", {"data": ("ConstantName", {"name": "a" * 300})}),
+        "outputNames": ["c"],
+    }
+    with pytest.raises(dml.InvalidArgument, match="File name too long"):
+        serialized.read(written(tmp_path / "graph.bin", [node], [], []))
+
+
 def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret.bin").write_bytes(bytes(8))
     folder = tmp_path / "model"

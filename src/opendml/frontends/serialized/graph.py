@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -310,7 +311,7 @@ def _constant(data: tuple[str, Mapping[str, Any]] | None, folder: Path, where: s
                 f"{where}: constant {shown(name)}; the name of a file beside the graph is needed"
             )
         file = folder / f"{name}.bin"
-        if file.is_symlink() and file.resolve().parent != folder.resolve():
+        if os.path.islink(file) and file.resolve().parent != folder.resolve():
             raise InvalidArgument(f"{where}: constant {shown(name)}: {file} leads out of its folder")
         content = np.frombuffer(_content(file, f"{where}: constant {shown(name)}: {file}"), np.uint8)
     if content is None or not len(content):

@@ -18,12 +18,13 @@ def broadcast_sizes(conversion: Conversion, numbers: Sequence[int]) -> tuple[int
         NotExpressible: they have none, or more dimensions than DirectML's tensors.
     """
     sizes = [conversion.sizes(number) for number in numbers]
+    most = max(map(len, sizes))
+    if most > most_dimensions():
+        raise NotExpressible(f"{most} dimensions")
     try:
         common = np.broadcast_shapes(*sizes)
     except ValueError as error:
         raise NotExpressible(f"sizes {', '.join(map(str, map(list, sizes)))} do not broadcast") from error
-    if len(common) > most_dimensions():
-        raise NotExpressible(f"{len(common)} dimensions")
     return common
 
 

@@ -38,12 +38,19 @@ def _one(node: Conversion, number: int, rank: int) -> GraphTensor | None:
     return shaped(node.tensor(number), (1,) * rank)
 
 
+def _scale(node: Conversion, number: int, rank: int) -> GraphTensor:
+    """A scale of a whole tensor, which must be there."""
+    scale = _one(node, number, rank)
+    if scale is None:
+        raise NotExpressible(f"input {number}, a scale, is missing")
+    return scale
+
+
 def _floats(node: Conversion, number: int, tensor: GraphTensor | None = None) -> GraphTensor:
     """An input with its scale and zero point behind it, as floats."""
     tensor = node.tensor(number) if tensor is None else tensor
     rank = len(tensor.sizes)
-    scale, zero = _one(node, number + 1, rank), _one(node, number + 2, rank)
-    assert scale is not None
+    scale, zero = _scale(node, number + 1, rank), _one(node, number + 2, rank)
     if zero is None:
         return dml.dequantize(tensor, [scale], quantization_type="SCALE")
     return dml.dequantize(tensor, [scale, zero], quantization_type="SCALE_ZERO_POINT")
@@ -54,8 +61,7 @@ def _quantized(
 ) -> Computed:
     """Floats quantized by the scale of that number and the zero point behind it."""
     rank = len(tensor.sizes)
-    scale, zero = _one(node, number, rank), _one(node, number + 1, rank)
-    assert scale is not None
+    scale, zero = _scale(node, number, rank), _one(node, number + 1, rank)
     if zero is None:
         zero = node.constant(np.zeros((1,) * rank), np.int8 if type == TensorDataType.INT8 else np.uint8)
     kind = "SCALE_ZERO_POINT"
@@ -134,9 +140,7 @@ def qlinear_average_pool(node: Conversion) -> Result:
     rank = len(tensor.sizes)
     if windows.reached != windows.end:
         raise NotExpressible("windows that reach behind the padding, or not to its end")
-    scale, result_scale = _one(node, 1, rank), _one(node, 3, rank)
-    assert scale is not None
-    assert result_scale is not None
+    scale, result_scale = _scale(node, 1, rank), _scale(node, 3, rank)
     result = dml.quantized_linear_average_pooling(
         tensor,
         scale,
@@ -238,8 +242,7 @@ def _of_columns(node: Conversion, number: int) -> GraphTensor:
 @converts("MatMulIntegerToFloat", domain=MICROSOFT)
 def matmul_integer_to_float(node: Conversion) -> Result:
     """Products of quantized matrices as floats."""
-    scale = _one(node, 2, 1)
-    assert scale is not None
+    scale = _scale(node, 2, 1)
     return _to_float(node, (node.tensor(0), scale, _one(node, 4, 1)), scale=3, zero=5, bias=6)
 
 
@@ -264,8 +267,7 @@ def quantized_gemm(node: Conversion) -> Result:
     summed = dml.matrix_multiply_integer(a, _one(node, 2, 2), b, zero)
     if node.has(6):
         summed = dml.element_wise_add(summed, repeated(node.tensor(6), (rows, columns)))
-    a_scale = _one(node, 1, 2)
-    assert a_scale is not None
+    a_scale = _scale(node, 1, 2)
     scale = dml.element_wise_multiply(a_scale, shaped(node.tensor(4), (1, math.prod(node.sizes(4)))))
     scale = dml.element_wise_multiply(scale, float(node.attribute("alpha", 1.0)))
     result = dml.element_wise_multiply(dml.cast(summed, output_type=TensorDataType.FLOAT32), scale)
