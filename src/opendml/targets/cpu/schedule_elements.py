@@ -4,13 +4,14 @@ lie across."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import Loop, LoopNest
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import guards_of
-from opendml.targets.cpu.costs import FAR
+from opendml.targets.cpu.costs import FAR, NEAR
 from opendml.targets.cpu.launch import (
     BLOCK_BYTES,
     CLAIM_BYTES,
@@ -18,6 +19,7 @@ from opendml.targets.cpu.launch import (
     Numbers,
     Query,
     Table,
+    is_past_caches,
     launch_of,
     pattern_of,
     shape_of,
@@ -50,7 +52,19 @@ class CrossedBlocks:
 def _in_blocks(query: Query) -> Estimate[Blocks]:
     shape = query.shape
     block = min(shape.inner, BLOCK_BYTES // shape.element_bytes)
-    return Estimate(Blocks(block), {"memory": FAR * _moved_bytes(query.kernel, query.nest)})
+    pattern = pattern_of(query.kernel, query.nest, Mode.POINTWISE)
+    through = [store.type.bytes for store in pattern.stores if not store.streamed]
+    terms = {
+        "memory": FAR * _moved_bytes(query.kernel, query.nest),
+        "lines read before they are written": FAR * _past_caches(query, through),
+    }
+    return Estimate(Blocks(block), terms)
+
+
+def _past_caches(query: Query, sizes: Iterable[int]) -> int:
+    """The bytes of those results, by the sizes of their elements, that are not worth keeping in a cache."""
+    written = [size * math.prod(query.kernel.domain) for size in sizes]
+    return sum(each for each in written if is_past_caches(each))
 
 
 def _run_blocks(query: Query, way: Blocks) -> list[Launch]:
@@ -59,6 +73,29 @@ def _run_blocks(query: Query, way: Blocks) -> list[Launch]:
     numbers = Numbers(block=way.block, blocks=blocks, units=blocks)
     item_bytes = way.block * shape.step_bytes
     return [launch_of(query.kernel, query.nest, Mode.POINTWISE, numbers, shape.groups * blocks, item_bytes)]
+
+
+def _in_short_rows(query: Query) -> Estimate[None] | Refusal:
+    kernel, nest = query.kernel, query.nest
+    pattern = pattern_of(kernel, nest, Mode.SHORT_ROWS)
+    streamed = {number - len(kernel.loads) for stream in pattern.streams for number in stream}
+    if not _past_caches(query, [kernel.stores[number].type.bytes for number in streamed]):
+        return Refusal("no short rows of a large result follow each other")
+    through = [store.type.bytes for number, store in enumerate(kernel.stores) if number not in streamed]
+    put_together = sum(kernel.stores[number].type.bytes for number in streamed) * math.prod(kernel.domain)
+    terms = {
+        "memory": FAR * _moved_bytes(kernel, nest),
+        "lines read before they are written": FAR * _past_caches(query, through),
+        "room": NEAR * put_together,
+    }
+    return Estimate(None, terms)
+
+
+def _run_short_rows(query: Query, way: None) -> list[Launch]:
+    shape = query.shape
+    numbers = Numbers(block=shape.inner, blocks=1, units=1)
+    item_bytes = shape.inner * shape.step_bytes
+    return [launch_of(query.kernel, query.nest, Mode.SHORT_ROWS, numbers, shape.groups, item_bytes)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +122,11 @@ def _in_shared_blocks(query: Query) -> Estimate[SharedBlocks] | Refusal:
 
 
 def _through_caches(query: Query, rows: SharedRows) -> float:
-    """Cycles to read and write the lines of results that go past the caches only in rows alone, apart from
-    those that the memory's term has."""
-    kernel = query.kernel
-    alone = pattern_of(kernel, query.nest, Mode.POINTWISE).stores
-    together = pattern_of(kernel, rows.nest, Mode.SHARED_ROWS).stores
-    if sum(each.streamed for each in together) >= sum(each.streamed for each in alone):
-        return 0.0
-    return FAR * (2 - rows.reads) * sum(store.type.bytes for store in alone) * math.prod(kernel.domain)
+    """Cycles to read and write the lines of large results that do not go past the caches, apart from those
+    that the memory's term has."""
+    stores = pattern_of(query.kernel, rows.nest, Mode.SHARED_ROWS).stores
+    through = [store.type.bytes for store in stores if not store.streamed]
+    return FAR * (2 - rows.reads) * _past_caches(query, through)
 
 
 def _run_shared_blocks(query: Query, way: SharedBlocks) -> list[Launch]:
@@ -188,6 +222,7 @@ def _crossed(kernel: Kernel, nest: LoopNest) -> LoopNest | Refusal:
 ELEMENTS: Table = (
     Candidate("blocks of both loops", _in_crossed_blocks, _run_crossed_blocks),
     Candidate("blocks of rows", _in_blocks, _run_blocks),
+    Candidate("short rows", _in_short_rows, _run_short_rows),
     Candidate("blocks of shared rows", _in_shared_blocks, _run_shared_blocks),
 )
 """The ways to walk a kernel without axes."""
