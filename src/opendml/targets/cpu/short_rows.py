@@ -5,10 +5,12 @@ from __future__ import annotations
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LoopNest
 
-ROOM_BYTES = 8 * 1024
-"""Bytes of rows that are put together before they are written; they stay in a core's first cache."""
+ROOM_BYTES = 512
+"""Bytes of rows from which on they are written: so few that the next ones are computed meanwhile."""
 LONGEST_ROW = 4 * 1024
 """Bytes of a row, at most."""
+_LEAST_RUN = 8 * 1024
+"""Bytes of rows that follow each other, at least: the ends of each run are written through the caches."""
 _MOST_STREAMS = 4
 """Results of a kernel that are written so, at most: each takes code of its own."""
 
@@ -42,7 +44,7 @@ def _is_stream(kernel: Kernel, nest: LoopNest, numbers: tuple[int, ...]) -> bool
         if loop.strides[numbers[0]] != run:
             break
         run *= loop.count
-    return row <= LONGEST_ROW and run >= ROOM_BYTES
+    return row <= LONGEST_ROW and run >= _LEAST_RUN
 
 
 def _row_bytes(kernel: Kernel, nest: LoopNest, numbers: tuple[int, ...]) -> int:
