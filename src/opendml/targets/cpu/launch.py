@@ -42,6 +42,9 @@ _STREAMED_CROSSED_ROW = 256
 """Bytes of the innermost loop from which on streaming pays where operands lie across. Processors do not
 foresee writes to one row after the other, so results go past the caches as soon as a core's own do not hold
 them."""
+_STREAMED_BYTES = 4
+"""Of an element, from which on streaming pays where rows lie apart: vectors of narrower ones are parts of
+cache lines."""
 _STREAMED_WIDTHS = (2, 4, 8)
 """Of bundles: of others few lie at a boundary."""
 _NEVER_STREAMED = {
@@ -322,6 +325,8 @@ def _lie_alike(nest: LoopNest, position: int, size: int) -> bool:
 
 def _pays_past_caches(mode: Mode, steps: int, size: int, written_bytes: int) -> bool:
     """Whether a result in rows of so many steps is better written past the caches."""
+    if size < _STREAMED_BYTES and (mode.columns or mode is Mode.TRANSPOSED):
+        return False
     if mode is Mode.TRANSPOSED:
         return steps * size >= _STREAMED_CROSSED_ROW and written_bytes > machine().l2_bytes
     return steps >= _STREAMED_ROW and is_past_caches(written_bytes)
