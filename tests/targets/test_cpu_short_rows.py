@@ -17,6 +17,7 @@ from opendml.spec.operator_desc import OperatorDesc
 from opendml.targets.cpu.machine import assumed
 from opendml.targets.cpu.pattern import Mode
 from tests.running import launches
+from tests.targets.test_cpu_symbols import Processor, every_processor, needed_symbols
 from tests.targets.walks import GUARD, SMALL_CACHES, check, memory_at
 
 pytestmark = pytest.mark.usefixtures("small_caches")
@@ -146,3 +147,10 @@ def test_arithmetic_that_takes_longer_than_writing_is_not_put_together() -> None
     for mode, count in ((InterpolationMode.NEAREST_NEIGHBOR, 1), (InterpolationMode.LINEAR, 0)):
         desc = descs.Upsample2D(x, y, scale_size=dml.Size2D(2, 2), interpolation_mode=mode)
         assert len(streams(desc)) == count
+
+
+@every_processor
+def test_short_rows_need_no_symbol(processor: Processor) -> None:
+    descs = [make(type, 28) for make in (depth_to_space, divided) for type in (FLOAT32, UINT8)]
+    assert all(map(streams, descs))
+    assert needed_symbols(descs, processor) == {}
