@@ -120,13 +120,19 @@ def seen_by(roles: Roles, broadcast: bool) -> Seen | None:
     found = [(_ONE, None, None)] * (2 - len(found)) + found
     sharing: tuple[int, ...] = ()
     if roles.group > 1:
-        if not channels or roles.a.domain[channels[-1]] % roles.group or _subtracts_by(roles.b, image):
+        if not channels or not _fills_words(roles, channels[-1]) or _subtracts_by(roles.b, image):
             return None
         sharing = (len(roles.a.domain),)
         roles = _divided(roles, channels[-1])
     roles = replace(roles, outer=outer, depth=(*channels, *taps, *sharing))
     roles = replace(roles, rows=image) if broadcast else replace(roles, columns=image)
     return Seen(roles, broadcast, found[0], found[1], tuple(channels), sharing)
+
+
+def _fills_words(roles: Roles, channel: int) -> bool:
+    """Whether neighbours along a dimension fill words, and lie alike apart from where they lie."""
+    counted = any(load.strides[channel] for load in roles.b.loads if load.buffer is None)
+    return not counted and roles.a.domain[channel] % roles.group == 0
 
 
 def _subtracts_by(part: Kernel, dimensions: Sequence[int]) -> bool:

@@ -119,7 +119,7 @@ class WordImageCode(ImageCode, WordPackingCode):
         position: ir.Value,
         ahead: int,
     ) -> None:
-        rows = [self._moved(run, [I64(each)], self._sharing_stride) for each in range(self.packing.group)]
+        rows = [self._of_channel(run, each) for each in range(self.packing.group)]
         known = [self.evaluate(Level.ROW, 1, row, self._known) for row in rows]
 
         def put(index: ir.Value, mask: ir.Value | None) -> None:
@@ -129,8 +129,15 @@ class WordImageCode(ImageCode, WordPackingCode):
 
         self.code.vector_loop(*part, put)
 
-    def _sharing_stride(self, access: int, loop: int) -> int:
-        return self.layout.row_stride(access, self._majors + 1)
+    def _of_channel(self, run: Pointers, number: int) -> Pointers:
+        """Where the accesses stand at a channel of a group. What counts does not count channels, so guards
+        are computed once."""
+        moved = list(run)
+        for position, access in enumerate(self.accesses):
+            if not access.counter:
+                step = self.parameter(self.layout.row_stride(position, self._majors + 1))
+                moved[position] = self.code.offset(run[position], self.builder.mul(I64(number), step))
+        return moved
 
     def put_differences(
         self, image: ir.Value, taps: ir.Value, words: ir.Value, windows: ir.Value, places: Sequence[ir.Value]
