@@ -266,14 +266,16 @@ class Panels:
     behind the last.
 
     `in_place`: whole panels of plain operands are not packed, but read where they lie; of a last one that is
-    not whole the rows follow each other, and packing may write less than a vector behind each. `in_rows`:
-    they do so in all panels."""
+    not whole the rows follow each other, and packing may write less than a vector behind each. `apart`: rows
+    in place do not follow each other, or have several parts. `in_rows`: rows follow each other in all
+    panels."""
 
     packing: Packing
     rows: int
     depth: int
     in_place: bool = False
     in_rows: bool = False
+    apart: bool = False
 
     @property
     def lies_in_rows(self) -> bool:
@@ -304,7 +306,7 @@ class Panels:
 
     def text(self) -> str:
         """A text that is equal for panels with equal code."""
-        return f"{self.rows} {self.depth} {self.in_place} {self.in_rows}\n{self.packing.text()}"
+        return f"{self.rows} {self.depth} {self.in_place} {self.in_rows} {self.apart}\n{self.packing.text()}"
 
 
 @dataclass(frozen=True, slots=True)
