@@ -16,6 +16,9 @@ TILE = 512
 WIDE_TILE = 2048
 """Groups in a tile of columns whose elements are read once, at most: the wider the better for the memory."""
 
+MATRIX_TILE = 4096
+"""The same where a vector is multiplied by a matrix of many rows: each is read through more pages."""
+
 
 LINE = 64
 """Bytes of a cache line."""
