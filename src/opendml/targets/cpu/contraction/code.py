@@ -44,6 +44,8 @@ class ContractionCode(KernelCode):
     _place_in_block: tuple[ir.Value, ir.Value, ir.Value, Range]
     """The number of the panel that is multiplied, and that of all; the first row of the next block of b, and
     its columns."""
+    _next_panel: tuple[ir.Value, ir.Value]
+    """The first row of the panel that is multiplied next, and the first of its products."""
     _lies_in_rows = True
     """Whether neighbours in a tile are neighbours among the results."""
 
@@ -157,6 +159,11 @@ class ContractionCode(KernelCode):
                 sums = Sums(c, results, done)
                 next_part = self.builder.select(is_last, I64(0), end)
                 self._place_in_block = panel, count, next_part, (start, stop)
+                ends = self.builder.icmp_signed("==", behind, last)
+                self._next_panel = (
+                    self.builder.select(ends, first, behind),
+                    self.builder.select(ends, next_part, begin),
+                )
                 self._multiply(a, b, (begin, end), part, (start, stop), sums, row_bytes)
                 if self.tiling.parts_together:
                     self._add_up(part, is_last, self.builder.sub(row, first), self.builder.sub(behind, row))
@@ -353,7 +360,7 @@ class ContractionCode(KernelCode):
             return []
         panels = self.tiling.a
         if panels.apart:
-            return [*self._row_of_next(a, tile), *self._share_of_next_block(tile, tiles)]
+            return [*self._row_of_next(tile), *self._share_of_next_block(tile, tiles)]
         if panels.in_place:
             _, row_bytes = self.a.lies_at(I64(0), I64(0))
             part_bytes = next_panel = self.builder.mul(row_bytes, I64(panels.rows))
@@ -367,12 +374,12 @@ class ContractionCode(KernelCode):
         before = self.builder.mul(tile, self.builder.mul(step, products))
         return [self.code.offset(a, self.builder.add(next_panel, before)), step]
 
-    def _row_of_next(self, a: ir.Value, tile: ir.Value) -> list[ir.Value]:
+    def _row_of_next(self, tile: ir.Value) -> list[ir.Value]:
         """The same where rows lie apart: one with each tile."""
-        _, row_bytes = self.a.lies_at(I64(0), I64(0))
+        first, product = self._next_panel
         row = self.code.minimum(tile, I64(self.tiling.a.rows - 1))
-        row = self.builder.add(row, I64(self.tiling.a.rows))
-        return [self.code.offset(a, self.builder.mul(row, row_bytes)), I64(F32.bytes)]
+        place, _ = self.a.lies_at(self.builder.add(first, row), product)
+        return [place, I64(F32.bytes)]
 
     def _share_of_next_block(self, tile: ir.Value, tiles: ir.Value) -> list[ir.Value]:
         """What is asked for with a tile of what the next block of b is packed from: two rows, for lines of
