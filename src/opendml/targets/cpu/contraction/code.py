@@ -44,7 +44,7 @@ class ContractionCode(KernelCode):
     _place_in_block: tuple[ir.Value, ir.Value, ir.Value, Range]
     """The number of the panel that is multiplied, and that of all; the first row of the next block of b, and
     its columns."""
-    _next_panel: tuple[ir.Value, ir.Value]
+    _next_panel: tuple[ir.Value, ...]
     """The first row of the panel that is multiplied next, and the first of its products."""
     _lies_in_rows = True
     """Whether neighbours in a tile are neighbours among the results."""
@@ -157,12 +157,11 @@ class ContractionCode(KernelCode):
                     done = self._whole_tiles(start, stop, self.builder.and_(is_last, is_whole))
                     results = self._results(pointers, row, start)
                 sums = Sums(c, results, done)
-                next_part = self.builder.select(is_last, I64(0), end)
-                self._place_in_block = panel, count, next_part, (start, stop)
+                below = self.builder.select(is_last, I64(0), end)
+                self._place_in_block = panel, count, below, (start, stop)
                 ends = self.builder.icmp_signed("==", behind, last)
-                self._next_panel = (
-                    self.builder.select(ends, first, behind),
-                    self.builder.select(ends, next_part, begin),
+                self._next_panel = tuple(
+                    self.builder.select(ends, *pair) for pair in ((first, behind), (below, begin))
                 )
                 self._multiply(a, b, (begin, end), part, (start, stop), sums, row_bytes)
                 if self.tiling.parts_together:
