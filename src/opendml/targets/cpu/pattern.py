@@ -16,6 +16,9 @@ TILE = 512
 WIDE_TILE = 2048
 """Groups in a tile of columns whose elements are read once, at most: the wider the better for the memory."""
 
+MATRIX_TILE = 4096
+"""The same where a vector is multiplied by a matrix of many rows: each is read through more pages."""
+
 
 LINE = 64
 """Bytes of a cache line."""
@@ -270,14 +273,16 @@ class Panels:
     behind the last.
 
     `in_place`: whole panels of plain operands are not packed, but read where they lie; of a last one that is
-    not whole the rows follow each other, and packing may write less than a vector behind each. `in_rows`:
-    they do so in all panels."""
+    not whole the rows follow each other, and packing may write less than a vector behind each. `apart`: rows
+    in place do not follow each other, or have several parts. `in_rows`: rows follow each other in all
+    panels."""
 
     packing: Packing
     rows: int
     depth: int
     in_place: bool = False
     in_rows: bool = False
+    apart: bool = False
 
     @property
     def lies_in_rows(self) -> bool:
@@ -308,7 +313,7 @@ class Panels:
 
     def text(self) -> str:
         """A text that is equal for panels with equal code."""
-        return f"{self.rows} {self.depth} {self.in_place} {self.in_rows}\n{self.packing.text()}"
+        return f"{self.rows} {self.depth} {self.in_place} {self.in_rows} {self.apart}\n{self.packing.text()}"
 
 
 @dataclass(frozen=True, slots=True)
