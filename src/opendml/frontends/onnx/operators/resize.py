@@ -66,7 +66,7 @@ class Axis:
 
 
 def nearest(coordinates: Array, mode: str, length: int) -> Array:
-    """The index of the element next to each coordinate.
+    """The index of the element next to each coordinate. What is a rounding off a whole or a half is that.
 
     Raises:
         NotExpressible: an unknown mode.
@@ -79,7 +79,8 @@ def nearest(coordinates: Array, mode: str, length: int) -> Array:
     }
     if mode not in rounded:
         raise NotExpressible(f"nearest_mode {mode!r}")
-    indices: Array = np.clip(rounded[mode](coordinates), 0, length - 1).astype(np.int32)
+    places = coordinates.astype(np.float32).astype(np.float64)
+    indices: Array = np.clip(rounded[mode](places), 0, length - 1).astype(np.int32)
     return indices
 
 
