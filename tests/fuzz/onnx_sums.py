@@ -227,7 +227,7 @@ def recurrent(draft: Draft) -> Made:
     ]
     inputs.append(draft.new([count, 2 * gates * hidden]).name if draft.choices.below(2) else "")
     has_lengths = draft.choices.rarely(3)
-    inputs.append(draft.new([x.sizes[1]], np.int32, 1, x.sizes[0]).name if has_lengths else "")
+    inputs.append(draft.new([x.sizes[1]], np.int32, 1, max(1, x.sizes[0])).name if has_lengths else "")
     inputs.append(draft.new([count, x.sizes[1], hidden]).name if draft.choices.rarely(3) else "")
     attributes: dict[str, Any] = {"hidden_size": hidden, "direction": way}
     if operator == "GRU":

@@ -4,77 +4,33 @@ leaves them open."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import onnx
 
-from opendml.frontends.onnx.node import captured
+from opendml.frontends.onnx.evaluator_faults import fault, input_of
+from opendml.frontends.onnx.node import Node, captured, nodes_of
 from tests.fuzz.onnx_draft import Array, Draft
 
 Contents = Mapping[str, Array]
 
 
-@dataclass(frozen=True)
-class Read:
-    """A node with what it reads."""
-
-    node: onnx.NodeProto
-    opset: int
-    contents: Contents
-
-    def attribute(self, name: str, default: Any) -> Any:
-        """An attribute as Python has it."""
-        found = [each for each in self.node.attribute if each.name == name]
-        return onnx.helper.get_attribute_value(found[0]) if found else default
-
-    def input(self, number: int) -> Array | None:
-        """An input's content; None: the node has it not."""
-        return self.contents.get(self.node.input[number]) if number < len(self.node.input) else None
+def _has_not_four_dimensions(node: Node, contents: Contents) -> bool:
+    return bool(input_of(node, contents, 0).ndim != 4)
 
 
-def _has_not_four_dimensions(read: Read) -> bool:
-    x = read.input(0)
-    return x is not None and x.ndim != 4
-
-
-def _has_padding_below_zero(read: Read) -> bool:
-    """Windows that are further apart than they are long, padded as for equal sizes."""
-    padded = bytes(read.attribute("auto_pad", b"NOTSET")).startswith(b"SAME")
-    kernel = read.attribute("kernel_shape", [])
-    return padded and any(
-        step > size for step, size in zip(read.attribute("strides", []), kernel, strict=False)
-    )
-
-
-def _takes_the_nearest(read: Read) -> bool:
-    return bytes(read.attribute("mode", b"nearest")) == b"nearest"
-
-
-def _has_short_sequences(read: Read) -> bool:
-    lengths, x = read.input(4), read.input(0)
-    return lengths is not None and x is not None and bool(np.any(lengths != len(x)))
-
-
-FAULTS: Mapping[str, tuple[Callable[[Read], bool], str]] = {
-    "AveragePool": (_has_padding_below_zero, "its padding is negative, which moves windows"),
-    "BatchNormalization": (lambda read: read.opset < 14, "it mixes the batch's own mean and variance in"),
-    "GRU": (_has_short_sequences, "it does not read how long sequences are"),
-    "GlobalAveragePool": (
-        _has_not_four_dimensions,
-        "it takes the mean of two dimensions always",
+MORE_FAULTS: Mapping[str, tuple[Callable[[Node, Contents], bool], str]] = {
+    "BatchNormalization": (lambda node, _: node.version < 14, "mixes the batch's own mean and variance in"),
+    "GlobalAveragePool": (_has_not_four_dimensions, "takes the mean of two dimensions always"),
+    "GlobalMaxPool": (_has_not_four_dimensions, "takes the maximum of two dimensions always"),
+    "Resize": (
+        lambda node, _: node.attributes.get("mode") == "nearest",
+        "lets a rounding decide which of two elements that are as near it takes",
     ),
-    "GlobalMaxPool": (_has_not_four_dimensions, "it takes the maximum of two dimensions always"),
-    "LSTM": (_has_short_sequences, "it does not read how long sequences are"),
-    "LpPool": (_has_padding_below_zero, "its padding is negative, which moves windows"),
-    "MaxPool": (_has_padding_below_zero, "its padding is negative, which moves windows"),
-    "RNN": (_has_short_sequences, "it does not read how long sequences are"),
-    "Resize": (_takes_the_nearest, "a rounding decides which of two elements that are as near it takes"),
-    "Unique": (lambda read: not read.attribute("sorted", 1), "it sorts what is to stay in its order"),
+    "Unique": (lambda node, _: not node.attributes.get("sorted", 1), "sorts what is to stay in its order"),
 }
-"""By operators: where ONNX's evaluator computes something else than ONNX says, and what. No node reads such
-results, and ONNX Runtime alone judges them."""
+"""By operators: where ONNX's evaluator computes something else than ONNX says, beside what opendml does not
+ask it for. No node reads such results, and ONNX Runtime alone judges them."""
 
 ENDING: Mapping[str, str] = {
     "GRU": "it divides by how many there are",
@@ -102,10 +58,13 @@ KNOWING: Mapping[str, str] = {
 conversion of them to an integer is."""
 
 
-def errs(node: onnx.NodeProto, opset: int, contents: Contents) -> bool:
+def errs(message: onnx.NodeProto, opset: int, contents: Contents) -> bool:
     """Whether ONNX's evaluator is known to compute a node wrongly."""
-    applies, _ = FAULTS.get(node.op_type, (None, ""))
-    return applies is not None and not node.domain and applies(Read(node, opset, contents))
+    (node,) = nodes_of([message], {"": opset})
+    applies, _ = MORE_FAULTS.get(node.operator, (None, ""))
+    return not node.domain and (
+        fault(node, contents) is not None or (applies is not None and applies(node, contents))
+    )
 
 
 def ends_process(node: onnx.NodeProto, contents: Contents) -> bool:
