@@ -19,6 +19,10 @@ def _has_not_four_dimensions(node: Node, contents: Contents) -> bool:
     return bool(input_of(node, contents, 0).ndim != 4)
 
 
+def _ends_before_all(node: Node, contents: Contents) -> bool:
+    return bool(node.attributes.get("end", 0) < -input_of(node, contents, 0).ndim)
+
+
 MORE_FAULTS: Mapping[str, tuple[Callable[[Node, Contents], bool], str]] = {
     "BatchNormalization": (lambda node, _: node.version < 14, "mixes the batch's own mean and variance in"),
     "GlobalAveragePool": (_has_not_four_dimensions, "takes the mean of two dimensions always"),
@@ -27,6 +31,7 @@ MORE_FAULTS: Mapping[str, tuple[Callable[[Node, Contents], bool], str]] = {
         lambda node, _: node.attributes.get("mode") == "nearest",
         "lets a rounding decide which of two elements that are as near it takes",
     ),
+    "Shape": (_ends_before_all, "counts an end before all dimensions from their end again"),
     "Unique": (lambda node, _: not node.attributes.get("sorted", 1), "sorts what is to stay in its order"),
 }
 """By operators: where ONNX's evaluator computes something else than ONNX says, beside what opendml does not

@@ -37,6 +37,7 @@ UNSURE = frozenset(
         "RNN",
         "Resize",
         "RotaryEmbedding",
+        "Shape",
         "Upsample",
     }
 )
