@@ -186,7 +186,7 @@ def resize(draft: Draft) -> Made:
         return Made("Resize", [x.name, "", draft.stored_list(scales, np.float32)], attributes)
     return Made(
         "Resize",
-        [x.name, "", "", draft.stored_list([*x.sizes[:2], draft.choices.between(1, 7), draft.size()])],
+        [x.name, "", "", draft.stored_list([*x.sizes[:2], draft.choices.between(1, 7), draft.size() or 1])],
         attributes,
     )
 
