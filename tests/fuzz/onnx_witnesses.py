@@ -19,6 +19,14 @@ def _has_not_four_dimensions(node: Node, contents: Contents) -> bool:
     return bool(input_of(node, contents, 0).ndim != 4)
 
 
+def _begins_in_front(node: Node, contents: Contents) -> bool:
+    """Whether a slice backwards begins in front of all elements."""
+    x, starts, axes, steps = (input_of(node, contents, number) for number in (0, 1, 3, 4))
+    places = range(len(starts)) if axes is None else axes
+    each = zip(starts, places, [] if steps is None else steps, strict=False)
+    return any(step < 0 and start < -x.shape[axis] for start, axis, step in each)
+
+
 def _ends_before_all(node: Node, contents: Contents) -> bool:
     return bool(node.attributes.get("end", 0) < -input_of(node, contents, 0).ndim)
 
@@ -32,18 +40,21 @@ MORE_FAULTS: Mapping[str, tuple[Callable[[Node, Contents], bool], str]] = {
         "lets a rounding decide which of two elements that are as near it takes",
     ),
     "Shape": (_ends_before_all, "counts an end before all dimensions from their end again"),
+    "Slice": (_begins_in_front, "finds nothing backwards from in front of all elements"),
     "Unique": (lambda node, _: not node.attributes.get("sorted", 1), "sorts what is to stay in its order"),
 }
 """By operators: where ONNX's evaluator computes something else than ONNX says, beside what opendml does not
 ask it for. No node reads such results, and ONNX Runtime alone judges them."""
 
-ENDING: Mapping[str, str] = {
-    "GRU": "it divides by how many there are",
-    "LSTM": "it divides by how many there are",
-    "RNN": "it divides by how many there are",
-    "TopK": "up to 1.30 it divides by how many rows there are",
+EMPTY: Mapping[str, str] = {
+    "GRU": "ONNX Runtime ends the process",
+    "InstanceNormalization": "ONNX's inference says other sizes",
+    "LSTM": "ONNX Runtime ends the process",
+    "RNN": "ONNX Runtime ends the process",
+    "ReduceSumSquare": "ONNX's evaluator makes other types of it, ONNX Runtime other sizes",
+    "TopK": "ONNX Runtime up to 1.30 ends the process",
 }
-"""Operators at which ONNX Runtime ends the process where an input has no elements: they are not tried so."""
+"""Operators that are not tried where an input has no elements, and why."""
 
 CHOOSING: Mapping[str, str] = {
     "Hardmax": "which element is the greatest beside NaN is open",
@@ -72,9 +83,9 @@ def errs(message: onnx.NodeProto, opset: int, contents: Contents) -> bool:
     )
 
 
-def ends_process(node: onnx.NodeProto, contents: Contents) -> bool:
-    """Whether ONNX Runtime is known to end the process at a node."""
-    return node.op_type in ENDING and any(not content.size for content in contents.values())
+def is_untried(node: onnx.NodeProto, contents: Contents) -> bool:
+    """Whether a node is of no elements, of which there is no telling or worse."""
+    return node.op_type in EMPTY and any(not content.size for content in contents.values())
 
 
 def open_results(draft: Draft, nodes: Sequence[onnx.NodeProto]) -> frozenset[str]:

@@ -273,6 +273,15 @@ def test_what_a_result_needs_on_the_way_fits_into_the_memory(
         model(*inputs)
 
 
+@pytest.mark.filterwarnings("ignore:.* runs on onnx's evaluator")
+@pytest.mark.parametrize("sizes", [[0] * 100, [0, 2**62, 2**62]])
+def test_tensors_without_elements_have_the_dimensions_that_there_are(sizes: list[int]) -> None:
+    node = helper.make_node("ConstantOfShape", ["sizes"], ["y"])
+    stored = numpy_helper.from_array(np.array(sizes), "sizes")
+    with pytest.raises(dml.Error, match="ConstantOfShape"):
+        dml_onnx.load(_model(node, initializer=[stored]))(_X)
+
+
 def test_domains_are_text() -> None:
     imports = [*_OPSETS, helper.make_opsetid("here", 1)]
     content = _model(helper.make_node("Neg", ["x"], ["y"]), opset_imports=imports).SerializeToString()

@@ -147,3 +147,10 @@ def test_a_rounding_beside_an_element_it_is_that_element(
     options = {"nearest_mode": rounding, "coordinate_transformation_mode": coordinates}
     model = one_node("Resize", inputs, known=(3,), mode="nearest", **options)
     assert_same(computed(model, feed(inputs, (3,))), [np.clip(wanted, 0, length - 1).astype(np.float32)])
+
+
+def test_no_elements_are_resized_into_none() -> None:
+    inputs = _inputs(np.zeros([1, 0, 2, 2], np.float32), None, [1, 0, 1, 2])
+    options = {"mode": "nearest", "coordinate_transformation_mode": "pytorch_half_pixel"}
+    (result,) = computed(one_node("Resize", inputs, known=(3,), **options), feed(inputs, (3,)))
+    assert result.shape == (1, 0, 1, 2)

@@ -27,6 +27,7 @@ UNSURE = frozenset(
         "Attention",
         "AveragePool",
         "GRU",
+        "GatherElements",
         "GlobalAveragePool",
         "GlobalMaxPool",
         "GridSample",

@@ -18,11 +18,10 @@ def input_of(node: Node, contents: Contents, number: int) -> Any:
 
 
 def _is_padded_otherwise(node: Node, contents: Contents) -> bool:
-    """Windows that are further apart than they are long, padded as for equal sizes; padding that is not that
-    of two dimensions, the same at the second's start and the first's end."""
+    """Windows more than one element apart, padded as for equal sizes; padding that is not that of two
+    dimensions, the same at the second's start and the first's end."""
     if node.attributes.get("auto_pad", "NOTSET").startswith("SAME"):
-        each = zip(node.attributes.get("strides", ()), node.attributes["kernel_shape"], strict=False)
-        return any(step > size for step, size in each)
+        return any(step > 1 for step in node.attributes.get("strides", ()))
     pads = node.attributes.get("pads", ())
     return any(pads) and (len(pads) != 4 or pads[1] != pads[2])
 

@@ -39,4 +39,7 @@ def empty_of(type: onnx.TypeProto) -> Array | None:
     sizes = [each.dim_value for each in tensor.shape.dim if each.HasField("dim_value")]
     if len(sizes) != len(tensor.shape.dim) or 0 not in sizes or min(sizes) < 0 or not tensor.elem_type:
         return None
-    return np.empty(sizes, onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+    try:
+        return np.empty(sizes, onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+    except ValueError:  # of more or of larger dimensions than NumPy has
+        return None
