@@ -48,7 +48,6 @@ ask it for. No node reads such results, and ONNX Runtime alone judges them."""
 
 EMPTY: Mapping[str, str] = {
     "Conv": "ONNX Runtime does not end",
-    "EyeLike": "ONNX Runtime ends the process",
     "GRU": "ONNX Runtime ends the process",
     "InstanceNormalization": "ONNX's inference says other sizes",
     "LSTM": "ONNX Runtime ends the process",
