@@ -8,20 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 import opendml.runtime.objects.device as runtime
-from opendml.errors import InvalidArgument, Unsupported
+from opendml.errors import Unsupported
+from opendml.frontends.pydirectml.data_types import is_castable, numpy_type
 from opendml.frontends.pydirectml.enumerations import ExecutionFlags
+from opendml.frontends.pydirectml.errors import Refused, refused
 from opendml.frontends.pydirectml.expressions import Expression, Known, Node, Origin, Scope, Source, known
-from opendml.frontends.pydirectml.functions import is_castable
 from opendml.runtime.graphs.desc import GraphDesc, InputEdge, IntermediateEdge, OperatorNode, OutputEdge
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.memory.packing import from_buffer
 from opendml.runtime.program import tensors_of
 from opendml.spec import descs, enums
 from opendml.spec.tensor_desc import TensorDesc as Tensor
-
-
-class CastError(InvalidArgument, ValueError):
-    """An array of a type that is not converted to the tensor's silently."""
 
 
 class TensorData(np.ndarray[Any, Any]):
@@ -45,9 +42,9 @@ class Binding:
 
     def __init__(self, expr: Expression, data: Any) -> None:
         tensor = known(expr, "Binding.expr").desc
-        wanted, given = np.dtype(tensor.data_type.name.lower()), np.asarray(data)
+        wanted, given = numpy_type(tensor.data_type), np.asarray(data)
         if self._is_strict and not is_castable(given.dtype, wanted):
-            raise CastError(
+            raise Refused(
                 f"Binding.data: {given.dtype.name} for a tensor of {wanted.name}; "
                 f"data.astype('{wanted.name}') converts it"
             )
@@ -64,12 +61,12 @@ def _bytes_of(elements: Array, tensor: Tensor) -> Array:
     """The bytes of a packed array, as many as the tensor has.
 
     Raises:
-        InvalidArgument: it has fewer, or, for a packed tensor, more.
+        ValueError: it has fewer, or, for a packed tensor, more.
     """
     data, size = np.ascontiguousarray(elements).reshape(-1).view(np.uint8), tensor.size_in_bytes
     rounded = -(-data.size // 4) * 4
     if rounded < size or (rounded > size and tensor.strides is None):
-        raise InvalidArgument(
+        raise Refused(
             f"Binding.data: {elements.size} elements, {data.size} bytes; the tensor has sizes "
             f"{list(tensor.sizes)} and {size} bytes"
         )
@@ -110,9 +107,10 @@ class Model:
     """The class of its outputs."""
 
     def __init__(self, scope: GraphBuilder, flags: ExecutionFlags, outputs: Sequence[Expression]) -> None:
-        recorded = _Recorded(scope, [known(each, "build.outputs") for each in outputs])
+        recorded = Recorded(scope, outputs, "build.outputs")
         device = scope._device
-        self._compiled = device.compile_graph(recorded.desc(device), enums.ExecutionFlags(int(flags)))
+        with refused():
+            self._compiled = device.compile_graph(recorded.desc(device), enums.ExecutionFlags(int(flags)))
         self._tensors = self._compiled.input_tensors
         self._inputs = [
             None if each is None else np.zeros(each.size_in_bytes, np.uint8) for each in self._tensors
@@ -136,10 +134,10 @@ class Model:
         """The outputs for the inputs that are not OWNED_BY_DML."""
         require_list(outputs, "outputs")
         if self._bound is None:
-            raise InvalidArgument("dispatch: the model is not initialized; Device.initialize does it")
+            raise Refused("dispatch: the model is not initialized; Device.initialize does it")
         if len(outputs) != len(self._outputs):
             problem = f"the model was built for {len(self._outputs)}, in the order of `build`"
-            raise InvalidArgument(f"outputs: {len(outputs)} expressions; {problem}")
+            raise Refused(f"outputs: {len(outputs)} expressions; {problem}")
         self._read(bindings, owned=False)
         self._bound.dispatch()
         pairs = zip(outputs, self._outputs, strict=True)
@@ -153,7 +151,7 @@ class Model:
         """Copies those bindings whose tensors are, or are not, OWNED_BY_DML."""
         if len(bindings) < len(self._inputs):
             problem = f"{len(bindings)} bindings; the graph has {len(self._inputs)} inputs, in their order"
-            raise InvalidArgument(f"inputs: {problem}")
+            raise Refused(f"inputs: {problem}")
         for number, (tensor, buffer) in enumerate(zip(self._tensors, self._inputs, strict=True)):
             if tensor is None or buffer is None or bool(tensor.flags) is not owned:
                 continue
@@ -162,7 +160,7 @@ class Model:
                 problem = (
                     f"{data.size} bytes are bound; the tensor of sizes {list(tensor.sizes)} has {buffer.size}"
                 )
-                raise InvalidArgument(f"inputs[{number}]: {problem}")
+                raise Refused(f"inputs[{number}]: {problem}")
             buffer[:] = data
 
 
@@ -176,7 +174,7 @@ def _data_of(binding: Any, number: int) -> Array:
     if not isinstance(binding, Binding):
         raise TypeError(f"inputs[{number}]: {type(binding).__name__}; a Binding is needed")
     if binding._data is None:
-        raise InvalidArgument(f"inputs[{number}]: its data was released")
+        raise Refused(f"inputs[{number}]: its data was released")
     return binding._data
 
 
@@ -199,24 +197,25 @@ class GraphBuilder(Scope):
         """The model that computes `outputs`.
 
         Raises:
-            InvalidArgument: no outputs, or expressions of another graph.
+            ValueError: no outputs, or expressions of another graph.
         """
         if not isinstance(flags, ExecutionFlags):
             raise TypeError(f"build.flags: {type(flags).__name__}; ExecutionFlags are needed")
-        require_list(outputs, "build.outputs")
         return self.model(self, flags, outputs)
 
 
-class _Recorded:
+class Recorded:
     """What leads to some expressions, as a graph of DirectML."""
 
-    def __init__(self, scope: GraphBuilder, outputs: Sequence[Known]) -> None:
-        if not outputs:
-            raise InvalidArgument("build.outputs: none; a model computes at least one expression")
-        if any(each.scope is not scope for each in outputs):
-            raise InvalidArgument("build.outputs: an expression of another graph")
+    def __init__(self, scope: Scope, outputs: Sequence[Expression], name: str) -> None:
+        require_list(outputs, name)
+        results = [known(each, name) for each in outputs]
+        if not results:
+            raise Refused(f"{name}: none; a model computes at least one expression")
+        if any(each.scope is not scope for each in results):
+            raise Refused(f"{name}: an expression of another graph")
         self._input_count = max(scope.sources, default=-1) + 1
-        self._results = [_as_computed(each) for each in outputs]
+        self._results = [_as_computed(each) for each in results]
         self._nodes: list[Node] = []
         self._numbers: dict[int, int] = {}
         for origin in self._results:

@@ -1,0 +1,128 @@
+"""Operators of `directml`: arguments of functions become the fields of an operator that is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from opendml.frontends.pydirectml import enumerations
+from opendml.frontends.pydirectml.activations import activation_desc
+from opendml.frontends.pydirectml.data_types import DataType, as_data_type
+from opendml.frontends.pydirectml.errors import Refused
+from opendml.frontends.pydirectml.expressions import Expression, Known, Scope, known, record
+from opendml.frontends.pydirectml.functions import member
+from opendml.spec import enums
+from opendml.spec.naming import camel_case
+from opendml.spec.operator_desc import ScaleBias, Size2D
+from opendml.spec.outputs import Told
+from opendml.spec.schema import Field, operator
+
+
+def outputs(
+    name: str,
+    arguments: Mapping[str, Any],
+    *,
+    sizes: Sequence[int] | None = None,
+    dtype: DataType | None = None,
+    wanted: Sequence[str] = (),
+    graph: Scope | None = None,
+) -> list[Expression | None]:
+    """The outputs of an operator, None for those that are not wanted.
+
+    Args:
+        name: DirectML's name of the operator.
+        arguments: its inputs and attributes by their Python names; what else is there is left alone.
+        sizes: those of the first output, where they do not follow.
+        dtype: the type of the output that may have one or the other.
+        wanted: the optional outputs to compute.
+        graph: where an operator without inputs is recorded.
+    """
+    facts = operator(name)
+    tensors = {field.argument_name: arguments.get(field.argument_name) for field in facts.inputs}
+    attributes = {
+        field.python_name: _attribute(field, arguments.get(field.python_name), facts.function_name)
+        for field in facts.attributes
+    }
+    told = Told(
+        None if dtype is None else enums.TensorDataType(int(as_data_type(dtype))),
+        tuple(sizes) if sizes else None,
+        wanted=frozenset(f"{each}_tensor" for each in wanted),
+    )
+    return record(name, tensors, attributes, told=told, scope=graph)
+
+
+def output(
+    name: str,
+    arguments: Mapping[str, Any],
+    *,
+    sizes: Sequence[int] | None = None,
+    dtype: DataType | None = None,
+    graph: Scope | None = None,
+) -> Expression:
+    """The one output of an operator; as `outputs`."""
+    made = outputs(name, arguments, sizes=sizes, dtype=dtype, graph=graph)
+    (result,) = (each for each in made if each is not None)
+    return result
+
+
+def present(expression: Expression | None) -> Expression:
+    """An output that an operator always has."""
+    assert expression is not None
+    return expression
+
+
+def tensor(expression: Expression, name: str) -> Known:
+    """The parts of an argument: `desc` has its sizes.
+
+    Raises:
+        TypeError: no Expression.
+    """
+    return known(expression, name)
+
+
+def require_alike(function: str, first: Expression, *others: Expression) -> None:
+    """Checks that operands have the sizes and the type of the first one: nothing is repeated silently.
+
+    Raises:
+        ValueError: they differ.
+    """
+    wanted = tensor(first, function).desc
+    for other in others:
+        given = tensor(other, function).desc
+        shown = f"{function}: {_shown(wanted)} and {_shown(given)}"
+        if given.sizes != wanted.sizes:
+            raise Refused(f"{shown}: shapes differ; broadcast(expression, shape) repeats an expression")
+        if given.data_type != wanted.data_type:
+            raise Refused(f"{shown}: element types differ; cast(expression, dtype=...) converts one")
+
+
+def _shown(desc: Any) -> str:
+    return f"{desc.data_type.name.lower()} {list(desc.sizes)}"
+
+
+def _attribute(field: Field, value: Any, function: str) -> Any:
+    """An argument as DirectML's field has it."""
+    what = f"{function}.{field.python_name}"
+    if field.type == "OPERATOR_DESC":
+        return activation_desc(value)
+    if value is None:
+        return None
+    if field.type == "OPERATOR_DESC_ARRAY":
+        return tuple(activation_desc(each) for each in value)
+    if field.enum is not None:
+        kind = getattr(enumerations, camel_case(field.enum))
+        return getattr(enums, camel_case(field.enum))(member(kind, value, what))
+    if field.type == "BOOL":
+        return bool(value)
+    if field.type in _PAIRS:
+        return _PAIRS[field.type](*_pair(value, what))
+    return (tuple(value) or None) if field.type.endswith("_ARRAY") else value
+
+
+_PAIRS: Mapping[str, Any] = {"SCALE_BIAS": ScaleBias, "SIZE_2D": Size2D}
+
+
+def _pair(value: Any, what: str) -> tuple[Any, Any]:
+    if not isinstance(value, Sequence) or len(value) != 2:
+        raise TypeError(f"{what}: {value!r}; two numbers, as a tuple, are needed")
+    return value[0], value[1]
