@@ -197,7 +197,7 @@ class Graph(Scope):
                 return device.compile_graph(recorded.desc(device), enums.ExecutionFlags(int(flags)))
 
         constants, self._constants = self._constants, {}
-        return CompiledOperator(self._device, dict(self._inputs), constants, compiled)
+        return CompiledOperator(self._device, dict(self._inputs), constants, len(outputs), compiled)
 
     def _add(self, desc: TensorDesc, name: str | None) -> Expression:
         if name is not None and not isinstance(name, str):
@@ -219,9 +219,12 @@ class CompiledOperator:
         device: Device,
         inputs: dict[Expression, _Input],
         constants: dict[int, Data],
+        count: int,
         compiled: Callable[[], Compiled],
     ) -> None:
         self._device, self._compile, self._inputs = device, compiled, inputs
+        self._count = count
+        """How many outputs were asked for: those behind them are needed by operators only."""
         self._names = {each.name: each for each in inputs.values() if each.name is not None}
         self._compiled, self._constants = compiled(), constants
         self._persistent: Any = None
@@ -297,7 +300,7 @@ class CompiledOperator:
             self._execute(
                 self._compiled, _given(self._compiled, memory), results, self._temporary, self._persistent
             )
-        pairs = list(zip(tensors, results, strict=True))
+        pairs = list(zip(tensors, results, strict=True))[: self._count]
         if readback:
             return [downloaded(device, tensor, data) for tensor, data in pairs]
         return [Buffer._of(self._device, tensor, data) for tensor, data in pairs]

@@ -20,8 +20,9 @@ from opendml.frontends.pydirectml.enumerations import (
     RecurrentNetworkDirection,
     ReduceFunction,
 )
-from opendml.frontends.pydirectml.expressions import Expression, reinterpreted
+from opendml.frontends.pydirectml.expressions import Expression, record, reinterpreted
 from opendml.frontends.pydirectml.functions import REQUIRED, require
+from opendml.spec.outputs import Told
 
 __all__ = [
     "GRUOutputs",
@@ -175,8 +176,11 @@ def multihead_attention(
         head_count: how many heads the last axis has.
         scale: what the products are multiplied by, such as 1 / sqrt(size).
     """
-    given = {name: _batch_at(each, 1) for name, each in (("query", query), ("key", key), ("value", value))}
-    attended, *_ = outputs("MULTIHEAD_ATTENTION", {**given, "head_count": head_count, "scale": scale})
+    given = {"query": _batch_at(query, 1), "key": _batch_at(key, 1), "value": _batch_at(value, 1)}
+    attributes = {"head_count": head_count, "scale": scale, "mask_filter_value": 0.0, "mask_type": "NONE"}
+    tokens, size = (tensor(given[name], "multihead_attention").desc.sizes for name in ("query", "value"))
+    told = Told(sizes=(*tokens[:-1], size[-1]))
+    attended, *_ = record("MULTIHEAD_ATTENTION", given, attributes, told=told)
     return _batch_at(present(attended), 0)
 
 

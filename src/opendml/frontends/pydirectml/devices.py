@@ -16,8 +16,10 @@ from opendml.frontends.pydirectml.expressions import Expression, Known, Node, Or
 from opendml.runtime.graphs.desc import GraphDesc, InputEdge, IntermediateEdge, OperatorNode, OutputEdge
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.memory.packing import from_buffer
+from opendml.runtime.objects.slots import slots_of
 from opendml.runtime.program import tensors_of
 from opendml.spec import descs, enums
+from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc as Tensor
 
 
@@ -120,6 +122,7 @@ class Model:
             for each in self._compiled.output_tensors
             if each is not None
         ]
+        self._count = len(outputs)
         self._bound: Any = None
 
     def __repr__(self) -> str:
@@ -135,12 +138,12 @@ class Model:
         require_list(outputs, "outputs")
         if self._bound is None:
             raise Refused("dispatch: the model is not initialized; Device.initialize does it")
-        if len(outputs) != len(self._outputs):
-            problem = f"the model was built for {len(self._outputs)}, in the order of `build`"
+        if len(outputs) != self._count:
+            problem = f"the model was built for {self._count}, in the order of `build`"
             raise Refused(f"outputs: {len(outputs)} expressions; {problem}")
         self._read(bindings, owned=False)
         self._bound.dispatch()
-        pairs = zip(outputs, self._outputs, strict=True)
+        pairs = zip(outputs, self._outputs, strict=False)
         return [
             from_buffer(buffer, tensor).view(self.data)
             for each, (tensor, buffer) in pairs
@@ -241,7 +244,8 @@ class Recorded:
             self._nodes.append(node)
 
     def desc(self, device: runtime.Device) -> GraphDesc:
-        """The graph, with operators of the device."""
+        """The graph, with operators of the device. Behind the outputs asked for come those that operators cannot
+        do without: DirectML wants an edge from each of them."""
         inputs, between = [], []
         for number, node in enumerate(self._nodes):
             for index, origin in enumerate(node.inputs):
@@ -252,12 +256,23 @@ class Recorded:
                 else:
                     source = self._numbers[id(origin.of)]
                     between.append(IntermediateEdge(source, origin.output, number, index))
-        results = [
-            OutputEdge(self._numbers[id(origin.of)], origin.output, index)
-            for index, origin in enumerate(self._results)
+        sources = [(self._numbers[id(origin.of)], origin.output) for origin in self._results]
+        used = {(edge.from_node_index, edge.from_node_output_index) for edge in between} | {*sources}
+        sources += [
+            each
+            for number, node in enumerate(self._nodes)
+            for each in _needed(number, node)
+            if each not in used
         ]
+        results = [OutputEdge(*source, index) for index, source in enumerate(sources)]
         nodes = [OperatorNode(device.create_operator(node.desc)) for node in self._nodes]
         return GraphDesc(self._input_count, len(results), nodes, inputs, results, between)
+
+
+def _needed(number: int, node: Node) -> list[tuple[int, int]]:
+    """The outputs that an operator always has, as (node, output)."""
+    facts, slots = operator(node.desc.operator), slots_of(node.desc, "OUTPUT_TENSOR")
+    return [(number, index) for index, slot in enumerate(slots) if not facts.field(slot.field).optional]
 
 
 def _as_computed(expression: Known) -> Origin:
