@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opendml.frontends.directml.call import require_alike
 from opendml.frontends.pydirectml import expressions
 from opendml.frontends.pydirectml.data_types import numpy_type
 from opendml.frontends.pydirectml.tensors import TensorDesc
@@ -57,3 +58,8 @@ class Expression(Described, expressions.Expression):
     def desc(self) -> TensorDesc:
         """The desc of the tensor."""
         return self.get_output_desc()
+
+    def _with(self, other: Any, name: str, scale: expressions.Scale | None) -> expressions.Expression:
+        if isinstance(other, expressions.Expression):
+            require_alike(name.lower(), self, other)
+        return super()._with(other, name, scale)

@@ -244,8 +244,8 @@ class Recorded:
             self._nodes.append(node)
 
     def desc(self, device: runtime.Device) -> GraphDesc:
-        """The graph, with operators of the device. Behind the outputs asked for come those that operators cannot
-        do without: DirectML wants an edge from each of them."""
+        """The graph, with operators of the device. Behind the outputs asked for come those that operators
+        cannot do without: DirectML wants an edge from each of them."""
         inputs, between = [], []
         for number, node in enumerate(self._nodes):
             for index, origin in enumerate(node.inputs):

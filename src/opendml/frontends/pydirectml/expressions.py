@@ -19,7 +19,7 @@ from opendml.spec.outputs import NOTHING, Told
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc as Tensor
 
-_Scale = Callable[[float], tuple[float, float]]
+Scale = Callable[[float], tuple[float, float]]
 
 _CAST = "an input of {type}"
 """What messages propose for a tensor of another type: not every PyDirectML has a cast."""
@@ -133,7 +133,7 @@ class Expression:
     def __neg__(self) -> Expression:
         return one("ELEMENT_WISE_NEGATE", {"input": self})
 
-    def _with(self, other: Any, name: str, scale: _Scale | None) -> Expression:
+    def _with(self, other: Any, name: str, scale: Scale | None) -> Expression:
         """The operator of that name with an expression, or with a number what `scale` makes of it."""
         if isinstance(other, Expression):
             return one(name, {"a": self, "b": other})
@@ -141,7 +141,7 @@ class Expression:
             raise TypeError(f"%: {type(other).__name__}; another Expression is needed")
         return self._scaled(other, scale)
 
-    def _scaled(self, number: Any, scale: _Scale) -> Expression:
+    def _scaled(self, number: Any, scale: Scale) -> Expression:
         """The expression times a number plus another, which `scale` makes of one."""
         return one(
             "ELEMENT_WISE_IDENTITY", {"input": self}, {"scale_bias": ScaleBias(*scale(_number(number)))}
