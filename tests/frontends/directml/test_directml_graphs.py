@@ -11,6 +11,7 @@ import pytest
 
 import opendml as dml
 from opendml import directml
+from tests.cuda import fake
 
 
 @pytest.fixture(scope="module")
@@ -359,3 +360,41 @@ def test_operators_and_devices_say_what_they_are(device: Any) -> None:
     _, op = copier(device, [2])
     assert repr(op).startswith("<dml.CompiledOperator of <CompiledOperator cpu: ")
     assert repr(device) == "dml.Device on CPU"
+
+
+def test_on_a_gpu_buffers_are_in_its_memory_and_arrays_go_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a device that stands for one, with memory of its own."""
+    fake.install(monkeypatch)
+    gpu = directml.Device()
+    assert repr(gpu) == "dml.Device on GPU"
+    graph = directml.Graph(gpu)
+    x, y, w = graph.input([2], name="x"), graph.input([2], np.float64), graph.input([2], owned=True)
+    c = graph.constant(np.float32([100, 200]))
+    halves = x + directml.cast(y, dtype=np.float32)
+    op = graph.compile([halves + w + c, directml.reinterpret(halves, [2, 1])])
+    op.initialize({w: directml.Buffer(gpu, np.float32([10, 20]))})
+    first = op({x: np.float32([1, 2]), y: np.zeros(2)})
+    assert [each.tolist() for each in first] == [[111, 222], [[1], [2]]]
+    held, _ = op({x: directml.Buffer(gpu, np.float32([1, 2])), y: np.ones(2)}, readback=False)
+    assert not isinstance(held._memory, np.ndarray)
+    assert held.numpy().tolist() == [112, 223]
+    assert op({x: held, y: np.zeros(2)})[0].tolist() == [222, 443]
+    op.initialize({w: np.zeros(2), c: np.zeros(2)})
+    assert op({x: held, y: np.zeros(2)})[0].tolist() == [112, 223]
+
+
+def test_a_real_gpu_computes_what_the_cpu_does(device: Any) -> None:
+    gpu = directml.Device()
+    if repr(gpu) != "dml.Device on GPU":
+        pytest.skip("no NVIDIA GPU")
+    image, weight = np.random.default_rng(3).random((1, 3, 8, 8)), np.float32([[[[1, 0], [0, 2]]] * 3] * 2)
+    results = []
+    for each in (device, gpu):
+        graph = directml.Graph(each)
+        x = graph.input(image.shape)
+        y = directml.convolution(x, graph.constant(weight), fused_activation=directml.FusedActivation.relu())
+        op = graph.compile([y, directml.reduce(y, function=directml.ReduceFunction.SUM, axes=[2, 3])])
+        buffers = op({x: directml.Buffer(each, image, np.float32)}, readback=False)
+        results.append([*op({x: image}), *(buffer.numpy() for buffer in buffers)])
+    for result, exact in zip(*results, strict=True):
+        np.testing.assert_allclose(result, exact, rtol=1e-5)
