@@ -98,7 +98,8 @@ def uploaded(device: runtime.Device, data: Array, *, copy: bool = False) -> Any:
 
 def reserved(device: runtime.Device, tensor: Tensor) -> Any:
     """Memory for a tensor."""
-    return device.empty([tensor.size_in_bytes], "UINT8")
+    size = tensor.size_in_bytes
+    return np.empty(size, np.uint8) if device.kind == "cpu" else device.empty([size], "UINT8")
 
 
 def downloaded(device: runtime.Device, tensor: Tensor, memory: Any) -> Array:

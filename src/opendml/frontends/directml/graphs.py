@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -49,7 +50,7 @@ class _Input:
         """Whether it is handed over at initialization."""
         return bool(self.desc.flags)
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype[Any]:
         """NumPy's type of its elements."""
         return numpy_type(self.desc.data_type)
@@ -79,10 +80,10 @@ class _Input:
 
     def _require_fit(self, count: int, size: int, kind: str) -> None:
         """Checks that data has an element for each of a packed tensor, or the bytes that strides reach."""
-        needed = self.desc.size_in_bytes
-        if self.desc.strides is None and count != prod(self.desc.sizes):
-            raise Refused(f"{self}: {kind} of {count} elements does not fill it")
-        if self.desc.strides is not None and -(-size // 4) * 4 < needed:
+        if self.desc.strides is None:
+            if count != prod(self.desc.sizes):
+                raise Refused(f"{self}: {kind} of {count} elements does not fill it")
+        elif -(-size // 4) * 4 < (needed := self.desc.size_in_bytes):
             raise Refused(f"{self}: {kind} of {size} bytes does not fill it; its strides reach {needed}")
 
 
