@@ -389,9 +389,29 @@ def test_attention_is_a_softmax_between_two_products_for_each_head() -> None:
 
     scores = np.exp(0.5 * heads(query) @ heads(key).swapaxes(2, 3))
     attended = scores / scores.sum(-1, keepdims=True) @ heads(value)
-    np.testing.assert_allclose(
-        result, attended.transpose(0, 2, 1, 3).reshape(2, 1, 3, 12), rtol=1e-4, atol=1e-6
+    exact = attended.transpose(0, 2, 1, 3).reshape(2, 1, 3, 12)
+    np.testing.assert_allclose(result, exact, rtol=1e-4, atol=1e-6)
+    result = one(
+        lambda q, k, v: directml.multihead_attention(q, k, v, head_count=2, scale=0.5),
+        *(each[:, 0] for each in (query, key, value)),
     )
+    np.testing.assert_allclose(result, exact[:, 0], rtol=1e-4, atol=1e-6)
+
+
+def test_attention_reads_tensors_through_their_strides() -> None:
+    packed, turned = random(2, 1, 3, 4), random(2, 1, 4, 3)
+
+    def build(x: Any, y: Any) -> Any:
+        view = directml.reinterpret(y, [2, 1, 3, 4], [12, 12, 1, 3])
+        return [
+            directml.multihead_attention(view, x, view, head_count=1, scale=0.5),
+            directml.multihead_attention(
+                directml.activation_identity(view), x, directml.identity(view), head_count=1, scale=0.5
+            ),
+        ]
+
+    strided, copied = computed(build, packed, turned)
+    np.testing.assert_allclose(strided, copied, rtol=1e-6)
 
 
 @pytest.mark.parametrize("option", ["Both", "Sequence", "Single"])
@@ -669,6 +689,20 @@ def test_a_number_may_dequantize_a_block_of_elements() -> None:
         scale.astype(np.float16),
     )
     assert (result.ravel().tolist(), result.dtype) == ([0, 2, 40, 60], np.float16)
+
+
+def test_unsigned_numbers_without_a_zero_point_are_dequantized_around_the_middle_of_their_range() -> None:
+    scale = np.float32([[[[0.5, 2]]]])
+    for numbers, exact in (
+        (np.uint8([[[[0, 100, 200, 255]]]]), [-64, -14, 144, 254]),
+        (np.int8([[[[-2, 0, 2, 4]]]]), [-1, 0, 4, 8]),
+    ):
+        result = one(
+            lambda x, s: directml.dequantize(x, [s], quantization_type=directml.QuantizationType.SCALE),
+            numbers,
+            scale,
+        )
+        assert result.ravel().tolist() == exact
 
 
 def windows(image: Any, filter: Any) -> Any:

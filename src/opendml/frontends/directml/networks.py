@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from opendml.frontends.directml.call import output, outputs, present, tensor
+from opendml.frontends.directml.movement import fill_value_constant
 from opendml.frontends.pydirectml import functions
 from opendml.frontends.pydirectml.activations import FusedActivation
-from opendml.frontends.pydirectml.data_types import DataType
+from opendml.frontends.pydirectml.data_types import DataType, numpy_type
 from opendml.frontends.pydirectml.enumerations import (
     ConvolutionDirection,
     ConvolutionMode,
@@ -185,13 +186,12 @@ def multihead_attention(
 
 
 def _batch_at(expression: Expression, axis: int) -> Expression:
-    """A tensor of four dimensions with the batch at axis 0 or 1, and 1 at the other one."""
+    """A tensor of four dimensions with the batch at axis 0 or 1, where the other one is 1."""
     desc = tensor(expression, "multihead_attention").desc
-    first, second, *rest = desc.sizes
-    moved = (1, first * second) if axis else (first * second, 1)
-    if len(desc.sizes) != 4 or 1 not in (first, second) or moved == (first, second) or desc.strides:
+    if len(desc.sizes) != 4 or desc.sizes[axis] != 1:
         return expression
-    return reinterpreted(expression, desc.data_type, (*moved, *rest), None)
+    sizes, strides = ((b, a, *rest) for a, b, *rest in (desc.sizes, desc.effective_strides))
+    return reinterpreted(expression, desc.data_type, sizes, None if desc.strides is None else strides)
 
 
 def gru(
@@ -248,9 +248,19 @@ def dequantize(
     Args:
         input: whole numbers.
         quantization_parameters: [scale], or [scale, zero point].
-        quantization_type: which of them: SCALE or SCALE_ZERO_POINT.
+        quantization_type: which of them: SCALE or SCALE_ZERO_POINT. Without a zero point, that of unsigned
+            numbers is the middle of their range, such as 128, and 0 otherwise.
     """
-    return output("DEQUANTIZE", {**locals(), "quantizations": list(quantization_parameters)})
+    parameters, given = list(quantization_parameters), tensor(input, "dequantize.input")
+    dtype = numpy_type(given.desc.data_type)
+    if quantization_type is QuantizationType.SCALE and len(parameters) == 1 and dtype.kind == "u":
+        sizes = tensor(parameters[0], "dequantize.quantization_parameters").desc.sizes
+        middle = 1 << (8 * dtype.itemsize - 1)
+        parameters.append(fill_value_constant(given.scope, sizes=sizes, value=middle, dtype=dtype))
+        quantization_type = QuantizationType.SCALE_ZERO_POINT
+    return output(
+        "DEQUANTIZE", {"input": input, "quantizations": parameters, "quantization_type": quantization_type}
+    )
 
 
 def convolution_integer(
