@@ -7,6 +7,7 @@ that says `import directml` as it is.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from opendml.frontends.directml.movement import *  # noqa: F403 - its `__all__`
 from opendml.frontends.directml.networks import *  # noqa: F403 - its `__all__`
 from opendml.frontends.directml.reductions import *  # noqa: F403 - its `__all__`
 from opendml.frontends.directml.tensors import Expression
-from opendml.frontends.pydirectml import devices, expressions
+from opendml.frontends.pydirectml import devices, expressions, functions
 from opendml.frontends.pydirectml.enumerations import (
     AxisDirection,
     ConvolutionDirection,
@@ -42,7 +43,8 @@ from opendml.frontends.pydirectml.enumerations import (
     TensorDataType,
     TensorFlags,
 )
-from opendml.frontends.pydirectml.functions import Size2D, input_tensor, up_sample_2d
+from opendml.frontends.pydirectml.enumerations import OutputOptions as GRUOutputOptions
+from opendml.frontends.pydirectml.functions import Size2D
 from opendml.frontends.pydirectml.tensors import TensorDesc, TensorPolicy
 
 __all__ = [
@@ -82,8 +84,6 @@ __all__ = [
 ]
 for _family in (activations, elementwise, gradients, movement, networks, reductions):
     __all__ += _family.__all__
-
-GRUOutputOptions = OutputOptions
 
 
 class TensorData(devices.TensorData):
@@ -178,3 +178,13 @@ class GraphBuilder(devices.GraphBuilder):
     __doc__ = devices.GraphBuilder.__doc__
     expression = _InPlaceExpression
     model = Model
+
+
+def input_tensor(scope: GraphBuilder, input_index: int, tensor_desc: TensorDesc) -> Expression:
+    """An input of the graph; bindings are given in the order of `input_index`."""
+    return typing.cast(Expression, functions.input_tensor(scope, input_index, tensor_desc))
+
+
+def up_sample_2d(input: Expression, scale_size: Size2D, interpolation_mode: InterpolationMode) -> Expression:
+    """UPSAMPLE_2D, as it was called before."""
+    return typing.cast(Expression, functions.up_sample_2d(input, scale_size, interpolation_mode))

@@ -156,12 +156,14 @@ def test_functions_of_two_tensors() -> None:
 
 
 def test_logic_and_comparisons() -> None:
+    a: Any
+    b: Any
     a, b = np.array([0, 0, 1, 2], np.uint8), np.array([0, 3, 0, 4], np.uint8)
     names = ("logical_and", "logical_or", "logical_xor")
     results = computed(lambda a, b: [getattr(directml, name)(a, b) for name in names], a, b)
     for name, result in zip(names, results, strict=True):
         np.testing.assert_array_equal(result, getattr(np, name)(a, b), name)
-    a, b = np.float32([1, 2, 3, 4]), np.float32([4, 2, 2, 1])
+    a, b = np.array([1, 2, 3, 4], np.float32), np.array([4, 2, 2, 1], np.float32)
     for dtype in (np.uint8, np.uint32):
         results = computed(
             lambda a, b, dtype=dtype: [

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opendml.frontends.directml.call import output
+from opendml.frontends.directml.tensors import Expression
 from opendml.frontends.pydirectml import activations
 from opendml.frontends.pydirectml.enumerations import OperatorType
-from opendml.frontends.pydirectml.expressions import Expression
 
 __all__ = [
     "FusedActivation",

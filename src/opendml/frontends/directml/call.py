@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from opendml.frontends.directml.tensors import Expression
 from opendml.frontends.pydirectml import enumerations
 from opendml.frontends.pydirectml.activations import activation_desc
 from opendml.frontends.pydirectml.data_types import DataType, as_data_type
-from opendml.frontends.pydirectml.errors import Refused
-from opendml.frontends.pydirectml.expressions import Expression, Known, Scope, known, record
+from opendml.frontends.pydirectml.expressions import Scope, record
 from opendml.frontends.pydirectml.functions import member
 from opendml.spec import enums
 from opendml.spec.naming import camel_case
@@ -48,7 +48,8 @@ def outputs(
         tuple(sizes) if sizes else None,
         wanted=frozenset(f"{each}_tensor" for each in wanted),
     )
-    return record(name, tensors, attributes, told=told, scope=graph)
+    made: list[Any] = [*record(name, tensors, attributes, told=told, scope=graph)]
+    return made
 
 
 def output(
@@ -69,35 +70,6 @@ def present(expression: Expression | None) -> Expression:
     """An output that an operator always has."""
     assert expression is not None
     return expression
-
-
-def tensor(expression: Expression, name: str) -> Known:
-    """The parts of an argument: `desc` has its sizes.
-
-    Raises:
-        TypeError: no Expression.
-    """
-    return known(expression, name)
-
-
-def require_alike(function: str, first: Expression, *others: Expression) -> None:
-    """Checks that operands have the sizes and the type of the first one: nothing is repeated silently.
-
-    Raises:
-        ValueError: they differ.
-    """
-    wanted = tensor(first, function).desc
-    for other in others:
-        given = tensor(other, function).desc
-        shown = f"{function}: {_shown(wanted)} and {_shown(given)}"
-        if given.sizes != wanted.sizes:
-            raise Refused(f"{shown}: shapes differ; broadcast(expression, shape) repeats an expression")
-        if given.data_type != wanted.data_type:
-            raise Refused(f"{shown}: element types differ; cast(expression, dtype=...) converts one")
-
-
-def _shown(desc: Any) -> str:
-    return f"{desc.data_type.name.lower()} {list(desc.sizes)}"
 
 
 def _attribute(field: Field, value: Any, function: str) -> Any:

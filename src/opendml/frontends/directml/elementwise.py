@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from opendml.frontends.directml.call import output, require_alike, tensor
+from opendml.frontends.directml.call import output
+from opendml.frontends.directml.tensors import Expression, require_alike, tensor
 from opendml.frontends.pydirectml.activations import FusedActivation
 from opendml.frontends.pydirectml.data_types import DataType
 from opendml.frontends.pydirectml.enumerations import IsInfinityMode, RoundingMode, TensorDataType
 from opendml.frontends.pydirectml.errors import Refused
-from opendml.frontends.pydirectml.expressions import Expression
 from opendml.spec.schema import operator
 
 __all__ = [

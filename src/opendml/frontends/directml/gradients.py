@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from opendml.frontends.directml.call import output, outputs, present, tensor
+from opendml.frontends.directml.call import output, outputs, present
 from opendml.frontends.directml.movement import scales_of
+from opendml.frontends.directml.tensors import Expression, tensor
 from opendml.frontends.pydirectml.activations import FusedActivation
 from opendml.frontends.pydirectml.enumerations import InterpolationMode, ReduceFunction
 from opendml.frontends.pydirectml.errors import Refused
-from opendml.frontends.pydirectml.expressions import Expression
 
 __all__ = [
     "BatchNormalizationGradOutputs",

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opendml.frontends.directml.call import output, outputs, present, tensor
+from opendml.frontends.directml.call import output, outputs, present
+from opendml.frontends.directml.tensors import Expression, tensor
 from opendml.frontends.pydirectml.data_types import DataType, as_data_type, numpy_type
 from opendml.frontends.pydirectml.enumerations import (
     AxisDirection,
@@ -17,7 +18,7 @@ from opendml.frontends.pydirectml.enumerations import (
     TensorDataType,
 )
 from opendml.frontends.pydirectml.errors import Refused
-from opendml.frontends.pydirectml.expressions import Expression, Scope, reinterpreted
+from opendml.frontends.pydirectml.expressions import Scope, reinterpreted
 from opendml.frontends.pydirectml.functions import REQUIRED, require
 from opendml.spec import enums
 

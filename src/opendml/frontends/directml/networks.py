@@ -4,10 +4,11 @@ attention and recurrence."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
-from opendml.frontends.directml.call import output, outputs, present, tensor
+from opendml.frontends.directml.call import output, outputs, present
 from opendml.frontends.directml.movement import fill_value_constant
+from opendml.frontends.directml.tensors import Expression, tensor
 from opendml.frontends.pydirectml import functions
 from opendml.frontends.pydirectml.activations import FusedActivation
 from opendml.frontends.pydirectml.data_types import DataType, numpy_type
@@ -21,7 +22,7 @@ from opendml.frontends.pydirectml.enumerations import (
     RecurrentNetworkDirection,
     ReduceFunction,
 )
-from opendml.frontends.pydirectml.expressions import Expression, record, reinterpreted
+from opendml.frontends.pydirectml.expressions import record, reinterpreted
 from opendml.frontends.pydirectml.functions import REQUIRED, require
 from opendml.spec.outputs import Told
 
@@ -76,7 +77,7 @@ def convolution(
 ) -> Expression:
     """CONVOLUTION. Output sizes of a transposed one that are larger than they follow, by less than a stride,
     stand for output padding."""
-    return functions.convolution(**locals())
+    return cast(Expression, functions.convolution(**locals()))
 
 
 def gemm(
@@ -181,8 +182,8 @@ def multihead_attention(
     attributes = {"head_count": head_count, "scale": scale, "mask_filter_value": 0.0, "mask_type": "NONE"}
     tokens, size = (tensor(given[name], "multihead_attention").desc.sizes for name in ("query", "value"))
     told = Told(sizes=(*tokens[:-1], size[-1]))
-    attended, *_ = record("MULTIHEAD_ATTENTION", given, attributes, told=told)
-    return _batch_at(present(attended), 0)
+    attended: Any = record("MULTIHEAD_ATTENTION", given, attributes, told=told)[0]
+    return _batch_at(attended, 0)
 
 
 def _batch_at(expression: Expression, axis: int) -> Expression:
@@ -207,7 +208,7 @@ def gru(
     output_options: OutputOptions = OutputOptions.Both,
 ) -> GRUOutputs:
     """GRU: a layer of gated recurrent units."""
-    made = functions.gru(**locals())
+    made: Any = functions.gru(**locals())
     asked = functions.member(OutputOptions, output_options, "gru.output_options")
     return GRUOutputs(
         None if asked == OutputOptions.Single else made.sequence,

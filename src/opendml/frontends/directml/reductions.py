@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from opendml.frontends.directml.call import output, outputs, present, tensor
+from opendml.frontends.directml.call import output, outputs, present
+from opendml.frontends.directml.tensors import Expression, tensor
 from opendml.frontends.pydirectml.data_types import DataType
 from opendml.frontends.pydirectml.enumerations import AxisDirection, RandomGeneratorType, ReduceFunction
-from opendml.frontends.pydirectml.expressions import Expression
 
 __all__ = [
     "NonZeroCoordinatesOutputs",

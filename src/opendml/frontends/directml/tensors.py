@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from opendml.frontends.directml.call import require_alike
 from opendml.frontends.pydirectml import expressions
 from opendml.frontends.pydirectml.data_types import numpy_type
+from opendml.frontends.pydirectml.errors import Refused
+from opendml.frontends.pydirectml.expressions import Known, known
 from opendml.frontends.pydirectml.tensors import TensorDesc
 
 
@@ -59,7 +60,36 @@ class Expression(Described, expressions.Expression):
         """The desc of the tensor."""
         return self.get_output_desc()
 
-    def _with(self, other: Any, name: str, scale: expressions.Scale | None) -> expressions.Expression:
-        if isinstance(other, expressions.Expression):
+    def _with(self, other: Any, name: str, scale: expressions.Scale | None) -> Self:
+        if isinstance(other, Expression):
             require_alike(name.lower(), self, other)
         return super()._with(other, name, scale)
+
+
+def tensor(expression: expressions.Expression, name: str) -> Known:
+    """The parts of an argument: `desc` has its sizes.
+
+    Raises:
+        TypeError: no Expression.
+    """
+    return known(expression, name)
+
+
+def require_alike(function: str, first: Expression, *others: Expression) -> None:
+    """Checks that operands have the sizes and the type of the first one: nothing is repeated silently.
+
+    Raises:
+        ValueError: they differ.
+    """
+    wanted = tensor(first, function).desc
+    for other in others:
+        given = tensor(other, function).desc
+        shown = f"{function}: {_shown(wanted)} and {_shown(given)}"
+        if given.sizes != wanted.sizes:
+            raise Refused(f"{shown}: shapes differ; broadcast(expression, shape) repeats an expression")
+        if given.data_type != wanted.data_type:
+            raise Refused(f"{shown}: element types differ; cast(expression, dtype=...) converts one")
+
+
+def _shown(desc: Any) -> str:
+    return f"{desc.data_type.name.lower()} {list(desc.sizes)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 from opendml.frontends.pydirectml.errors import Refused, refused
 from opendml.frontends.pydirectml.tensors import TensorDesc, TensorPolicy
@@ -103,49 +103,53 @@ class Expression:
         """
         return TensorDesc._of(known(self, "get_output_desc").desc)
 
-    def __add__(self, other: Expression | float) -> Expression:
+    def __add__(self, other: Expression | float) -> Self:
         return self._with(other, "ELEMENT_WISE_ADD", lambda number: (1.0, number))
 
-    def __sub__(self, other: Expression | float) -> Expression:
+    def __sub__(self, other: Expression | float) -> Self:
         return self._with(other, "ELEMENT_WISE_SUBTRACT", lambda number: (1.0, -number))
 
-    def __mul__(self, other: Expression | float) -> Expression:
+    def __mul__(self, other: Expression | float) -> Self:
         return self._with(other, "ELEMENT_WISE_MULTIPLY", lambda number: (number, 0.0))
 
-    def __truediv__(self, other: Expression | float) -> Expression:
+    def __truediv__(self, other: Expression | float) -> Self:
         return self._with(other, "ELEMENT_WISE_DIVIDE", _divided)
 
-    def __mod__(self, other: Expression) -> Expression:
+    def __mod__(self, other: Expression) -> Self:
         return self._with(other, "ELEMENT_WISE_MODULUS_FLOOR", None)
 
-    def __radd__(self, other: float) -> Expression:
+    def __radd__(self, other: float) -> Self:
         return self._scaled(other, lambda number: (1.0, number))
 
-    def __rsub__(self, other: float) -> Expression:
+    def __rsub__(self, other: float) -> Self:
         return self._scaled(other, lambda number: (-1.0, number))
 
-    def __rmul__(self, other: float) -> Expression:
+    def __rmul__(self, other: float) -> Self:
         return self._scaled(other, lambda number: (number, 0.0))
 
-    def __rtruediv__(self, other: float) -> Expression:
-        return one("ELEMENT_WISE_RECIP", {"input": self}) * _number(other)
+    def __rtruediv__(self, other: float) -> Self:
+        return self._one("ELEMENT_WISE_RECIP", {"input": self}) * _number(other)
 
-    def __neg__(self) -> Expression:
-        return one("ELEMENT_WISE_NEGATE", {"input": self})
+    def __neg__(self) -> Self:
+        return self._one("ELEMENT_WISE_NEGATE", {"input": self})
 
-    def _with(self, other: Any, name: str, scale: Scale | None) -> Expression:
+    def _with(self, other: Any, name: str, scale: Scale | None) -> Self:
         """The operator of that name with an expression, or with a number what `scale` makes of it."""
         if isinstance(other, Expression):
-            return one(name, {"a": self, "b": other})
+            return self._one(name, {"a": self, "b": other})
         if scale is None:
             raise TypeError(f"%: {type(other).__name__}; another Expression is needed")
         return self._scaled(other, scale)
 
-    def _scaled(self, number: Any, scale: Scale) -> Expression:
+    def _scaled(self, number: Any, scale: Scale) -> Self:
         """The expression times a number plus another, which `scale` makes of one."""
-        return one(
-            "ELEMENT_WISE_IDENTITY", {"input": self}, {"scale_bias": ScaleBias(*scale(_number(number)))}
+        return self._one(
+            "ELEMENT_WISE_IDENTITY", {"input": self}, scale_bias=ScaleBias(*scale(_number(number)))
         )
+
+    def _one(self, name: str, tensors: Tensors, **attributes: Any) -> Self:
+        """The output of an operator, of the class of all expressions of the graph."""
+        return cast(Self, one(name, tensors, attributes))
 
 
 class InPlace(Expression):
@@ -287,9 +291,12 @@ def one(
     return result
 
 
+_Expression = TypeVar("_Expression", bound=Expression)
+
+
 def reinterpreted(
-    expression: Expression, data_type: Any, sizes: Sequence[int], strides: Sequence[int] | None
-) -> Expression:
+    expression: _Expression, data_type: Any, sizes: Sequence[int], strides: Sequence[int] | None
+) -> _Expression:
     """The same bytes as another tensor. An input that is handed over at initialization stays one."""
     parts = known(expression, "reinterpret.input")
     with refused():
