@@ -15,9 +15,10 @@ from opendml import __version__ as __version__
 from opendml.frontends.directml import activations, elementwise, gradients, movement, networks, reductions
 from opendml.frontends.directml.activations import *  # noqa: F403 - its `__all__`
 from opendml.frontends.directml.buffers import Buffer
+from opendml.frontends.directml.compiled import CompiledOperator
 from opendml.frontends.directml.elementwise import *  # noqa: F403 - its `__all__`
 from opendml.frontends.directml.gradients import *  # noqa: F403 - its `__all__`
-from opendml.frontends.directml.graphs import CompiledOperator, Graph
+from opendml.frontends.directml.graphs import Graph
 from opendml.frontends.directml.movement import *  # noqa: F403 - its `__all__`
 from opendml.frontends.directml.networks import *  # noqa: F403 - its `__all__`
 from opendml.frontends.directml.reductions import *  # noqa: F403 - its `__all__`

@@ -234,7 +234,7 @@ BEFORE |= {"up_sample_2d"}
 POSITIONAL_BEFORE = {"convolution", "activation_linear", "activation_softmax", "add", "padding", "slice"}
 POSITIONAL_BEFORE |= {"mean_variance_normalization", "batch_normalization", "local_response_normalization"}
 POSITIONAL_BEFORE |= {"value_scale_2d", "gemm", "average_pooling", "max_pooling", "join", "gru", "gather"}
-POSITIONAL_BEFORE |= {"Device.__init__"}
+POSITIONAL_BEFORE |= {"Device.__init__", "multihead_attention"}
 """Those whose keyword arguments may be positional, as they were in the interface before."""
 
 

@@ -43,8 +43,9 @@ def test_a_classifier_of_digits(device: Any) -> None:
 
     filters = [random(4, 1, 5, 5), random(6, 4, 5, 5)]
     biases = [random(4), random(6)]
-    matrix, row = random(6 * 4 * 4, 10), random(10)
+    matrix, row, shift = random(6 * 4 * 4, 10), random(10), random(6)
     x = y = graph.input([1, 1, 16, 16])
+    shifts = graph.input([1, 6, 4, 4], strides=[6, 1, 0, 0])
     for filter, bias in zip(filters, biases, strict=True):
         y = directml.convolution(
             y,
@@ -55,8 +56,10 @@ def test_a_classifier_of_digits(device: Any) -> None:
             fused_activation=directml.FusedActivation.relu(),
         )
         y = directml.max_pooling(y, window_sizes=[2, 2], strides=[2, 2]).values
-    y = directml.reinterpret(y, [1, 1, 1, 96])
-    y = directml.gemm(y, owned(matrix, [1, 1, *matrix.shape]), owned(row, [1, 1, 1, 10]))
+    y = directml.reinterpret(directml.add(y, shifts), [1, 1, 1, 96], [96, 96, 96, 1])
+    weight = directml.activation_identity(owned(matrix, [6, 4, 4, 10]))
+    weight = directml.reinterpret(weight, [1, 1, 96, 10], [960, 960, 10, 1])
+    y = directml.gemm(y, weight, owned(row, [1, 1, 1, 10]))
     op = graph.compile([directml.activation_softmax(y, axes=[3])])
     op.initialize(weights)
     weights.clear()
@@ -67,8 +70,9 @@ def test_a_classifier_of_digits(device: Any) -> None:
         for filter, bias in zip(filters, biases, strict=True):
             exact = torch.relu(torch.nn.functional.conv2d(exact, tensor(filter), tensor(bias), padding=2))
             exact = torch.max_pool2d(exact, 2)
+        exact = exact + tensor(shift).reshape(1, 6, 1, 1)
         exact = torch.softmax(exact.reshape(1, 96) @ tensor(matrix) + tensor(row), 1)
-        close(op({x: image})[0].reshape(1, 10), exact)
+        close(op({x: image, shifts: shift})[0].reshape(1, 10), exact)
 
 
 def test_blocks_of_a_mobile_network(device: Any) -> None:

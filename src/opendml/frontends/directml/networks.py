@@ -167,7 +167,7 @@ def value_scale_2d(input: Expression, scale: float, bias: Sequence[float]) -> Ex
 
 
 def multihead_attention(
-    query: Expression, key: Expression, value: Expression, *, head_count: int, scale: float
+    query: Expression, key: Expression, value: Expression, head_count: int, scale: float
 ) -> Expression:
     """MULTIHEAD_ATTENTION without a mask: softmax(scale * query @ key') @ value for each head.
 
