@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,21 @@ def test_results_of_one_dispatch_stay_when_there_is_another(device: Any) -> None
     first, second = op({x: [1.0, 2.0]})[0], op({x: [3.0, 4.0]})[0]
     assert (first.tolist(), second.tolist()) == ([1, 2], [3, 4])
     first[:] = 0  # it is the caller's
+
+
+def test_threads_take_turns(device: Any) -> None:
+    """What is computed on the way lies in one memory."""
+    graph = directml.Graph(device)
+    x = graph.input([1, 64, 64], name="x")
+    y = directml.activation_softmax(directml.gemm(x, directml.gemm(x, x)), axes=[2])
+    op = graph.compile([directml.cumulative_summation(y, axis=1)])
+    arrays = [np.random.default_rng(seed).standard_normal((1, 64, 64), np.float32) for seed in range(4)]
+    exact = [op({"x": each})[0] for each in arrays]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            results = pool.map(lambda array: op({"x": array})[0], arrays)
+            for result, each in zip(results, exact, strict=True):
+                np.testing.assert_array_equal(result, each)
 
 
 def test_constants_are_handed_over_when_a_graph_is_compiled(device: Any) -> None:

@@ -10,6 +10,7 @@ from opendml.frontends.directml.inputs import Data, Input
 from opendml.frontends.directml.tensors import Expression
 from opendml.frontends.pydirectml.devices import Device
 from opendml.frontends.pydirectml.errors import Refused, refused
+from opendml.runtime.locked import Locked
 from opendml.runtime.objects.binding import BufferArrayBinding
 from opendml.runtime.objects.compiled import CompiledOperator as Compiled
 from opendml.runtime.objects.dispatchable import Dispatchable
@@ -18,8 +19,9 @@ Bindings = Mapping[Any, Data]
 """Inputs, or their names, and what is bound to them."""
 
 
-class CompiledOperator:
-    """A compiled graph: calling it is dispatching it. `Graph.compile` makes it."""
+class CompiledOperator(Locked):
+    """A compiled graph: calling it is dispatching it. `Graph.compile` makes it. Dispatches of several threads
+    take turns."""
 
     def __init__(
         self,
@@ -29,6 +31,7 @@ class CompiledOperator:
         count: int,
         compiled: Callable[[], Compiled],
     ) -> None:
+        super().__init__()
         self._device, self._compile, self._inputs = device, compiled, inputs
         self._count = count
         """How many outputs were asked for: those behind them are needed by operators only."""
@@ -74,14 +77,14 @@ class CompiledOperator:
                 type or size.
         """
         memory = self._bound(weights or {}, "initialize", owned=True)
-        compiled = self._compile() if self.initialized else self._compiled
         device = self._device._device
-        with refused():
+        with refused(), self._lock:
+            compiled = self._compile() if self.initialized else self._compiled
             initializer = device.create_operator_initializer([compiled])
             size = compiled.binding_properties.persistent_resource_size
             persistent = device.create_buffer(size) if size else None
             self._execute(initializer, [BufferArrayBinding(_given(compiled, memory))], [persistent])
-        self._compiled, self._persistent, self._constants = compiled, persistent, {}
+            self._compiled, self._persistent, self._constants = compiled, persistent, {}
 
     def dispatch(self, inputs: Bindings | None = None, *, readback: bool = True) -> list[Any]:
         """The outputs, in the order of `compile`.
@@ -101,9 +104,9 @@ class CompiledOperator:
         memory = self._bound(inputs or {}, "dispatch", owned=False)
         device, tensors = self._device._device, [each for each in self._compiled.output_tensors if each]
         results = [reserved(device, each) for each in tensors]
-        if self._temporary is None and self.temporary_size:
-            self._temporary = device.create_buffer(self.temporary_size)
-        with refused():
+        with refused(), self._lock:
+            if self._temporary is None and self.temporary_size:
+                self._temporary = device.create_buffer(self.temporary_size)
             self._execute(
                 self._compiled, _given(self._compiled, memory), results, self._temporary, self._persistent
             )
