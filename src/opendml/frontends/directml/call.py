@@ -45,7 +45,7 @@ def outputs(
     }
     told = Told(
         None if dtype is None else enums.TensorDataType(int(as_data_type(dtype))),
-        tuple(sizes) if sizes else None,
+        None if sizes is None else tuple(sizes) or None,
         wanted=frozenset(f"{each}_tensor" for each in wanted),
     )
     made: list[Any] = [*record(name, tensors, attributes, told=told, scope=graph)]
@@ -85,10 +85,22 @@ def _attribute(field: Field, value: Any, function: str) -> Any:
         kind = getattr(enumerations, camel_case(field.enum))
         return getattr(enums, camel_case(field.enum))(member(kind, value, what))
     if field.type == "BOOL":
-        return bool(value)
+        return truth(value, what)
     if field.type in _PAIRS:
         return _PAIRS[field.type](*_pair(value, what))
     return (tuple(value) or None) if field.type.endswith("_ARRAY") else value
+
+
+def truth(value: Any, what: str) -> bool:
+    """A truth value, which may be a number.
+
+    Raises:
+        TypeError: none, such as an array.
+    """
+    try:
+        return bool(value)
+    except ValueError:
+        raise TypeError(f"{what}: {type(value).__name__}; True or False is needed") from None
 
 
 _PAIRS: Mapping[str, Any] = {"SCALE_BIAS": ScaleBias, "SIZE_2D": Size2D}

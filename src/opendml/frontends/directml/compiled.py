@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opendml.frontends.directml.buffers import Buffer, downloaded, reserved
+from opendml.frontends.directml.call import truth
 from opendml.frontends.directml.inputs import Data, Input
 from opendml.frontends.directml.tensors import Expression
 from opendml.frontends.pydirectml.devices import Device
@@ -76,7 +77,7 @@ class CompiledOperator(Locked):
             ValueError: no such input, one that is not owned, is bound twice or is missing, or data of another
                 type or size.
         """
-        memory = self._bound(weights or {}, "initialize", owned=True)
+        memory = self._bound(weights, "initialize", owned=True)
         device = self._device._device
         with refused(), self._lock:
             compiled = self._compile() if self.initialized else self._compiled
@@ -101,7 +102,7 @@ class CompiledOperator(Locked):
         if not self.initialized:
             owned = ", ".join(str(each) for each in self._inputs.values() if each.is_owned)
             raise Refused(f"not initialized; initialize() takes {owned}")
-        memory = self._bound(inputs or {}, "dispatch", owned=False)
+        memory = self._bound(inputs, "dispatch", owned=False)
         device, tensors = self._device._device, [each for each in self._compiled.output_tensors if each]
         results = [reserved(device, each) for each in tensors]
         with refused(), self._lock:
@@ -111,7 +112,7 @@ class CompiledOperator(Locked):
                 self._compiled, _given(self._compiled, memory), results, self._temporary, self._persistent
             )
         pairs = list(zip(tensors, results, strict=True))[: self._count]
-        if readback:
+        if truth(readback, "dispatch.readback"):
             return [downloaded(device, tensor, data) for tensor, data in pairs]
         return [Buffer._of(self._device, tensor, data) for tensor, data in pairs]
 
@@ -135,10 +136,12 @@ class CompiledOperator(Locked):
         recorder.record_dispatch(dispatchable, table)
         device.execute(recorder)
 
-    def _bound(self, given: Bindings, verb: str, *, owned: bool) -> dict[int, Any]:
+    def _bound(self, given: Bindings | None, verb: str, *, owned: bool) -> dict[int, Any]:
         """The memory of the inputs that are, or are not, owned, by their numbers. All is checked first."""
         values: dict[int, Data] = {}
-        for key, value in given.items():
+        if given is not None and not isinstance(given, Mapping):
+            raise TypeError(f"{verb}: {type(given).__name__}; a dict of inputs, or their names, is needed")
+        for key, value in (given or {}).items():
             found = self._input(key, verb)
             if found.is_owned is not owned:
                 problem = "owned; initialize" if found.is_owned else "not owned; dispatch"

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from opendml.frontends.directml.call import output
 from opendml.frontends.directml.tensors import Expression, require_alike, tensor
-from opendml.frontends.pydirectml.activations import FusedActivation
+from opendml.frontends.pydirectml.activations import FusedActivation, activation_desc
 from opendml.frontends.pydirectml.data_types import DataType
 from opendml.frontends.pydirectml.enumerations import IsInfinityMode, RoundingMode, TensorDataType
 from opendml.frontends.pydirectml.errors import Refused
@@ -208,7 +208,7 @@ less_than_or_equal = _comparison("less_than_or_equal")
 def add(a: Expression, b: Expression, fused_activation: FusedActivation | None = None) -> Expression:
     """ELEMENT_WISE_ADD1: a + b, then the activation."""
     require_alike("add", a, b)
-    if fused_activation is None or fused_activation._desc is None:
+    if activation_desc(fused_activation) is None:
         return output("ELEMENT_WISE_ADD", locals())
     return output("ELEMENT_WISE_ADD1", locals())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from opendml.frontends.directml.call import output, outputs, present
+from opendml.frontends.directml.call import output, outputs, present, truth
 from opendml.frontends.directml.movement import scales_of
 from opendml.frontends.directml.tensors import Expression, tensor
 from opendml.frontends.pydirectml.activations import FusedActivation
@@ -110,7 +110,7 @@ def resample_grad(
     """RESAMPLE_GRAD: the gradient of `resample`, whose input had `output_sizes`; the other arguments are
     those that it had."""
     given = {**locals(), "interpolation_mode": mode}
-    if not scales:
+    if len(scales) == 0:
         given["scales"] = scales_of(output_sizes, tensor(input_gradient, "resample_grad").desc.sizes)
     return output("RESAMPLE_GRAD", given, sizes=output_sizes)
 
@@ -155,7 +155,7 @@ def roi_align_grad(
         ValueError: neither gradient is asked for.
     """
     asked = {"output_gradient": compute_output_gradient, "output_roi_gradient": compute_output_roi_gradient}
-    wanted = [name for name, value in asked.items() if value]
+    wanted = [name for name, value in asked.items() if truth(value, "roi_align_grad")]
     if not wanted:
         raise Refused(f"roi_align_grad: neither gradient is asked for; {' or '.join(asked)} is needed")
     channels = tensor(input_gradient, "roi_align_grad").desc.sizes[1:2]

@@ -31,9 +31,11 @@ class Graph(Scope):
     expression = Expression
 
     def __init__(self, device: Device, *, tensor_policy: TensorPolicy | None = None) -> None:
-        super().__init__(tensor_policy)
         if not isinstance(device, Device):
             raise TypeError(f"Graph.device: {type(device).__name__}; a Device is needed")
+        if tensor_policy is not None and not isinstance(tensor_policy, TensorPolicy):
+            raise TypeError(f"Graph.tensor_policy: {type(tensor_policy).__name__}; a TensorPolicy is needed")
+        super().__init__(tensor_policy)
         self._device = device
         self._inputs: dict[Expression, Input] = {}
         self._constants: dict[int, Data] = {}

@@ -21,6 +21,7 @@ from opendml.frontends.pydirectml.errors import Refused
 from opendml.frontends.pydirectml.expressions import Scope, reinterpreted
 from opendml.frontends.pydirectml.functions import REQUIRED, require
 from opendml.spec import enums
+from opendml.spec.wording import shown
 
 __all__ = [
     "TopKOutputs",
@@ -175,7 +176,7 @@ def resample(
         antialiased: whether a smaller tensor averages what it leaves out.
     """
     given = {**locals(), "interpolation_mode": mode}
-    if not scales:
+    if len(scales) == 0:
         given["scales"] = scales_of(tensor(input, "resample.input").desc.sizes, output_sizes)
     return output("RESAMPLE3", given, sizes=output_sizes)
 
@@ -246,8 +247,8 @@ def reverse_subsequences(input: Expression, sequence_lengths: Expression, *, axi
 def one_hot(indices: Expression, values: Expression, *, output_length: int, axis: int) -> Expression:
     """ONE_HOT: values[1] at each index along an axis of that length, values[0] elsewhere."""
     sizes = list(tensor(indices, "one_hot.indices").desc.sizes)
-    if not -len(sizes) <= axis < len(sizes):
-        raise Refused(f"one_hot.axis: {axis}; the indices have {len(sizes)} dimensions")
+    if not isinstance(axis, int) or not -len(sizes) <= axis < len(sizes):
+        raise Refused(f"one_hot.axis: {shown(axis)}; the indices have {len(sizes)} dimensions")
     sizes[axis] = output_length
     return output("ONE_HOT", locals(), sizes=sizes)
 

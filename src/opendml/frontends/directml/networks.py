@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
-from opendml.frontends.directml.call import output, outputs, present
+from opendml.frontends.directml.call import output, outputs, present, truth
 from opendml.frontends.directml.movement import fill_value_constant
 from opendml.frontends.directml.tensors import Expression, tensor
 from opendml.frontends.pydirectml import functions
@@ -118,7 +118,7 @@ def max_pooling(
     output_indices: bool = False,
 ) -> MaxPoolingOutputs:
     """MAX_POOLING2: the greatest elements of windows and, if asked for, their positions."""
-    wanted = ["output_indices"] if output_indices else []
+    wanted = ["output_indices"] if truth(output_indices, "max_pooling.output_indices") else []
     values, indices = outputs("MAX_POOLING2", {**locals(), "window_size": window_sizes}, wanted=wanted)
     return MaxPoolingOutputs(present(values), indices)
 
@@ -208,6 +208,7 @@ def gru(
     output_options: OutputOptions = OutputOptions.Both,
 ) -> GRUOutputs:
     """GRU: a layer of gated recurrent units."""
+    linear_before_reset = truth(linear_before_reset, "gru.linear_before_reset")
     made: Any = functions.gru(**locals())
     asked = functions.member(OutputOptions, output_options, "gru.output_options")
     return GRUOutputs(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from opendml.frontends.directml.call import output, outputs, present
+from opendml.frontends.directml.call import output, outputs, present, truth
 from opendml.frontends.directml.tensors import Expression, tensor
 from opendml.frontends.pydirectml.data_types import DataType
 from opendml.frontends.pydirectml.enumerations import AxisDirection, RandomGeneratorType, ReduceFunction
@@ -90,6 +90,6 @@ def random_generator(
     type: RandomGeneratorType = RandomGeneratorType.PHILOX_4X32_10,
 ) -> RandomGeneratorOutputs:
     """RANDOM_GENERATOR: random bits in UINT32, which follow from the state of six numbers."""
-    wanted = ["output_state"] if output_state else []
+    wanted = ["output_state"] if truth(output_state, "random_generator.output_state") else []
     values, state = outputs("RANDOM_GENERATOR", locals(), sizes=output_sizes, wanted=wanted)
     return RandomGeneratorOutputs(present(values), state)

@@ -19,8 +19,15 @@ _DIRECTML = {dtype: member for member, dtype in _NUMPY.items()}
 
 
 def numpy_type(data_type: int) -> np.dtype[Any]:
-    """NumPy's type for DirectML's number of a type."""
-    return _NUMPY[TensorDataType(data_type)]
+    """NumPy's type for DirectML's number of a type.
+
+    Raises:
+        TypeError: UNKNOWN.
+    """
+    member = TensorDataType(data_type)
+    if member not in _NUMPY:
+        raise TypeError(f"{member.name}: no type of a tensor's elements")
+    return _NUMPY[member]
 
 
 def as_data_type(data_type: DataType) -> TensorDataType:

@@ -244,6 +244,8 @@ def record(
         given = tensors.get(field.argument_name)
         several = list(given) if isinstance(given, list | tuple) else [given]
         parts = [known(each, f"{name.lower()}.{field.argument_name}") for each in several if each is not None]
+        if field.is_array and not parts and not field.optional:
+            raise Refused(f"{name.lower()}.{field.argument_name}: empty; at least one Expression is needed")
         scopes += [each.scope for each in parts]
         origins += [each.origin for each in parts] or [None]
         grouped.append(tuple(each.desc for each in parts) if field.is_array else _first(parts))
