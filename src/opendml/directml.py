@@ -1,48 +1,90 @@
-"""The fork of PyDirectML that is called `directml`, for any machine: `import opendml.directml as dml`.
+"""`directml`, the fork of PyDirectML that goes on, for any machine: `import opendml.directml as dml`.
 
-`python -m opendml.pydirectml SCRIPT.py ARGS` runs a script that says `import directml` as it is.
+Programs of its interface as it is now (`Graph`, `Buffer`, `CompiledOperator`) and as it was before
+(`GraphBuilder`, `Binding`, `Device.compute`) run. `python -m opendml.pydirectml SCRIPT.py ARGS` runs a script
+that says `import directml` as it is.
 """
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Sequence
 from typing import Any
 
-from opendml.frontends.pydirectml import devices, expressions, functions, names
-from opendml.frontends.pydirectml.activations import NO_ACTIVATION, FusedActivation
-from opendml.frontends.pydirectml.expressions import one
-from opendml.frontends.pydirectml.functions import REQUIRED
-from opendml.frontends.pydirectml.names import *  # noqa: F403 - `names.__all__`
+from opendml import __version__ as __version__
+from opendml.frontends.directml import activations, elementwise, gradients, movement, networks, reductions
+from opendml.frontends.directml.activations import *  # noqa: F403 - its `__all__`
+from opendml.frontends.directml.buffers import Buffer
+from opendml.frontends.directml.compiled import CompiledOperator
+from opendml.frontends.directml.elementwise import *  # noqa: F403 - its `__all__`
+from opendml.frontends.directml.gradients import *  # noqa: F403 - its `__all__`
+from opendml.frontends.directml.graphs import Graph
+from opendml.frontends.directml.movement import *  # noqa: F403 - its `__all__`
+from opendml.frontends.directml.networks import *  # noqa: F403 - its `__all__`
+from opendml.frontends.directml.reductions import *  # noqa: F403 - its `__all__`
+from opendml.frontends.directml.tensors import Expression
+from opendml.frontends.pydirectml import devices, expressions, functions
+from opendml.frontends.pydirectml.enumerations import (
+    AxisDirection,
+    ConvolutionDirection,
+    ConvolutionMode,
+    DepthSpaceOrder,
+    ExecutionFlags,
+    InterpolationMode,
+    IsInfinityMode,
+    MatrixTransform,
+    OperatorType,
+    OutputOptions,
+    PaddingMode,
+    QuantizationType,
+    RandomGeneratorType,
+    RecurrentNetworkDirection,
+    ReduceFunction,
+    RoundingMode,
+    TensorDataType,
+    TensorFlags,
+)
+from opendml.frontends.pydirectml.enumerations import OutputOptions as GRUOutputOptions
+from opendml.frontends.pydirectml.functions import Size2D
+from opendml.frontends.pydirectml.tensors import TensorDesc, TensorPolicy
 
 __all__ = [
+    "AxisDirection",
     "Binding",
+    "Buffer",
+    "CompiledOperator",
+    "ConvolutionDirection",
+    "ConvolutionMode",
+    "DepthSpaceOrder",
     "Device",
+    "ExecutionFlags",
     "Expression",
+    "GRUOutputOptions",
+    "Graph",
     "GraphBuilder",
+    "InterpolationMode",
+    "IsInfinityMode",
+    "MatrixTransform",
     "Model",
+    "OperatorType",
+    "OutputOptions",
+    "PaddingMode",
+    "QuantizationType",
+    "RandomGeneratorType",
+    "RecurrentNetworkDirection",
+    "ReduceFunction",
+    "RoundingMode",
+    "Size2D",
     "TensorData",
-    "activation_gelu",
-    "activation_softmax",
-    "average_pooling",
-    "mean_variance_normalization",
+    "TensorDataType",
+    "TensorDesc",
+    "TensorFlags",
+    "TensorPolicy",
+    "input_tensor",
+    "up_sample_2d",
 ]
-__all__ += names.__all__
-
-
-def __getattr__(name: str) -> Any:
-    if name in ("Graph", "Buffer", "CompiledOperator"):
-        raise AttributeError(
-            f"directml.{name}: of the fork's newest interface; this is the one before it, with GraphBuilder, "
-            "Binding and Device.compute. opendml.Graph is like the newest one"
-        )
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-class Expression(expressions.Expression):
-    __doc__ = expressions.Expression.__doc__
-
-    def __init__(self) -> None:
-        raise TypeError("directml.Expression: no constructor; input_tensor and operators make expressions")
+for _family in (activations, elementwise, gradients, movement, networks, reductions):
+    __all__ += _family.__all__
 
 
 class TensorData(devices.TensorData):
@@ -105,7 +147,7 @@ class Device(devices.Device):
             outputs: what the model was built for; None: it is left out of the results.
 
         Raises:
-            InvalidArgument: too few of them, or data of another size.
+            ValueError: too few of them, or data of another size.
         """
         if model._bound is None:
             model._initialize(inputs)
@@ -126,52 +168,24 @@ class Device(devices.Device):
         return model._dispatch(inputs, outputs)
 
 
+class _InPlaceExpression(expressions.InPlace, Expression):
+    __doc__ = Expression.__doc__
+
+
+_InPlaceExpression.__name__ = Expression.__name__
+
+
 class GraphBuilder(devices.GraphBuilder):
     __doc__ = devices.GraphBuilder.__doc__
-    expression = Expression
+    expression = _InPlaceExpression
     model = Model
 
 
-def activation_gelu(input: expressions.Expression) -> expressions.Expression:
-    """ACTIVATION_GELU, the exact form."""
-    return one("ACTIVATION_GELU", {"input": input})
+def input_tensor(scope: GraphBuilder, input_index: int, tensor_desc: TensorDesc) -> Expression:
+    """An input of the graph; bindings are given in the order of `input_index`."""
+    return typing.cast(Expression, functions.input_tensor(scope, input_index, tensor_desc))
 
 
-def activation_softmax(input: expressions.Expression, axes: Sequence[int] = ()) -> expressions.Expression:
-    """ACTIVATION_SOFTMAX1 over `axes`; without any ACTIVATION_SOFTMAX, over the last of two dimensions."""
-    if not axes:
-        return one("ACTIVATION_SOFTMAX", {"input": input})
-    return one("ACTIVATION_SOFTMAX1", {"input": input}, {"axes": tuple(axes)})
-
-
-def mean_variance_normalization(
-    input: expressions.Expression,
-    scale: expressions.Expression | None = None,
-    bias: expressions.Expression | None = None,
-    axes: Sequence[int] = (),
-    normalize_variance: bool = REQUIRED,
-    normalize_mean: bool = REQUIRED,
-    epsilon: float = REQUIRED,
-    fused_activation: FusedActivation = NO_ACTIVATION,
-) -> expressions.Expression:
-    """MEAN_VARIANCE_NORMALIZATION2."""
-    given = {"normalize_variance": normalize_variance, "normalize_mean": normalize_mean, "epsilon": epsilon}
-    functions.require("mean_variance_normalization", **given)
-    tensors = {"input": input, "scale": scale, "bias": bias}
-    use = {"use_mean": bool(normalize_mean), "use_variance": bool(normalize_variance)}
-    return functions.mean_variance(tensors, axes, epsilon, fused_activation, **use)
-
-
-def average_pooling(
-    input: expressions.Expression,
-    strides: Sequence[int],
-    window_sizes: Sequence[int],
-    start_padding: Sequence[int],
-    end_padding: Sequence[int],
-    dilations: Sequence[int],
-    include_padding: bool,
-) -> expressions.Expression:
-    """AVERAGE_POOLING1."""
-    return functions.pooled_average(
-        input, strides, window_sizes, start_padding, end_padding, include_padding, dilations
-    )
+def up_sample_2d(input: Expression, scale_size: Size2D, interpolation_mode: InterpolationMode) -> Expression:
+    """UPSAMPLE_2D, as it was called before."""
+    return typing.cast(Expression, functions.up_sample_2d(input, scale_size, interpolation_mode))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from itertools import pairwise
 from typing import Any
 
@@ -71,6 +73,18 @@ def test_owned_tensors_are_handed_over_at_initialization(any_device: Device) -> 
     table = table_for(operator, [any_device.upload(VALUES), None, None], [y], persistent)
     any_device.execute(recorded((operator, table)))
     assert np.allclose(any_device.download(y), normalized(), rtol=1e-5, atol=1e-5)
+
+
+def test_owned_tensors_are_free_once_they_are_handed_over_and_their_recorder_is_gone() -> None:
+    device = Device("cpu")
+    operator, scale = normalization(device), SCALE.copy()
+    freed = weakref.ref(scale)
+    persistent = initialized(device, operator, [None, scale, BIAS])
+    del scale
+    gc.collect()
+    assert freed() is None
+    assert operator.is_initialized
+    assert persistent is not None
 
 
 def test_owned_tensors_may_be_on_the_device(any_device: Device) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opendml.frontends.pydirectml import devices, enumerations, functions, names
+from opendml.frontends.pydirectml import devices, enumerations, expressions, functions, names
 from opendml.frontends.pydirectml.activations import NO_ACTIVATION, FusedActivation
 from opendml.frontends.pydirectml.devices import Binding, Model, TensorData
-from opendml.frontends.pydirectml.expressions import Expression, one
+from opendml.frontends.pydirectml.expressions import one
 from opendml.frontends.pydirectml.functions import REQUIRED
 from opendml.frontends.pydirectml.names import *  # noqa: F403 - `names.__all__`
 
@@ -49,11 +49,19 @@ class Dimensions(list[int]):
     """Sizes; a list of integers is as good."""
 
 
+class Expression(expressions.InPlace):
+    __doc__ = expressions.Expression.__doc__
+
+
 class Device(devices.Device):
     __doc__ = devices.Device.__doc__
 
     def compute(
-        self, model: Model, inputs: Sequence[Binding | None], outputs: Sequence[Expression | None], /
+        self,
+        model: Model,
+        inputs: Sequence[Binding | None],
+        outputs: Sequence[expressions.Expression | None],
+        /,
     ) -> list[TensorData]:
         """The outputs, in the order of `build`.
 
@@ -63,7 +71,7 @@ class Device(devices.Device):
             outputs: what the model was built for; None: it is left out of the results.
 
         Raises:
-            InvalidArgument: too few of them, or data of another size.
+            ValueError: too few of them, or data of another size.
         """
         model._initialize(inputs)
         return model._dispatch(inputs, outputs)
@@ -74,20 +82,20 @@ class GraphBuilder(devices.GraphBuilder):
     expression = Expression
 
 
-def activation_soft_max(input: Expression) -> Expression:
+def activation_soft_max(input: expressions.Expression) -> expressions.Expression:
     """ACTIVATION_SOFTMAX."""
     return one("ACTIVATION_SOFTMAX", {"input": input})
 
 
 def mean_variance_normalization(
-    input: Expression,
-    scale: Expression | None = None,
-    bias: Expression | None = None,
+    input: expressions.Expression,
+    scale: expressions.Expression | None = None,
+    bias: expressions.Expression | None = None,
     axes: Sequence[int] = (),
     normalize_variance: bool = REQUIRED,
     epsilon: float = REQUIRED,
     fused_activation: FusedActivation = NO_ACTIVATION,
-) -> Expression:
+) -> expressions.Expression:
     """MEAN_VARIANCE_NORMALIZATION1."""
     functions.require("mean_variance_normalization", normalize_variance=normalize_variance, epsilon=epsilon)
     tensors = {"input": input, "scale": scale, "bias": bias}
@@ -96,12 +104,12 @@ def mean_variance_normalization(
 
 
 def average_pooling(
-    input: Expression,
+    input: expressions.Expression,
     strides: Sequence[int],
     window_sizes: Sequence[int],
     start_padding: Sequence[int],
     end_padding: Sequence[int],
     include_padding: bool,
-) -> Expression:
+) -> expressions.Expression:
     """AVERAGE_POOLING."""
     return functions.pooled_average(input, strides, window_sizes, start_padding, end_padding, include_padding)

@@ -38,7 +38,11 @@ def test_a_device_says_what_it_is(module: Any) -> None:
 @BOTH
 def test_expressions_and_models_say_what_they_are(module: Any) -> None:
     _, x, model = identity(module, module.TensorDesc(module.TensorDataType.FLOAT32, [2, 3]))
-    assert repr(x) == "<Expression TensorDesc(FLOAT32, [2, 3])>"
+    shown = {
+        pydirectml: "<Expression TensorDesc(FLOAT32, [2, 3])>",
+        directml: "<dml.Expression float32 [2, 3]>",
+    }
+    assert repr(x) == shown[module]
     assert repr(model).startswith("<Model of <CompiledOperator cpu: ")
 
 
@@ -126,6 +130,17 @@ def test_directml_refuses_other_casts_with_a_value_error(given: str, wanted: str
     with pytest.raises(ValueError, match=rf"{given} for a tensor of {wanted.lower()}; data.astype") as caught:
         copied(directml, desc, np.array([1, 2], given))
     assert isinstance(caught.value, dml.InvalidArgument)
+
+
+@BOTH
+def test_what_is_refused_is_caught_as_in_the_originals(module: Any) -> None:
+    desc = module.TensorDesc(module.TensorDataType.FLOAT32, [2, 2])
+    _, x, _ = identity(module, desc)
+    for error in (RuntimeError, ValueError, dml.InvalidArgument):
+        with pytest.raises(error, match="3 elements"):
+            copied(module, desc, np.zeros(3))
+        with pytest.raises(error, match=r"join\.axis: 5"):
+            module.join([x, x], 5)
 
 
 def weighted(module: Any) -> tuple[Any, Any, Any, Any, Any]:
@@ -227,9 +242,8 @@ def test_long_chains_of_expressions_are_built(module: Any) -> None:
     x = y = module.input_tensor(builder, 0, module.TensorDesc(module.TensorDataType.FLOAT32, [1]))
     for _ in range(1200):
         y = y + 1.0
-    from opendml.frontends.pydirectml.devices import _Recorded
-    from opendml.frontends.pydirectml.expressions import known
+    from opendml.frontends.pydirectml.devices import Recorded
 
-    recorded = _Recorded(builder, [known(y, "y")])
+    recorded = Recorded(builder, [y], "outputs")
     assert len(recorded.desc(device._device).nodes) == 1200
     assert x is not y

@@ -237,8 +237,11 @@ def test_max_pooling_gives_indices_when_asked(module: Any) -> None:
     def build(x: Any) -> Any:
         both = module.max_pooling(x, [2, 2], strides=[2, 2], output_indices=True)
         alone = module.max_pooling(x, window_sizes=[3, 2], start_padding=[1, 0], dilations=[1, 2])
-        with pytest.raises(dml.InvalidArgument, match="empty"):
-            alone.indices.get_output_desc()
+        if module is pydirectml:
+            with pytest.raises(dml.InvalidArgument, match="empty"):
+                alone.indices.get_output_desc()
+        else:
+            assert alone.indices is None
         return [both.values, both.indices, alone.values]
 
     results = run(module, build, IMAGE)
@@ -275,7 +278,7 @@ def test_reinterpreted_tensors_are_the_same_bytes(module: Any) -> None:
 
 @BOTH
 def test_reinterpreting_needs_the_same_number_of_bytes(module: Any) -> None:
-    with pytest.raises(dml.InvalidArgument, match=r"new_size: \[241\] of FLOAT32; 964 bytes, but .* 960"):
+    with pytest.raises(dml.InvalidArgument, match=r"reinterpret: \[241\] of FLOAT32; 964 bytes, but .* 960"):
         run(module, lambda x: module.reinterpret(x, module.TensorDataType.FLOAT32, [241], None), IMAGE)
 
 
@@ -439,7 +442,8 @@ def test_values_of_another_enumeration_are_type_errors(module: Any) -> None:
 
 @BOTH
 def test_sizes_that_do_not_fit_are_named(module: Any) -> None:
-    with pytest.raises(dml.InvalidArgument, match=r"element_wise_add\.b"):
+    problem = {pydirectml: r"element_wise_add\.b: sizes", directml: r"element_wise_add: .* shapes differ"}
+    with pytest.raises(dml.InvalidArgument, match=problem[module]):
         run(module, lambda x, y: x + y, IMAGE, SMALL)
 
 

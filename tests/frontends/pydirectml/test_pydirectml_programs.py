@@ -89,6 +89,63 @@ def test_a_program_runs_as_it_is(module: str, softmax: str, tmp_path: Path) -> N
     np.testing.assert_allclose(np.load(tmp_path / "out.npy").ravel(), exact / exact.sum(), rtol=1e-5)
 
 
+NEWEST = """
+import sys
+
+import numpy as np
+
+import directml as dml
+
+
+def layer(graph: dml.Graph, x: dml.Expression, array, **options):
+    return dml.convolution(x, graph.constant(array), fused_activation=dml.FusedActivation.relu(), **options)
+
+
+def main(argv):
+    device = dml.Device(use_gpu=True)
+    graph = dml.Graph(device)
+    x = graph.input([1, 1, 6, 6], name="image")
+    w = graph.input([2, 1, 3, 3], owned=True)
+    y = dml.convolution(x, w, start_padding=[1, 1], end_padding=[1, 1])
+    y = layer(graph, y, np.ones((1, 2, 1, 1), np.float32))
+    values, indices = dml.max_pooling(y, window_sizes=[2, 2], strides=[2, 2])
+    assert indices is None
+    op = graph.compile([dml.activation_softmax(dml.reinterpret(values, [1, 9]), axes=[1]), values])
+    op.initialize({w: np.load(argv[2])})
+    buffer, *_ = op({"image": np.load(argv[1])}, readback=False)
+    result, *_ = op.dispatch({x: np.load(argv[1])})
+    assert np.array_equal(result, buffer.numpy())
+    try:
+        op({x: np.zeros((6, 6), np.int32)})
+    except ValueError as error:
+        print(str(result.dtype), "astype" in str(error))
+    np.save(argv[3], result)
+
+
+if __name__ == "__main__":
+    main(sys.argv)
+"""
+
+
+def test_a_program_of_the_newest_interface_runs_as_it_is(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    image, kernel = rng.standard_normal((6, 6)), rng.standard_normal((2, 1, 3, 3))
+    (tmp_path / "newest.py").write_text(NEWEST)
+    np.save(tmp_path / "image.npy", image)
+    np.save(tmp_path / "kernel.npy", kernel)
+    done = run(tmp_path, "newest.py", "image.npy", "kernel.npy", "out.npy")
+    assert (done.returncode, done.stdout) == (0, "float32 True\n"), done.stderr
+    y = dml.convolution(
+        image.astype(np.float32).reshape(1, 1, 6, 6),
+        kernel.astype(np.float32),
+        start_padding=[1, 1],
+        end_padding=[1, 1],
+    )
+    y = np.maximum(y.sum(1), 0).reshape(3, 2, 3, 2).max((1, 3)).reshape(9)
+    exact = np.exp(y.astype(np.float64))
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy").ravel(), exact / exact.sum(), rtol=1e-5)
+
+
 def test_errors_have_the_traceback_of_the_script_and_its_exit_status(tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text("import pydirectml\n\n\npydirectml.nothing()\n")
     done = run(tmp_path, "wrong.py")

@@ -38,12 +38,14 @@ class FusedActivation:
 NO_ACTIVATION = FusedActivation(OperatorType.INVALID)
 
 
-def activation_desc(activation: FusedActivation) -> OperatorDesc | None:
+def activation_desc(activation: FusedActivation | None) -> OperatorDesc | None:
     """The desc of an activation, None for none.
 
     Raises:
         TypeError: something else.
     """
+    if activation is None:
+        return None
     if not isinstance(activation, FusedActivation):
         raise TypeError(f"fused_activation: {type(activation).__name__}; a FusedActivation is needed")
     return activation._desc

@@ -8,20 +8,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 import opendml.runtime.objects.device as runtime
-from opendml.errors import InvalidArgument, Unsupported
+from opendml.errors import Unsupported
+from opendml.frontends.pydirectml.data_types import is_castable, numpy_type
 from opendml.frontends.pydirectml.enumerations import ExecutionFlags
+from opendml.frontends.pydirectml.errors import Refused, refused
 from opendml.frontends.pydirectml.expressions import Expression, Known, Node, Origin, Scope, Source, known
-from opendml.frontends.pydirectml.functions import is_castable
 from opendml.runtime.graphs.desc import GraphDesc, InputEdge, IntermediateEdge, OperatorNode, OutputEdge
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.memory.packing import from_buffer
+from opendml.runtime.objects.slots import slots_of
 from opendml.runtime.program import tensors_of
 from opendml.spec import descs, enums
+from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc as Tensor
-
-
-class CastError(InvalidArgument, ValueError):
-    """An array of a type that is not converted to the tensor's silently."""
 
 
 class TensorData(np.ndarray[Any, Any]):
@@ -45,9 +44,9 @@ class Binding:
 
     def __init__(self, expr: Expression, data: Any) -> None:
         tensor = known(expr, "Binding.expr").desc
-        wanted, given = np.dtype(tensor.data_type.name.lower()), np.asarray(data)
+        wanted, given = numpy_type(tensor.data_type), np.asarray(data)
         if self._is_strict and not is_castable(given.dtype, wanted):
-            raise CastError(
+            raise Refused(
                 f"Binding.data: {given.dtype.name} for a tensor of {wanted.name}; "
                 f"data.astype('{wanted.name}') converts it"
             )
@@ -64,12 +63,12 @@ def _bytes_of(elements: Array, tensor: Tensor) -> Array:
     """The bytes of a packed array, as many as the tensor has.
 
     Raises:
-        InvalidArgument: it has fewer, or, for a packed tensor, more.
+        ValueError: it has fewer, or, for a packed tensor, more.
     """
     data, size = np.ascontiguousarray(elements).reshape(-1).view(np.uint8), tensor.size_in_bytes
     rounded = -(-data.size // 4) * 4
     if rounded < size or (rounded > size and tensor.strides is None):
-        raise InvalidArgument(
+        raise Refused(
             f"Binding.data: {elements.size} elements, {data.size} bytes; the tensor has sizes "
             f"{list(tensor.sizes)} and {size} bytes"
         )
@@ -110,9 +109,10 @@ class Model:
     """The class of its outputs."""
 
     def __init__(self, scope: GraphBuilder, flags: ExecutionFlags, outputs: Sequence[Expression]) -> None:
-        recorded = _Recorded(scope, [known(each, "build.outputs") for each in outputs])
+        recorded = Recorded(scope, outputs, "build.outputs")
         device = scope._device
-        self._compiled = device.compile_graph(recorded.desc(device), enums.ExecutionFlags(int(flags)))
+        with refused():
+            self._compiled = device.compile_graph(recorded.desc(device), enums.ExecutionFlags(int(flags)))
         self._tensors = self._compiled.input_tensors
         self._inputs = [
             None if each is None else np.zeros(each.size_in_bytes, np.uint8) for each in self._tensors
@@ -122,6 +122,7 @@ class Model:
             for each in self._compiled.output_tensors
             if each is not None
         ]
+        self._count = len(outputs)
         self._bound: Any = None
 
     def __repr__(self) -> str:
@@ -136,13 +137,13 @@ class Model:
         """The outputs for the inputs that are not OWNED_BY_DML."""
         require_list(outputs, "outputs")
         if self._bound is None:
-            raise InvalidArgument("dispatch: the model is not initialized; Device.initialize does it")
-        if len(outputs) != len(self._outputs):
-            problem = f"the model was built for {len(self._outputs)}, in the order of `build`"
-            raise InvalidArgument(f"outputs: {len(outputs)} expressions; {problem}")
+            raise Refused("dispatch: the model is not initialized; Device.initialize does it")
+        if len(outputs) != self._count:
+            problem = f"the model was built for {self._count}, in the order of `build`"
+            raise Refused(f"outputs: {len(outputs)} expressions; {problem}")
         self._read(bindings, owned=False)
         self._bound.dispatch()
-        pairs = zip(outputs, self._outputs, strict=True)
+        pairs = zip(outputs, self._outputs, strict=False)
         return [
             from_buffer(buffer, tensor).view(self.data)
             for each, (tensor, buffer) in pairs
@@ -153,7 +154,7 @@ class Model:
         """Copies those bindings whose tensors are, or are not, OWNED_BY_DML."""
         if len(bindings) < len(self._inputs):
             problem = f"{len(bindings)} bindings; the graph has {len(self._inputs)} inputs, in their order"
-            raise InvalidArgument(f"inputs: {problem}")
+            raise Refused(f"inputs: {problem}")
         for number, (tensor, buffer) in enumerate(zip(self._tensors, self._inputs, strict=True)):
             if tensor is None or buffer is None or bool(tensor.flags) is not owned:
                 continue
@@ -162,7 +163,7 @@ class Model:
                 problem = (
                     f"{data.size} bytes are bound; the tensor of sizes {list(tensor.sizes)} has {buffer.size}"
                 )
-                raise InvalidArgument(f"inputs[{number}]: {problem}")
+                raise Refused(f"inputs[{number}]: {problem}")
             buffer[:] = data
 
 
@@ -176,7 +177,7 @@ def _data_of(binding: Any, number: int) -> Array:
     if not isinstance(binding, Binding):
         raise TypeError(f"inputs[{number}]: {type(binding).__name__}; a Binding is needed")
     if binding._data is None:
-        raise InvalidArgument(f"inputs[{number}]: its data was released")
+        raise Refused(f"inputs[{number}]: its data was released")
     return binding._data
 
 
@@ -199,24 +200,25 @@ class GraphBuilder(Scope):
         """The model that computes `outputs`.
 
         Raises:
-            InvalidArgument: no outputs, or expressions of another graph.
+            ValueError: no outputs, or expressions of another graph.
         """
         if not isinstance(flags, ExecutionFlags):
             raise TypeError(f"build.flags: {type(flags).__name__}; ExecutionFlags are needed")
-        require_list(outputs, "build.outputs")
         return self.model(self, flags, outputs)
 
 
-class _Recorded:
+class Recorded:
     """What leads to some expressions, as a graph of DirectML."""
 
-    def __init__(self, scope: GraphBuilder, outputs: Sequence[Known]) -> None:
-        if not outputs:
-            raise InvalidArgument("build.outputs: none; a model computes at least one expression")
-        if any(each.scope is not scope for each in outputs):
-            raise InvalidArgument("build.outputs: an expression of another graph")
+    def __init__(self, scope: Scope, outputs: Sequence[Expression], name: str) -> None:
+        require_list(outputs, name)
+        results = [known(each, name) for each in outputs]
+        if not results:
+            raise Refused(f"{name}: none; a model computes at least one expression")
+        if any(each.scope is not scope for each in results):
+            raise Refused(f"{name}: an expression of another graph")
         self._input_count = max(scope.sources, default=-1) + 1
-        self._results = [_as_computed(each) for each in outputs]
+        self._results = [_as_computed(each) for each in results]
         self._nodes: list[Node] = []
         self._numbers: dict[int, int] = {}
         for origin in self._results:
@@ -242,7 +244,8 @@ class _Recorded:
             self._nodes.append(node)
 
     def desc(self, device: runtime.Device) -> GraphDesc:
-        """The graph, with operators of the device."""
+        """The graph, with operators of the device. Behind the outputs asked for come those that operators
+        cannot do without: DirectML wants an edge from each of them."""
         inputs, between = [], []
         for number, node in enumerate(self._nodes):
             for index, origin in enumerate(node.inputs):
@@ -253,12 +256,23 @@ class _Recorded:
                 else:
                     source = self._numbers[id(origin.of)]
                     between.append(IntermediateEdge(source, origin.output, number, index))
-        results = [
-            OutputEdge(self._numbers[id(origin.of)], origin.output, index)
-            for index, origin in enumerate(self._results)
+        sources = [(self._numbers[id(origin.of)], origin.output) for origin in self._results]
+        used = {(edge.from_node_index, edge.from_node_output_index) for edge in between} | {*sources}
+        sources += [
+            each
+            for number, node in enumerate(self._nodes)
+            for each in _needed(number, node)
+            if each not in used
         ]
+        results = [OutputEdge(*source, index) for index, source in enumerate(sources)]
         nodes = [OperatorNode(device.create_operator(node.desc)) for node in self._nodes]
         return GraphDesc(self._input_count, len(results), nodes, inputs, results, between)
+
+
+def _needed(number: int, node: Node) -> list[tuple[int, int]]:
+    """The outputs that an operator always has, as (node, output)."""
+    facts, slots = operator(node.desc.operator), slots_of(node.desc, "OUTPUT_TENSOR")
+    return [(number, index) for index, slot in enumerate(slots) if not facts.field(slot.field).optional]
 
 
 def _as_computed(expression: Known) -> Origin:

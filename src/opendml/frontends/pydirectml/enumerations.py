@@ -1,4 +1,4 @@
-"""PyDirectML's enumerations: those of DirectML up to feature level 2_0, with DirectML's numbers."""
+"""PyDirectML's enumerations: those of DirectML that it has, with DirectML's numbers."""
 
 from __future__ import annotations
 
@@ -79,6 +79,66 @@ class PaddingMode(Enumeration):
     CONSTANT = 0
     EDGE = 1
     REFLECTION = 2
+
+
+class RoundingMode(Enumeration):
+    """DML_ROUNDING_MODE."""
+
+    HALVES_TO_NEAREST_EVEN = 0
+    TOWARD_ZERO = 1
+    TOWARD_INFINITY = 2
+
+
+class IsInfinityMode(Enumeration):
+    """DML_IS_INFINITY_MODE."""
+
+    EITHER = 0
+    POSITIVE = 1
+    NEGATIVE = 2
+
+
+class AxisDirection(Enumeration):
+    """DML_AXIS_DIRECTION."""
+
+    INCREASING = 0
+    DECREASING = 1
+
+
+class DepthSpaceOrder(Enumeration):
+    """DML_DEPTH_SPACE_ORDER."""
+
+    DEPTH_COLUMN_ROW = 0
+    COLUMN_ROW_DEPTH = 1
+
+
+class ReduceFunction(Enumeration):
+    """DML_REDUCE_FUNCTION."""
+
+    ARGMAX = 0
+    ARGMIN = 1
+    AVERAGE = 2
+    L1 = 3
+    L2 = 4
+    LOG_SUM = 5
+    LOG_SUM_EXP = 6
+    MAX = 7
+    MIN = 8
+    MULTIPLY = 9
+    SUM = 10
+    SUM_SQUARE = 11
+
+
+class RandomGeneratorType(Enumeration):
+    """DML_RANDOM_GENERATOR_TYPE."""
+
+    PHILOX_4X32_10 = 0
+
+
+class QuantizationType(Enumeration):
+    """DML_QUANTIZATION_TYPE."""
+
+    SCALE = 1
+    SCALE_ZERO_POINT = 2
 
 
 class ExecutionFlags(Flags):
@@ -190,3 +250,5 @@ class OperatorType(Enumeration):
     SCATTER = 94
     ONE_HOT = 95
     RESAMPLE = 96
+    ACTIVATION_CELU = 128
+    ACTIVATION_GELU = 157

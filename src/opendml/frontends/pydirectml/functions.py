@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any, TypeVar
 
-import numpy as np
-
-from opendml.errors import InvalidArgument
 from opendml.frontends.pydirectml.activations import NO_ACTIVATION, FusedActivation, activation_desc
 from opendml.frontends.pydirectml.enumerations import (
     ConvolutionDirection,
@@ -20,9 +17,19 @@ from opendml.frontends.pydirectml.enumerations import (
     RecurrentNetworkDirection,
     TensorDataType,
 )
-from opendml.frontends.pydirectml.expressions import Expression, Scope, known, one, record, reinterpreted
+from opendml.frontends.pydirectml.errors import Refused
+from opendml.frontends.pydirectml.expressions import (
+    Expression,
+    InPlace,
+    Scope,
+    known,
+    one,
+    record,
+    reinterpreted,
+)
 from opendml.frontends.pydirectml.tensors import TensorDesc
 from opendml.spec import enums, operator_desc
+from opendml.spec.outputs import Told
 
 _Enum = TypeVar("_Enum", bound=IntEnum)
 
@@ -59,17 +66,19 @@ class MaxPoolingOutputs:
     """What `max_pooling` gives: the greatest elements and, if asked for, where they stood."""
 
     def __init__(self) -> None:
-        self.values, self.indices = Expression(), Expression()
+        self.values: Expression = InPlace()
+        self.indices: Expression = InPlace()
 
 
 class GRUOutputs:
     """What `gru` gives: all states, the last one, or both; what is not asked for is an empty expression."""
 
     def __init__(self) -> None:
-        self.sequence, self.single = Expression(), Expression()
+        self.sequence: Expression = InPlace()
+        self.single: Expression = InPlace()
 
 
-def _member(kind: type[_Enum], value: Any, name: str) -> int:
+def member(kind: type[_Enum], value: Any, name: str) -> int:
     """The number of a member of an enumeration.
 
     Raises:
@@ -87,9 +96,7 @@ def input_tensor(scope: Scope, input_index: int, tensor_desc: TensorDesc) -> Exp
     if not isinstance(tensor_desc, TensorDesc):
         raise TypeError(f"input_tensor.tensor_desc: {type(tensor_desc).__name__}; a TensorDesc is needed")
     if type(input_index) is not int or not 0 <= input_index < 65_536:
-        raise InvalidArgument(
-            f"input_tensor.input_index: {input_index!r}; must be an integer from 0 to 65535"
-        )
+        raise Refused(f"input_tensor.input_index: {input_index!r}; must be an integer from 0 to 65535")
     return scope.add_input(input_index, tensor_desc)
 
 
@@ -110,9 +117,9 @@ def convolution(
 ) -> Expression:
     """CONVOLUTION. Output sizes of a transposed one that are larger than they follow, by less than a stride,
     stand for output padding."""
-    way = enums.ConvolutionDirection(_member(ConvolutionDirection, direction, "convolution.direction"))
+    way = enums.ConvolutionDirection(member(ConvolutionDirection, direction, "convolution.direction"))
     attributes = {
-        "mode": enums.ConvolutionMode(_member(ConvolutionMode, mode, "convolution.mode")),
+        "mode": enums.ConvolutionMode(member(ConvolutionMode, mode, "convolution.mode")),
         "direction": way,
         "strides": tuple(strides) or None,
         "dilations": tuple(dilations) or None,
@@ -128,14 +135,14 @@ def convolution(
         more = [wanted - size for wanted, size in zip(output_sizes[2:], plain[2:], strict=False)]
         if len(output_sizes) == len(plain) and any(more) and min(more) >= 0:
             attributes["output_padding"] = tuple(more)
-    return one("CONVOLUTION", tensors, attributes, sizes=output_sizes or None)
+    return one("CONVOLUTION", tensors, attributes, told=Told(sizes=tuple(output_sizes) or None))
 
 
 def up_sample_2d(input: Expression, scale_size: Size2D, interpolation_mode: InterpolationMode) -> Expression:
     """UPSAMPLE_2D."""
     if not isinstance(scale_size, Size2D):
         raise TypeError(f"up_sample_2d.scale_size: {type(scale_size).__name__}; a Size2D is needed")
-    number = _member(InterpolationMode, interpolation_mode, "up_sample_2d.interpolation_mode")
+    number = member(InterpolationMode, interpolation_mode, "up_sample_2d.interpolation_mode")
     attributes = {
         "scale_size": operator_desc.Size2D(scale_size.width, scale_size.height),
         "interpolation_mode": enums.InterpolationMode(number),
@@ -200,7 +207,7 @@ def padding(
 ) -> Expression:
     """PADDING."""
     attributes = {
-        "padding_mode": enums.PaddingMode(_member(PaddingMode, padding_mode, "padding.padding_mode")),
+        "padding_mode": enums.PaddingMode(member(PaddingMode, padding_mode, "padding.padding_mode")),
         "padding_value": padding_value,
         "start_padding": tuple(start_padding),
         "end_padding": tuple(end_padding),
@@ -274,8 +281,8 @@ def gemm(
 ) -> Expression:
     """GEMM."""
     attributes = {
-        "trans_a": enums.MatrixTransform(_member(MatrixTransform, trans_a, "gemm.trans_a")),
-        "trans_b": enums.MatrixTransform(_member(MatrixTransform, trans_b, "gemm.trans_b")),
+        "trans_a": enums.MatrixTransform(member(MatrixTransform, trans_a, "gemm.trans_a")),
+        "trans_b": enums.MatrixTransform(member(MatrixTransform, trans_b, "gemm.trans_b")),
         "alpha": alpha,
         "beta": beta,
         "fused_activation": activation_desc(fused_activation),
@@ -300,9 +307,9 @@ def max_pooling(
         "end_padding": tuple(end_padding) or None,
         "dilations": tuple(dilations) or None,
     }
-    wanted = frozenset({"output_indices_tensor"}) if output_indices else frozenset[str]()
+    told = Told(wanted=frozenset({"output_indices_tensor"} if output_indices else ()))
     outputs = MaxPoolingOutputs()
-    values, indices = record("MAX_POOLING2", {"input": input}, attributes, wanted=wanted)
+    values, indices = record("MAX_POOLING2", {"input": input}, attributes, told=told)
     outputs.values, outputs.indices = values or outputs.values, indices or outputs.indices
     return outputs
 
@@ -314,7 +321,7 @@ def reinterpret(
     new_strides: Sequence[int] | None,
 ) -> Expression:
     """The same bytes as another tensor, whose strides count its elements; None: packed."""
-    data_type = enums.TensorDataType(_member(TensorDataType, new_type, "reinterpret.new_type"))
+    data_type = enums.TensorDataType(member(TensorDataType, new_type, "reinterpret.new_type"))
     return reinterpreted(input, data_type, new_size, new_strides)
 
 
@@ -337,8 +344,8 @@ def gru(
 ) -> GRUOutputs:
     """GRU."""
     require("gru", activation_descs=activation_descs, direction=direction, output_options=output_options)
-    options = OutputOptions(_member(OutputOptions, output_options, "gru.output_options"))
-    number = _member(RecurrentNetworkDirection, direction, "gru.direction")
+    options = OutputOptions(member(OutputOptions, output_options, "gru.output_options"))
+    number = member(RecurrentNetworkDirection, direction, "gru.direction")
     tensors = {
         "input": input,
         "weight": weight,
@@ -355,7 +362,7 @@ def gru(
     without = {OutputOptions.Sequence: "output_single_tensor", OutputOptions.Single: "output_sequence_tensor"}
     wanted = {"output_sequence_tensor", "output_single_tensor"} - {without.get(options)}
     outputs = GRUOutputs()
-    sequence, single = record("GRU", tensors, attributes, wanted=frozenset(wanted))
+    sequence, single = record("GRU", tensors, attributes, told=Told(wanted=frozenset(wanted)))
     outputs.sequence, outputs.single = sequence or outputs.sequence, single or outputs.single
     return outputs
 
@@ -367,7 +374,7 @@ def gather(input: Expression, indices: Expression, axis: int, index_dimensions: 
 
 
 def mean_variance(
-    tensors: dict[str, Expression | None],
+    tensors: Mapping[str, Expression | None],
     axes: Sequence[int],
     epsilon: float,
     fused_activation: FusedActivation,
@@ -404,8 +411,3 @@ def pooled_average(
     if dilations is None:
         return one("AVERAGE_POOLING", {"input": input}, attributes)
     return one("AVERAGE_POOLING1", {"input": input}, attributes | {"dilations": tuple(dilations) or None})
-
-
-def is_castable(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
-    """Whether NumPy calls the cast safe, or it narrows within a kind, as float64 to float32 does."""
-    return given.kind == wanted.kind or np.can_cast(given, wanted, "safe")

@@ -1,13 +1,18 @@
-"""Tensor descs as PyDirectML has them: four ways to make one."""
+"""Tensor descs as PyDirectML has them: several ways to make one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+from opendml.frontends.pydirectml.data_types import as_data_type
 from opendml.frontends.pydirectml.enumerations import TensorDataType, TensorFlags
+from opendml.frontends.pydirectml.errors import Refused, refused
 from opendml.spec import enums, tensor_desc
 from opendml.spec.plain import as_tuple
+
+_TOTAL, _ALIGNMENT = "total_tensor_size_in_bytes", "guaranteed_base_offset_alignment"
 
 
 class _ReadOnly:
@@ -31,6 +36,11 @@ class TensorPolicy:
     interleaved_channel = _ReadOnly(lambda: TensorPolicy(channel_last=True))
     """The second dimension, the channel, moves fastest: NCHW in sizes, NHWC in memory."""
 
+    def applied(self, desc: tensor_desc.TensorDesc) -> tensor_desc.TensorDesc:
+        """A packed tensor as it lies in memory."""
+        strides = self._strides(desc.sizes)
+        return desc if strides is None else tensor_desc.TensorDesc(desc.data_type, desc.sizes, strides)
+
     def _strides(self, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
         if not self._channel_last or len(sizes) < 2:
             return None
@@ -42,50 +52,69 @@ class TensorPolicy:
         return tuple(strides)
 
 
-_OVERLOADS: tuple[tuple[str, ...], ...] = (
-    ("data_type", "sizes", "tensor_policy"),
-    ("data_type", "flags", "sizes", "tensor_policy"),
-    ("data_type", "sizes", "strides"),
-    (
-        "data_type",
-        "flags",
-        "sizes",
-        "strides",
-        "total_tensor_size_in_bytes",
-        "guaranteed_base_offset_alignment",
-    ),
+@dataclass(frozen=True)
+class _Form:
+    """One way to make a desc: the names of its arguments, how many of them are needed, and how many may be
+    positional."""
+
+    names: tuple[str, ...]
+    needed: int
+    positional: int = 6
+
+
+_FORMS = (
+    _Form(("data_type", "sizes", "tensor_policy"), 2),
+    _Form(("data_type", "flags", "sizes", "tensor_policy"), 3),
+    _Form(("data_type", "sizes", "strides"), 3),
+    _Form(("data_type", "flags", "sizes", "strides", _TOTAL, _ALIGNMENT), 6),
+    _Form(("data_type", "sizes", "flags", "strides", _TOTAL, _ALIGNMENT, "tensor_policy"), 2, positional=2),
 )
 
 
 class TensorDesc:
-    """A tensor in a buffer: `TensorDesc(data_type, sizes)`, or with one of these after the type.
+    """A tensor in a buffer: `TensorDesc(data_type, sizes)`, or in one of these ways.
 
+    - `(data_type, sizes, *, flags=TensorFlags.NONE, strides=None, total_tensor_size_in_bytes=None,
+      guaranteed_base_offset_alignment=0, tensor_policy=None)`, as `directml` has it now
     - `(data_type, sizes, tensor_policy=TensorPolicy.default)`
     - `(data_type, flags, sizes, tensor_policy=TensorPolicy.default)`
-    - `(data_type, sizes, strides)`, where strides count elements and None is packed
+    - `(data_type, sizes, strides)`
     - `(data_type, flags, sizes, strides, total_tensor_size_in_bytes, guaranteed_base_offset_alignment)`
+
+    Args:
+        data_type: a TensorDataType, or NumPy's type.
+        sizes: elements per dimension, outermost first.
+        flags: OWNED_BY_DML: the tensor is handed over at initialization.
+        strides: elements from one index to the next, per dimension; None: packed.
+        total_tensor_size_in_bytes: the bytes of its buffer; None: those that follow.
+        guaranteed_base_offset_alignment: what the offset of its buffer is a multiple of; 0: nothing is said.
+        tensor_policy: what decides the strides.
 
     Raises:
         TypeError: other arguments.
-        InvalidArgument: sizes or strides that no tensor has.
+        ValueError: sizes or strides that no tensor has, or strides beside a policy.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        given = next((found for names in _OVERLOADS if (found := _matched(names, args, kwargs))), None)
+        given = next((found for form in _FORMS if (found := _matched(form, args, kwargs))), None)
         if given is None:
-            forms = "; ".join(f"({', '.join(names)})" for names in _OVERLOADS)
+            forms = "; ".join(f"({', '.join(form.names)})" for form in _FORMS)
             raise TypeError(f"TensorDesc: the arguments fit none of its forms: {forms}")
-        sizes, policy = as_tuple(given["sizes"]), given.get("tensor_policy", TensorPolicy.default)
-        strides = as_tuple(given["strides"]) if "strides" in given else policy._strides(sizes)
-        data_type = enums.TensorDataType(int(given["data_type"]))
-        tensor_desc.calc_buffer_tensor_size(data_type, sizes, strides)  # or say why there is no such tensor
+        sizes, strides, policy = (as_tuple(given.get(name)) for name in ("sizes", "strides", "tensor_policy"))
+        if policy is not None and strides is not None:
+            raise Refused("TensorDesc: strides and tensor_policy, which decides them; one of them is needed")
+        if policy is not None:
+            strides = policy._strides(sizes)
+        data_type = enums.TensorDataType(int(as_data_type(given["data_type"])))
+        with refused():
+            tensor_desc.calc_buffer_tensor_size(data_type, sizes, strides)
         self._desc = tensor_desc.TensorDesc(
             data_type,
             sizes,
             strides,
             enums.TensorFlags(int(given.get("flags", TensorFlags.NONE))),
-            total_tensor_size_in_bytes=given.get("total_tensor_size_in_bytes"),
-            guaranteed_base_offset_alignment=given.get("guaranteed_base_offset_alignment", 0),
+            total_tensor_size_in_bytes=given.get(_TOTAL),
+            guaranteed_base_offset_alignment=given.get(_ALIGNMENT, 0),
         )
 
     @classmethod
@@ -131,14 +160,23 @@ class TensorDesc:
         )
 
 
-def _matched(names: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
+def _matched(form: _Form, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
     """The arguments by name, if they are those of this form."""
-    if len(args) > len(names) or kwargs.keys() & set(names[: len(args)]) or kwargs.keys() - set(names):
+    names = form.names
+    if len(args) > form.positional or kwargs.keys() & set(names[: len(args)]) or kwargs.keys() - set(names):
         return None
     given = {**dict(zip(names, args, strict=False)), **kwargs}
-    if any(name not in given for name in names if name != "tensor_policy"):
+    if len(args) > len(names) or any(name not in given for name in names[: form.needed]):
         return None
     return given if all(_KINDS[name](value) for name, value in given.items()) else None
+
+
+def _is_type(value: Any) -> bool:
+    try:
+        as_data_type(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _is_size(value: Any) -> bool:
@@ -151,11 +189,11 @@ def _are_sizes(value: Any) -> bool:
 
 
 _KINDS: dict[str, Callable[[Any], bool]] = {
-    "data_type": lambda value: isinstance(value, TensorDataType),
+    "data_type": _is_type,
     "flags": lambda value: isinstance(value, TensorFlags),
     "sizes": _are_sizes,
     "strides": lambda value: value is None or _are_sizes(value),
-    "tensor_policy": lambda value: isinstance(value, TensorPolicy),
-    "total_tensor_size_in_bytes": _is_size,
-    "guaranteed_base_offset_alignment": _is_size,
+    "tensor_policy": lambda value: value is None or isinstance(value, TensorPolicy),
+    _TOTAL: lambda value: value is None or _is_size(value),
+    _ALIGNMENT: _is_size,
 }

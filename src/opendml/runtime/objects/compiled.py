@@ -64,8 +64,8 @@ class CompiledOperator(Dispatchable, Locked):
         Locked.__init__(self)
         self.device, self._kind, self.flags = device, compilable.name, flags
         self._is_volatile = bool(flags & ExecutionFlags.DESCRIPTORS_VOLATILE)
-        self._initialization: Command | None = None
-        """The initialization that has run."""
+        self._initialization: object = None
+        """What stands for the initialization that has run: not that itself, whose tensors are free again."""
         self._persistent: Range | None = None
         """The persistent resource that the initializer has written, if there was something to write."""
         self._inputs, self._outputs = compilable.inputs, compilable.outputs
@@ -214,7 +214,7 @@ class CompiledOperator(Dispatchable, Locked):
         return _Execution(self, bindings, bound)
 
     def _initialize(
-        self, initialization: Command, owned: Sequence[Range | None], persistent: Range | None
+        self, initialization: object, owned: Sequence[Range | None], persistent: Range | None
     ) -> None:
         """Prepares the constants into the persistent resource, which must not change from then on but by the
         same initialization.
@@ -229,7 +229,7 @@ class CompiledOperator(Dispatchable, Locked):
             self._persistent = persistent
             self._initialization = initialization
 
-    def _require_initializable(self, initialization: Command) -> None:
+    def _require_initializable(self, initialization: object) -> None:
         """Checks that no other initialization than this one has run.
 
         DirectML calls it an error to initialize an operator more than once. Executing what was recorded once

@@ -146,10 +146,11 @@ class _Initialization(Command):
         outputs: Sequence[Range | None],
     ) -> None:
         self._operators, self._inputs, self._outputs = operators, inputs, outputs
+        self._identity = object()
 
     def check(self, initialized: dict[CompiledOperator, Range | None], stream: int | None) -> None:
         for compiled, persistent in zip(self._operators, self._outputs, strict=True):
-            compiled._require_initializable(self)
+            compiled._require_initializable(self._identity)
             if compiled in initialized:
                 raise InvalidArgument(f"{compiled._title}: is initialized already, by the same recorder")
             initialized[compiled] = persistent
@@ -157,4 +158,4 @@ class _Initialization(Command):
     def run(self, stream: int | None) -> None:
         for work in zip(self._operators, self._inputs, self._outputs, strict=True):
             compiled, owned, persistent = work
-            compiled._initialize(self, owned, persistent)
+            compiled._initialize(self._identity, owned, persistent)
