@@ -165,7 +165,7 @@ def error_function(x: Node) -> Node:
 
 
 def gaussian_error_linear_unit(x: Node) -> Node:
-    """x times the probability that a standard normal variable is below x, within 3.8 ULP.
+    """x times the probability that a standard normal variable is below x, within 3.7 ULP.
 
     That holds also where the probability is denormal. -0 at -infinity, which is the limit there; the product
     is not a number.

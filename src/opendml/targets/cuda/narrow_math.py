@@ -17,9 +17,10 @@ _SMALL = 2.0**-4
 """Below this, the first terms of a series are exact enough; above, differences of exponentials are."""
 _TAIL_END = 5.75
 """From here on x times the probability above x is zero in FLOAT16."""
-_TAIL = (0.50000155, 0.242818356, 0.0490306541)
-_TAIL_DIVISOR = (1.0, 1.28364635, 0.621447384, 0.122115508)
-"""exp(x^2 / 2) times the probability above x, as a quotient of polynomials of x from 0 to _TAIL_END."""
+_TAIL = (0.50000155, 0.242818594, 0.0490300842)
+_TAIL_DIVISOR = (1.0, 1.28364635, 0.621447742, 0.122114062)
+"""exp(x^2 / 2) times the probability above x, as a quotient of polynomials of x from 0 to _TAIL_END, from
+tools/minimax.py."""
 
 
 def expand(node: Node) -> Node:
