@@ -8,6 +8,7 @@ from opendml.program.functions import (
     deviation,
     exp,
     index_of_maximum,
+    maximum,
     mean,
     reduce_maximum,
     reduce_minimum,
@@ -62,7 +63,7 @@ def _transposed() -> Iterator[Case]:
             turned = permuted(source(0, type, sizes), (0, 2, 1))
             yield Case(f"view {type.name} transposed {sizes}", program(turned))
     x, y, z = source(0, FLOAT16, (144, 96)), source(1, FLOAT32, (96, 144)), source(2, FLOAT16, (96, 144))
-    mixed = convert(permuted(x, (1, 0)), FLOAT32) + y + convert(z, FLOAT32)
+    mixed = maximum(maximum(convert(permuted(x, (1, 0)), FLOAT32), y), convert(z, FLOAT32))
     yield Case("view transposed and straight", program(mixed))
     yield Case("view transposed offset", program(permuted(x, (1, 0))), offset=4)
 
