@@ -26,12 +26,10 @@ from opendml.program.common_math import (
     FOUR_QUARTER_POWERS,
     LEAST_NORMAL,
     LOG,
-    LOG2_E,
     LOG_2_LOW,
     SCALED_HIGHEST,
     TWO_23,
     TWO_HALF_POWERS,
-    UNITS,
     at_least,
     at_most,
     exponent_bits,
@@ -165,37 +163,36 @@ def error_function(x: Node) -> Node:
 
 
 def gaussian_error_linear_unit(x: Node) -> Node:
-    """x times the probability that a standard normal variable is below x, within 3.6 ULP.
+    """x times the probability that a standard normal variable is below x, within 2.96 ULP.
 
     That holds also where the probability is denormal. -0 at -infinity, which is the limit there; the product
     is not a number.
     """
-    tail = _normal_tail(at_most(abs(x), _NORMAL_HIGHEST))
+    magnitude = at_most(abs(x), NORMAL_HIGHEST)
     # -0 rather than 0, so that no tail at all leaves the sign of x.
-    return multiply_add(tail, -_NORMAL_NUMERATOR * 2.0**-_TAIL_UNITS, at_least(x, -0.0))
+    return multiply_add(_normal_tail(magnitude, magnitude), -(2.0**-TAIL_UNITS), at_least(x, -0.0))
 
 
-def _normal_tail(x: Node) -> Node:
-    """The probability that a standard normal variable is above x (0 to _NORMAL_HIGHEST), over
-    _NORMAL_NUMERATOR, times x and 2^_TAIL_UNITS, so that it is no denormal number.
+def _normal_tail(x: Node, factor: Node) -> Node:
+    """The probability that a standard normal variable is above x (0 to NORMAL_HIGHEST), times the factor and
+    2^TAIL_UNITS, so that it is no denormal number.
 
-    It is exp(-x^2 / 2) times a slowly falling function of x: s = 1 / (x + k) times a polynomial of s, which
-    may be a little off: what s (x + k) differs from 1 is made up for in the exponent, which is twice as great
-    here, and negative.
+    It is exp(-x^2 / 2) times a slowly falling function of x: s = numerator / (x + k) times a polynomial of s.
+    The rounding errors of x^2 and of s are known exactly, and are made up for in the exponent.
     """
-    shifted = multiply_add(x * x, -0.5 * LOG2_E, UNITS + _TAIL_UNITS)
-    n = shifted - (UNITS + _TAIL_UNITS)
-    # The product with n has no more bits than a FLOAT32, and the sum is rounded once.
-    high = multiply_add(x, x, n * _TWO_LOG_2_HIGH)
-    falling = 1.0 / (x + _NORMAL_SCALE)
-    excess = multiply_add(-falling, _NORMAL_SCALE, multiply_add(-falling, x, 1.0))
-    exponent = multiply_add(excess, -2.0 * _NORMAL_SENSITIVITY, multiply_add(n, _TWO_LOG_2_LOW, high))
-    growth = exponent * polynomial(_EXP_OF_MINUS_HALF, exponent)
-    argument = multiply_add(falling, 2.0 * _NORMAL_SCALE, -1.0)
-    power_bits = apply(Operation.SHIFT_LEFT, float32_bits(shifted), 23)
-    scaled = bitcast(float32_bits(falling) + power_bits, x.type) * x
-    slow = argument * polynomial(_NORMAL_TAIL, argument)
-    return multiply_add(scaled, multiply_add(slow, growth, slow + growth), scaled)
+    minus_half = x * -0.5
+    exponent = minus_half * x
+    exponent_error = multiply_add(minus_half, x, -exponent)
+    denominator = x + NORMAL_SCALE
+    denominator_error = x - (denominator - NORMAL_SCALE)
+    falling = NORMAL_NUMERATOR / denominator
+    excess = multiply_add(-falling, denominator_error, multiply_add(-falling, denominator, NORMAL_NUMERATOR))
+    error = multiply_add(excess, NORMAL_SENSITIVITY / NORMAL_NUMERATOR, exponent_error)
+    argument = multiply_add(falling, 2.0 * NORMAL_SCALE / NORMAL_NUMERATOR, -1.0)
+    scaled = falling * factor
+    slow = multiply_add(scaled, argument * polynomial(NORMAL_TAIL, argument), scaled)
+    bits, n, high = reduced(exponent, EXPONENT_BIAS + TAIL_UNITS)
+    return multiply_add(slow, _growth(_remainder(n, high, error)), slow) * power_of_two(bits)
 
 
 def _remainder(n: Node, high: Node, error: Node | None = None) -> Node:
@@ -290,18 +287,13 @@ _ERF_EXPONENT = (
 )
 """log(1 - erf(x)) / x."""
 
-_NORMAL_HIGHEST, _NORMAL_SCALE = 14.5, 1.625
+NORMAL_HIGHEST, NORMAL_SCALE = 14.5, 1.625
 """From the first on the tail is 0; the second is k."""
-_TWO_LOG_2_HIGH = 1.38629150390625
-_TWO_LOG_2_LOW = 2.0 * math.log(2.0) - _TWO_LOG_2_HIGH
-"""2 log 2 in 16 bits, and the rest."""
-_EXP_OF_MINUS_HALF = tuple(c * (-0.5) ** (power + 1) for power, c in enumerate((1.0, *EXP)))
-"""(exp(-r / 2) - 1) / r."""
-_TAIL_UNITS = 64
-_NORMAL_SENSITIVITY = 1.2
+TAIL_UNITS = 64
+NORMAL_SENSITIVITY = 1.2
 """Relative change of the slow factor for a relative change of s: from 1.1 to 1.4."""
-_NORMAL_NUMERATOR = 0.633825123
-_NORMAL_TAIL = (
+NORMAL_NUMERATOR = 0.633825123
+NORMAL_TAIL = (
     0.367000103,
     -0.0624868535,
     -0.0431297794,
