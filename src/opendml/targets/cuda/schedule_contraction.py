@@ -18,6 +18,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.differences import difference, is_still
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.contraction_source import contraction_of, stored_half
+from opendml.targets.cuda.costs import SIDE_BY_SIDE
 from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
@@ -42,6 +43,9 @@ _LANES = 128
 _REDUCED_INSTRUCTIONS, _LOOP_INSTRUCTIONS = 8, 6
 """Instructions for each product that is summed without tiles, and more for each loop along k and each
 counter."""
+_ACROSS_CYCLES, _RESIDENT = 200, 2048
+"""Cycles that a thread waits for each product of sums that lie side by side, and the threads that a
+multiprocessor holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,17 +167,27 @@ class Shape:
             tile.mode is self.mode
             and self._is_alone
             and self.contraction.type in _TYPES
-            and min(self.m, self.n) > 1
+            and (min(self.m, self.n) > 1 or self._is_across)
             and max(self.m, self.n, self.k, self.batch_count) < 2**30
         )
+
+    @cached_property
+    def _is_across(self) -> bool:
+        """Whether a vector is multiplied by a matrix whose neighbours in memory belong to other sums."""
+        matrix = self.sides[0 if self.n == 1 else 1]
+        return min(self.m, self.n) == 1 < max(self.m, self.n) and not matrix.along_k
 
     def reduced_cycles(self, machine: Machine) -> float:
         """The cost without tiles."""
         counters = sum(load.buffer is None for load in self.kernel.loads)
         loops = max(0, len(self.loops["k"]) - 1) + counters
         instructions = _REDUCED_INSTRUCTIONS + _LOOP_INSTRUCTIONS * loops
-        products = self.batch_count * self.m * self.n * self.k
-        return products * instructions / (_LANES * machine.multiprocessors) + _TILE_CYCLES
+        sums = self.batch_count * self.m * self.n
+        cycles = sums * self.k * instructions / (_LANES * machine.multiprocessors)
+        if self._is_across:
+            waves = -(-sums * SIDE_BY_SIDE // (_RESIDENT * machine.multiprocessors))
+            cycles = max(cycles, waves * self.k / SIDE_BY_SIDE * _ACROSS_CYCLES)
+        return cycles + _TILE_CYCLES
 
     def launch(self, best: Candidate) -> Launch:
         """The launch of a candidate."""
