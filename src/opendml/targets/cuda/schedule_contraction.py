@@ -51,7 +51,8 @@ multiprocessor holds."""
 @dataclass(frozen=True, slots=True)
 class Tile:
     """A shape of tiles: `part` are the rows and columns of a thread (FMA) or warp (MMA, IMMA), `rate` the
-    products that a multiprocessor adds up in a cycle, about; `blocks` share it at a time.
+    products that a multiprocessor adds up in a cycle, about; `blocks` share it at a time. `copied`: for
+    operands that go to shared memory without passing registers, as few threads wait for others long.
     """
 
     mode: Mode
@@ -62,6 +63,7 @@ class Tile:
     part: tuple[int, int]
     blocks: int
     rate: float
+    copied: bool = False
 
 
 TILES = (
@@ -72,12 +74,14 @@ TILES = (
     Tile(Mode.FMA, 16, 128, 16, 128, (4, 4), 4, 50),
     Tile(Mode.FMA, 128, 16, 16, 128, (4, 4), 4, 50),
     Tile(Mode.MMA, 128, 128, 32, 256, (64, 32), 2, 900),
+    Tile(Mode.MMA, 128, 128, 64, 128, (64, 64), 2, 1000, copied=True),
     Tile(Mode.MMA, 64, 64, 32, 128, (32, 32), 4, 600),
     Tile(Mode.MMA, 32, 128, 32, 128, (32, 32), 4, 500),
     Tile(Mode.MMA, 128, 32, 32, 128, (32, 32), 4, 500),
     Tile(Mode.MMA, 16, 128, 32, 128, (16, 32), 4, 300),
     Tile(Mode.MMA, 128, 16, 32, 128, (32, 16), 4, 300),
     Tile(Mode.IMMA, 128, 128, 64, 256, (64, 32), 2, 1500),
+    Tile(Mode.IMMA, 128, 128, 128, 128, (64, 64), 2, 1600, copied=True),
     Tile(Mode.IMMA, 64, 64, 64, 128, (32, 32), 4, 1000),
     Tile(Mode.IMMA, 16, 128, 64, 128, (16, 32), 4, 500),
     Tile(Mode.IMMA, 128, 16, 64, 128, (32, 16), 4, 500),
@@ -169,6 +173,7 @@ class Shape:
             and self.contraction.type in _TYPES
             and (min(self.m, self.n) > 1 or self._is_across)
             and max(self.m, self.n, self.k, self.batch_count) < 2**30
+            and (not tile.copied or all(side.copied for side in self.sides))
         )
 
     @cached_property
