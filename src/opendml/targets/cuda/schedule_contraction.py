@@ -179,8 +179,11 @@ class Shape:
     @cached_property
     def _is_across(self) -> bool:
         """Whether a vector is multiplied by a matrix whose neighbours in memory belong to other sums."""
-        matrix = self.sides[0 if self.n == 1 else 1]
-        return min(self.m, self.n) == 1 < max(self.m, self.n) and not matrix.along_k
+        loads = [loads_of([each]) for each in self.operands]
+        are_read = all(any(self.accesses[each].buffer is not None for each in own) for own in loads)
+        if min(self.m, self.n) > 1 or max(self.m, self.n) == 1 or not are_read:
+            return False
+        return not self.sides[0 if self.n == 1 else 1].along_k
 
     def reduced_cycles(self, machine: Machine) -> float:
         """The cost without tiles."""
