@@ -2,12 +2,10 @@
 
 constexpr int PART = 0;  // The rounding of float16 outweighs what the order of sums does.
 
-// What a warp multiplies at a time: K neighbours along k.
-struct Pieces {
-    static constexpr int K = 32 / sizeof(A::Element);
-    unsigned a[DOWN][4], b[ACROSS / 2][4];
-
-    DEVICE_MEMBER void load(Shifts& shifts, const A::Element* a_tile, const B::Element* b_tile, int k) {
+DEVICE void multiply(Sum (&sums)[SUMS], Shifts& shifts, const A::Element* a_tile, const B::Element* b_tile) {
+#pragma unroll
+    for (int k = 0; k < DEPTH; k += 32 / (int)sizeof(A::Element)) {
+        unsigned a[DOWN][4], b[ACROSS / 2][4];
 #pragma unroll
         for (int i = 0; i < DOWN; i++) {
             load_fragment<A, false>(a[i], a_tile, warp_row() + 16 * i, k);
@@ -18,23 +16,12 @@ struct Pieces {
             load_fragment<B, true>(b[j], b_tile, warp_column() + 16 * j, k);
             shifts.take_b(j, b[j]);
         }
-    }
-};
-
-// While pieces are multiplied, the next are on their way from shared memory.
-DEVICE void multiply(Sum (&sums)[SUMS], Shifts& shifts, const A::Element* a_tile, const B::Element* b_tile) {
-    Pieces pieces[2];
-    pieces[0].load(shifts, a_tile, b_tile, 0);
-#pragma unroll
-    for (int k = 0; k < DEPTH; k += Pieces::K) {
-        const Pieces& own = pieces[k / Pieces::K % 2];
-        if (k + Pieces::K < DEPTH) pieces[(k / Pieces::K + 1) % 2].load(shifts, a_tile, b_tile, k + Pieces::K);
 #pragma unroll
         for (int i = 0; i < DOWN; i++) {
 #pragma unroll
             for (int j = 0; j < ACROSS; j++) {
                 Sum (&piece)[4] = reinterpret_cast<Sum (&)[4]>(sums[(i * ACROSS + j) * 4]);
-                multiply_matrices<A::Element, B::Element>(piece, own.a[i], {own.b[j / 2][j % 2 * 2], own.b[j / 2][j % 2 * 2 + 1]});
+                multiply_matrices<A::Element, B::Element>(piece, a[i], {b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]});
             }
         }
     }
