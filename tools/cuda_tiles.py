@@ -44,7 +44,7 @@ def chain_schedulers() -> Iterator[tuple[str, Scheduler]]:
     """By name, for every tile of a softmax between products."""
     for tile in CHAIN_TILES:
         yield (
-            f"{tile.mode.value} {tile.rows}x{tile.keys} / {tile.stages}",
+            f"{tile.mode.value} {tile.rows}x{tile.keys} / {tile.stages} by {tile.threads}",
             partial(in_chain_tile, tile),
         )
 
@@ -53,4 +53,5 @@ def schedulers() -> Iterator[tuple[str, Scheduler]]:
     """By name, for every tile and number of blocks that share it."""
     for tile in TILES:
         for splits in SPLITS:
-            yield f"{tile.mode.value} {tile.rows}x{tile.columns} / {splits}", partial(in_tiles, tile, splits)
+            name = f"{tile.mode.value} {tile.rows}x{tile.columns} by {tile.threads} / {splits}"
+            yield name, partial(in_tiles, tile, splits)

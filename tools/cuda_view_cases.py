@@ -8,6 +8,7 @@ from opendml.program.functions import (
     deviation,
     exp,
     index_of_maximum,
+    maximum,
     mean,
     reduce_maximum,
     reduce_minimum,
@@ -38,6 +39,7 @@ def view_cases() -> Iterator[Case]:
         for name, result in _moved(source(0, type, (2, 9, 33, 40))):
             if type is FLOAT32 or "padded" in name:
                 yield Case(f"view {type.name} {name}", program(result))
+    yield from _transposed()
     yield from _gathers()
     yield from _windows()
     yield from _numbers()
@@ -52,6 +54,18 @@ def _moved(x: Node) -> Iterator[tuple[str, Node]]:
     yield "padded and transposed", permuted(padded(x, (0, 0, 1, 2), (0, 0, 1, 3)), (0, 3, 1, 2))
     yield "joined", joined([sliced(x, (0, 0, 0, 1), (2, 9, 33, 7)), padded(x, (0,) * 4, (0, 0, 0, 1)), x], 3)
     yield "turned blocks", reshaped(permuted(reshaped(x, (2, 9, 33, 10, 4)), (0, 4, 1, 2, 3)), (8, 297, 10))
+
+
+def _transposed() -> Iterator[Case]:
+    """Squares in units of all widths, within a matrix and over its ends."""
+    for type in (ScalarType.UINT8, FLOAT16, FLOAT32, ScalarType.FLOAT64):
+        for sizes in ((2, 160, 208), (1, 90, 150), (1, 121, 77)):
+            turned = permuted(source(0, type, sizes), (0, 2, 1))
+            yield Case(f"view {type.name} transposed {sizes}", program(turned))
+    x, y, z = source(0, FLOAT16, (144, 96)), source(1, FLOAT32, (96, 144)), source(2, FLOAT16, (96, 144))
+    mixed = maximum(maximum(convert(permuted(x, (1, 0)), FLOAT32), y), convert(z, FLOAT32))
+    yield Case("view transposed and straight", program(mixed))
+    yield Case("view transposed offset", program(permuted(x, (1, 0))), offset=4)
 
 
 def _gathers() -> Iterator[Case]:

@@ -5,7 +5,8 @@
 
 Each table is the polynomial p whose greatest weighted error |w(x) (p(x) - f(x))| over an interval is the
 least: weighted least squares on a dense grid of Chebyshev points, repeated with the weights that Lawson's
-algorithm raises where the error is great. The function's values come from mpmath in 40 digits. The
+algorithm raises where the error is great. Of a quotient p / q, whose q begins with 1, the error of p - f q
+over the q of the step before is the one that counts. The function's values come from mpmath in 40 digits. The
 coefficients are rounded to float32 one after the other, the constant term first; after each rounding the rest
 is fitted again, so that it makes up for the error of the rounded ones.
 """
@@ -32,7 +33,8 @@ Function = Callable[[mpf], mpf]
 
 @dataclass(frozen=True)
 class Fit:
-    """One polynomial: `function` to meet on [low, high], `weight` of an error there, and the degree."""
+    """One polynomial: `function` to meet on [low, high], `weight` of an error there, and the degree; and that
+    of a polynomial that divides it, 0 if none does."""
 
     name: str
     function: Function
@@ -40,15 +42,24 @@ class Fit:
     low: mpf
     high: mpf
     degree: int
+    divisor: int = 0
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The points of a fit: the powers of each (a row), the function's values and the weights there."""
+    """The points of a fit: what each coefficient is multiplied by there (a row), those of a divisor being the
+    last, the function's values, the weights, and the powers of the divisor's coefficients."""
 
     powers: Array
     values: Array
     weights: Array
+    divided: Array
+
+    def divisor(self, coefficients: Array) -> Array:
+        """The divisor at every point."""
+        count = self.divided.shape[1]
+        result: Array = 1.0 + self.divided @ coefficients[len(coefficients) - count :]
+        return result
 
 
 def exp_remainder(r: mpf) -> mpf:
@@ -159,6 +170,16 @@ def half_tail(u: mpf) -> mpf:
     return mp.exp(x**2 / 2) * mp.erfc(x / mp.sqrt(2)) / 2
 
 
+def narrow_tail(x: mpf) -> mpf:
+    """exp(x^2 / 2) times the probability above x."""
+    return half_tail(2 * x / HALF_TAIL_END - 1)
+
+
+def narrow_tail_weight(x: mpf) -> mpf:
+    """The relative error of the tail for an error of 1 in narrow_tail."""
+    return half_tail_weight(2 * x / HALF_TAIL_END - 1)
+
+
 def half_tail_weight(u: mpf) -> mpf:
     """The relative error of the tail for an error of 1 in half_tail; the less, the more of x times the tail
     is below 2^-14, from where on FLOAT16 has steps of one size."""
@@ -241,6 +262,8 @@ FITS = (
     odd_fit("HALF_ASINH", inverse_sine_rest, mp.asinh, UNIT_SINH, 3),
     Fit("HALF_ACOSH", inverse_cosine_rest, inverse_cosine_weight, mpf("1e-9"), mpf(1), 2),
     odd_fit("HALF_ATANH", inverse_tangent_rest, mp.atanh, mpf("0.5"), 2),
+    # For narrow_math of CUDA: the tail, then its divisor.
+    Fit("NARROW_TAIL", narrow_tail, narrow_tail_weight, mpf("1e-12"), HALF_TAIL_END, 2, 3),
     # For power_math.
     Fit("LOG2", log2_remainder, log2_weight, mpf("1e-12"), mpf("0.1767") ** 2, 3),
     Fit("EXP2", exp2_remainder, lambda f: f / mpf(2) ** f, mpf("-0.501"), mpf("0.501"), 5),
@@ -268,38 +291,43 @@ def sample(fit: Fit) -> Grid:
     powers = [[x**power for power in range(fit.degree + 1)] for x in points]
     values = [fit.function(x) for x in points]
     weights = [abs(fit.weight(x)) for x in points]
-    return Grid(np.array(powers, np.float64), np.array(values, np.float64), np.array(weights, np.float64))
+    divided = np.array([[x**power for power in range(1, fit.divisor + 1)] for x in points], np.float64)
+    values64 = np.array(values, np.float64)
+    both = np.hstack([np.array(powers, np.float64), -values64[:, None] * divided])
+    return Grid(both, values64, np.array(weights, np.float64), divided)
 
 
 def errors(grid: Grid, coefficients: Array) -> Array:
     """The magnitude of the weighted error at every point."""
-    magnitudes: Array = np.abs(grid.powers @ coefficients - grid.values) * grid.weights
-    return magnitudes
+    numerators: Array = np.abs(grid.powers @ coefficients - grid.values) * grid.weights
+    return numerators / np.abs(grid.divisor(coefficients))
 
 
 def fitted(grid: Grid, fixed: Sequence[float]) -> Array:
     """The best coefficients, the constant term first, of which the first ones are `fixed`."""
     count = len(fixed)
     rest = grid.values - grid.powers[:, :count] @ np.array(fixed)
-    emphasis = np.ones_like(rest)
+    emphasis, divisor = np.ones_like(rest), np.ones_like(rest)
     best, least = np.empty(0), math.inf
     for _ in range(LAWSON_STEPS):
-        scale = grid.weights * np.sqrt(emphasis)
+        scale = grid.weights * np.sqrt(emphasis) / divisor
         solution = np.linalg.lstsq(grid.powers[:, count:] * scale[:, None], rest * scale)[0]
         coefficients = np.concatenate([fixed, solution])
         magnitudes = errors(grid, coefficients)
         if magnitudes.max() < least:
             best, least = coefficients, magnitudes.max()
+        divisor = grid.divisor(coefficients)
         emphasis *= magnitudes
         emphasis /= emphasis.max()
     return best
 
 
 def solve(fit: Fit) -> tuple[list[float], float]:
-    """The coefficients of a fit, the constant term first, and its greatest weighted error."""
+    """The coefficients of a fit, the constant term first, those of a divisor but its 1 last, and its greatest
+    weighted error."""
     grid = sample(fit)
     fixed: list[float] = []
-    while len(fixed) <= fit.degree:
+    while len(fixed) <= fit.degree + fit.divisor:
         fixed.append(float(np.float32(fitted(grid, fixed)[len(fixed)])))
     return fixed, float(errors(grid, np.array(fixed)).max())
 

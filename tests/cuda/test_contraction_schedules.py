@@ -11,9 +11,9 @@ import pytest
 from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import Kernel
 from opendml.program.functions import maximum
-from opendml.program.node import Node, contraction, convert, source
+from opendml.program.node import Node, contraction, convert, index, source
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import gathered, padded
+from opendml.program.view import gathered, padded, view
 from opendml.targets.cuda.executable import _signed
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import Launch
@@ -52,7 +52,9 @@ def way(pattern: Pattern) -> str:
         (FLOAT32, (1024, 1024, 1024), "fma 128x128 split"),
         (FLOAT32, (128, 768, 3072), "fma 64x64 split"),
         (FLOAT32, (50176, 64, 147), "fma 64x64"),
-        (FLOAT32, (1, 4096, 4096), "reduce"),
+        (FLOAT32, (1, 4096, 4096), "fma 16x128 split"),
+        (FLOAT16, (1, 4096, 4096), "mma 16x128 split"),
+        (FLOAT32, (1, 16, 16), "reduce"),
         (FLOAT32, (4096, 1, 4096), "reduce"),
         (FLOAT32, (16, 16, 16), "reduce"),
         (FLOAT16, (4096, 4096, 4096), "mma 128x128"),
@@ -67,6 +69,13 @@ def test_matrix_products_take_the_cheapest_way(
     type: ScalarType, sizes: tuple[int, int, int], wanted: str
 ) -> None:
     assert way(launch_of(convert(matrix_product(type, sizes), type)).pattern) == wanted
+
+
+def test_a_matrix_times_a_vector_of_counted_numbers_is_reduced() -> None:
+    numbers = convert(index(INT32, (1, 1, 1, 4096), 0, (0, 0, 0, 1)), FLOAT32)
+    rows = source(0, FLOAT32, (1, 4096, 4096))
+    matrix = view(rows, (1, 1, 4096, 4096), (0, 0, 0), ((1, 0, 0, 0), (0, 0, 0, 1), (0, 0, 1, 0)))
+    assert way(launch_of(contraction(numbers, matrix, (3,))).pattern) == "reduce"
 
 
 def test_depthwise_convolutions_of_small_windows_are_element_wise() -> None:

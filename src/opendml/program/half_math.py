@@ -76,13 +76,13 @@ def logarithm_one_plus_exponential(x: Node, exponential: Function = exponential)
     return power * polynomial(_SOFTPLUS, power)
 
 
-def gaussian_error_linear_unit(x: Node, exponential: Function = bounded_exponential) -> Node:
+def gaussian_error_linear_unit(x: Node) -> Node:
     """max(x, 0) less |x| times the probability above |x|, which is exp(-x^2 / 2) times a slow function of
-    |x|; with a target's own exponential if it has one"""
+    |x|"""
     magnitude = abs(x)
     magnitude = select(magnitude > _TAIL_END, _TAIL_END, magnitude)
     slow = polynomial(_TAIL, multiply_add(magnitude, 2.0 / _TAIL_END, -1.0))
-    tail = slow * exponential(magnitude * magnitude * -0.5)
+    tail = slow * bounded_exponential(magnitude * magnitude * -0.5)
     # Bounded by -0 a zero keeps its sign, so that this is a maximum.
     return multiply_add(-magnitude, tail, select(x < -0.0, -0.0, x))
 

@@ -168,14 +168,14 @@ def gaussian_error_linear_unit(x: Node) -> Node:
     That holds also where the probability is denormal. -0 at -infinity, which is the limit there; the product
     is not a number.
     """
-    magnitude = at_most(abs(x), _NORMAL_HIGHEST)
+    magnitude = at_most(abs(x), NORMAL_HIGHEST)
     # -0 rather than 0, so that no tail at all leaves the sign of x.
-    return multiply_add(_normal_tail(magnitude, magnitude), -(2.0**-_TAIL_UNITS), at_least(x, -0.0))
+    return multiply_add(_normal_tail(magnitude, magnitude), -(2.0**-TAIL_UNITS), at_least(x, -0.0))
 
 
 def _normal_tail(x: Node, factor: Node) -> Node:
-    """The probability that a standard normal variable is above x (0 to _NORMAL_HIGHEST), times the factor and
-    2^_TAIL_UNITS, so that it is no denormal number.
+    """The probability that a standard normal variable is above x (0 to NORMAL_HIGHEST), times the factor and
+    2^TAIL_UNITS, so that it is no denormal number.
 
     It is exp(-x^2 / 2) times a slowly falling function of x: s = numerator / (x + k) times a polynomial of s.
     The rounding errors of x^2 and of s are known exactly, and are made up for in the exponent.
@@ -183,15 +183,15 @@ def _normal_tail(x: Node, factor: Node) -> Node:
     minus_half = x * -0.5
     exponent = minus_half * x
     exponent_error = multiply_add(minus_half, x, -exponent)
-    denominator = x + _NORMAL_SCALE
-    denominator_error = x - (denominator - _NORMAL_SCALE)
-    falling = _NORMAL_NUMERATOR / denominator
-    excess = multiply_add(-falling, denominator_error, multiply_add(-falling, denominator, _NORMAL_NUMERATOR))
-    error = multiply_add(excess, _NORMAL_SENSITIVITY / _NORMAL_NUMERATOR, exponent_error)
-    argument = multiply_add(falling, 2.0 * _NORMAL_SCALE / _NORMAL_NUMERATOR, -1.0)
+    denominator = x + NORMAL_SCALE
+    denominator_error = x - (denominator - NORMAL_SCALE)
+    falling = NORMAL_NUMERATOR / denominator
+    excess = multiply_add(-falling, denominator_error, multiply_add(-falling, denominator, NORMAL_NUMERATOR))
+    error = multiply_add(excess, NORMAL_SENSITIVITY / NORMAL_NUMERATOR, exponent_error)
+    argument = multiply_add(falling, 2.0 * NORMAL_SCALE / NORMAL_NUMERATOR, -1.0)
     scaled = falling * factor
-    slow = multiply_add(scaled, argument * polynomial(_NORMAL_TAIL, argument), scaled)
-    bits, n, high = reduced(exponent, EXPONENT_BIAS + _TAIL_UNITS)
+    slow = multiply_add(scaled, argument * polynomial(NORMAL_TAIL, argument), scaled)
+    bits, n, high = reduced(exponent, EXPONENT_BIAS + TAIL_UNITS)
     return multiply_add(slow, _growth(_remainder(n, high, error)), slow) * power_of_two(bits)
 
 
@@ -287,13 +287,13 @@ _ERF_EXPONENT = (
 )
 """log(1 - erf(x)) / x."""
 
-_NORMAL_HIGHEST, _NORMAL_SCALE = 14.5, 1.625
+NORMAL_HIGHEST, NORMAL_SCALE = 14.5, 1.625
 """From the first on the tail is 0; the second is k."""
-_TAIL_UNITS = 64
-_NORMAL_SENSITIVITY = 1.2
+TAIL_UNITS = 64
+NORMAL_SENSITIVITY = 1.2
 """Relative change of the slow factor for a relative change of s: from 1.1 to 1.4."""
-_NORMAL_NUMERATOR = 0.633825123
-_NORMAL_TAIL = (
+NORMAL_NUMERATOR = 0.633825123
+NORMAL_TAIL = (
     0.367000103,
     -0.0624868535,
     -0.0431297794,

@@ -10,6 +10,7 @@ def function(signature: str, lines: Sequence[str]) -> str:
     return "\n".join([f"DEVICE {signature} {{", *(f"    {line}" for line in lines), "}"])
 
 
-def template(signature: str, lines: Sequence[str]) -> str:
-    """A C++ function for units of V elements."""
-    return f"template <int V>\n{function(signature, lines)}"
+def template(signature: str, lines: Sequence[str], *sizes: str) -> str:
+    """A C++ function for units of V elements, or of several sizes."""
+    names = ", ".join(f"int {size}" for size in sizes or ("V",))
+    return f"template <{names}>\n{function(signature, lines)}"

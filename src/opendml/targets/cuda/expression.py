@@ -9,7 +9,7 @@ from opendml.errors import Unsupported
 from opendml.program.narrow import is_narrow
 from opendml.program.node import COMPARISONS, Node, Operation
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cuda.near_division import NEAR
+from opendml.targets.cuda.near_division import NEAR, ROUGH
 
 TYPES = {
     ScalarType.BOOLEAN: "bool",
@@ -167,7 +167,8 @@ def _prefix(node: Node) -> str:
     """The prefix of a function's name that says how exact a quotient must be."""
     if node.operation is not Operation.DIVIDE:
         return ""
-    return "narrow_" if is_narrow(node) else "near_" if node.attribute == NEAR else ""
+    prefixes: dict[object, str] = {NEAR: "near_", ROUGH: "rough_"}
+    return "narrow_" if is_narrow(node) else prefixes.get(node.attribute, "")
 
 
 def _conversion(value: str, source: ScalarType, target: ScalarType) -> str:

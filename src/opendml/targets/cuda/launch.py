@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -184,7 +184,6 @@ class Nest:
             alignments: of each access's first element, in bytes.
             whole_rows: the run must be a multiple of the result.
         """
-        unit_step = Step.FLAT if self.form is Form.FLAT else Step.CONTIGUOUS
         count = math.prod(loop.count for loop in self.run)
         moving = [
             a.type.bytes for a in self.accesses if a.step not in (Step.NONE, Step.BROKEN) and not a.counter
@@ -192,18 +191,24 @@ class Nest:
         # More than two accesses in a row would leave gaps between those of neighbouring threads.
         vector = min(VECTOR_BYTES // min(moving), 2 * VECTOR_BYTES // max(moving)) if moving else 1
         while vector > 1:
-            aligned = all(
-                self._aligned(number, alignments[number], vector)
-                for number, access in enumerate(self.accesses)
-                # A guarded unit is found aligned, or not, when it is loaded.
-                if access.step is unit_step and not access.guarded
-            )
+            aligned = self.aligned(vector, alignments, range(len(self.accesses)))
             fits = count % vector == 0 if whole_rows else count >= vector
             # A unit runs over one end of a row at most.
             if aligned and fits and (self.form is not Form.FLAT or self.inner.count >= vector):
                 break
             vector //= 2
         return vector
+
+    def aligned(self, vector: int, alignments: Sequence[int], numbers: Iterable[int]) -> bool:
+        """Whether each of these accesses, if it is contiguous, may move so many elements together, for such
+        alignments of the first elements in bytes."""
+        unit_step = Step.FLAT if self.form is Form.FLAT else Step.CONTIGUOUS
+        return all(
+            self._aligned(number, alignments[number], vector)
+            for number in numbers
+            # A guarded unit is found aligned, or not, when it is loaded.
+            if self.accesses[number].step is unit_step and not self.accesses[number].guarded
+        )
 
     def _aligned(self, number: int, alignment: int, vector: int) -> bool:
         needed = min(VECTOR_BYTES, vector * self.accesses[number].type.bytes)

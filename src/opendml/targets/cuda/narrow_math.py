@@ -9,12 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from opendml.program import half_math, vector_math
-from opendml.program.common_math import power_of
+from opendml.program.common_math import at_least, at_most, polynomial, power_of
 from opendml.program.functions import exp, minimum, multiply_add, select
 from opendml.program.node import Node, Operation
 
 _SMALL = 2.0**-4
 """Below this, the first terms of a series are exact enough; above, differences of exponentials are."""
+_TAIL_END = 5.75
+"""From here on x times the probability above x is zero in FLOAT16."""
+_TAIL = (0.50000155, 0.242818594, 0.0490300842)
+_TAIL_DIVISOR = (1.0, 1.28364635, 0.621447742, 0.122114062)
+"""exp(x^2 / 2) times the probability above x, as a quotient of polynomials of x from 0 to _TAIL_END, from
+tools/minimax.py."""
 
 
 def expand(node: Node) -> Node:
@@ -55,8 +61,13 @@ def logarithm_one_plus_exponential(x: Node) -> Node:
 
 
 def gaussian_error_linear_unit(x: Node) -> Node:
-    """x (1 + erf(x / sqrt 2)) / 2"""
-    return half_math.gaussian_error_linear_unit(x, exp)
+    """max(x, 0) less |x| times the probability above |x|, which is exp(-x^2 / 2) times a quotient of
+    polynomials of |x|"""
+    magnitude = at_most(abs(x), _TAIL_END)
+    scaled = polynomial(_TAIL, magnitude) * exp(magnitude * magnitude * -0.5)
+    tail = scaled / polynomial(_TAIL_DIVISOR, magnitude)
+    # Bounded by -0 a zero keeps its sign.
+    return multiply_add(-magnitude, tail, at_least(x, -0.0))
 
 
 _EXPANSIONS: dict[Operation, Callable[..., Node]] = {

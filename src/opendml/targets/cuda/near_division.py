@@ -1,7 +1,7 @@
 """Quotients within mathematical functions that need not be IEEE's: of tame divisors, and of narrow functions.
 
 `kernels/quotients.cuh` has what is printed for them: for tame divisors a reciprocal and one correction,
-within 1 ULP.
+within 1 ULP, or the reciprocal alone.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 
-NEAR = 1
-"""The attribute of such a quotient."""
-TAME = frozenset({Operation.HYPERBOLIC_TANGENT, Operation.GAUSSIAN_ERROR_LINEAR_UNIT})
-"""Functions that divide by numbers from 1 to 2^100 alone."""
+NEAR, ROUGH = 1, 3
+"""The attributes of such quotients (`program.narrow` has another)."""
+TAME = {Operation.HYPERBOLIC_TANGENT: NEAR, Operation.GAUSSIAN_ERROR_LINEAR_UNIT: ROUGH}
+"""Functions that divide by numbers from 1 to 2^100 alone, and how exact their quotients must be: the latter
+makes up for what its own are off. Where they are narrow, all may be rough."""
 
 
 def with_quotients(function: Node, expansion: Node, attribute: int) -> Node:

@@ -10,8 +10,8 @@ from opendml.program.narrow import NARROW, is_narrow
 from opendml.program.node import FUNCTIONS, REDUCTIONS, SCANS, Node, Operation, ordered, rebuild
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import Guards, apart
-from opendml.targets.cuda import narrow_math
-from opendml.targets.cuda.near_division import NEAR, TAME, with_quotients
+from opendml.targets.cuda import narrow_math, reciprocal_math
+from opendml.targets.cuda.near_division import ROUGH, TAME, with_quotients
 from opendml.targets.cuda.pattern import COLLECTIVE, AccessPattern, Level, Mode, Pattern, reduced
 
 
@@ -111,9 +111,10 @@ def _expanded(node: Node) -> Node:
     if node.operation not in FUNCTIONS:
         return node
     if is_narrow(node):
-        return with_quotients(node, narrow_math.expand(node), NARROW)
-    return (
-        with_quotients(node, vector_math.expand(node), NEAR)
-        if node.operation in TAME
-        else vector_math.expand(node)
-    )
+        quotients = ROUGH if node.operation in TAME else NARROW
+        return with_quotients(node, narrow_math.expand(node), quotients)
+    if node.operation is Operation.GAUSSIAN_ERROR_LINEAR_UNIT:
+        expansion = reciprocal_math.gaussian_error_linear_unit(*node.operands)
+    else:
+        expansion = vector_math.expand(node)
+    return with_quotients(node, expansion, TAME[node.operation]) if node.operation in TAME else expansion

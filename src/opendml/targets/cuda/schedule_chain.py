@@ -40,6 +40,7 @@ _ROLES = ("batch", "m", "n", "depth", "keys")
 class ChainTile:
     """So many queries for each block, which takes in so many keys at a time, with as many `stages` of them in
     shared memory. A multiprocessor adds up about `rate` products in a cycle, with `blocks` blocks at least.
+    `width`: what is weighted has so many elements, filled up, at least.
     """
 
     mode: Mode
@@ -49,6 +50,7 @@ class ChainTile:
     stages: int
     blocks: int
     rate: float
+    width: int = 0
 
 
 CHAIN_TILES = (
@@ -59,6 +61,7 @@ CHAIN_TILES = (
     ChainTile(Mode.MMA_CHAIN, 64, 64, 128, 2, 2, 500),
     ChainTile(Mode.MMA_CHAIN, 64, 64, 128, 1, 4, 520),
     ChainTile(Mode.MMA_CHAIN, 128, 64, 256, 1, 2, 510),
+    ChainTile(Mode.MMA_CHAIN, 128, 64, 128, 1, 2, 620, width=128),
 )
 """The candidates; rates are estimates."""
 
@@ -86,6 +89,7 @@ def chain_tiles(shape: ChainShape, machine: Machine, alignments: Sequence[int]) 
     """The tiles that have room in shared memory."""
     for tile in CHAIN_TILES:
         fits = shape.shared_bytes(tile, alignments) <= machine.shared_bytes - _RESERVED_BYTES
+        fits = fits and shape.padded[1] >= tile.width
         if fits and (tile.mode is Mode.MMA_CHAIN) is shape.half:
             yield tile
 

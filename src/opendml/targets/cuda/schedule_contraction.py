@@ -18,6 +18,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.differences import difference, is_still
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.contraction_source import contraction_of, stored_half
+from opendml.targets.cuda.costs import SIDE_BY_SIDE
 from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
@@ -42,12 +43,16 @@ _LANES = 128
 _REDUCED_INSTRUCTIONS, _LOOP_INSTRUCTIONS = 8, 6
 """Instructions for each product that is summed without tiles, and more for each loop along k and each
 counter."""
+_ACROSS_CYCLES, _RESIDENT = 200, 2048
+"""Cycles that a thread waits for each product of sums that lie side by side, and the threads that a
+multiprocessor holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
     """A shape of tiles: `part` are the rows and columns of a thread (FMA) or warp (MMA, IMMA), `rate` the
-    products that a multiprocessor adds up in a cycle, about; `blocks` share it at a time.
+    products that a multiprocessor adds up in a cycle, about; `blocks` share it at a time. `copied`: for
+    operands that go to shared memory without passing registers, as few threads wait for others long.
     """
 
     mode: Mode
@@ -58,6 +63,7 @@ class Tile:
     part: tuple[int, int]
     blocks: int
     rate: float
+    copied: bool = False
 
 
 TILES = (
@@ -68,12 +74,14 @@ TILES = (
     Tile(Mode.FMA, 16, 128, 16, 128, (4, 4), 4, 50),
     Tile(Mode.FMA, 128, 16, 16, 128, (4, 4), 4, 50),
     Tile(Mode.MMA, 128, 128, 32, 256, (64, 32), 2, 900),
+    Tile(Mode.MMA, 128, 128, 64, 128, (64, 64), 2, 1000, copied=True),
     Tile(Mode.MMA, 64, 64, 32, 128, (32, 32), 4, 600),
     Tile(Mode.MMA, 32, 128, 32, 128, (32, 32), 4, 500),
     Tile(Mode.MMA, 128, 32, 32, 128, (32, 32), 4, 500),
     Tile(Mode.MMA, 16, 128, 32, 128, (16, 32), 4, 300),
     Tile(Mode.MMA, 128, 16, 32, 128, (32, 16), 4, 300),
     Tile(Mode.IMMA, 128, 128, 64, 256, (64, 32), 2, 1500),
+    Tile(Mode.IMMA, 128, 128, 128, 128, (64, 64), 2, 1600, copied=True),
     Tile(Mode.IMMA, 64, 64, 64, 128, (32, 32), 4, 1000),
     Tile(Mode.IMMA, 16, 128, 64, 128, (16, 32), 4, 500),
     Tile(Mode.IMMA, 128, 16, 64, 128, (32, 16), 4, 500),
@@ -163,17 +171,31 @@ class Shape:
             tile.mode is self.mode
             and self._is_alone
             and self.contraction.type in _TYPES
-            and min(self.m, self.n) > 1
+            and (min(self.m, self.n) > 1 or self._is_across)
             and max(self.m, self.n, self.k, self.batch_count) < 2**30
+            and (not tile.copied or all(side.copied for side in self.sides))
         )
+
+    @cached_property
+    def _is_across(self) -> bool:
+        """Whether a vector is multiplied by a matrix whose neighbours in memory belong to other sums."""
+        loads = [loads_of([each]) for each in self.operands]
+        are_read = all(any(self.accesses[each].buffer is not None for each in own) for own in loads)
+        if min(self.m, self.n) > 1 or max(self.m, self.n) == 1 or not are_read:
+            return False
+        return not self.sides[0 if self.n == 1 else 1].along_k
 
     def reduced_cycles(self, machine: Machine) -> float:
         """The cost without tiles."""
         counters = sum(load.buffer is None for load in self.kernel.loads)
         loops = max(0, len(self.loops["k"]) - 1) + counters
         instructions = _REDUCED_INSTRUCTIONS + _LOOP_INSTRUCTIONS * loops
-        products = self.batch_count * self.m * self.n * self.k
-        return products * instructions / (_LANES * machine.multiprocessors) + _TILE_CYCLES
+        sums = self.batch_count * self.m * self.n
+        cycles = sums * self.k * instructions / (_LANES * machine.multiprocessors)
+        if self._is_across:
+            waves = -(-sums * SIDE_BY_SIDE // (_RESIDENT * machine.multiprocessors))
+            cycles = max(cycles, waves * self.k / SIDE_BY_SIDE * _ACROSS_CYCLES)
+        return cycles + _TILE_CYCLES
 
     def launch(self, best: Candidate) -> Launch:
         """The launch of a candidate."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from opendml.compiler.loops import Loop
@@ -34,12 +35,13 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class Squares:
-    """Squares of so many steps of the one row loop and the innermost loop of `nest`; `loads`: which are
-    turned."""
+    """Squares of so many steps of the one row loop and the innermost loop of `nest`, whose elements move in
+    units of `vector` along each; `loads`: which are turned."""
 
     nest: Nest
     loads: tuple[AccessPattern, ...]
     side: int
+    vector: int
 
 
 def _in_units(query: Query) -> Estimate[Units]:
@@ -91,7 +93,8 @@ def _in_squares(query: Query) -> Estimate[Squares] | Refusal:
     turned = _turned(nest, loop)
     loads = tuple(replace(access, turned=turn) for access, turn in zip(square.loads, turned, strict=True))
     held = sum(access.type.bytes for access in loads if access.turned)
-    way = Squares(square, loads, 32 if held > 8 else 64)
+    side = 32 if held > 8 else 64
+    way = Squares(square, loads, side, _vector_of_squares(square, loads, query.alignments, side))
     elements = nest.group_count * nest.inner.count
     return Estimate(
         way,
@@ -109,10 +112,37 @@ def _run_squares(query: Query, way: Squares) -> Launch:
     tiles = nest.group_count * across * down
     constants = (("THREADS", _SQUARE_THREADS), ("SIDE", side))
     pattern = Pattern(
-        Mode.TRANSPOSED, 1, False, nest.wide(tiles), way.loads, nest.stores, nest.kernel.values, constants
+        Mode.TRANSPOSED,
+        way.vector,
+        False,
+        nest.wide(tiles),
+        way.loads,
+        nest.stores,
+        nest.kernel.values,
+        constants,
     )
     words = Words(columns=nest.inner.count, units=loop.count, tiles=across, inner=down)
     return Launch(pattern, tiles, _SQUARE_THREADS, nest.given() | words.named())
+
+
+def _vector_of_squares(
+    square: Nest, loads: Sequence[AccessPattern], alignments: Sequence[int], side: int
+) -> int:
+    """Elements that move together along both loops of squares."""
+    (loop,) = square.rows
+    if any(load.turned and load.guarded for load in loads):
+        return 1
+    turned = [number for number, load in enumerate(loads) if load.turned]
+    along_rows = Nest(square.kernel, (*square.groups, square.inner), (), loop, False)
+    widest = max(access.type.bytes for access in square.accesses)
+    vector = min(VECTOR_BYTES // widest, side * side // _SQUARE_THREADS)
+    while vector > 1:
+        fits = square.inner.count % vector == 0 and loop.count % vector == 0
+        straight = square.aligned(vector, alignments, set(range(len(square.accesses))) - set(turned))
+        if fits and straight and along_rows.aligned(vector, alignments, set(turned)):
+            break
+        vector //= 2
+    return vector
 
 
 def _along_stores(nest: Nest) -> Nest:

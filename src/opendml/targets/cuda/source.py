@@ -109,6 +109,10 @@ class Printer(Needs):
             )
         if self.pattern.mode in (Mode.STAGED, Mode.HELD, Mode.SPREAD, Mode.TEAM, Mode.PASSES):
             functions += self._copying(arguments)
+        if self.pattern.mode is Mode.TRANSPOSED:
+            copies = [f"to.l{number}.data[at] = from.l{number}.data[lane];" for number in self.held]
+            lanes = "Held<A>& to, int at, const Held<B>& from, int lane"
+            functions.append(template(f"void copy_lane({lanes})", copies, "A", "B"))
         return functions
 
     def _row_loading(self) -> list[str]:
@@ -167,7 +171,7 @@ class Printer(Needs):
             return [f"{to} = {self._inline_load(number)};"]
         if access.guarded:
             return self._guarded_load(number, to)
-        if access.step is Step.STRIDED:
+        if access.step is Step.STRIDED and not access.turned:
             return [f"gather({to}, {self._address(number)}, p.step{number});"]
         return [f"load({to}, {self._address(number)});"]
 

@@ -59,6 +59,18 @@ struct Block {
     }
 };
 
+// Which results of a thread are not stored yet.
+struct Left {
+    unsigned bits[(RESULTS + 31) / 32];
+
+    DEVICE_MEMBER bool any() const {
+        unsigned found = 0;
+#pragma unroll
+        for (unsigned each : bits) found |= each;
+        return found != 0;
+    }
+};
+
 // The rows of a thread while keys are taken in.
 struct Attention {
     Offsets rows[OWN_ROWS];
@@ -110,8 +122,8 @@ struct Attention {
     }
 
     // Stores the results of this attempt: at first those that are finite, then the others, which `left` tells.
-    DEVICE_MEMBER void store(const Parameters& p, Index first, unsigned long long& left, bool again) {
-        unsigned long long open = 0;
+    DEVICE_MEMBER void store(const Parameters& p, Index first, Left& left, bool again) {
+        Left open = {};
         float shares[OWN_ROWS];
 #pragma unroll
         for (int row = 0; row < OWN_ROWS; row++) shares[row] = 1 / sum_of_row(sums[row]);
@@ -121,9 +133,9 @@ struct Attention {
             const Index column = column_of(i);
             if (first + row_of(row) >= (Index)p.rows || column >= (Index)p.columns) continue;
             const float result = results[i] * shares[row];
-            const bool is_done = again ? left >> i & 1 : is_finite(result) || shares[row] != shares[row];
+            const bool is_done = again ? left.bits[i / 32] >> i % 32 & 1 : is_finite(result) || shares[row] != shares[row];
             if (is_done) store_results(p, at_n(p, rows[row], column), result);
-            else open |= 1ull << i;
+            else open.bits[i / 32] |= 1u << i % 32;
         }
         left = open;
     }
@@ -142,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         attention.rows[row] = at_m(p, block.at, own < (Index)p.rows ? own : 0);
     }
     const float again_unit = unit_of((int)p.units);
-    unsigned long long left = 0;
+    Left left = {};
     bool again = false;
     do {
         attention.start();
@@ -176,6 +188,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
         }
         attention.store(p, first, left, again);
         // A block that begins once more overwrites what others may still read.
-        again = !again && __syncthreads_or(left != 0);
+        again = !again && __syncthreads_or(left.any());
     } while (again);
 }

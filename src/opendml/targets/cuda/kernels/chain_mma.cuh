@@ -1,16 +1,18 @@
-// Tensor cores: a warp has 16 queries, of which a thread has two, with pairs of keys and of columns of results that lie apart.
-// Weights are the sums of two FLOAT16, so that they have 22 bits.
+// Tensor cores: a warp has BANDS bands of 16 queries, of which a thread has two, with pairs of keys and of columns of results that
+// lie apart. Weights are the sums of two FLOAT16, so that they have 22 bits.
 
-constexpr int LANES = 4, OWN_ROWS = 2, SCORES = KEYS / 2, RESULTS = WIDTH / 2;
+constexpr int LANES = 4, BANDS = 2 * ROWS / THREADS, OWN_ROWS = 2 * BANDS;
+constexpr int SCORES_OF_BAND = KEYS / 2, SCORES = BANDS * SCORES_OF_BAND, RESULTS_OF_BAND = WIDTH / 2, RESULTS = BANDS * RESULTS_OF_BAND;
 constexpr float LEAST_WEIGHT = 5.96046448e-8f;  // of FLOAT16
 constexpr int TOGETHER = WIDTH < 64 ? WIDTH / 16 : 4;  // pieces of values that are loaded at a time
-static_assert(THREADS == 2 * ROWS);
+static_assert(BANDS * THREADS == 2 * ROWS);
 
-DEVICE int row_of(int row) { return threadIdx.x / 32 * 16 + row * 8 + threadIdx.x % 32 / 4; }
-DEVICE constexpr int row_of_score(int i) { return i % 4 / 2; }
-DEVICE constexpr int row_of_result(int i) { return i % 4 / 2; }
-DEVICE int key_of(int i) { return i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2; }
-DEVICE int column_of(int i) { return key_of(i); }
+DEVICE int row_of_warp() { return threadIdx.x / 32 * (16 * BANDS); }
+DEVICE int row_of(int row) { return row_of_warp() + row * 8 + threadIdx.x % 32 / 4; }
+DEVICE constexpr int row_of_score(int i) { return i / SCORES_OF_BAND * 2 + i % 4 / 2; }
+DEVICE constexpr int row_of_result(int i) { return i / RESULTS_OF_BAND * 2 + i % 4 / 2; }
+DEVICE int key_of(int i) { return i % SCORES_OF_BAND / 4 * 8 + threadIdx.x % 4 * 2 + i % 2; }
+DEVICE int column_of(int i) { return i % RESULTS_OF_BAND / 4 * 8 + threadIdx.x % 4 * 2 + i % 2; }
 
 // At most 2^14, so that few of them are below the numbers of FLOAT16.
 DEVICE float weight_of(float distance) { return power_of_two(multiply_add(distance, 1.44269504f, 14.0f)); }
@@ -31,12 +33,14 @@ DEVICE void multiply(float (&scores)[SCORES], const half* q, const half* k) {
     for (int i = 0; i < SCORES; i++) scores[i] = 0;
 #pragma unroll
     for (int at = 0; at < DEPTH; at += 16) {
-        unsigned a[4];
-        load_fragment<Q, false>(a, q, threadIdx.x / 32 * 16, at);
+        unsigned a[BANDS][4];
+#pragma unroll
+        for (int band = 0; band < BANDS; band++) load_fragment<Q, false>(a[band], q, row_of_warp() + 16 * band, at);
         unsigned b[KEYS / 16][4];
 #pragma unroll
         for (int i = 0; i < KEYS / 16; i++) load_fragment<K, true>(b[i], k, 16 * i, at);
-        add_products<KEYS / 16>(scores, a, b);
+#pragma unroll
+        for (int band = 0; band < BANDS; band++) add_products<KEYS / 16>(scores + band * SCORES_OF_BAND, a[band], b);
     }
 }
 
@@ -49,9 +53,9 @@ DEVICE unsigned pair_of(float& first, float& second) {
     return pair;
 }
 
-DEVICE void pairs_of(unsigned (&pairs)[4], float (&weights)[SCORES], int key) {
+DEVICE void pairs_of(unsigned (&pairs)[4], float* weights) {
 #pragma unroll
-    for (int i = 0; i < 4; i++) pairs[i] = pair_of(weights[key / 2 + 2 * i], weights[key / 2 + 2 * i + 1]);
+    for (int i = 0; i < 4; i++) pairs[i] = pair_of(weights[2 * i], weights[2 * i + 1]);
 }
 
 DEVICE void add_weighted(
@@ -60,16 +64,23 @@ DEVICE void add_weighted(
     for (int i = 0; i < RESULTS; i++) results[i] *= factors[row_of_result(i)];
 #pragma unroll
     for (int key = 0; key < KEYS; key += 16) {
-        unsigned large[4], small[4];
-        pairs_of(large, weights, key);
-        pairs_of(small, weights, key);
+        unsigned large[BANDS][4], small[BANDS][4];
+#pragma unroll
+        for (int band = 0; band < BANDS; band++) {
+            pairs_of(large[band], weights + band * SCORES_OF_BAND + key / 2);
+            pairs_of(small[band], weights + band * SCORES_OF_BAND + key / 2);
+        }
 #pragma unroll
         for (int column = 0; column < WIDTH; column += 16 * TOGETHER) {
             unsigned b[TOGETHER][4];
 #pragma unroll
             for (int i = 0; i < TOGETHER; i++) load_fragment<V, true>(b[i], v, column + 16 * i, key);
-            add_products<TOGETHER>(results + column / 2, large, b);
-            if (!again) add_products<TOGETHER>(results + column / 2, small, b);
+#pragma unroll
+            for (int band = 0; band < BANDS; band++) {
+                float* const sums = results + band * RESULTS_OF_BAND + column / 2;
+                add_products<TOGETHER>(sums, large[band], b);
+                if (!again) add_products<TOGETHER>(sums, small[band], b);
+            }
         }
     }
 }

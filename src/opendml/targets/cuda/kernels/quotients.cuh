@@ -3,11 +3,18 @@
 DEVICE float quotient(float a, float b) { return a / b; }
 DEVICE double quotient(double a, double b) { return a / b; }
 
-// Within 1 ULP, where b and the result are normal numbers.
+// 1 / x within 1 ULP, where both are normal numbers.
+DEVICE float rough_reciprocal(float x) {
+    float result;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+}
+
+// Within 2 ULP, and 1 ULP, where b and the result are normal numbers.
+DEVICE float rough_quotient(float a, float b) { return a * rough_reciprocal(b); }
+
 DEVICE float near_quotient(float a, float b) {
-    float reciprocal;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(reciprocal) : "f"(b));
-    const float result = a * reciprocal;
+    const float reciprocal = rough_reciprocal(b), result = a * reciprocal;
     return multiply_add(multiply_add(-result, b, a), reciprocal, result);
 }
 

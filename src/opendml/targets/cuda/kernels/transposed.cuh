@@ -1,32 +1,44 @@
 // Element-wise, with some operands contiguous along another loop than the results: those go through a square in shared memory.
+// Loads and stores are of whole units; only shared memory is met one element at a time.
 
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
-    constexpr int STEP = THREADS / SIDE;
-    constexpr int PITCH = SIDE + (sizeof(Held<1>) < 4 ? 4 / sizeof(Held<1>) : 1);  // columns lie in different banks
+    constexpr int UNITS_ACROSS = SIDE / VECTOR, STEP = THREADS / UNITS_ACROSS, ROUNDS = SIDE / STEP;
+    // Neighbours of a column, or the first elements of units, lie in different banks.
+    constexpr int PITCH = SIDE + (VECTOR == 1 && sizeof(Held<1>) < 4 ? 4 / sizeof(Held<1>) : 1);
     __shared__ Held<1> square[SIDE][PITCH];
     const Index tile = blockIdx.x, row = divide(tile, p.tiles);
     const Index across = tile - row * (Index)p.tiles.count;
     const Index group = divide(row, p.inner), down = row - group * (Index)p.inner.count;
     const Offsets at = at_group(p, group);
     const Index x0 = across * SIDE, y0 = down * SIDE;
-    const int fast = threadIdx.x % SIDE, slow = threadIdx.x / SIDE;
+    const int fast = threadIdx.x % UNITS_ACROSS * VECTOR, slow = threadIdx.x / UNITS_ACROSS;
+    Held<VECTOR> units[ROUNDS];
 #pragma unroll
-    for (int k = 0; k < SIDE; k += STEP) {
-        const Index x = x0 + slow + k, y = y0 + fast;
+    for (int k = 0; k < ROUNDS; k++) {
+        const Index x = x0 + slow + k * STEP, y = y0 + fast;
         if (x < (Index)p.columns && y < (Index)p.units) {
-            load_held<1>(square[slow + k][fast], p, in_row<1>(p, at_row(p, at, y), x));
+            load_held<VECTOR>(units[k], p, in_row<1>(p, at_row(p, at, y), x));
         }
     }
+#pragma unroll
+    for (int k = 0; k < ROUNDS; k++) {
+#pragma unroll
+        for (int lane = 0; lane < VECTOR; lane++) copy_lane(square[slow + k * STEP][fast + lane], 0, units[k], lane);
+    }
     __syncthreads();
-#pragma unroll 4
-    for (int k = 0; k < SIDE; k += STEP) {
-        const Index x = x0 + fast, y = y0 + slow + k;
+#pragma unroll(VECTOR > 1 ? 2 : 4)
+    for (int k = 0; k < ROUNDS; k++) {
+        const Index x = x0 + fast, y = y0 + slow + k * STEP;
         if (x >= (Index)p.columns || y >= (Index)p.units) continue;
         const Offsets here = in_row<1>(p, at_row(p, at, y), x);
-        Late<1> late;
-        Outputs<1> result;
-        load_late<1>(late, p, here);
-        evaluate<1>(result, p, square[fast][slow + k], late, Kept(), 0);
-        store_outputs<1>(p, here, result);
+        Held<VECTOR> unit;
+#pragma unroll
+        for (int lane = 0; lane < VECTOR; lane++) copy_lane(unit, lane, square[fast + lane][slow + k * STEP], 0);
+        Late<VECTOR> late;
+        Outputs<VECTOR> result;
+        load_late<VECTOR>(late, p, here);
+#pragma unroll
+        for (int lane = 0; lane < VECTOR; lane++) evaluate<VECTOR>(result, p, unit, late, Kept(), lane);
+        store_outputs<VECTOR>(p, here, result);
     }
 }
