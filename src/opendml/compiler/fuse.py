@@ -94,20 +94,19 @@ def _over(
     )
 
 
-def _fused(
-    program: Program, lends_outputs: bool = False, takes: Takes | None = None, ends_loops: bool = False
-) -> KernelProgram:
-    """The kernels of a program, whose constants are inputs like others. `lends_outputs`: its outputs share
-    memory with nothing that it reads, and may hold temporaries that become parts of them."""
+def _fused(program: Program, takes: Takes | None = None, ends_loops: bool = False) -> KernelProgram:
+    """The kernels of a program, whose constants are inputs like others."""
     roots = without_idle_guards(unrolled(moved(program.results), ends_loops))
     inputs = [Place(number, 0, layout) for number, layout in enumerate(program.inputs)]
     outputs = [Place(len(inputs) + number, 0, layout) for number, layout in enumerate(program.outputs)]
     cuts = _cuts(roots, program)
     arena = len(inputs) + len(outputs)
-    temporaries = _temporaries(cuts, roots, outputs if lends_outputs else [], arena)
+    temporaries = _temporaries(cuts, roots, outputs, arena)
     stores = {id(node): [temporaries[id(node)]] for node in cuts}
     for root, output in zip(roots, outputs, strict=True):
-        stores.setdefault(id(root), []).append(output)
+        places = stores.setdefault(id(root), [])
+        if output not in places:
+            places.append(output)
     nodes = {id(node): node for node in (*cuts, *roots)}
     writer = Writer(inputs, temporaries)
     result, repeats, between = list[Kernel](), list[Repeat](), list[Kernel]()
@@ -123,9 +122,7 @@ def _fused(
         own, *others = places
         result += merged([*between, *writer.kernels(node, [own])])
         buffer = arena + len(cuts) + len(repeats)
-        steps = steps_of(
-            node, own, writer, partial(_fused, lends_outputs=True, takes=takes, ends_loops=ends_loops), buffer
-        )
+        steps = steps_of(node, own, writer, partial(_fused, takes=takes, ends_loops=ends_loops), buffer)
         repeats.append(Repeat(len(result), steps.length, steps.count))
         result += steps.kernels
         sizes[buffer] = steps.arena_bytes
@@ -139,24 +136,44 @@ def _fused(
 def _temporaries(
     cuts: Sequence[Node], roots: Sequence[Node], outputs: Sequence[Place], arena: int
 ) -> dict[int, Place]:
-    """The places of temporaries, in buffers of their own with the numbers from `arena` on. A part of a JOIN
-    lies within it, also in `outputs` that may hold it, unless it is also read in other sizes."""
-    reshaped = {id(node.operands[0]) for node in ordered(roots) if node.operation is Operation.RESHAPE}
+    """The places of temporaries: in outputs or in other temporaries that have all of them, or in buffers of
+    their own with the numbers from `arena` on."""
+    users: dict[int, list[Node]] = {}
+    for node in ordered(roots):
+        for operand in node.operands:
+            users.setdefault(id(operand), []).append(node)
+    held = {id(node) for node in cuts}
     places: dict[int, Place] = {}
-
-    def place_parts(join: Node, own: Place) -> None:
-        for operand, part in parts_of(join, own):
-            if id(operand) not in reshaped:
-                places.setdefault(id(operand), part)
-
-    for root, output in zip(roots, outputs, strict=False):
-        if root.operation is Operation.JOIN:
-            place_parts(root, output)
+    for root, output in zip(roots, outputs, strict=True):
+        for key, part in _lent(root, output, held, users):
+            places.setdefault(key, part)
     for number, node in enumerate(reversed(cuts)):
         own = places.setdefault(id(node), Place(arena + number, 0, packed(node.type, node.sizes)))
-        if node.operation is Operation.JOIN:
-            place_parts(node, own)
+        for key, part in _lent(node, own, Except(held, id(node)), users):
+            places.setdefault(key, part)
     return {id(node): places[id(node)] for node in cuts}
+
+
+def _lent(
+    node: Node, place: Place, held: Container[int], users: Mapping[int, Sequence[Node]]
+) -> Iterator[tuple[int, Place]]:
+    """Where temporaries lie of which a tensor in memory is made by movements alone: perhaps as parts of it,
+    in other sizes, or with their dimensions in another order, in which nothing else reads them."""
+    if id(node) in held:
+        is_reshaped = any(user.operation is Operation.RESHAPE for user in users.get(id(node), ()))
+        if place.is_packed or not is_reshaped:
+            yield id(node), place
+    elif node.operation is Operation.JOIN:
+        for operand, part in parts_of(node, place):
+            yield from _lent(operand, part, held, users)
+    elif node.operation is Operation.RESHAPE:
+        below = place.reshaped(node.operands[0].sizes)
+        if below is not None:
+            yield from _lent(node.operands[0], below, held, users)
+    elif node.operation is Operation.VIEW and len(users[id(node.operands[0])]) == 1:
+        before = place.before(node)
+        if before is not None:
+            yield from _lent(node.operands[0], before, held, users)
 
 
 def _placed(
