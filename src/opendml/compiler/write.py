@@ -50,7 +50,8 @@ class Place:
         return None if layout is None else replace(self, layout=layout)
 
     def before(self, view: Node) -> Place | None:
-        """Where a tensor lies that this is a VIEW of, if that only puts its dimensions in another order."""
+        """Where a tensor lies that this is a VIEW of, if that only puts its dimensions in another order, and
+        the innermost one stays: along it results are written in vectors."""
         value = view.operands[0]
         assert isinstance(view.attribute, View)
         is_masked, count = len(view.operands) > 1, math.prod(value.sizes)
@@ -62,6 +63,8 @@ class Place:
             if size > 1 and ([row[column] for column in moving] != [1] or view.sizes[moving[0]] != size):
                 return None
             strides.append(self.layout.strides[moving[0]] if size > 1 else 0)
+        if next(filter(None, reversed(strides)), self.layout.type.bytes) != self.layout.type.bytes:
+            return None
         return Place(self.buffer, self.offset, Layout(self.layout.type, value.sizes, tuple(strides)))
 
     def access(self) -> Access:
