@@ -173,7 +173,7 @@ def test_what_is_read_again_and_written_out_is_computed_and_written_once(sizes: 
     assert_agrees(results, [ARRAY], rtol=1e-6)
 
 
-@pytest.mark.parametrize("order, count", [((1, 0, 2), 1), ((2, 1, 0), 2), ((0, 2, 1), 2)])
+@pytest.mark.parametrize(("order", "count"), [((1, 0, 2), 1), ((2, 1, 0), 2), ((0, 2, 1), 2)])
 def test_sums_are_written_in_the_order_of_the_result_where_that_keeps_the_innermost_dimension(
     order: tuple[int, ...], count: int
 ) -> None:

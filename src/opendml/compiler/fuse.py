@@ -10,7 +10,7 @@ reductions. Products around a softmax may be put together again (`chains`).
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -25,6 +25,7 @@ from opendml.compiler.placings import in_any_order
 from opendml.compiler.prepare import split
 from opendml.compiler.recurrences import steps_of
 from opendml.compiler.regions import merged
+from opendml.compiler.repeated import stored_once
 from opendml.compiler.stored import Users
 from opendml.compiler.views import moved, split_groups
 from opendml.compiler.windows import unrolled
@@ -244,7 +245,20 @@ def _cuts(roots: Sequence[Node], program: Program) -> list[Node]:
                     pending.append(last)
                 pending.append(root)
                 break
+    results = {id(root) for root in roots}
+    cuts |= {id(node): node for node in stored_once(nodes, _walks(roots, cuts), results, frozenset(cuts))}
     return [node for node in nodes if id(node) in cuts]
+
+
+def _walks(roots: Sequence[Node], cuts: Mapping[int, Node]) -> Iterator[tuple[object, Iterable[Node]]]:
+    """What each kernel goes through, and the nodes that it computes. One of a sum of products stays alone."""
+    for root in {id(node): node for node in (*roots, *cuts.values())}.values():
+        held = Except(cuts, id(root))
+        for body in _bodies(root, held):
+            inside = ordered([body], held)
+            home = home_of(body, inside)
+            multiplies = any(node.operation is Operation.CONTRACTION for node in home.own)
+            yield id(body) if multiplies else (home.domain, home.axes), inside
 
 
 def _in_memory(nodes: Sequence[Node], roots: Sequence[Node], program: Program) -> Iterator[Node]:
