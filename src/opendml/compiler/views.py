@@ -50,7 +50,7 @@ def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
     nodes = ordered(roots)
     seen: dict[int, int] = {}
     # A value that is moved below a view is another one than where it is not; each is computed.
-    copies: dict[int, set[int]] = {id(root): {0} for root in roots}
+    copies: dict[int, set[int]] = {id(_unshaped(root)): {0} for root in roots}
     for node in nodes:
         is_view = node.operation is Operation.VIEW
         for operand in node.operands if node.operation is not Operation.RESHAPE else ():
