@@ -10,14 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opendml import descs
+from opendml import FLOAT32, TensorDesc, descs
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import InterpolationMode, ReduceFunction
 from opendml.spec.operator_desc import Size2D
+from opendml.targets.cpu.pattern import Mode, Step
 from tests.pairwise import pairwise
 from tests.peers.onnx_peer import PEERS, onnx_result
 from tests.peers.peer import examples
-from tests.running import device_kinds, on_arrays
+from tests.running import device_kinds, launches, on_arrays
 
 every_device = pytest.mark.parametrize("device", device_kinds())
 types = pytest.mark.parametrize("type", [np.float32, np.float16])
@@ -38,8 +40,8 @@ CORNERS = [
 ]
 
 
-def _image(type: Any) -> Array:
-    return np.random.default_rng(0).uniform(-2, 2, IMAGE).astype(type)
+def _image(type: Any, channels: int = IMAGE[1]) -> Array:
+    return np.random.default_rng(0).uniform(-2, 2, (IMAGE[0], channels, *IMAGE[2:])).astype(type)
 
 
 def _regions(type: Any) -> Array:
@@ -70,10 +72,11 @@ def _pooled(x: Array, regions: Array, size: tuple[int, int], scale: float) -> Ar
     device=device_kinds(),
     type=[np.float32, np.float16],
     scale=[1.0, 0.5],
+    channels=[3, 20],
     size=[(2, 3), (1, 1), (7, 9), (10, 4)],
 )
-def test_pooling(size: tuple[int, int], scale: float, type: Any, device: str) -> None:
-    x = _image(type)
+def test_pooling(size: tuple[int, int], channels: int, scale: float, type: Any, device: str) -> None:
+    x = _image(type, channels)
     batches = np.array([0, 1, 1, 0, 1.75, -1, 7, 0])
     regions = np.concatenate([batches[:, None], np.array(CORNERS)], axis=1).astype(type)
     expected = _pooled(x, regions, size, scale)
@@ -175,8 +178,8 @@ def _aligned(x: Array, regions: Array, batches: Array, form: _Form) -> Array:
     return result
 
 
-def _check(form: _Form, regions: Array, type: Any, device: str, index_type: Any = np.uint32) -> None:
-    x, batches = _image(type), _batches(len(regions), index_type)
+def _check(form: _Form, regions: Array, type: Any, device: str, channels: int = IMAGE[1]) -> None:
+    x, batches = _image(type, channels), _batches(len(regions))
     expected = _aligned(x, regions, batches, form)
     inputs = [x, regions.astype(type), batches]
     made = [expected.astype(type)]
@@ -198,9 +201,23 @@ def _check(form: _Form, regions: Array, type: Any, device: str, index_type: Any 
         _Form(align_regions_to_corners=True, maximum_samples_per_output=1, size=(1, 1)),
         _Form(reduction_function=MAX, maximum_samples_per_output=2, size=(12, 5)),
     ],
+    channels=[3, 20],
 )
-def test_alignment(form: _Form, type: Any, device: str) -> None:
-    _check(form, _regions(type), type, device)
+def test_alignment(form: _Form, channels: int, type: Any, device: str) -> None:
+    _check(form, _regions(type), type, device, channels)
+
+
+def test_many_channels_are_read_beside_each_other() -> None:
+    """Unless regions are too few to be worth it."""
+    image = TensorDesc(FLOAT32, [1, 32, 40, 40])
+    for count in (40, 1):
+        regions, pooled = TensorDesc(FLOAT32, [1, 1, count, 5]), TensorDesc(FLOAT32, [count, 32, 3, 3])
+        desc = descs.RoiPooling(image, regions, pooled, spatial_scale=1.0, pooled_size=Size2D(3, 3))
+        patterns = [launch.pattern for launch in launches(desc)]
+        assert any(pattern.mode is Mode.TRANSPOSED for pattern in patterns) is (count == 40)
+        loads = [load for pattern in patterns if pattern.bounded for load in pattern.loads]
+        steps = {load.step for load in loads if load.type is ScalarType.FLOAT32}
+        assert steps <= {Step.NONE, Step.CONTIGUOUS} or count == 1
 
 
 @every_device

@@ -31,6 +31,7 @@ from tests.running import launches
 from tests.targets.kernels import access, run_launches
 from tests.targets.test_cpu_contraction import laid_out
 from tests.targets.test_cpu_symbols import PROCESSORS, Processor, compiled, undefined_symbols
+from tests.targets.test_cpu_windows import FORMS, Form, windows_of
 
 RANDOM = np.random.default_rng(8)
 TYPES = ["uint8", "int8"]
@@ -123,6 +124,10 @@ class Product:
         if strips:
             assert lies_in_tiles(tiles)
             tiles = with_strips(tiles)
+        self.check_tiles(tiles)
+
+    def check_tiles(self, tiles: Tiles) -> None:
+        """One way is exact."""
         self.out[...] = -1
         run_launches(launches_of(tiles), [*self.given, self.out])
         np.testing.assert_array_equal(self.out, self.expected)
@@ -193,6 +198,49 @@ def test_windows_are_exact_whether_their_rows_begin_words_or_not(
         Product(filters, zeros[1], windows, zeros[0], (4, 5, 6)).check()
 
 
+@pytest.mark.parametrize(
+    ("form", "channels", "types"),
+    [
+        (FORMS[0], 120, ("int8", "uint8")),
+        (FORMS[1], 8, ("uint8", "int8")),
+        (FORMS[3], 4, ("int8", "int8")),
+    ],
+    ids=str,
+)
+def test_channels_of_an_image_share_words(
+    form: Form, channels: int, types: tuple[str, str], packed: tuple[str, str]
+) -> None:
+    """In one part of the products or several, in small blocks, and in large ones of what is packed ahead."""
+    filters, image = (
+        numbers(types[0], 1, 20, 1, 1, channels, *form.extents),
+        numbers(types[1], 2, channels, *form.image),
+    )
+    zeros = numbers(types[0], 1, 20, 1, 1, 1, 1, 1), numbers(types[1], 1, 1, 1, 1, 1, 1, 1)
+    one = Product(filters, zeros[0], windows_of(image, form), zeros[1], (4, 5, 6))
+    ways = [way.tiles for way in candidates(one.kernel) if way.tiles and way.tiles.seen]
+    assert bool(ways) is (packed[0] != "INT32")
+    for ahead, choose in ((False, min), (True, max)):
+        alike = [tiles for tiles in ways if tiles.ahead is ahead and tiles.micro.vectors == 2]
+        if alike:
+            one.check_tiles(choose(alike, key=lambda tiles: tiles.rows * tiles.columns))
+
+
+@pytest.mark.parametrize(
+    ("channels", "zeros"),
+    [(6, (1, 1, 1, 1, 1, 1, 1)), (8, (1, 1, 13, 1, 1, 1, 1))],
+    ids=["channels that fill no words", "zero points of rows"],
+)
+def test_images_whose_words_would_differ_are_packed_window_by_window(
+    channels: int, zeros: tuple[int, ...]
+) -> None:
+    form = FORMS[0]
+    windows = windows_of(numbers("uint8", 1, channels, *form.image), form)
+    filters = numbers("int8", 1, 20, 1, 1, channels, *form.extents)
+    one = Product(filters, None, windows, numbers("uint8", *zeros), (4, 5, 6))
+    assert not any(way.tiles and way.tiles.seen for way in candidates(one.kernel))
+    one.check()
+
+
 def test_zero_points_that_change_along_k_are_subtracted_before(packed: tuple[str, str]) -> None:
     a, b = numbers("uint8", 15, 1, 70), numbers("int8", 1, 40, 70)
     one = Product(a, numbers("uint8", 1, 1, 70), b, None)
@@ -252,6 +300,7 @@ def test_quantized_operators_multiply_what_they_read() -> None:
     for desc in operators:
         assert {launch.pattern.mode for launch in launches(desc)} <= {
             Mode.CONTRACTION,
+            Mode.CONTRACTION_IMAGE,
             Mode.CONTRACTION_PANELS,
         }
         assert fuse(program_of(desc)).arena_bytes == 0

@@ -118,12 +118,13 @@ def _found(node: Node, elements: list[list[Node]]) -> Node:
     last = node.operation in (Operation.LAST_LEAST, Operation.LAST_GREATEST)
     (best, at), *rest = elements
     for value, index in rest:
-        better = best < value if greatest else value < best
-        equal = apply(Operation.EQUAL, value, best)
+        low, high = (value, best) if greatest else (best, value)
+        better, equal = high < low, apply(Operation.EQUAL, value, best)
         if value.type.is_float:
             numbers = [apply(Operation.EQUAL, each, each) for each in (value, best)]
-            better = _either(better, _both(_not(numbers[0]), numbers[1]))
-            equal = _either(equal, _not(_either(*numbers)))
+            # What is not known to be less or equal is better, unless the best is NaN already.
+            better = _both(_not(low <= high), numbers[1])
+            equal = _either(equal, _both(*map(_not, numbers)))
         further = at < index if last else index < at
         chosen = _either(better, _both(equal, further))
         best, at = select(chosen, value, best), select(chosen, index, at)

@@ -173,13 +173,16 @@ class _Network:
             reshaped(convert(x, _COMPUTED), (self._steps * self._batch, features)),
             reshaped(convert(weights, _COMPUTED), (columns, features)),
         )
+        self._inputs = sums
+        """Of all steps and gates, in (steps * batch, directions * gates * hidden, 1)."""
+        self._bias: Node | None = None
+        """Of all gates, (1, 1, directions, gates * hidden). Steps add it: what is but a product is written
+        while the next is computed."""
         if bias is not None:
             # Of (directions, input or recurrence, gates, hidden).
             parts = reshaped(convert(bias, _COMPUTED), (self._directions, 2, gates, self._hidden))
             total = _before(parts, 0, gates) + _before(parts, 1, gates if apart is None else apart)
-            sums = sums + reshaped(total, (1, columns, 1))
-        self._inputs = sums
-        """Of all steps and gates, in (steps * batch, directions * gates * hidden, 1)."""
+            self._bias = reshaped(total, (1, 1, self._directions, gates * self._hidden))
 
     def of_units(self, own: int, first: int, count: int) -> Window:
         """So many parts, one for each hidden unit, of a tensor (1, 1, directions, parts * hidden)."""
@@ -210,9 +213,11 @@ class _Network:
         inputs = Window(
             (start * self._batch, own * size, 0), (self._batch, size, 1), (way * self._batch, 0, 0)
         )
+        biases = [] if self._bias is None else [(self._bias, self.of_units(own, 0, self._gates))]
         read = [
             (self._inputs, inputs),
             (self._recurrence, _whole((0, own, 0, 0), (1, 1, size, self._hidden))),
+            *biases,
             *others,
         ]
         if self._lengths is not None:
@@ -221,7 +226,10 @@ class _Network:
             read.append((self._lengths, _whole((0, 0, 0, 0), (1, 1, 1, self._batch))))
 
         def body(state: Node, parts: Sequence[Node]) -> Node:
-            at = _Step(state, parts[0], parts[1], parts[2:], self._gates, self._lengths is not None)
+            first = 2 + len(biases)
+            bias = parts[2] if biases else None
+            has_lengths = self._lengths is not None
+            at = _Step(state, parts[0], parts[1], bias, parts[first:], self._gates, has_lengths)
             return joined(step(at), 1)
 
         sizes = (1, 1, self._batch, self._hidden)
@@ -263,14 +271,15 @@ class _Network:
 
 class _Step:
     """What one step sees: the states before it, each (1, 1, batch, hidden), the inputs of all gates (batch,
-    gates * hidden, 1), the recurrence (1, 1, gates * hidden, hidden), and other tensors, behind which come
-    its own number and the lengths where there are some."""
+    gates * hidden, 1), the recurrence (1, 1, gates * hidden, hidden), the bias of all gates (1, 1, 1, gates *
+    hidden), and other tensors, behind which come its own number and the lengths where there are some."""
 
     def __init__(
         self,
         states: Node,
         inputs: Node,
         weights: Node,
+        bias: Node | None,
         others: Sequence[Node],
         gates: int,
         has_lengths: bool,
@@ -279,6 +288,7 @@ class _Step:
         self.states = [sliced(states, (0, each, 0, 0), (1, 1, *states.sizes[2:])) for each in range(count)]
         self.others = others
         self._inputs, self._weights, self._gates = inputs, convert(weights, _COMPUTED), gates
+        self._bias = bias
         self._goes_on = others[-2] < _by_batch(others[-1]) if has_lengths else None
 
     def kept(self, new: Node, old: Node) -> Node:
@@ -290,9 +300,14 @@ class _Step:
         first = (0, 0, 0, number * self._hidden)
         return convert(sliced(tensor, first, (1, 1, 1, self._hidden)), _COMPUTED)
 
-    def inputs(self) -> list[Node]:
-        """What the input contributes to each gate."""
-        return self._by_gate(self._inputs)
+    def inputs(self, first: int = 0, last: int | None = None) -> list[Node]:
+        """What the input and the bias contribute to the gates from one up to another."""
+        last = self._gates if last is None else last
+        sizes = (self._batch, (last - first) * self._hidden, 1)
+        found = self._by_gate(sliced(self._inputs, (0, first * self._hidden, 0), sizes))
+        if self._bias is None:
+            return found
+        return [each + self.part(self._bias, first + gate) for gate, each in enumerate(found)]
 
     def recurrent(self, state: Node) -> list[Node]:
         """What a state contributes to each gate."""
@@ -301,9 +316,8 @@ class _Step:
     def gates(self, state: Node, first: int = 0, last: int | None = None) -> list[Node]:
         """What the input and a state contribute to the gates from one up to another."""
         last = self._gates if last is None else last
-        sizes = (self._batch, (last - first) * self._hidden, 1)
-        inputs = sliced(self._inputs, (0, first * self._hidden, 0), sizes)
-        return self._by_gate(self._products(state, first, last) + inputs)
+        products = self._by_gate(self._products(state, first, last))
+        return [a + b for a, b in zip(products, self.inputs(first, last), strict=True)]
 
     def _products(self, state: Node, first: int, last: int) -> Node:
         """The products with a state in (batch, gates * hidden, 1)."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial, reduce
+from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import product
 from operator import add
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from opendml.program.functions import (
 )
 from opendml.program.node import Node, Number, Operation, apply, convert, index
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import gathered, reshaped, sliced
+from opendml.program.view import gathered, in_memory, permuted, reshaped, sliced
 from opendml.spec.enums import InterpolationMode, ReduceFunction
 from opendml.spec.operator_desc import Size2D
 from opendml.spec.tensor_desc import TensorDesc
@@ -114,8 +114,8 @@ def roi_align1(
     With AlignRegionsToCorners the divisor is outX * nX - 1, so that samples reach from corner to corner; a
     single sample is in the middle, as in TensorFlow's crop_and_resize.
 
-    Averages are made along one dimension after the other. Whatever a region is, an output looks at no more
-    samples than one of the whole input has.
+    Averages of few channels are made along one dimension after the other where that is less work. Whatever a
+    region is, an output looks at no more samples than one of the whole input has.
     """
     batch = minimum(reshaped(batch_indices, (regions.sizes[-2], 1, 1)), x.sizes[0] - 1)
     rows, columns = aligned_samples(
@@ -129,17 +129,17 @@ def roi_align1(
         to_corners=align_regions_to_corners,
     )
     is_average = reduction_function is ReduceFunction.AVERAGE
-    together = _Together(reduce_sum, 0.0) if is_average else _Together(reduce_maximum, -math.inf)
-    found = _sampled(x, batch, rows, columns, together)
-    total, inside = (
-        _in_output(first, 2) * _in_output(second, 3)
-        for first, second in ((rows.count, columns.count), (rows.inside, columns.inside))
-    )
-    missing = convert(total - inside, found.type)
+
+    def finished(found: Node, total: Node, inside: Node) -> Node:
+        missing = convert(total - inside, found.type)
+        if is_average:
+            found = found + select(missing > 0.0, missing * out_of_bounds_input_value, 0.0)
+            return found / convert(total, found.type)
+        return select(missing > 0.0, maximum(found, out_of_bounds_input_value), found)
+
     if is_average:
-        found = found + select(missing > 0.0, missing * out_of_bounds_input_value, 0.0)
-        return found / convert(total, found.type)
-    return select(missing > 0.0, maximum(found, out_of_bounds_input_value), found)
+        return _sampled(x, batch, rows, columns, _Together(reduce_sum, 0.0, finished))
+    return _sampled(x, batch, rows, columns, _Together(reduce_maximum, -math.inf, finished))
 
 
 def aligned_samples(
@@ -170,7 +170,7 @@ def aligned_samples(
         low, high = (rounded(_column(corners, at) * scale) for at in (first, first + 2))
         size, bins = image[axis], outputs[axis]
         most = max(samples[0], min(samples[1], -(-size // bins)), 1)
-        count = _number_of_samples(rounded(high - low), bins, samples[0], most)
+        count = in_memory(_number_of_samples(rounded(high - low), bins, samples[0], most))
         place = rounded(_places(low, high, bins, count, most, offsets[1], to_corners) - offsets[0])
         used = _taps(most, ScalarType.FLOAT32) < count
         axes.append(_interpolated(place, size, used, count, mode))
@@ -183,15 +183,28 @@ class Samples:
 
     Attributes:
         ends: the indices between which a sample is, and its weight there; None: 1.
-        counted: whether an output has the sample, and it is not out of bounds.
+        used: whether an output has the sample.
         count: how many samples an output has, those out of bounds among them.
+        is_inside: whether it is not out of bounds; None: all are not.
         place: where a sample is; None: it is an element.
     """
 
     ends: Sequence[tuple[Node, Node | None]]
-    counted: Node
+    used: Node
     count: Node
+    is_inside: Node | None = None
     place: Node | None = None
+
+    @property
+    def counted(self) -> Node:
+        """Whether an output has the sample, and it is not out of bounds."""
+        return self.used if self.is_inside is None else apply(Operation.AND, self.is_inside, self.used)
+
+    @property
+    def known(self) -> Samples:
+        """The same where that which is worth it is computed once for all channels."""
+        ends = [(in_memory(at), weight and in_memory(weight)) for at, weight in self.ends]
+        return replace(self, ends=ends, is_inside=self.is_inside and in_memory(self.is_inside))
 
     @property
     def inside(self) -> Node:
@@ -207,12 +220,11 @@ def _bins(low: Node, high: Node, size: int, bins: int) -> Samples:
     number = _outputs(bins, ScalarType.INT32)
     start = number * extent / bins
     end = ((number + 1) * extent + (bins - 1)) / bins
-    tap = _taps(-(-size // bins) + 1, ScalarType.INT32)
-    place = start + tap
+    tap, count = _taps(-(-size // bins) + 1, ScalarType.INT32), in_memory(end - start)
     # No part is longer: so many taps are enough for all of a region.
     longest = (extent + (bins - 1)) / bins + 1
-    counted = apply(Operation.AND, tap < longest, place < end)
-    return Samples([(low + place, None)], counted, convert(end - start, ScalarType.FLOAT32))
+    used = apply(Operation.AND, tap < longest, tap < count)
+    return Samples([(low + start + tap, None)], used, convert(count, ScalarType.FLOAT32))
 
 
 def _number_of_samples(extent: Node, bins: int, least: int, most: int) -> Node:
@@ -240,48 +252,89 @@ def _places(
 
 def _interpolated(place: Node, size: int, used: Node, count: Node, mode: InterpolationMode) -> Samples:
     """Samples at places, of which those that are not used do not count."""
-    counted = reduce(partial(apply, Operation.AND), (place >= -1.0, place <= float(size), used))
+    is_inside = apply(Operation.AND, place >= -1.0, place <= float(size))
     inner = minimum(maximum(place, 0.0), float(size - 1))
     if mode is InterpolationMode.NEAREST_NEIGHBOR:
-        return Samples([(_whole(inner), None)], counted, count, place)
+        return Samples([(_whole(inner), None)], used, count, is_inside, place)
     before = floor(inner)
     weight, first = inner - before, convert(before, ScalarType.INT32)
-    return Samples([(first, 1.0 - weight), (minimum(first + 1, size - 1), weight)], counted, count, place)
+    ends = [(first, 1.0 - weight), (minimum(first + 1, size - 1), weight)]
+    return Samples(ends, used, count, is_inside, place)
 
 
 class _Together(NamedTuple):
-    """How samples become one number, and what changes nothing about it."""
+    """How samples become one number, what changes nothing about it, and what is made of it, of how many
+    samples there are, and of how many are not out of bounds."""
 
     function: Callable[[Node, Sequence[int]], Node]
     nothing: Number
+    finished: Callable[[Node, Node, Node], Node] = lambda found, total, inside: found
 
     def of(self, terms: Sequence[Node], counted: Node, axes: Sequence[int]) -> Node:
         """The sums of terms, where they are counted, over the axes."""
         return self.function(select(counted, reduce(add, terms), self.nothing), axes)
 
+    def of_outputs(self, found: Node, rows: Samples, columns: Samples, axes: tuple[int, int]) -> Node:
+        """What is made of numbers whose outputs lie along two axes of four."""
+        total, inside = (
+            _put(first, 4, {axes[0]: 1}) * _put(second, 4, {axes[1]: 1})
+            for first, second in ((rows.count, columns.count), (rows.inside, columns.inside))
+        )
+        return self.finished(found, total, inside)
+
 
 _GATHERED = 8
 """What an element that is read by itself costs, beside one of many that lie beside each other."""
+_CHANNELS = 16
+"""From so many on they are worth to lie beside each other: a vector of FLOAT32 has no more."""
 
 
 def _sampled(x: Node, batch: Node, rows: Samples, columns: Samples, together: _Together) -> Node:
-    """The samples of each region's outputs, reduced: (regions, channels, rows, columns).
+    """The samples of each region's outputs, together: (regions, channels, rows, columns).
 
-    Along the rows first, if that is less work: then the elements of a row lie beside each other. Extremes of
-    what is between elements are not found so.
+    Many channels are put beside each other before, unless outputs are fewer than what is moved then; they are
+    sampled alike, without that an element is read by itself. Of few those along the rows come first, if that
+    is less work: then the elements of a row lie beside each other. Extremes of what is between elements are
+    not found so.
     """
-    (_, height, row_taps), (_, width, column_taps) = rows.counted.sizes, columns.counted.sizes
+    (regions, height, row_taps), (_, width, column_taps) = rows.counted.sizes, columns.counted.sizes
+    batches, channels, *image = x.sizes
+    read = regions * height * width * len(rows.ends) * len(columns.ends)
+    if channels >= _CHANNELS and read * _GATHERED >= batches * math.prod(image):
+        return _channels_beside(x, batch, rows.known, columns.known, together)
     at_once = height * width * row_taps * column_taps * _GATHERED
     in_turn = height * row_taps * x.sizes[3] + height * width * column_taps * _GATHERED
     is_separable = together.function is reduce_sum or len(rows.ends) == 1
     if is_separable and in_turn < at_once:
-        return _along_columns(_along_rows(x, batch, rows, together), columns, together)
-    own = {2: 1, 4: 2}, {3: 1, 5: 2}
-    sizes = (rows.counted.sizes[0], x.sizes[1], height, width, row_taps, column_taps)
+        found = _along_columns(_along_rows(x, batch, rows, together), columns, together)
+    else:
+        found = _at_once(x, batch, rows, columns, together, (2, 3))
+    return together.of_outputs(found, rows, columns, (2, 3))
+
+
+def _channels_beside(x: Node, batch: Node, rows: Samples, columns: Samples, together: _Together) -> Node:
+    """The same of channels that lie beside each other while they are sampled."""
+    beside = in_memory(permuted(x, (0, 2, 3, 1)))
+    found = _at_once(beside, batch, rows, columns, together, (1, 2))
+    found = together.of_outputs(found, rows, columns, (1, 2))
+    return permuted(convert(found, x.type), (0, 3, 1, 2))
+
+
+def _at_once(
+    x: Node, batch: Node, rows: Samples, columns: Samples, together: _Together, axes: tuple[int, int]
+) -> Node:
+    """The samples of each region's outputs, reduced; rows and columns of x and of the results lie along the
+    `axes`, channels along the one that is left."""
+    down, along = axes
+    channel = ({1, 2, 3} - {*axes}).pop()
+    own = {down: 1, 4: 2}, {along: 1, 5: 2}
+    (regions, height, row_taps), (_, width, column_taps) = rows.counted.sizes, columns.counted.sizes
+    counts = {0: regions, channel: x.sizes[channel], down: height, along: width}
+    sizes = (*(counts[axis] for axis in range(4)), row_taps, column_taps)
     terms = []
     for (row, upper), (column, left) in product(rows.ends, columns.ends):
-        places = {0: _put(batch, 6, {}), 2: _put(row, 6, own[0]), 3: _put(column, 6, own[1])}
-        seen = gathered(x, sizes, places, steps=_steps(6, {1: 1}))
+        places = {0: _put(batch, 6, {}), down: _put(row, 6, own[0]), along: _put(column, 6, own[1])}
+        seen = gathered(x, sizes, places, steps=_steps(6, {channel: channel}))
         if upper is not None and left is not None:
             seen = seen * (_put(upper, 6, own[0]) * _put(left, 6, own[1]))
         terms.append(seen)
@@ -320,11 +373,6 @@ def _put(value: Node, rank: int, dimensions: dict[int, int]) -> Node:
     for dimension, own in dimensions.items():
         sizes[dimension] = value.sizes[own]
     return reshaped(value, sizes)
-
-
-def _in_output(value: Node, axis: int) -> Node:
-    """A number (regions, outputs, 1) of each output along an axis, for (regions, channels, rows, columns)."""
-    return _put(value, 4, {axis: 1})
 
 
 def _steps(rank: int, moving: dict[int, int]) -> list[list[int]]:

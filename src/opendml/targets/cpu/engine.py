@@ -219,7 +219,9 @@ def _target_machine() -> llvm.TargetMachine:
 def _jit() -> llvm.LLJIT:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    return llvm.create_lljit_compiler(_target_machine())
+    # It gives an object one piece of memory. RuntimeDyld, LLVM's default, takes one for each section, and
+    # ends the process where these lie more than 2 GiB apart.
+    return llvm.create_lljit_compiler(_target_machine(), use_jit_link=True)
 
 
 @cache

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from opendml.compiler.kernel import Kernel
+from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.compiler.loops import Loop, LoopNest, merged_neighbours
+from opendml.program.node import Operation, ordered
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles, loops_over
 from opendml.targets.cpu.launch import pattern_of
@@ -27,6 +29,9 @@ class Seen:
     rows: tuple[Window, int | None, int | None]
     columns: tuple[Window, int | None, int | None]
     channels: tuple[int, ...]
+    """Those of narrow integers in groups that share words."""
+    sharing: tuple[int, ...] = ()
+    """The channels of a group, if there are several."""
 
     @property
     def image(self) -> Image:
@@ -53,19 +58,21 @@ class Seen:
         """Elements from one row of the image to the next."""
         return self.width + self.image.columns.reach
 
-    def depth(self, products: int) -> int:
-        """The products of whole channels that are added up at a time, at most so many."""
-        return products // self.image.taps * self.image.taps
+    def depth(self, words: int) -> int:
+        """The products of whole channels, or words of several, that are added up at a time, at most so
+        many."""
+        return words // self.image.taps * self.image.taps
 
-    def elements(self, rows: int, products: int) -> int:
-        """Elements of the image's part that so many rows of windows see of so many products' channels."""
+    def elements(self, rows: int, words: int) -> int:
+        """Elements of the image's part that so many rows of windows see of so many words' channels."""
         image = self.image
         line = LINE // F32.bytes
         plane = -(-(rows + image.rows.reach) * self.pitch // line) * line + line
-        return products // image.taps * image.phases * plane
+        return words // image.taps * image.phases * plane
 
     def packing(self, outer: list[Loop]) -> tuple[Packing, LoopNest]:
-        """How the image is read, and its loops: those of channels, then of phases, rows and columns."""
+        """How the image is read, and its loops: those of channels, then of phases, rows, channels that share
+        words, and columns."""
         domain = list(self.part.domain)
         phases = []
         for window, position, tap in (self.rows, self.columns):
@@ -82,8 +89,9 @@ class Seen:
             for _, position, _ in (self.rows, self.columns)
         )
         majors = [*(channels or [still]), *loops_over(part, phases)]
-        nest = LoopNest(tuple(outer), (*majors, rows), columns, False)
-        return Packing(pattern_of(part, nest, Mode.CONTRACTION), len(majors), False), nest
+        nest = LoopNest(tuple(outer), (*majors, rows, *loops_over(part, self.sharing)), columns, False)
+        type = self.roles.types[0 if self.broadcast else 1]
+        return Packing(pattern_of(part, nest, Mode.CONTRACTION), len(majors), False, type), nest
 
 
 def _size(roles: Roles, dimension: int | None) -> int:
@@ -92,7 +100,9 @@ def _size(roles: Roles, dimension: int | None) -> int:
 
 def seen_by(roles: Roles, broadcast: bool) -> Seen | None:
     """The windows that an operand consists of, the one whose elements are broadcast or the other one; None if
-    it does not."""
+    it does not, or if words would have elements of several windows."""
+    if roles.types[0] is not F32 and (broadcast or roles.group == 1):
+        return None
     part, dimensions = (roles.a, roles.rows) if broadcast else (roles.b, roles.columns)
     image = dimensions[-2:]
     outer = (*roles.outer, *dimensions[: -len(image)])
@@ -108,9 +118,45 @@ def seen_by(roles: Roles, broadcast: bool) -> Seen | None:
     if not taps:
         return None
     found = [(_ONE, None, None)] * (2 - len(found)) + found
-    roles = replace(roles, outer=outer, depth=(*channels, *taps))
+    sharing: tuple[int, ...] = ()
+    if roles.group > 1:
+        if not channels or not _fills_words(roles, channels[-1]) or _subtracts_by(roles.b, image):
+            return None
+        sharing = (len(roles.a.domain),)
+        roles = _divided(roles, channels[-1])
+    roles = replace(roles, outer=outer, depth=(*channels, *taps, *sharing))
     roles = replace(roles, rows=image) if broadcast else replace(roles, columns=image)
-    return Seen(roles, broadcast, found[0], found[1], tuple(channels))
+    return Seen(roles, broadcast, found[0], found[1], tuple(channels), sharing)
+
+
+def _fills_words(roles: Roles, channel: int) -> bool:
+    """Whether neighbours along a dimension fill words, and lie alike apart from where they lie."""
+    counted = any(load.strides[channel] for load in roles.b.loads if load.buffer is None)
+    return not counted and roles.a.domain[channel] % roles.group == 0
+
+
+def _subtracts_by(part: Kernel, dimensions: Sequence[int]) -> bool:
+    """Whether what is subtracted from the elements of an operand differs along some dimensions."""
+    loads = [node for node in ordered(part.values[1:]) if node.operation is Operation.SOURCE]
+    return any(part.loads[number_of(load)].strides[each] for load in loads for each in dimensions)
+
+
+def _divided(roles: Roles, channel: int) -> Roles:
+    """The same where the channels that share words are a dimension of their own, behind all others."""
+
+    def divided(part: Kernel) -> Kernel:
+        domain = list(part.domain)
+        domain[channel] //= roles.group
+        loads, stores = ([along_both(each) for each in accesses] for accesses in (part.loads, part.stores))
+        return replace(part, domain=(*domain, roles.group), loads=tuple(loads), stores=tuple(stores))
+
+    def along_both(access: Access) -> Access:
+        strides = list(access.strides)
+        strides[channel] *= roles.group
+        return replace(access, strides=(*strides, access.strides[channel]))
+
+    a, b, epilogue = map(divided, (roles.a, roles.b, roles.epilogue))
+    return replace(roles, a=a, b=b, epilogue=epilogue)
 
 
 def _window(part: Kernel, position: int, tap: int) -> Window | None:

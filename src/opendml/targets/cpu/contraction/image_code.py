@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.code import I64, Code
+from opendml.targets.cpu.code import I32, I64, Code
+from opendml.targets.cpu.contraction.arithmetic import BYTES, dot_bytes
 from opendml.targets.cpu.contraction.code import ContractionCode, Sums
 from opendml.targets.cpu.contraction.micro import DISTANCE_BYTES
 from opendml.targets.cpu.contraction.packing import F32, PackingCode, Range
+from opendml.targets.cpu.contraction.words import WordPackingCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
-from opendml.targets.cpu.pattern import LINE, Image, Packing, Strips, Window
+from opendml.targets.cpu.pattern import LINE, Image, Level, Packing, Strips, Window
+from opendml.targets.cpu.values import llvm_type
 from opendml.targets.cpu.values import number as constant
 
 GAP = 2 * LINE // F32.bytes
@@ -66,10 +69,8 @@ class ImageCode(PackingCode):
             at = self.rows_from(self.code.offset(place, self.builder.mul(number, plane)), rows[0])
             height, width = self._seen(self.builder.urem(number, phases))
             stop = self.code.minimum(end, height)
-            with self._walk(pointers, self.row_counts[self._majors :], self._minor_stride, rows[0], stop) as (
-                row,
-                run,
-            ):
+            height_loop = self.row_counts[self._majors : self._majors + 1]
+            with self._walk(pointers, height_loop, self._minor_stride, rows[0], stop) as (row, run):
                 start = at(row)
                 if self.image.columns.phases > 1:
                     last_column = self.builder.sub(self.inner, I64(1))
@@ -92,7 +93,7 @@ class ImageCode(PackingCode):
     def _seen(self, phase: ir.Value) -> Range:
         """The rows and columns of a phase that windows see."""
         rows, columns = self.image.rows, self.image.columns
-        height, width = self.row_counts[-1], self.inner
+        height, width = self.row_counts[self._majors], self.inner
         if rows.phases > 1:
             own = self.builder.udiv(phase, I64(columns.phases))
             height = self._shortened(height, rows, own)
@@ -106,6 +107,72 @@ class ImageCode(PackingCode):
         return self.builder.add(self.builder.sub(count, I64(window.reach)), beyond)
 
 
+class WordImageCode(ImageCode, WordPackingCode):
+    """An image of narrow integers, of which the channels of a group share words. Its last row loop is that of
+    these channels."""
+
+    def _pack_run(
+        self,
+        run: Pointers,
+        part: Range,
+        place: Callable[[ir.Value], ir.Value],
+        position: ir.Value,
+        ahead: int,
+    ) -> None:
+        rows = [self._of_channel(run, each) for each in range(self.packing.group)]
+        known = [self.evaluate(Level.ROW, 1, row, self._known) for row in rows]
+
+        def put(index: ir.Value, mask: ir.Value | None) -> None:
+            self.code.store(
+                place(index), self.joined(self.narrow(rows, known, index, mask)), ScalarType.INT32
+            )
+
+        self.code.vector_loop(*part, put)
+
+    def _of_channel(self, run: Pointers, number: int) -> Pointers:
+        """Where the accesses stand at a channel of a group. What counts does not count channels, so guards
+        are computed once."""
+        moved = list(run)
+        for position, access in enumerate(self.accesses):
+            if not access.counter:
+                step = self.parameter(self.layout.row_stride(position, self._majors + 1))
+                moved[position] = self.code.offset(run[position], self.builder.mul(I64(number), step))
+        return moved
+
+    def put_differences(
+        self, image: ir.Value, taps: ir.Value, words: ir.Value, windows: ir.Value, places: Sequence[ir.Value]
+    ) -> None:
+        """Of so many windows, and of those between two rows, the sums of the bytes that they see, less what
+        is subtracted from these, and what that is of each.
+
+        Args:
+            image, taps: where it lies, and the distances of a window's words.
+            words: how many these are.
+            windows: a multiple of the lanes.
+            places: where both go.
+        """
+        vector = llvm_type(ScalarType.INT32, self.lanes)
+        ones = self.builder.bitcast(constant(ScalarType.INT8, 4 * self.lanes, 1), vector)
+        subtracted = self.subtracted(1, self._pointers, self._known, None, None)
+        count = self.builder.trunc(self.builder.mul(words, I64(self.packing.group)), I32)
+        less, each = (
+            self.code.broadcast(value) for value in (self.builder.mul(subtracted, count), subtracted)
+        )
+        with self.code.loop(I64(0), windows, self.lanes) as window:
+            start = self._element(image, window)
+            total = self.code.local(vector, constant(ScalarType.INT32, self.lanes, 0))
+            with self.code.loop(I64(0), words) as word:
+                distance = self.builder.load(
+                    self.code.offset(taps, self.builder.mul(word, I64(DISTANCE_BYTES))), typ=I64
+                )
+                bytes = self.code.load(self.code.offset(start, distance), ScalarType.INT32, self.lanes)
+                before = self.code.get(total)
+                self.code.set(total, dot_bytes(self.builder, before, ones, bytes, self.lanes))
+            sums = self.builder.sub(self.code.get(total), less)
+            for place, value in zip(places, (sums, each), strict=True):
+                self.code.store(self._element(place, window), value, ScalarType.INT32)
+
+
 class _SeeingCode(ContractionCode):
     """One of the operands consists of windows of an image."""
 
@@ -114,22 +181,46 @@ class _SeeingCode(ContractionCode):
         image = self.tiling.image
         if image is None:
             raise TypeError("windows see an image")
-        self.seen = ImageCode(self.function, packing, image, self.lanes, self.code, first_parameter)
+        kind = WordImageCode if packing.group > 1 else ImageCode
+        self.seen = kind(self.function, packing, image, self.lanes, self.code, first_parameter)
         # A tile may reach beyond the last window, and what is cleared a vector beyond its end.
         self.image_room = self.room(F32, image.room + self.width + self.lanes + GAP)
         self.tap_distances = [self.room(ScalarType.INT64, self.tiling.a.depth)]
+        self._subtracts = packing.type in BYTES
+        whole = self.tiling.columns + self.width
+        self._differences = [self.room(F32, whole if self._subtracts else 0) for _ in range(2)]
+        """Of windows of bytes: the sums of these, less what is subtracted from them, and what that is."""
         return self.seen
 
     def _pack_seen(self, windows: Range, block: ir.Value, depth: Range, part: ir.Value) -> None:
         """What a range of windows, whole rows of them, see of the channels of some products; a block has
         `block` windows."""
-        taps = I64(self.seen.image.taps)
+        taps = I64(self.seen.image.taps * self.seen.packing.group)
         first, last = (self.builder.udiv(each, taps) for each in depth)
         rows = self.seen.line(windows[0]), self.seen.line(windows[1])
         plane = self.seen.plane_bytes(self.seen.line(block))
         with self.builder.if_then(self.builder.icmp_signed("==", part, I64(0))):
             self._put_distances(self.builder.sub(last, first), plane)
         self.seen.pack_image(self.image_room, (first, last), rows, plane, self.width)
+        if isinstance(self.seen, WordImageCode) and self._subtracts:
+            self._subtract(
+                self.seen, rows, self.builder.mul(self.builder.sub(last, first), I64(self.seen.image.taps))
+            )
+
+    def _subtract(self, seen: WordImageCode, rows: Range, words: ir.Value) -> None:
+        """Prepares what the micro-kernel makes of what is subtracted from bytes. Behind the distances of a
+        window's words follow those of both."""
+        (taps,) = self.tap_distances
+        span = self.builder.mul(self.builder.sub(rows[1], rows[0]), seen.inner)
+        tiles = self.b.parts(self.builder.sub(span, I64(seen.image.columns.reach)), self.width)
+        windows = self.builder.mul(tiles, I64(self.width))
+        seen.put_differences(self.image_room, taps, words, windows, self._differences)
+        for number, place in enumerate(self._differences):
+            distance = self.builder.sub(
+                *(self.builder.ptrtoint(each, I64) for each in (place, self.image_room))
+            )
+            index = self.builder.add(words, I64(number))
+            self.builder.store(distance, self.code.offset(taps, self.builder.mul(index, I64(DISTANCE_BYTES))))
 
     def _put_distances(self, channels: ir.Value, plane: ir.Value) -> None:
         """How far from where a window begins its elements lie, in the order in which they are multiplied."""

@@ -238,14 +238,15 @@ class _MicroCode:
         """Products of elements from which something is to be subtracted: it lies behind their sums, which
         are where a and b stand. (a - p) (b - q) is a b - a q - p (b - q)."""
         a_depth, b_depth = self.strides.a_depth, self.strides.b_depth
-        if a_depth is None or b_depth is None:
-            raise TypeError("operands with sums lie together")
+        if a_depth is None:
+            raise TypeError("what is broadcast lies together, with its sums")
+        b_step = DISTANCE_BYTES if b_depth is None else b_depth
+        rows = [self._found(1, self._offset(b, row * b_step), b_depth) for row in range(2)]
         result = list(totals)
         for vector in self.vectors:
             at = vector * F32.bytes * self.lanes
             differences, q = (
-                self.builder.load(self._offset(b, at + row * b_depth), typ=self.vector, align=4)
-                for row in range(2)
+                self.builder.load(self._offset(row, at), typ=self.vector, align=4) for row in rows
             )
             for row in self.rows:
                 sums, p = (self._elements([self._offset(a, each * a_depth)], row)[0] for each in range(2))

@@ -188,7 +188,10 @@ def tiled(kernel: Kernel) -> list[Launch]:
 
 
 def _sums_alike(tiles: Tiles, others: Tiles) -> bool:
-    """Whether two divisions into tiles add the same products in the same order, to the same bits."""
+    """Whether two divisions into tiles add the same products in the same order, to the same bits. Integers
+    may be added in any order."""
+    if tiles.roles.types[0] is not F32:
+        return tiles.roles.types == others.roles.types
     if tiles.seen and others.seen:
         windows = tiles.seen.image.taps == others.seen.image.taps
         return windows and tiles.roles.depth == others.roles.depth
@@ -239,9 +242,7 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
                 yield _candidate(tiles, exchanged)
                 if stays and not tiles.ahead and lies_in_tiles(tiles):
                     yield _candidate(with_strips(tiles), exchanged)
-            if roles.types[0] is not F32:
-                continue
-            if not stays:
+            if roles.types[0] is F32 and not stays:
                 # What all steps multiply by is packed once, for all of them.
                 for tiles in (*_tilings_in_rows(roles, lanes), *_dots(roles, lanes)):
                     yield _candidate(tiles, exchanged)
@@ -389,7 +390,7 @@ def _image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
     """Where windows are the lanes of vectors: each tile in registers, with each division of the results into
     blocks of whole rows of windows."""
     roles, reach = seen.roles, seen.image.columns.reach
-    m, k = roles.count(roles.rows), roles.count(roles.depth)
+    m, k, words = roles.count(roles.rows), roles.count(roles.depth), roles.words
     a, _ = packing_cycles(roles, lanes)
     stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
     for micro in _micro_kernels(m):
@@ -401,13 +402,13 @@ def _image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
             tiles = -(-span // width)
             most_rows = _image_rows(_image_columns(span, width)) // micro.rows * micro.rows
             for rows in block_sizes(m, micro.rows, max(micro.rows, most_rows)):
-                item = STARTED + -(-rows // micro.rows) * tiles * k * _image_tile_cycles(micro)
+                item = STARTED + -(-rows // micro.rows) * tiles * words * _image_tile_cycles(micro)
                 item += _image_cycles(seen, lines, lanes)
                 item += rows * lines * (ROW + -(-seen.width // lanes) * stored)
                 columns = lines * seen.width
                 yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes, seen=seen)
                 packing = _groups(roles, roles.a) * m * k * a / lanes
-                item += rows * k * _STREAMED / lanes
+                item += rows * words * _STREAMED / lanes
                 yield Tiles(roles, micro, rows, columns, item, True, packing, seen=seen)
 
 
@@ -435,9 +436,9 @@ def _broadcast_image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
 
 def _lines(seen: Seen) -> Iterator[int]:
     """How many rows of windows a block may have, from one on."""
-    products = min(seen.depth(_DEPTH), seen.roles.count(seen.roles.depth))
+    words = min(seen.depth(_DEPTH), seen.roles.words)
     for lines in sorted({-(-seen.height // parts) for parts in range(1, seen.height + 1)}):
-        if seen.elements(lines, products) > seen.image.room:
+        if seen.elements(lines, words) > seen.image.room:
             return
         yield lines
 
@@ -447,7 +448,7 @@ def _image_cycles(seen: Seen, lines: int, lanes: int) -> float:
     image, loads = seen.image, seen.part.loads
     minor = seen.columns[1]
     contiguous = minor is not None and is_contiguous(loads, (minor,))
-    vector = far_cycles(seen.part, loads) + (COPIED if contiguous else GATHERED)
+    vector = far_cycles(seen.part, loads) + (COPIED if contiguous else GATHERED) * seen.roles.group
     rows = seen.roles.count(seen.channels) * image.phases * (lines + image.rows.reach)
     return 2 * seen.depth(_DEPTH) + rows * (ROW + -(-seen.pitch // lanes) * vector)
 
@@ -529,7 +530,7 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
     a_part, b_part = roles.a, roles.b
     seen = tiles.seen
-    depth = tiles.depth if seen else tiles.depth * roles.group
+    depth = tiles.depth * roles.group
     launches, room = [], 0
     if packed_ahead(tiles) is not None:
         packing, counter = _packing_ahead(tiles, depth)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from itertools import zip_longest
 
 from llvmlite import ir
 
@@ -75,9 +76,9 @@ class WordPackingCode(PackingCode):
                 def put(index: ir.Value, mask: ir.Value | None) -> None:
                     for pointer, step in later:
                         self.code.prefetch(self.code.offset(pointer, self.builder.mul(index, step)), level=2)
-                    elements = self._narrow(rows, known, index, mask)
+                    elements = self.narrow(rows, known, index, mask)
                     at = place(word, self.builder.add(before, index))
-                    self.code.store(at, self._joined(elements, present), _WORD)
+                    self.code.store(at, self.joined(elements, present), _WORD)
 
                 self.code.vector_loop(start, stop, put)
 
@@ -102,12 +103,14 @@ class WordPackingCode(PackingCode):
     def _at_distances(self, pointers: Pointers, distances: Sequence[ir.Value]) -> Pointers:
         return [self.code.offset(*pair) for pair in zip(pointers, distances, strict=True)]
 
-    def _joined(self, elements: Sequence[ir.Value], present: Sequence[ir.Value]) -> ir.Value:
+    def joined(self, elements: Sequence[ir.Value], present: Sequence[ir.Value] = ()) -> ir.Value:
         """Words of one element of each vector, from the lowest bits on; those that are not present are
         zero."""
         total: ir.Value = number(_WORD, self.lanes, 0)
-        for place, (element, there) in enumerate(zip(elements, present, strict=True)):
-            wide = self.builder.and_(self.builder.zext(element, llvm_type(_WORD, self.lanes)), there)
+        for place, (element, there) in enumerate(zip_longest(elements, present)):
+            wide = self.builder.zext(element, llvm_type(_WORD, self.lanes))
+            if there is not None:
+                wide = self.builder.and_(wide, there)
             shift = number(_WORD, self.lanes, place * self.packing.type.bits)
             total = self.builder.or_(total, self.builder.shl(wide, shift))
         return total
@@ -125,7 +128,7 @@ class WordPackingCode(PackingCode):
                 before = self.builder.sub(position, start)
 
                 def put(index: ir.Value, mask: ir.Value | None) -> None:
-                    elements = self._narrow(rows, known, index, mask)
+                    elements = self.narrow(rows, known, index, mask)
                     if mask is not None:
                         zero = number(self.packing.type, self.lanes, 0)
                         elements = [self.builder.select(mask, each, zero) for each in elements]
@@ -156,7 +159,7 @@ class WordPackingCode(PackingCode):
         lanes = vector_constant(I32, range(first, first + self.lanes))
         return self.builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), lanes)
 
-    def _narrow(
+    def narrow(
         self, rows: Sequence[Pointers], known: Sequence[Values], index: ir.Value, mask: ir.Value | None
     ) -> list[ir.Value]:
         """What is packed of several rows, in its type."""
@@ -188,7 +191,7 @@ class WordPackingCode(PackingCode):
             before = self.builder.sub(position, start)
 
             def put(index: ir.Value, mask: ir.Value | None) -> None:
-                value = self._subtracted(self.lanes, run, known, index, mask)
+                value = self.subtracted(self.lanes, run, known, index, mask)
                 self.code.store(place(row, self.builder.add(before, index)), value, _WORD)
 
             self.code.vector_loop(start, stop, put)
@@ -199,10 +202,10 @@ class WordPackingCode(PackingCode):
         counts = self.row_counts[: self._majors]
         with self._walk(self._pointers, counts, self.layout.row_stride, first, last) as (major, pointers):
             known = self.evaluate(Level.ROW, 1, pointers, self._known)
-            value = self._subtracted(1, pointers, known, None, None)
+            value = self.subtracted(1, pointers, known, None, None)
             self.code.store(place(row, self.builder.sub(major, first)), value, _WORD)
 
-    def _subtracted(
+    def subtracted(
         self,
         lanes: int,
         pointers: Pointers,
