@@ -245,8 +245,7 @@ def _cuts(roots: Sequence[Node], program: Program) -> list[Node]:
                     pending.append(last)
                 pending.append(root)
                 break
-    results = {id(root) for root in roots}
-    cuts |= {id(node): node for node in stored_once(nodes, _walks(roots, cuts), results, frozenset(cuts))}
+    cuts |= {id(node): node for node in stored_once(nodes, _walks(roots, cuts), frozenset(cuts))}
     return [node for node in nodes if id(node) in cuts]
 
 

@@ -22,22 +22,19 @@ _GIVEN = frozenset({Operation.SOURCE, Operation.CONSTANT, Operation.PARAMETER, O
 _IN_MEMORY = COLLECTIVE | _GIVEN | {Operation.JOIN, Operation.RECURRENCE, Operation.VIEW, Operation.RESHAPE}
 
 
-def costs_more_again(value: Node, kernels: int, held: Container[int] = (), is_written: bool = False) -> bool:
+def costs_more_again(value: Node, kernels: int, held: Container[int] = ()) -> bool:
     """Whether it takes longer that so many kernels compute an element-wise value than that one stores it.
 
     Args:
         value: the value.
         kernels: how many need it.
         held: what lies in memory.
-        is_written: whether it is a result, which is stored all the same.
     """
     elements = math.prod(value.sizes)
     if kernels < 2 or elements < LEAST_ELEMENTS:
         return False
     own = OPERATIONS_PER_BYTE * value.type.bytes
-    # Beside a result, what others need to compute it may be in a cache, as they all begin with it.
-    stored = own * (2 * (kernels - 1) if is_written else kernels + 1)
-    return (kernels - 1) * _operations(value, held) > stored
+    return (kernels - 1) * _operations(value, held) > own * (kernels + 1)
 
 
 def _operations(value: Node, held: Container[int]) -> float:
@@ -68,7 +65,6 @@ def _operations(value: Node, held: Container[int]) -> float:
 def stored_once(
     nodes: Sequence[Node],
     kernels: Iterable[tuple[object, Iterable[Node]]],
-    results: Container[int],
     held: Container[int],
 ) -> Iterator[Node]:
     """The element-wise values to store, each before what is made of it.
@@ -77,8 +73,7 @@ def stored_once(
         nodes: those of the program, in order.
         kernels: of each kernel what it goes through, and the nodes that it computes. Those that go through
             the same become one.
-        results: the identities of the program's results.
-        held: those of what lies in memory.
+        held: the identities of what lies in memory.
     """
     needed: dict[int, set[object]] = {}
     for walk, inside in kernels:
@@ -95,7 +90,7 @@ def stored_once(
             continue
         count = len(needed.get(id(node), ()))
         apart = _Either(held, stored)
-        if costs_more_again(node, count, apart, id(node) in results) and not _reduces(node, apart):
+        if costs_more_again(node, count, apart) and not _reduces(node, apart):
             stored.add(id(node))
             yield node
 
