@@ -4,8 +4,9 @@ Every output is one kernel, or part of one (`regions`), that recomputes nothing 
 nodes are inlined, and reductions over common axes of the kernel's domain stay inside it, also of values that
 need such reductions themselves: the kernel passes over a group once for each. Views and reshaped tensors are
 how a kernel reads and writes. Written to a temporary first are only reductions over another domain or other
-axes, what is read through views that cannot be moved below it, and what would need too many passes or
-reductions. Products around a softmax may be put together again (`chains`).
+axes, what is read through views that cannot be moved below it, what would need too many passes or
+reductions, and what costs more for several kernels to compute again than to store (`repeated`). Products
+around a softmax may be put together again (`chains`).
 """
 
 from __future__ import annotations
