@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+
 from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.simplify import simplify
@@ -13,7 +15,7 @@ from opendml.program import functions
 from opendml.program.node import Node, convert, source
 from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import permuted, windows
+from opendml.program.view import permuted, view, windows
 from tools.cuda_contraction_cases import convolution, matrix_product
 from tools.cuda_view_cases import program
 
@@ -41,6 +43,8 @@ def _elements() -> Iterator[tuple[str, Node]]:
         yield _name("transpose", x), permuted(x, (1, 0))
     x = source(0, FLOAT32, (8, 56, 56, 64))
     yield _name("channels first", x), permuted(x, (0, 3, 1, 2))
+    x = source(0, FLOAT32, (32, 64, 56, 56))
+    yield _name("columns", x), view(x, (32, 64, 56, 48), (0, 0, 0, 4), np.eye(4, dtype=int).tolist())
     x, y = (source(number, FLOAT32, (1024, 1024)) for number in range(2))
     yield _name("sum with a transpose", x), x + permuted(y, (1, 0))
     for channels, size, stride in ((192, 28, 1), (960, 7, 1), (96, 112, 2)):
@@ -138,8 +142,8 @@ def _products() -> Iterator[tuple[str, Node]]:
     for type, (m, n, k) in sizes:
         result = matrix_product(type, (m, n, k), b_turned=True)
         yield f"product {type.name} [{m}, {n}, {k}]", convert(result, type)
-    vector_by_matrix = matrix_product(FLOAT32, (1, 4096, 4096))
-    yield "product FLOAT32 [1, 4096, 4096] along rows", vector_by_matrix
+    for m, n, k in ((1, 4096, 4096), (1024, 1024, 1024), (128, 768, 3072)):
+        yield f"product FLOAT32 [{m}, {n}, {k}] along rows", matrix_product(FLOAT32, (m, n, k))
     images, filters = (1, 64, 56, 56), (64, 3, 3)
     yield (
         "convolution FLOAT32 [1, 64, 56, 56] by 64x3x3",

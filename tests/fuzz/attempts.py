@@ -9,11 +9,15 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 SECONDS = 120
 """How long a case may take, in seconds of the processor."""
+WORDS = 3000
+"""How many characters are shown of what a process says that ends."""
 PATIENCE = 5
 """How many times as long a case may wait: for a processor that others use, or for nothing."""
 
@@ -50,6 +54,7 @@ class Worker:
         self._cache = cache
         self._process: subprocess.Popen[bytes] | None = None
         self._received = b""
+        self._errors: IO[bytes] | None = None
 
     def attempt(self, seconds: float = SECONDS, **request: Any) -> Outcome:
         """Tries a case.
@@ -59,7 +64,9 @@ class Worker:
             request: a `fuzzer` with a `seed` or a `tape`, or a `case`.
         """
         process = self._process or self._start()
+        assert self._errors is not None
         assert process.stdin is not None
+        self._errors.truncate(0)
         process.stdin.write(json.dumps(request).encode() + b"\n")
         process.stdin.flush()
         case, tape = "", request.get("tape", [])
@@ -67,17 +74,28 @@ class Worker:
             try:
                 answer = self._answer(process, seconds)
             except _EndedError as error:
+                said = self._last_words(process)
                 self.close()
                 return Outcome(
                     case,
                     tape,
                     f"{case.partition('(')[0]} {error}",
-                    f"{error}; {seconds:g} seconds are allowed",
+                    f"{error}; {seconds:g} seconds are allowed\n{said}",
                 )
             if "case" in answer:
                 case, tape = answer["case"], answer["tape"]
                 continue
             return Outcome(case, tape, **answer)
+
+    def _last_words(self, process: subprocess.Popen[bytes]) -> str:
+        """What the process said on its standard error, at last where it stands."""
+        if process.poll() is None:
+            process.send_signal(signal.SIGABRT)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(SECONDS)
+        assert self._errors is not None
+        self._errors.seek(0)
+        return self._errors.read()[:WORDS].decode(errors="replace").rstrip()
 
     def close(self) -> None:
         """Ends the process."""
@@ -85,13 +103,17 @@ class Worker:
             self._process.kill()
             self._process.communicate()
             self._process, self._received = None, b""
+        if self._errors is not None:
+            self._errors.close()
+            self._errors = None
 
     def _start(self) -> subprocess.Popen[bytes]:
+        self._errors = TemporaryFile("a+b")  # noqa: SIM115 - as long as the process
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.fuzz.worker"],
+            [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._errors,
             env=os.environ
             | {"OPENDML_CACHE_DIRECTORY": self._cache, "PYTHONPATH": os.pathsep.join(sys.path)},
         )

@@ -170,7 +170,6 @@ class Made:
         is_exact: all evaluators agree on each bit.
         outputs: how many.
         domain: of the operator.
-        is_end: what ONNX's evaluator says of it is not right always, so no node reads it.
     """
 
     operator: str
@@ -179,4 +178,3 @@ class Made:
     is_exact: bool = False
     outputs: int = 1
     domain: str = ""
-    is_end: bool = False

@@ -102,8 +102,8 @@ def window(draft: Draft) -> Made:
     )
     x = draft.pick(FLOATS[:1] if draft.choices.below(4) else FLOATS[:2], 3, 4)
     spatial = x.sizes[2:]
-    if operator.startswith("Global"):  # ONNX's evaluator loses a dimension of three
-        return Made(operator, [x.name], {}, is_end=len(x.sizes) < 4)
+    if operator.startswith("Global"):
+        return Made(operator, [x.name], {})
     extents = [draft.choices.between(1, min(3, max(size, 1))) for size in spatial]
     attributes: dict[str, Any] = {"strides": [draft.choices.between(1, 2) for _ in spatial]}
     if operator not in ("Conv", "ConvTranspose") or draft.choices.below(2):
@@ -186,7 +186,7 @@ def resize(draft: Draft) -> Made:
         return Made("Resize", [x.name, "", draft.stored_list(scales, np.float32)], attributes)
     return Made(
         "Resize",
-        [x.name, "", "", draft.stored_list([*x.sizes[:2], draft.choices.between(1, 7), draft.size()])],
+        [x.name, "", "", draft.stored_list([*x.sizes[:2], draft.choices.between(1, 7), draft.size() or 1])],
         attributes,
     )
 
@@ -217,8 +217,6 @@ def recurrent(draft: Draft) -> Made:
     operator = draft.choices.of(("LSTM", "GRU", "RNN"))
     gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[operator]
     x = draft.pick((np.dtype(np.float32),), 3, 3)
-    if 0 in x.sizes:  # ONNX Runtime ends the process
-        x = draft.new([2, 1, 3])
     hidden = draft.choices.between(1, 4)
     way = draft.choices.of(("forward", "reverse", "bidirectional"))
     count = 2 if way == "bidirectional" else 1
@@ -229,12 +227,12 @@ def recurrent(draft: Draft) -> Made:
     ]
     inputs.append(draft.new([count, 2 * gates * hidden]).name if draft.choices.below(2) else "")
     has_lengths = draft.choices.rarely(3)
-    inputs.append(draft.new([x.sizes[1]], np.int32, 1, x.sizes[0]).name if has_lengths else "")
+    inputs.append(draft.new([x.sizes[1]], np.int32, 1, max(1, x.sizes[0])).name if has_lengths else "")
     inputs.append(draft.new([count, x.sizes[1], hidden]).name if draft.choices.rarely(3) else "")
     attributes: dict[str, Any] = {"hidden_size": hidden, "direction": way}
     if operator == "GRU":
         attributes["linear_before_reset"] = draft.choices.below(2)
-    return Made(operator, inputs, attributes, False, 3 if operator == "LSTM" else 2, is_end=has_lengths)
+    return Made(operator, inputs, attributes, False, 3 if operator == "LSTM" else 2)
 
 
 def attention(draft: Draft) -> Made:

@@ -33,6 +33,7 @@ def test_every_way_to_fail_is_seen_and_the_next_case_runs(way: str, tmp_path: Pa
     outcome = worker.attempt(1 if way == "hangs" else SECONDS, case=failing)
     assert outcome.failed == ENDS[way]
     assert outcome.case == failing
+    assert ("samples.py" in outcome.message) is (way in ("crashes", "hangs"))  # where it stood
     assert worker.attempt(case=passing).failed is None
     worker.close()
 

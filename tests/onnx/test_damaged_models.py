@@ -254,12 +254,32 @@ def test_sizes_and_attributes_ask_for_no_more_than_the_memory(
 
 
 def test_what_is_known_together_fits_into_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("opendml.frontends.onnx.growth._memory", lambda: 5 << 20)
+    monkeypatch.setattr("opendml.frontends.onnx.growth.physical_memory", lambda: 5 << 20)
     sizes = numpy_helper.from_array(np.array([1, 2**20]), "sizes")
     nodes = [helper.make_node("ConstantOfShape", ["sizes"], [f"c{number}"]) for number in range(2)]
     model = _model(*nodes, helper.make_node("Concat", ["x", "c0", "c1"], ["y"], axis=0), initializer=[sizes])
     with pytest.raises(dml.InvalidArgument, match=r"'c1'.*takes 4,194,304 bytes; there are 1,048,"):
         dml_onnx.load(model)(_X)
+
+
+@pytest.mark.parametrize("device", ["reference", "cpu"])
+def test_what_a_result_needs_on_the_way_fits_into_the_memory(
+    device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("opendml.targets.reference.evaluate.physical_memory", lambda: 1 << 30)
+    inputs = [np.ones([2, 2, 1, 1], np.float32), np.ones([2, 2, 2, 2], np.float32)]
+    model = dml_onnx.load(one_node("ConvTranspose", inputs, strides=[2**31 - 1, 2**20]), device)
+    with pytest.raises(dml.Unsupported, match=r"^model: .*no memory for .*[0-9]{3},[0-9]{3},[0-9]{3} bytes"):
+        model(*inputs)
+
+
+@pytest.mark.filterwarnings("ignore:.* runs on onnx's evaluator")
+@pytest.mark.parametrize("sizes", [[0] * 100, [0, 2**62, 2**62]])
+def test_tensors_without_elements_have_the_dimensions_that_there_are(sizes: list[int]) -> None:
+    node = helper.make_node("ConstantOfShape", ["sizes"], ["y"])
+    stored = numpy_helper.from_array(np.array(sizes), "sizes")
+    with pytest.raises(dml.Error, match="ConstantOfShape"):
+        dml_onnx.load(_model(node, initializer=[stored]))(_X)
 
 
 def test_domains_are_text() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,18 @@ def test_batch_normalization_of_all_versions(opset: int, sizes: list[int]) -> No
     inputs = [numbers(sizes), *_statistics(4)]
     model = one_node("BatchNormalization", inputs, opset=opset, epsilon=1e-3)
     assert_same(computed(model, feed(inputs)), run_by_onnxruntime(model, feed(inputs)), 1e-4)
+
+
+@pytest.mark.parametrize("opset", [7, 9, 15])
+@pytest.mark.parametrize(("type", "known"), [(np.float64, ()), (np.float32, range(5))])
+def test_batch_normalization_that_is_known_or_of_doubles_has_nothing_of_its_batch(
+    opset: int, type: Any, known: Sequence[int]
+) -> None:
+    inputs = [numbers([2, 4, 3], type), *_statistics(4, type)]
+    x, scale, bias, mean, variance = (each.reshape(-1, 1) if each.ndim == 1 else each for each in inputs)
+    wanted = scale * (x - mean) / np.sqrt(variance + 1e-5) + bias
+    model = one_node("BatchNormalization", inputs, opset=opset, known=known)
+    assert_same(computed(model, feed(inputs, known), evaluator=True), [wanted.astype(type)], 1e-4)
 
 
 def test_batch_normalization_takes_statistics_of_another_type() -> None:

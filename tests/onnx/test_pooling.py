@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
+import opendml as dml
 from tests.onnx.models import (
     Array,
     assert_same,
@@ -106,3 +107,41 @@ def test_known_channels_of_one_dimension_have_a_maximum_each() -> None:
     x = np.arange(10, dtype=np.float32).reshape(1, 2, 5)
     model = one_node("GlobalMaxPool", [x], known=(0,))
     assert_same(computed(model, {}), [np.array([[[4], [9]]], np.float32)])
+
+
+@pytest.mark.parametrize(
+    ("operator", "sizes", "attributes", "wanted"),
+    [
+        ("GlobalMaxPool", [0, 2, 2], {}, [0, 2, 1]),
+        ("GlobalAveragePool", [2, 0, 3, 3], {}, [2, 0, 1, 1]),
+        ("MaxPool", [2, 0, 0], {"kernel_shape": [1], "strides": [2]}, [2, 0, 0]),
+        ("MaxPool", [0, 2, 7], {"kernel_shape": [3], "auto_pad": "SAME_UPPER"}, [0, 2, 7]),
+        ("LpPool", [2, 2, 0], {"kernel_shape": [1], "strides": [2]}, [2, 2, 0]),
+        ("AveragePool", [0, 3, 7, 8], {"kernel_shape": [3, 2], "strides": [2, 2]}, [0, 3, 3, 4]),
+    ],
+)
+def test_no_elements_are_pooled_into_none(
+    operator: str, sizes: list[int], attributes: dict[str, Any], wanted: list[int]
+) -> None:
+    x = np.zeros(sizes, np.float32)
+    (result,) = computed(one_node(operator, [x], opset=21, **attributes), feed([x]))
+    assert (result.shape, result.dtype) == (tuple(wanted), x.dtype)
+
+
+def test_no_elements_are_convolved_into_none() -> None:
+    inputs = [np.zeros([2, 2, 2, 0], np.float32), np.ones([1, 2, 1, 1], np.float32)]
+    (result,) = computed(one_node("Conv", inputs, opset=21, strides=[1, 2]), feed(inputs))
+    assert (result.shape, result.dtype) == ((2, 1, 2, 0), np.float32)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"kernel_shape": [2, 2], "pads": [0, 1, 0, 0]},
+        {"kernel_shape": [1, 1], "strides": [2, 2], "auto_pad": "SAME_UPPER"},
+    ],
+)
+def test_windows_that_the_evaluator_pads_otherwise_are_refused(attributes: dict[str, Any]) -> None:
+    x = numbers([1, 2, 5, 5], np.float64)
+    with pytest.raises(dml.Unsupported, match="onnx's evaluator does not pad such windows as ONNX says"):
+        computed(one_node("MaxPool", [x], opset=21, **attributes), feed([x]), evaluator=True)

@@ -121,3 +121,36 @@ def test_one_element_lies_at_the_first_of_pytorchs_pixels() -> None:
         options = {"mode": "cubic", "coordinate_transformation_mode": "pytorch_half_pixel"}
         model = one_node("Resize", inputs, known=known, **options)
         assert_same(computed(model, feed(inputs, known)), [np.array([[[[0.40625, 2.59375]]]], np.float32)])
+
+
+@pytest.mark.parametrize("rounding", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+@pytest.mark.parametrize("coordinates", ["half_pixel", "asymmetric", "align_corners"])
+@pytest.mark.parametrize(("length", "output"), [(7, 17)])
+def test_a_rounding_beside_an_element_it_is_that_element(
+    rounding: str, coordinates: str, length: int, output: int
+) -> None:
+    places = np.arange(output, dtype=np.int64)  # exactly, as numerators and a denominator
+    exact = {
+        "half_pixel": ((2 * places + 1) * length - output, 2 * output),
+        "asymmetric": (places * length, output),
+        "align_corners": (places * (length - 1), output - 1),
+    }
+    above, below = exact[coordinates]
+    wanted = {
+        "floor": above // below,
+        "ceil": -(-above // below),
+        "round_prefer_floor": -((below - 2 * above) // (2 * below)),
+        "round_prefer_ceil": (2 * above + below) // (2 * below),
+    }[rounding]
+    x = np.arange(length, dtype=np.float32)
+    inputs = _inputs(x, None, [output])
+    options = {"nearest_mode": rounding, "coordinate_transformation_mode": coordinates}
+    model = one_node("Resize", inputs, known=(3,), mode="nearest", **options)
+    assert_same(computed(model, feed(inputs, (3,))), [np.clip(wanted, 0, length - 1).astype(np.float32)])
+
+
+def test_no_elements_are_resized_into_none() -> None:
+    inputs = _inputs(np.zeros([1, 0, 2, 2], np.float32), None, [1, 0, 1, 2])
+    options = {"mode": "nearest", "coordinate_transformation_mode": "pytorch_half_pixel"}
+    (result,) = computed(one_node("Resize", inputs, known=(3,), **options), feed(inputs, (3,)))
+    assert result.shape == (1, 0, 1, 2)

@@ -39,6 +39,17 @@ def test_flatten_counts_axes_from_either_end(axis: int) -> None:
     _check("Flatten", [X], axis=axis)
 
 
+@pytest.mark.parametrize("known", [(), (0,)])
+@pytest.mark.parametrize(
+    ("start", "end", "wanted"), [(-9, -9, []), (-9, -5, []), (-9, -3, [2]), (1, 9, [1, 3, 4]), (3, 1, [])]
+)
+def test_ends_of_a_shape_lie_within_it(
+    start: int, end: int, wanted: list[int], known: tuple[int, ...]
+) -> None:
+    model = one_node("Shape", [X], opset=19, known=known, start=start, end=end)
+    assert_same(computed(model, feed([X], known)), [_list(*wanted)])
+
+
 def test_flatten_makes_a_matrix_of_a_number() -> None:
     _check("Flatten", [np.array(3, np.float32)], axis=0)
 

@@ -92,3 +92,43 @@ def test_exported_models_agree(transformers: Any, make: Callable[[Any], Made], t
         (result,) = ours.run(feed).values()
     np.testing.assert_allclose(result, theirs, rtol=1e-4, atol=1e-4)
     assert len(ours.parts(feed)) == 1
+
+
+class _Decoder(torch.nn.Module):  # type: ignore[misc,name-defined,unused-ignore]
+    """A LLaMA of one layer: what follows after words, and the keys and values to go on with."""
+
+    def __init__(self, package: Any) -> None:
+        super().__init__()
+        config = package.LlamaConfig(vocab_size=99, num_key_value_heads=2, **_SIZES)
+        self.model, self.cache = package.LlamaForCausalLM(config).eval(), package.DynamicCache
+
+    def forward(self, words: Any, mask: Any, keys: Any, values: Any) -> Any:
+        cache = self.cache()
+        cache.update(keys, values, 0)
+        found = self.model(input_ids=words, attention_mask=mask, past_key_values=cache, use_cache=True)
+        (layer,) = found.past_key_values.layers
+        return found.logits, layer.keys, layer.values
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_decoder_goes_on_from_its_keys_and_values(transformers: Any, tmp_path: Path) -> None:
+    torch.manual_seed(3)
+    path, names = str(tmp_path / "model.onnx"), ["words", "mask", "keys", "values"]
+    past = torch.randn(2, 2, 3, 8)
+    inputs = (torch.randint(0, 99, (2, 4)), torch.ones(2, 7, dtype=torch.int64), past, past)
+    axes = {name: {0: "batch", 2 if name in names[2:] else 1: name} for name in names}
+    options = {"dynamo": False, "opset_version": 17, "input_names": names, "dynamic_axes": axes}
+    torch.onnx.export(_Decoder(transformers), inputs, path, **options)
+    theirs = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    ours = dml_onnx.load(path, "reference")
+    words = np.random.default_rng(5).integers(0, 99, (1, 6))
+    keys = values = np.zeros((1, 2, 0, 8), np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", dml_onnx.EvaluatorWarning)
+        for part in (words[:, :5], words[:, 5:]):
+            length = keys.shape[2] + part.shape[1]
+            feed = dict(zip(names, (part, np.ones((1, length), np.int64), keys, values), strict=True))
+            logits, keys, values = ours.run(feed).values()
+            for result, wanted in zip((logits, keys, values), theirs.run(None, feed), strict=True):
+                np.testing.assert_allclose(result, wanted, rtol=1e-4, atol=1e-4)
+    assert keys.shape == (1, 2, 6, 8)

@@ -98,3 +98,31 @@ def test_a_handler_may_call_what_it_interrupts(monkeypatch: pytest.MonkeyPatch) 
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert all(same_bits(each, expected_other) for each in inside)
+
+
+@pytest.mark.parametrize("kind", ["cpu", "reference"])
+def test_results_that_do_not_fit_are_refused_by_their_sizes(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing(*_: Any) -> Any:
+        raise MemoryError
+
+    device, graph = dml.Device(kind), dml.Graph()
+    x = np.ones(ROW, np.float32)
+    model = graph.compile({"y": graph.input("x", "FLOAT32", [ROW]) + 1.0}, device)
+    monkeypatch.setattr(np, "empty", nothing)
+    problem = r"no memory for a tensor of type FLOAT32 and sizes \[2000000\]: 8,000,000 bytes"
+    for run in (lambda: model(x=x), lambda: device.empty([ROW])):
+        with pytest.raises(dml.Unsupported, match=problem):
+            run()
+
+
+def test_the_reference_says_which_of_its_tensors_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(*_: Any) -> Any:
+        raise MemoryError("no 8 GiB")
+
+    monkeypatch.setattr("opendml.targets.reference.evaluate.converted", nothing)
+    graph = dml.Graph()
+    x = graph.input("x", "FLOAT32", [3])
+    with pytest.raises(dml.Unsupported, match=r"has no memory for \w+ of sizes \[3\]: no 8 GiB"):
+        graph.compile({"y": x + 1.0}, "reference")(x=np.ones(3, np.float32))

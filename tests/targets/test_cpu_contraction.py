@@ -392,10 +392,47 @@ def test_panels_read_in_place_change_no_bit(m: int, k: int) -> None:
     assert_accurate(out, a, b, (3,))
 
 
+@pytest.mark.parametrize("sizes", [(40, 33, 257), (25, 130, 600), (24, 200, 2100)], ids=str)
+@pytest.mark.parametrize("gap", [0, 5])
+def test_rows_that_lie_apart_are_read_in_place_and_change_no_bit(
+    sizes: tuple[int, int, int], gap: int
+) -> None:
+    """Of several groups and parts, with a last panel that is whole or not."""
+    m, n, k = sizes
+    a = laid_out(values("float32", 2, m, 1, k), (0, 1, 2, 3), gap)
+    b, out = values("float32", 2, 1, k, n).transpose(0, 1, 3, 2), np.zeros((2, m, n, 1), "f")
+    kernel = contraction_kernel(a, b, (3,), [out])
+    apart = {way.name: way.tiles for way in candidates(kernel) if way.tiles and way.tiles.apart}
+    packed = next(iter(every_tiling(kernel, (2, 3, 4)).values()))
+    assert apart
+    results = set()
+    for tiles in (packed, *apart.values()):
+        out[...] = np.nan
+        run_launches(launches_of(tiles), [a, b, out])
+        results.add(out.tobytes())
+    assert len(results) == 1
+    assert_accurate(out, a, b, (3,))
+
+
+def test_only_matrices_of_many_rows_are_read_in_place_where_these_lie_apart() -> None:
+    a, out = values("float32", 40, 1, 300), np.zeros((40, 64, 1), "f")
+    rows = values("float32", 1, 300, 64).transpose(0, 2, 1)
+    columns = values("float32", 1, 64, 300)
+    for b, m, can in [
+        (rows, 40, True),
+        (columns, 40, False),
+        (rows.astype("f2"), 40, False),
+        (rows, 23, False),
+    ]:
+        kernel = contraction_kernel(a[:m], b, (2,), [out[:m]], operand=as_float32)
+        assert any(way.tiles.apart for way in candidates(kernel) if way.tiles) is can
+
+
 CHOSEN = {
-    (1024, 1024, 1024): "tiles of 14x2 packed ahead",
-    (128, 768, 768): "tiles of 13x2",
-    (128, 768, 3072): "tiles of 13x2",
+    (512, 512, 512): "tiles of 6x4 in place",
+    (1024, 1024, 1024): "tiles of 6x4 in place",
+    (128, 768, 768): "tiles of 8x3 in place",
+    (128, 768, 3072): "tiles of 8x3 in place",
     (1, 4096, 4096): "as any reduction",
     (4096, 1, 4096): "dots of 1x8 exchanged",
     (2, 4096, 4096): "tiles of 2x4 by rows",

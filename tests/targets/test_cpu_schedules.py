@@ -93,7 +93,7 @@ def test_the_walks_take_every_schedule() -> None:
         for each in launches(desc)
     ]
     walked_elsewhere = {mode for mode in Mode if mode.name.startswith("CONTRACTION")} | PLACING
-    walked_elsewhere |= {Mode.SHARED_ROWS}
+    walked_elsewhere |= {Mode.SHARED_ROWS, Mode.SHORT_ROWS}
     assert {pattern.mode for pattern in patterns} == set(Mode) - walked_elsewhere
     for name, (choice, modes) in CHOICES.items():
         for chosen in (False, True):

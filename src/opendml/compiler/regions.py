@@ -85,17 +85,18 @@ def _fit(a: _Placed, b: _Placed) -> bool:
     operations = _operations(_together(a.kernel, b.kernel))
     if any(each in SCANS | PLACINGS or each is Operation.CONTRACTION for each in operations):
         return False
-    parts = (_work(_operations(each.kernel)) for each in (a, b))
+    parts = (work(_operations(each.kernel)) for each in (a, b))
     most = max(MOST_OPERATIONS, HARDLY_MORE * max(parts))
     reductions = sum(each in REDUCTIONS for each in operations)
-    return _work(operations) <= most and reductions <= MOST_REDUCTIONS
+    return work(operations) <= most and reductions <= MOST_REDUCTIONS
 
 
 def _operations(kernel: Kernel) -> list[Operation]:
     return [node.operation for node in ordered(kernel.values)]
 
 
-def _work(operations: Sequence[Operation]) -> int:
+def work(operations: Sequence[Operation]) -> int:
+    """About how many instructions these take."""
     return sum(FUNCTION_OPERATIONS if each in FUNCTIONS else 1 for each in operations)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from opendml.errors import InvalidArgument, Unsupported
 from opendml.program.program import Layout
 from opendml.targets.backend import Array, Backend
 from opendml.targets.executable import Instance, Runnable
-from opendml.targets.memory import HostMemory, aligned_bytes
+from opendml.targets.memory import HostMemory, aligned_bytes, new_array
 
 
 class HostBackend(Backend):
@@ -32,12 +33,12 @@ class HostBackend(Backend):
         """A NumPy array of zeros."""
         try:
             return aligned_bytes(np.zeros, size)
-        except (MemoryError, ValueError) as error:
-            raise Unsupported(f"create_buffer: no memory for {size:,} bytes") from error
+        except Unsupported as error:
+            raise Unsupported(f"create_buffer: {error}") from error
 
     def empty(self, layout: Layout) -> Array:
         """A NumPy array."""
-        return np.empty(layout.sizes, layout.type.numpy)
+        return new_array(partial(np.empty, layout.sizes, layout.type.numpy), layout)
 
     def is_own(self, array: Any) -> bool:
         """Whether it is a NumPy array."""

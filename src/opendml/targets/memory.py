@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import ctypes
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from opendml.compiler.memory import ALIGNMENT
+from opendml.errors import Unsupported
 from opendml.program.program import Layout
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@cache
+def physical_memory() -> int:
+    """Of the machine, in bytes."""
+    if not hasattr(os, "sysconf"):
+        return 2**46  # where no number is to be had, the system says that memory is short
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 class Place(NamedTuple):
@@ -65,7 +79,28 @@ class HostMemory:
 
 
 def aligned_bytes(make: Any, size: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """`size` bytes made by `np.empty` or `np.zeros`, at an address that is a multiple of ALIGNMENT."""
-    memory: np.ndarray[tuple[int], np.dtype[np.uint8]] = make(size + ALIGNMENT, np.uint8)
+    """`size` bytes made by `np.empty` or `np.zeros`, at an address that is a multiple of ALIGNMENT.
+
+    Raises:
+        Unsupported: there are not so many.
+    """
+    try:
+        memory: np.ndarray[tuple[int], np.dtype[np.uint8]] = make(size + ALIGNMENT, np.uint8)
+    except (MemoryError, ValueError) as error:
+        raise Unsupported(f"no memory for {size:,} bytes") from error
     start = -memory.ctypes.data % ALIGNMENT
     return memory[start : start + size]
+
+
+def new_array(make: Callable[[], Array], layout: Layout) -> Array:
+    """A packed array of a tensor's sizes and type, as `make` makes it.
+
+    Raises:
+        Unsupported: there is no memory for it.
+    """
+    try:
+        return make()
+    except (MemoryError, Unsupported) as error:
+        size = layout.element_count * layout.type.numpy.itemsize
+        tensor = f"a tensor of type {layout.type.name} and sizes {list(layout.sizes)}"
+        raise Unsupported(f"no memory for {tensor}: {size:,} bytes") from error

@@ -10,6 +10,7 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 
 from opendml.errors import InvalidArgument, Unsupported
+from opendml.frontends.onnx.evaluator_faults import fault
 from opendml.frontends.onnx.evaluator_operators import MENDED
 from opendml.frontends.onnx.inference import inferred_outputs
 from opendml.frontends.onnx.node import Node
@@ -26,6 +27,7 @@ UNSURE = frozenset(
         "Attention",
         "AveragePool",
         "GRU",
+        "GatherElements",
         "GlobalAveragePool",
         "GlobalMaxPool",
         "GridSample",
@@ -36,14 +38,11 @@ UNSURE = frozenset(
         "RNN",
         "Resize",
         "RotaryEmbedding",
+        "Shape",
         "Upsample",
     }
 )
 """Operators of which the evaluator makes something else at times: what DirectML can say it is not asked."""
-
-_RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
-_LENGTHS = 4
-"""Their input that says how long sequences are."""
 
 
 class EvaluatorWarning(UserWarning):
@@ -78,10 +77,15 @@ class Evaluator:
 
         Raises:
             InvalidArgument: what the evaluator finds wrong, or what of its results is not ONNX's.
-            Unsupported: sequences of which it does not read the lengths.
+            Unsupported: what the evaluator is known to compute otherwise than ONNX says.
         """
         given = {name: contents[name] for name in self._reads}
-        self._require_whole_sequences(given)
+        try:
+            reason = fault(self._node, given)
+        except (AttributeError, LookupError, TypeError) as error:  # what is no tensor, or not of such sizes
+            raise InvalidArgument(f"{self._node}: {error}") from error
+        if reason is not None:
+            raise Unsupported(f"{self._node}: onnx's evaluator {reason}")
         try:
             with np.errstate(all="ignore"):
                 results = self._evaluator.run(None, given)
@@ -91,16 +95,6 @@ class Evaluator:
         found = {name: _array(result) for name, result in zip(names, results, strict=True)}
         self._require_inferred(given, found)
         return found
-
-    def _require_whole_sequences(self, given: Mapping[str, Any]) -> None:
-        """Checks that sequences of recurrent networks are as long as they can be: the evaluator does not read
-        how long they are."""
-        lengths = "".join(self._node.inputs[_LENGTHS : _LENGTHS + 1])
-        if self._node.operator not in _RECURRENT or not lengths:
-            return
-        longest = given[self._node.inputs[0]].shape[1 if self._node.attributes.get("layout", 0) else 0]
-        if np.any(given[lengths] != longest):
-            raise Unsupported(f"{self._node}: onnx's evaluator does not read the lengths of sequences")
 
     def _require_inferred(self, given: Mapping[str, Any], found: Mapping[str, Any]) -> None:
         """Checks that results are of the sizes and types that ONNX's inference says."""

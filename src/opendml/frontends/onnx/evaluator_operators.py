@@ -45,4 +45,38 @@ class Slice(OpRun):  # type: ignore[misc,unused-ignore]
         return (data,)
 
 
-MENDED = [Slice, Unique]
+class BatchNormalization(OpRun):  # type: ignore[misc,unused-ignore]
+    """Channels by their mean and variance. Before version 14, onnx's mixes those of the batch in."""
+
+    op_domain = ""
+
+    def _run(
+        self,
+        x: Any,
+        scale: Any,
+        bias: Any,
+        mean: Any,
+        variance: Any,
+        epsilon: float = 1e-5,
+        momentum: float = 0.9,
+        training_mode: int = 0,
+        spatial: int = 1,
+    ) -> tuple[Any, ...]:
+        count = len(self.onnx_node.output)
+        if spatial != 1 or (count > 1 and not training_mode):
+            raise NotImplementedError("means of elements, or outputs of training before version 14")
+        running: tuple[Any, ...] = ()
+        if training_mode:
+            axes = tuple(axis for axis in range(x.ndim) if axis != 1)
+            own = x.mean(axes), x.var(axes)
+            each = zip((mean, variance), own, strict=True)
+            running = tuple((a * momentum + b * (1 - momentum)).astype(mean.dtype) for a, b in each)
+            mean, variance = own
+        scale, bias, mean, variance = (
+            each.reshape(-1, *[1] * (x.ndim - 2)) for each in (scale, bias, mean, variance)
+        )
+        y = scale * (x - mean) / np.sqrt(variance + epsilon) + bias
+        return (y.astype(x.dtype), *running)[:count]
+
+
+MENDED = [BatchNormalization, Slice, Unique]

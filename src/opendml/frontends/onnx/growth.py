@@ -7,9 +7,7 @@ writes into it is ended.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
-from functools import cache
 
 import numpy as np
 import onnx
@@ -18,6 +16,7 @@ from opendml.errors import InvalidArgument
 from opendml.frontends.onnx.inference import inferred_outputs
 from opendml.frontends.onnx.node import Node
 from opendml.frontends.onnx.values import Known, Value
+from opendml.targets.memory import physical_memory
 
 _GROWING = frozenset(
     {
@@ -73,7 +72,7 @@ def require_memory(node: Node, values: Mapping[str, Value]) -> None:
         if not tensor.elem_type or tensor.elem_type == onnx.TensorProto.STRING:
             continue
         size = math.prod(sizes) * onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).itemsize
-        free = _memory() - (_taken(values) if size > _LARGE else 0)
+        free = physical_memory() - (_taken(values) if size > _LARGE else 0)
         if size > free:
             raise InvalidArgument(
                 f"{node}: output {name!r} of sizes {sizes} takes {size:,} bytes; there are {free:,}"
@@ -84,18 +83,10 @@ def _may_exceed(node: Node, values: Mapping[str, Value]) -> bool:
     """Whether as many numbers of 8 bytes as the product of what the inputs have need more than the memory."""
     given = [values.get(name) for name in node.inputs if name]
     counts = [math.prod(value.sizes) for value in given if value is not None and value.sizes is not None]
-    return 8 * math.prod(count for count in counts if count) > _memory()
+    return 8 * math.prod(count for count in counts if count) > physical_memory()
 
 
 def _taken(values: Mapping[str, Value]) -> int:
     """Bytes of what is known."""
     contents = [value.content for value in values.values() if isinstance(value, Known)]
     return sum(content.nbytes for content in contents if isinstance(content, np.ndarray))
-
-
-@cache
-def _memory() -> int:
-    """Of the machine, in bytes."""
-    if not hasattr(os, "sysconf"):
-        return 2**46  # where no number is to be had, the system says that memory is short
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

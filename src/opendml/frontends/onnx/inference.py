@@ -9,7 +9,7 @@ import onnx
 
 from opendml.frontends.onnx.bodies import type_of
 from opendml.frontends.onnx.node import ONNX_ERRORS, Node
-from opendml.frontends.onnx.values import Known, Value
+from opendml.frontends.onnx.values import Array, Known, Value
 
 
 def inferred_outputs(node: Node, values: Mapping[str, Value]) -> Mapping[str, onnx.TypeProto]:
@@ -31,3 +31,15 @@ def inferred_outputs(node: Node, values: Mapping[str, Value]) -> Mapping[str, on
     except ONNX_ERRORS:
         return {}
     return inferred
+
+
+def empty_of(type: onnx.TypeProto) -> Array | None:
+    """The tensor of a type that says that there are no elements; None: it does not say so."""
+    tensor = type.tensor_type
+    sizes = [each.dim_value for each in tensor.shape.dim if each.HasField("dim_value")]
+    if len(sizes) != len(tensor.shape.dim) or 0 not in sizes or min(sizes) < 0 or not tensor.elem_type:
+        return None
+    try:
+        return np.empty(sizes, onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+    except ValueError:  # of more or of larger dimensions than NumPy has
+        return None

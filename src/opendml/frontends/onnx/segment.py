@@ -19,6 +19,7 @@ from opendml.frontends.onnx.conversion import (
 )
 from opendml.frontends.onnx.evaluate import RANDOM, UNSURE, Evaluator
 from opendml.frontends.onnx.growth import require_memory
+from opendml.frontends.onnx.inference import empty_of, inferred_outputs
 from opendml.frontends.onnx.node import Node
 from opendml.frontends.onnx.registry import converter_of
 from opendml.frontends.onnx.states import Values
@@ -67,7 +68,7 @@ class Segment:
             try:
                 known = self._converted(node, values)
             except NotExpressible:
-                known = self._folded(node) if node.operator in UNSURE else None
+                known = self._empty(node) or (self._folded(node) if node.operator in UNSURE else None)
                 if known is None:
                     raise
         self.values.update(known)
@@ -92,6 +93,13 @@ class Segment:
         if name not in self.values:
             raise NotExpressible(f"tensor {name!r} is made by no node before it")
         return self.values[name]
+
+    def _empty(self, node: Node) -> dict[str, Value] | None:
+        """The outputs of a node if ONNX says that none of them has elements."""
+        types = inferred_outputs(node, self.values)
+        found = {name: empty_of(type) for name, type in types.items()}
+        known = {name: Known(array) for name, array in found.items() if array is not None}
+        return {**known} if known and all(name in known for name in node.outputs if name) else None
 
     def _folded(self, node: Node) -> dict[str, Value] | None:
         """The outputs of a node whose inputs are all known; None: they are not, or the evaluator has no such

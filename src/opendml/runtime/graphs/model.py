@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-import numpy as np
+from numpy import ndarray
 
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout, Program
@@ -165,9 +165,9 @@ class Model(Locked):
         """
         if arrays:
             inputs = self._named(arrays, inputs)
-        addresses = self._host_addresses(inputs)
-        if addresses is not None:
-            return self._run_on_host(addresses)
+        results = self._called_on_host(inputs)
+        if results is not None:
+            return results
         _require_names("inputs", inputs, self.input_names)
         self.device._require_ready()
         call = self._call_on_device(inputs, {})
@@ -195,38 +195,32 @@ class Model(Locked):
             raise InvalidArgument(f"inputs: {', '.join(twice)} is given twice, by position and by name")
         return dict(zip(names, arrays, strict=True)) | inputs
 
-    def _host_addresses(self, inputs: dict[str, Any]) -> list[tuple[int, int]] | None:
-        """The inputs' numbers and addresses, if all are NumPy arrays exactly as the model was compiled for;
-        None: a closer look is needed."""
+    def _called_on_host(self, inputs: dict[str, Any]) -> dict[str, Array] | None:
+        """The outputs, in new arrays, which nothing else shares memory with, if all inputs are NumPy arrays
+        exactly as the model was compiled for; None: a closer look is needed."""
         if len(inputs) != len(self._expected):
             return None
-        found = []
-        for number, name, dtype, sizes, strides, misaligned in self._expected:
-            array = inputs.get(name)
-            if (
-                type(array) is not np.ndarray
-                or array.dtype is not dtype
-                or array.shape != sizes
-                or (array.strides != strides and not lie_alike(sizes, array.strides, strides))
-            ):
-                return None
-            address = address_of(array)
-            if address & misaligned:
-                return None
-            found.append((number, address))
-        return found
-
-    def _run_on_host(self, addresses: list[tuple[int, int]]) -> dict[str, Array]:
-        """The outputs, in new arrays, which nothing else shares memory with."""
         self.device._require_ready()
-        outputs = {}
-        for number, name, make in self._makers:
-            array = outputs[name] = make()
-            addresses.append((number, address_of(array)))
         with self._lock:
             instance = self._prepared.instance
-            for number, address in addresses:
-                instance.bind(number, address)
+            bind = instance.bind
+            for number, name, dtype, sizes, strides, misaligned in self._expected:
+                array = inputs.get(name)
+                if (
+                    type(array) is not ndarray
+                    or array.dtype is not dtype
+                    or array.shape != sizes
+                    or (array.strides != strides and not lie_alike(sizes, array.strides, strides))
+                ):
+                    return None
+                address = address_of(array)
+                if address & misaligned:
+                    return None
+                bind(number, address)
+            outputs = {}
+            for number, name, make in self._makers:
+                array = outputs[name] = make()
+                bind(number, address_of(array))
             instance.dispatch()
         return outputs
 
@@ -474,14 +468,14 @@ def _aligned(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The inputs, copies of those whose memory is not aligned to their elements: arrays that come from other
     processes may be so."""
     return {
-        name: array.copy() if isinstance(array, np.ndarray) and not array.flags.aligned else array
+        name: array.copy() if isinstance(array, ndarray) and not array.flags.aligned else array
         for name, array in inputs.items()
     }
 
 
 def _cast(array: Any) -> str:
     """How a caller makes an array have another type."""
-    return NUMPY_CAST if isinstance(array, np.ndarray) else CAST
+    return NUMPY_CAST if isinstance(array, ndarray) else CAST
 
 
 def _checked(memory: TensorMemory, name: str, layout: Layout, cast: str = "") -> TensorMemory:

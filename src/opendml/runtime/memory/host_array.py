@@ -16,7 +16,7 @@ from opendml.runtime.memory.ranges import Range, check_overlap
 from opendml.spec.enums import TensorDataType
 from opendml.spec.four_bit import NUMPY_NAMES
 from opendml.spec.overlap import overlaps
-from opendml.targets.memory import TensorMemory, aligned_bytes
+from opendml.targets.memory import TensorMemory, aligned_bytes, new_array
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -108,7 +108,8 @@ def array_maker(layout: Layout) -> Callable[[], Array]:
     size = layout.element_count * type.itemsize
     if size < _LARGE_BYTES:
         return partial(np.empty, sizes, type)
-    return lambda: aligned_bytes(np.empty, size).view(type).reshape(sizes)
+    aligned = lambda: aligned_bytes(np.empty, size).view(type).reshape(sizes)  # noqa: E731
+    return partial(new_array, aligned, layout)
 
 
 def check_no_overlap_within(name: str, layout: Layout) -> None:

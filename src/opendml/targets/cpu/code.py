@@ -9,7 +9,15 @@ from functools import reduce
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.values import Literal, intrinsic, llvm_type, splat, vector_constant, vector_type
+from opendml.targets.cpu.values import (
+    Literal,
+    intrinsic,
+    llvm_type,
+    overloaded,
+    splat,
+    vector_constant,
+    vector_type,
+)
 
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = ir.PointerType()
@@ -143,6 +151,11 @@ class Code:
 
     def stream(self, pointer: ir.Value, value: ir.Value, type: ScalarType) -> None:
         """Writes a vector past the caches, to an address that is a multiple of its size."""
+        if type is ScalarType.FLOAT16:
+            # LLVM has no such store of halves. Without the fence it would make this one of it again.
+            lanes = self.lanes // 2
+            pairs = self.builder.bitcast(value, llvm_type(ScalarType.FLOAT32, lanes))
+            value = overloaded(self.builder, "arithmetic.fence", ScalarType.FLOAT32, lanes, [pairs])
         store = self.builder.store(value, pointer, align=type.bytes * self.lanes)
         store.set_metadata("nontemporal", self.builder.module.add_metadata([I32(1)]))
 

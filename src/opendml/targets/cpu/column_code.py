@@ -13,7 +13,7 @@ from opendml.targets.cpu.accumulation import Accumulation, State
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
-from opendml.targets.cpu.pattern import TILE, WIDE_TILE, Level, Mode, Pattern, Step
+from opendml.targets.cpu.pattern import MATRIX_TILE, TILE, WIDE_TILE, Level, Mode, Pattern, Step
 from opendml.targets.cpu.stash import STASHED
 from opendml.targets.cpu.values import splat
 
@@ -60,6 +60,8 @@ class ColumnCode(GroupCode):
     def _tile(self, type: ScalarType) -> ir.Value:
         """Room for one value of each group, and for the lanes of a last vector that no group has."""
         size = WIDE_TILE if self.pattern.wide_tile else TILE
+        if self.pattern.many_rows:
+            size = MATRIX_TILE
         return self.room(type, size + self.lanes)
 
     def _at(self, room: ir.Value, type: ScalarType, index: ir.Value) -> ir.Value:

@@ -26,11 +26,13 @@ from opendml.targets.cpu.pointwise_code import PointwiseCode
 from opendml.targets.cpu.row_code import RowCode, SplitRowCode
 from opendml.targets.cpu.scan_code import ScanColumnCode, ScanRowCode
 from opendml.targets.cpu.shared_rows_code import SharedRowsCode
+from opendml.targets.cpu.short_rows_code import ShortRowsCode
 from opendml.targets.cpu.transposed_code import TransposedCode
 
 _CODE: dict[Mode, type[KernelCode]] = {
     Mode.POINTWISE: PointwiseCode,
     Mode.TRANSPOSED: TransposedCode,
+    Mode.SHORT_ROWS: ShortRowsCode,
     Mode.SHARED_ROWS: SharedRowsCode,
     Mode.ROWS: RowCode,
     Mode.ROWS_PARTIAL: SplitRowCode,

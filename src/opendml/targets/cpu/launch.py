@@ -26,6 +26,7 @@ from opendml.targets.cpu.pattern import (
     Step,
     Together,
 )
+from opendml.targets.cpu.short_rows import streams_of
 from opendml.targets.cpu.stash import STASHED
 
 BLOCK_BYTES = 32 * 1024
@@ -41,9 +42,13 @@ _STREAMED_CROSSED_ROW = 256
 """Bytes of the innermost loop from which on streaming pays where operands lie across. Processors do not
 foresee writes to one row after the other, so results go past the caches as soon as a core's own do not hold
 them."""
+_STREAMED_BYTES = 4
+"""Of an element, from which on streaming pays where rows lie apart: vectors of narrower ones are parts of
+cache lines."""
 _STREAMED_WIDTHS = (2, 4, 8)
 """Of bundles: of others few lie at a boundary."""
 _NEVER_STREAMED = {
+    Mode.SHORT_ROWS,
     Mode.SCAN_ROWS,
     Mode.SCAN_ROWS_MAP,
     Mode.CONTRACTION,
@@ -59,7 +64,8 @@ _NEVER_STREAMED = {
 }
 """Streamed vectors begin where memory has boundaries. The vectors of a line that is scanned begin where it
 does, since its sums depend on that; and its arithmetic takes as long as writing through the caches. What is
-placed is written element by element."""
+placed is written element by element. Short rows have streams of their own."""
+_BUNDLED = (Mode.POINTWISE, Mode.SHORT_ROWS, Mode.SHARED_ROWS)
 _LONG_ROW = 256
 """Steps of the innermost loop from which on several vectors of states pay."""
 
@@ -211,7 +217,7 @@ def buffers_of(accesses: Iterable[Access]) -> frozenset[int]:
 
 def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
     """The pattern of a kernel that is walked in a mode."""
-    bundled = _bundles(kernel, nest) if mode in (Mode.POINTWISE, Mode.SHARED_ROWS) else ()
+    bundled = _bundles(kernel, nest) if mode in _BUNDLED else ()
     widths = {bundle[0]: len(bundle) for bundle in bundled}
     loads = tuple(
         _access_pattern(access, nest, position, mode, False) for position, access in enumerate(kernel.loads)
@@ -240,6 +246,7 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
         in_order=in_order,
         long_rows=mode.reduces_rows and nest.inner.count >= _LONG_ROW,
         bundles=bundled,
+        streams=streams_of(kernel, nest, bundled) if mode is Mode.SHORT_ROWS else (),
         bounded=_bounded(kernel, nest) if mode is Mode.COLUMNS else (),
     )
 
@@ -318,9 +325,16 @@ def _lie_alike(nest: LoopNest, position: int, size: int) -> bool:
 
 def _pays_past_caches(mode: Mode, steps: int, size: int, written_bytes: int) -> bool:
     """Whether a result in rows of so many steps is better written past the caches."""
+    if size < _STREAMED_BYTES and (mode.columns or mode is Mode.TRANSPOSED):
+        return False
     if mode is Mode.TRANSPOSED:
         return steps * size >= _STREAMED_CROSSED_ROW and written_bytes > machine().l2_bytes
-    return steps >= _STREAMED_ROW and written_bytes * _STREAMED_SHARE > machine().last_cache_bytes
+    return steps >= _STREAMED_ROW and is_past_caches(written_bytes)
+
+
+def is_past_caches(written_bytes: int) -> bool:
+    """Whether a result of so many bytes is not worth keeping in the last cache."""
+    return written_bytes * _STREAMED_SHARE > machine().last_cache_bytes
 
 
 def parameters_of(kernel: Kernel, nest: LoopNest, numbers: Numbers) -> tuple[int, ...]:

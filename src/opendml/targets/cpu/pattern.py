@@ -16,6 +16,9 @@ TILE = 512
 WIDE_TILE = 2048
 """Groups in a tile of columns whose elements are read once, at most: the wider the better for the memory."""
 
+MATRIX_TILE = 4096
+"""The same where a vector is multiplied by a matrix of many rows: each is read through more pages."""
+
 
 LINE = 64
 """Bytes of a cache line."""
@@ -28,6 +31,8 @@ class Mode(Enum):
     """Element-wise; an item is a block of one row."""
     TRANSPOSED = "transposed"
     """Element-wise, with operands that are contiguous along another loop; an item is a block of both."""
+    SHORT_ROWS = "short rows"
+    """Element-wise, with results in short rows that follow each other; an item is a row."""
     SHARED_ROWS = "shared rows"
     """Element-wise, where neighbouring rows read the same; an item is a block of rows and columns."""
     ROWS = "rows"
@@ -169,6 +174,7 @@ class Pattern:
     load counts where elements are kept between the last pass and the results.
     `whole_rows`: a tile of columns is as wide as the rows are. `wide_tile`: it may be wider than TILE.
     `bundles`: accesses that together have all elements along the innermost loop, in their order.
+    `streams`: stores whose rows together follow each other and are put together before they are written.
     `many_rows`: rows are taken in many at once, and the next asked for.
     `together`: what rows that are computed together read.
     `bounded`: loops over rows that end where the load which is the position there shows that no further
@@ -189,6 +195,7 @@ class Pattern:
     whole_rows: bool = False
     wide_tile: bool = False
     bundles: tuple[tuple[int, ...], ...] = ()
+    streams: tuple[tuple[int, ...], ...] = ()
     many_rows: bool = False
     together: Together | None = None
     bounded: tuple[tuple[int, int], ...] = ()
@@ -202,7 +209,7 @@ class Pattern:
         ]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)} {self.stage} {self.in_order}"
         head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile} {self.bundles}"
-        head += f" {self.many_rows} {self.together} {self.bounded}"
+        head += f" {self.streams} {self.many_rows} {self.together} {self.bounded}"
         tiling = [self.tiling.text()] if self.tiling else []
         return "\n".join([head, *accesses, fingerprint(self.values), *tiling])
 
@@ -210,7 +217,7 @@ class Pattern:
     def lane_bytes(self) -> int:
         """Bytes of a vector register that a lane takes: an element of 32 bits, or of the widest type if that
         is narrower. Wider elements take several registers."""
-        if self.mode not in (Mode.POINTWISE, Mode.SHARED_ROWS):
+        if self.mode not in (Mode.POINTWISE, Mode.SHORT_ROWS, Mode.SHARED_ROWS):
             return 4
         types = {node.type for node in ordered(self.values)} | {a.type for a in (*self.loads, *self.stores)}
         return min(4, max(type.bytes for type in types))
@@ -266,14 +273,16 @@ class Panels:
     behind the last.
 
     `in_place`: whole panels of plain operands are not packed, but read where they lie; of a last one that is
-    not whole the rows follow each other, and packing may write less than a vector behind each. `in_rows`:
-    they do so in all panels."""
+    not whole the rows follow each other, and packing may write less than a vector behind each. `apart`: rows
+    in place do not follow each other, or have several parts. `in_rows`: rows follow each other in all
+    panels."""
 
     packing: Packing
     rows: int
     depth: int
     in_place: bool = False
     in_rows: bool = False
+    apart: bool = False
 
     @property
     def lies_in_rows(self) -> bool:
@@ -304,7 +313,7 @@ class Panels:
 
     def text(self) -> str:
         """A text that is equal for panels with equal code."""
-        return f"{self.rows} {self.depth} {self.in_place} {self.in_rows}\n{self.packing.text()}"
+        return f"{self.rows} {self.depth} {self.in_place} {self.in_rows} {self.apart}\n{self.packing.text()}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,16 @@ lie across."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from opendml.compiler.kernel import Kernel
+from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
+from opendml.compiler.regions import work
+from opendml.program.node import ordered
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import guards_of
-from opendml.targets.cpu.costs import FAR
+from opendml.targets.cpu.costs import FAR, NEAR
 from opendml.targets.cpu.launch import (
     BLOCK_BYTES,
     CLAIM_BYTES,
@@ -18,15 +21,19 @@ from opendml.targets.cpu.launch import (
     Numbers,
     Query,
     Table,
+    is_past_caches,
     launch_of,
     pattern_of,
     shape_of,
 )
-from opendml.targets.cpu.pattern import LINE, Mode, crossed_block
+from opendml.targets.cpu.pattern import LINE, AccessPattern, Mode, Pattern, crossed_block
 from opendml.targets.cpu.shared_rows import SharedRows, shared_rows
 
 _SHORTEST_CROSSED = 8
 """Steps that both loops of such a kernel have at least: one vector of FLOAT32 with AVX2."""
+_MOST_OPERATIONS = 32
+"""Of a kernel that waits for the memory, about."""
+_FETCHED = "lines read before they are written"
 _TURNING = 1 / 16
 """Cycles, for each byte, to turn a block of an operand that lies across in registers, about."""
 
@@ -50,7 +57,11 @@ class CrossedBlocks:
 def _in_blocks(query: Query) -> Estimate[Blocks]:
     shape = query.shape
     block = min(shape.inner, BLOCK_BYTES // shape.element_bytes)
-    return Estimate(Blocks(block), {"memory": FAR * _moved_bytes(query.kernel, query.nest)})
+    terms = {"memory": FAR * _moved_bytes(query.kernel, query.nest)}
+    if _is_large(query.kernel):
+        pattern = pattern_of(query.kernel, query.nest, Mode.POINTWISE)
+        terms[_FETCHED] = FAR * _bytes(query.kernel, _through_caches(pattern))
+    return Estimate(Blocks(block), terms)
 
 
 def _run_blocks(query: Query, way: Blocks) -> list[Launch]:
@@ -59,6 +70,50 @@ def _run_blocks(query: Query, way: Blocks) -> list[Launch]:
     numbers = Numbers(block=way.block, blocks=blocks, units=blocks)
     item_bytes = way.block * shape.step_bytes
     return [launch_of(query.kernel, query.nest, Mode.POINTWISE, numbers, shape.groups * blocks, item_bytes)]
+
+
+def _through_caches(pattern: Pattern) -> list[AccessPattern]:
+    """The stores that do not go past the caches."""
+    first = len(pattern.loads)
+    past = {number for number, store in enumerate(pattern.stores, first) if store.streamed}
+    past.update(*(bundle for bundle in pattern.bundles if bundle[0] in past), *pattern.streams)
+    return [store for number, store in enumerate(pattern.stores, first) if number not in past]
+
+
+def _is_large(kernel: Kernel) -> bool:
+    """Whether no cache holds the results of a kernel."""
+    return is_past_caches(_bytes(kernel, kernel.stores))
+
+
+def _bytes(kernel: Kernel, accesses: Iterable[Access | AccessPattern]) -> int:
+    """Bytes of the elements of accesses."""
+    return math.prod(kernel.domain) * sum(access.type.bytes for access in accesses)
+
+
+def _in_short_rows(query: Query) -> Estimate[None] | Refusal:
+    kernel, nest = query.kernel, query.nest
+    if not _is_large(kernel):
+        return Refusal(f"a cache holds the results of {_bytes(kernel, kernel.stores)} bytes")
+    operations = work([node.operation for node in ordered(kernel.values)])
+    if operations > _MOST_OPERATIONS:
+        return Refusal(f"{operations} operations take as long as writing through the caches")
+    pattern = pattern_of(kernel, nest, Mode.SHORT_ROWS)
+    if not pattern.streams:
+        return Refusal("no short rows of results follow each other")
+    through = _bytes(kernel, _through_caches(pattern))
+    terms = {
+        "memory": FAR * _moved_bytes(kernel, nest),
+        _FETCHED: FAR * through,
+        "room": NEAR * (_bytes(kernel, kernel.stores) - through),
+    }
+    return Estimate(None, terms)
+
+
+def _run_short_rows(query: Query, way: None) -> list[Launch]:
+    shape = query.shape
+    numbers = Numbers(block=shape.inner, blocks=1, units=1)
+    item_bytes = shape.inner * shape.step_bytes
+    return [launch_of(query.kernel, query.nest, Mode.SHORT_ROWS, numbers, shape.groups, item_bytes)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +135,17 @@ def _in_shared_blocks(query: Query) -> Estimate[SharedBlocks] | Refusal:
     chunk = together * max(1, CLAIM_BYTES // (together * block * shape.step_bytes))
     memory = FAR * _moved_bytes(query.kernel, rows.nest) * rows.reads
     return Estimate(
-        SharedBlocks(rows, block, chunk), {"memory": memory, "through caches": _through_caches(query, rows)}
+        SharedBlocks(rows, block, chunk), {"memory": memory, "through caches": _through_in_rows(query, rows)}
     )
 
 
-def _through_caches(query: Query, rows: SharedRows) -> float:
-    """Cycles to read and write the lines of results that go past the caches only in rows alone, apart from
-    those that the memory's term has."""
-    kernel = query.kernel
-    alone = pattern_of(kernel, query.nest, Mode.POINTWISE).stores
-    together = pattern_of(kernel, rows.nest, Mode.SHARED_ROWS).stores
-    if sum(each.streamed for each in together) >= sum(each.streamed for each in alone):
+def _through_in_rows(query: Query, rows: SharedRows) -> float:
+    """Cycles to read and write the lines of large results that do not go past the caches, apart from those
+    that the memory's term has."""
+    if not _is_large(query.kernel):
         return 0.0
-    return FAR * (2 - rows.reads) * sum(store.type.bytes for store in alone) * math.prod(kernel.domain)
+    pattern = pattern_of(query.kernel, rows.nest, Mode.SHARED_ROWS)
+    return FAR * (2 - rows.reads) * _bytes(query.kernel, _through_caches(pattern))
 
 
 def _run_shared_blocks(query: Query, way: SharedBlocks) -> list[Launch]:
@@ -188,6 +241,7 @@ def _crossed(kernel: Kernel, nest: LoopNest) -> LoopNest | Refusal:
 ELEMENTS: Table = (
     Candidate("blocks of both loops", _in_crossed_blocks, _run_crossed_blocks),
     Candidate("blocks of rows", _in_blocks, _run_blocks),
+    Candidate("short rows", _in_short_rows, _run_short_rows),
     Candidate("blocks of shared rows", _in_shared_blocks, _run_shared_blocks),
 )
 """The ways to walk a kernel without axes."""

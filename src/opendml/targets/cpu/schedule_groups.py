@@ -22,7 +22,7 @@ from opendml.targets.cpu.launch import (
     launch_of,
     shape_of,
 )
-from opendml.targets.cpu.pattern import TILE, WIDE_TILE, Mode
+from opendml.targets.cpu.pattern import MATRIX_TILE, TILE, WIDE_TILE, Mode
 from opendml.targets.cpu.row_code import BATCH
 from opendml.targets.cpu.stash import MOST_STASHED, repeats_functions, row_pitch, with_counter
 
@@ -32,8 +32,6 @@ _STASHED_BATCH = 8 * 1024
 """Elements of a batch of groups or a tile that are kept, if one group or tile has no more."""
 MOST_CHUNKS = 1024
 """Chunks of one group, at most: one thread puts their states together."""
-_MATRIX_TILE = 2048
-"""Columns of a matrix that a vector is multiplied by at a time: two pages of each row."""
 _MATRIX_CHUNKS = 16
 """Chunks of such a group, at most: as many sums are added to each other, and a chunk has"""
 _MATRIX_ROWS = 256
@@ -196,7 +194,7 @@ def _many_rows(query: Query) -> Estimate[Chunks] | Refusal:
     if not takes_in_many_rows(query.kernel, query.nest):
         return Refusal(f"no vectors times matrices of {_MATRIX_ROWS} rows or more")
     chunk = _MATRIX_ROWS * -(-query.shape.rows // (_MATRIX_ROWS * _MATRIX_CHUNKS))
-    way = Chunks(min(query.shape.inner, _MATRIX_TILE), chunk)
+    way = Chunks(min(query.shape.inner, MATRIX_TILE), chunk)
     return Estimate(way, many_rows(query))
 
 

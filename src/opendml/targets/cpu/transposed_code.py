@@ -152,25 +152,61 @@ class TransposedCode(KernelCode):
 def transposed(
     builder: ir.IRBuilder, rows: Sequence[ir.Value], type: ScalarType, lanes: int
 ) -> list[ir.Value]:
-    """The columns of as many rows as they have lanes, by exchanging halves, quarters, and so on of pairs of
-    rows."""
+    """The columns of as many rows as they have lanes.
+
+    First the squares of elements that 16 bytes have lie transposed where they were, since processors merge
+    two vectors within each 16 bytes at the least cost; then squares of such parts are.
+    """
+    part = min(lanes, 16 // type.bytes)
     bits = vector_type(ir.IntType(type.bits), lanes)
     result = [builder.bitcast(row, bits) for row in rows]
-    distance = lanes // 2
-    while distance:
-        for number in range(lanes):
-            if number & distance:
-                continue
-            upper, lower = result[number], result[number + distance]
-            result[number] = _merged(builder, upper, lower, distance, 0)
-            result[number + distance] = _merged(builder, upper, lower, distance, distance)
-        distance //= 2
-    return [builder.bitcast(row, llvm_type(type, lanes)) for row in result]
+    for distance in _powers(part):
+        halves = [_in_turns(lanes, part, distance, half) for half in range(2)]
+        result = _merged(builder, result, distance, halves)
+    for distance in _powers(lanes // part):
+        halves = [_every_other(lanes, part, half) for half in range(2)]
+        result = _merged(builder, result, distance * part, halves)
+    order = [_reversed(number % part, part) + number // part * part for number in range(lanes)]
+    return [builder.bitcast(result[number], llvm_type(type, lanes)) for number in order]
 
 
-def _merged(builder: ir.IRBuilder, upper: ir.Value, lower: ir.Value, distance: int, offset: int) -> ir.Value:
-    """The lanes of two rows whose number has the bit `distance` as in `offset`, from the upper row, then from
-    the lower."""
-    lanes = upper.type.count
-    chosen = [(lane & ~distance) + offset + (lanes if lane & distance else 0) for lane in range(lanes)]
-    return builder.shuffle_vector(upper, lower, vector_constant(I32, chosen))
+def _powers(count: int) -> list[int]:
+    """1, 2, 4, ... up to half of a power of two."""
+    return [1 << bit for bit in range(count.bit_length() - 1)]
+
+
+def _reversed(number: int, count: int) -> int:
+    """The number, of fewer than a power of two, whose bits stand the other way round."""
+    return sum(1 << bit for bit, power in enumerate(reversed(_powers(count))) if number & power)
+
+
+def _in_turns(lanes: int, part: int, size: int, half: int) -> list[int]:
+    """Of each part of two vectors one half: elements of the one and of the other in turns, so many at a
+    time."""
+    return [
+        (lane - place) + half * part // 2 + place // (2 * size) * size + place % size
+        + (lanes if place & size else 0)
+        for lane in range(lanes)
+        for place in [lane % part]
+    ]  # fmt: skip
+
+
+def _every_other(lanes: int, part: int, half: int) -> list[int]:
+    """Every other part of two vectors, from the first or the second on."""
+    parts = range(half, 2 * lanes // part, 2)
+    return [each * part + place for each in parts for place in range(part)]
+
+
+def _merged(
+    builder: ir.IRBuilder, rows: Sequence[ir.Value], distance: int, halves: Sequence[Sequence[int]]
+) -> list[ir.Value]:
+    """Rows so far apart merged in both ways, each in the place of one of them."""
+    result = list(rows)
+    for number in range(len(rows)):
+        if not number & distance:
+            for half, lanes in enumerate(halves):
+                chosen = vector_constant(I32, lanes)
+                result[number + half * distance] = builder.shuffle_vector(
+                    rows[number], rows[number + distance], chosen
+                )
+    return result

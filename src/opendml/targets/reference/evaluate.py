@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from opendml.errors import Unsupported
 from opendml.program.node import (
     PLACINGS,
     REDUCTIONS,
@@ -24,6 +25,7 @@ from opendml.program.node import (
     ordered,
 )
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.memory import physical_memory
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -40,8 +42,25 @@ def evaluate(roots: Sequence[Node], inputs: Sequence[Array]) -> list[Array]:
 def _values(roots: Sequence[Node], inputs: Sequence[Array]) -> list[Array]:
     values: dict[int, Array] = {}
     for node in ordered(roots):
-        values[id(node)] = _value(node, [values[id(operand)] for operand in node.operands], inputs)
+        if node.operation in (Operation.INDEX, Operation.VIEW):
+            _require_memory(node)
+        try:
+            values[id(node)] = _value(node, [values[id(operand)] for operand in node.operands], inputs)
+        except MemoryError as error:
+            raise _out_of_memory(node, str(error)) from error
     return [values[id(root)] for root in roots]
+
+
+def _require_memory(node: Node) -> None:
+    """Checks that as many places, and their parts, fit: systems hand out memory that they have not."""
+    needed, there = 2 * 8 * math.prod(node.sizes), physical_memory()
+    if needed > there:
+        raise _out_of_memory(node, f"{needed:,} bytes; the machine has {there:,}")
+
+
+def _out_of_memory(node: Node, problem: str) -> Unsupported:
+    what = f"{node.operation.name} of sizes {list(node.sizes)}"
+    return Unsupported(f"the reference device has no memory for {what}: {problem}")
 
 
 def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:

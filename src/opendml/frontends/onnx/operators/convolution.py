@@ -20,6 +20,9 @@ def channel_bias(node: Conversion, number: int) -> GraphTensor | None:
 def conv(node: Conversion) -> Result:
     """Cross-correlation over 1 to 3 dimensions, in groups."""
     windows = windows_of(node, node.sizes(1)[2:])
+    sizes = (node.sizes(0)[0], node.sizes(1)[0], *windows.outputs)
+    if 0 in sizes:
+        return node.empty(sizes, node.type(0))
     return dml.convolution(
         node.tensor(0),
         node.tensor(1),

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import wraps
+
+import numpy as np
 
 import opendml as dml
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
@@ -25,12 +29,26 @@ def _windows(node: Conversion) -> tuple[GraphTensor, Windows]:
     return shaped(tensor, (*tensor.sizes[:2], 1, *tensor.sizes[2:])), flat
 
 
+def _over_elements(pool: Callable[[Conversion], Result]) -> Callable[[Conversion], Result]:
+    """What pools where there are elements: of none there are none."""
+
+    @wraps(pool)
+    def pooled(node: Conversion) -> Result:
+        sizes = (*node.sizes(0)[:2], *windows_of(node, node.required("kernel_shape")).outputs)
+        return (
+            pool(node) if 0 not in sizes else (node.empty(sizes, node.type(0)), node.empty(sizes, np.int64))
+        )
+
+    return pooled
+
+
 def _outputs(node: Conversion, windows: Windows) -> tuple[int, ...]:
     sizes = node.sizes(0)
     return (*sizes[:2], *windows.outputs[len(windows.outputs) - len(sizes) + 2 :])
 
 
 @converts("AveragePool")
+@_over_elements
 def average_pool(node: Conversion) -> Result:
     """Means; windows that reach behind the padding have fewer elements."""
     tensor, windows = _windows(node)
@@ -53,6 +71,7 @@ def _first(pooled: GraphTensor, windows: Windows) -> GraphTensor:
 
 
 @converts("LpPool", since=2)
+@_over_elements
 def lp_pool(node: Conversion) -> Result:
     """The p-th roots of sums of p-th powers."""
     tensor, windows = _windows(node)
@@ -61,6 +80,7 @@ def lp_pool(node: Conversion) -> Result:
 
 
 @converts("MaxPool")
+@_over_elements
 def max_pool(node: Conversion) -> Result:
     """The greatest elements, and where they lie in the whole input."""
     tensor, windows = _windows(node)

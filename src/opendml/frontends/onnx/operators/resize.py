@@ -66,7 +66,7 @@ class Axis:
 
 
 def nearest(coordinates: Array, mode: str, length: int) -> Array:
-    """The index of the element next to each coordinate.
+    """The index of the element next to each coordinate. What is a rounding off a whole or a half is that.
 
     Raises:
         NotExpressible: an unknown mode.
@@ -79,7 +79,8 @@ def nearest(coordinates: Array, mode: str, length: int) -> Array:
     }
     if mode not in rounded:
         raise NotExpressible(f"nearest_mode {mode!r}")
-    indices: Array = np.clip(rounded[mode](coordinates), 0, length - 1).astype(np.int32)
+    places = coordinates.astype(np.float32).astype(np.float64)
+    indices: Array = np.clip(rounded[mode](places), 0, length - 1).astype(np.int32)
     return indices
 
 
@@ -147,7 +148,7 @@ def _axes(node: Conversion, scales: int, sizes: int, roi: int | None) -> list[Ax
         raise NotExpressible(f"roi of {len(seen)} numbers for {len(numbers)} axes")
     each = zip(numbers, lengths, outputs, factors, seen[: len(numbers)], seen[len(numbers) :], strict=True)
     axes = [Axis(*values) for values in each]
-    if any(axis.output < 1 or axis.scale <= 0 for axis in axes):
+    if any(axis.output < min(axis.length, 1) or axis.scale <= 0 for axis in axes):
         raise NotExpressible(f"an output of sizes {outputs} has no elements")
     return [
         axis
@@ -166,7 +167,7 @@ def _scaled(lengths: Sequence[int], factors: Sequence[float]) -> list[int]:
 
 def _fitted(node: Conversion, lengths: Sequence[int], outputs: list[int]) -> tuple[list[int], list[float]]:
     """Sizes and scales for wanted sizes, which `keep_aspect_ratio_policy` may make others."""
-    factors = [output / length for output, length in zip(outputs, lengths, strict=False)]
+    factors = [output / length if length else 1.0 for output, length in zip(outputs, lengths, strict=False)]
     policy = node.attribute("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         return outputs, factors
@@ -181,6 +182,11 @@ def resize(node: Conversion) -> Result:
     """By the nearest element, by lines or by cubic curves between elements."""
     coordinates = node.attribute("coordinate_transformation_mode", "half_pixel")
     axes = _axes(node, 2, 3, 1)
+    sizes = list(node.sizes(0))
+    for axis in axes:
+        sizes[axis.number] = axis.output
+    if 0 in sizes:
+        return node.empty(sizes, node.type(0))
     mode = node.attribute("mode", "nearest")
     if mode == "nearest":
         result = _by_nearest(node, axes, coordinates, node.attribute("nearest_mode", "round_prefer_floor"))

@@ -17,7 +17,7 @@ class Windows:
     Args:
         kernel, strides, dilations: of the windows.
         start, end: padding that the attributes ask for.
-        outputs: how many windows there are.
+        outputs: how many windows there are; none at times over no elements.
         spatial: the input's sizes.
     """
 
@@ -61,7 +61,7 @@ def windows_of(node: Conversion, kernel: Sequence[int]) -> Windows:
     rounded_up = bool(node.attribute("ceil_mode", 0))
     each = zip(spatial, start, end, reach, strides, strict=True)
     outputs = tuple(_windows(*dimension, rounded_up) for dimension in each)
-    if min(outputs) < 1:
+    if min(outputs) < (0 if 0 in spatial else 1):
         raise NotExpressible(f"windows of sizes {reach} do not fit into {list(spatial)}")
     return Windows(tuple(kernel), strides, dilations, start, end, outputs, tuple(spatial))
 

@@ -41,6 +41,11 @@ class ContractionCode(KernelCode):
 
     tap_distances: Sequence[ir.Value] = ()
     """What else the micro-kernel takes: where it is that one operand lies."""
+    _place_in_block: tuple[ir.Value, ir.Value, ir.Value, Range]
+    """The number of the panel that is multiplied, and that of all; the first row of the next block of b, and
+    its columns."""
+    _next_panel: tuple[ir.Value, ...]
+    """The first row of the panel that is multiplied next, and the first of its products."""
     _lies_in_rows = True
     """Whether neighbours in a tile are neighbours among the results."""
 
@@ -60,6 +65,7 @@ class ContractionCode(KernelCode):
             b_depth=self._lay_out_vectors(first + self.a.layout.length),
             c_row=self.column_pitch,
             asked=-(-self.width * F32.bytes // LINE) if self._asks_for_tiles else int(self._asks),
+            in_turns=3 if tiling.a.apart else 0,
             b_in_place=tiling.b_in_place,
             packed=tiling.a.packing.type,
         )
@@ -151,6 +157,12 @@ class ContractionCode(KernelCode):
                     done = self._whole_tiles(start, stop, self.builder.and_(is_last, is_whole))
                     results = self._results(pointers, row, start)
                 sums = Sums(c, results, done)
+                below = self.builder.select(is_last, I64(0), end)
+                self._place_in_block = panel, count, below, (start, stop)
+                ends = self.builder.icmp_signed("==", behind, last)
+                self._next_panel = tuple(
+                    self.builder.select(ends, *pair) for pair in ((first, behind), (below, begin))
+                )
                 self._multiply(a, b, (begin, end), part, (start, stop), sums, row_bytes)
                 if self.tiling.parts_together:
                     self._add_up(part, is_last, self.builder.sub(row, first), self.builder.sub(behind, row))
@@ -346,6 +358,8 @@ class ContractionCode(KernelCode):
         if not self._asks:
             return []
         panels = self.tiling.a
+        if panels.apart:
+            return [*self._row_of_next(tile), *self._share_of_next_block(tile, tiles)]
         if panels.in_place:
             _, row_bytes = self.a.lies_at(I64(0), I64(0))
             part_bytes = next_panel = self.builder.mul(row_bytes, I64(panels.rows))
@@ -358,6 +372,25 @@ class ContractionCode(KernelCode):
         step = self.builder.add(step, I64(1))
         before = self.builder.mul(tile, self.builder.mul(step, products))
         return [self.code.offset(a, self.builder.add(next_panel, before)), step]
+
+    def _row_of_next(self, tile: ir.Value) -> list[ir.Value]:
+        """The same where rows lie apart: one with each tile."""
+        first, product = self._next_panel
+        row = self.code.minimum(tile, I64(self.tiling.a.rows - 1))
+        place, _ = self.a.lies_at(self.builder.add(first, row), product)
+        return [place, I64(F32.bytes)]
+
+    def _share_of_next_block(self, tile: ir.Value, tiles: ir.Value) -> list[ir.Value]:
+        """What is asked for with a tile of what the next block of b is packed from: two rows, for lines of
+        more would lie in as many pages."""
+        panel, panels, first, columns = self._place_in_block
+        depth = I64(self.tiling.a.depth)
+        number = self.builder.add(self.builder.mul(panel, tiles), tile)
+        share = self.builder.udiv(self.builder.mul(number, depth), self.builder.mul(panels, tiles))
+        place, row_bytes = self.b.lies_at(self.builder.add(first, share), columns[0])
+        block_bytes = self.builder.mul(self.builder.sub(columns[1], columns[0]), I64(F32.bytes))
+        step = self.builder.udiv(block_bytes, depth)
+        return [place, step, self.code.offset(place, row_bytes), step]
 
     def _products(self, depth: Range, part: ir.Value) -> tuple[ir.Value, ir.Value]:
         """How many products a part has, and whether their sums are added to those before."""

@@ -23,20 +23,25 @@ _LONG_STEP = 32
 """Multiply-adds in one step of the loop, at most, unless there are more of one product: enough to hide its
 counting, few enough for the registers."""
 
+_TURNS = 4
+"""Products of a step of a loop that asks for several things in turns."""
+
 
 @dataclass(frozen=True, slots=True)
 class Strides:
     """Where the operands and the sums lie, in bytes: one row of a tile to the next, and along k. Along k, the
     operand whose distance is None lies anywhere; if that of rows of a is, an argument says it.
 
-    `asked`: so many lines of what is read next are asked for with each product. `b_in_place`: an argument
-    says the distance of b along k."""
+    `asked`: so many lines of what is read next are asked for with each product. `in_turns`: so many things
+    are asked for instead, one line of each with every fourth product. `b_in_place`: an argument says the
+    distance of b along k."""
 
     a_row: int | None
     a_depth: int | None
     b_depth: int | None
     c_row: int
     asked: int = 0
+    in_turns: int = 0
     b_in_place: bool = False
     packed: ScalarType = F32
     """The type of the elements of a."""
@@ -50,10 +55,10 @@ def emit_micro_kernel(
     `row_bytes` apart.
 
     Where an operand lies anywhere, a further argument points to its distances from there; another one to what
-    is asked for, and the next says how far on it lies with each product. Of an operand in place the bytes
-    between rows are last."""
+    is asked for, and the next says how far on it lies with each product; two more for each other thing.
+    Of an operand in place the bytes between rows are last."""
     further = [POINTER] * (None in (strides.a_depth, strides.b_depth))
-    further += [POINTER, I64] * (strides.asked > 0)
+    further += [POINTER, I64] * _asked_places(strides)
     further += [I64] * (strides.a_row is None)
     further += [I64] * strides.b_in_place
     signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, POINTER, I64, I64, I1, *further])
@@ -65,6 +70,11 @@ def emit_micro_kernel(
         argument.add_attribute("noalias")
     _MicroCode(function, micro, lanes, strides).emit()
     return function
+
+
+def _asked_places(strides: Strides) -> int:
+    """How many things are asked for."""
+    return strides.in_turns or int(strides.asked > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +100,7 @@ class _MicroCode:
         self.function, self.lanes, self.strides = function, lanes, strides
         self.rows, self.vectors = range(micro.rows), range(micro.vectors)
         self.products = micro.rows * micro.vectors
-        self.step = min(4, max(1, _LONG_STEP // self.products))
+        self.step = _TURNS if strides.in_turns else min(4, max(1, _LONG_STEP // self.products))
         self.type = total_type(strides.packed)
         self.multiply_add = multiply_add(strides.packed)
         self.vector = llvm_type(self.type, lanes)
@@ -101,8 +111,10 @@ class _MicroCode:
         self.builder = ir.IRBuilder(self.blocks["entry"])
         further = iter(function.args[7:])
         self.distances = next(further) if None in (strides.a_depth, strides.b_depth) else None
-        self.asked = next(further) if strides.asked else None
-        self.asked_step = next(further) if strides.asked else None
+        asked = [(next(further), next(further)) for _ in range(_asked_places(strides))]
+        self.asked, self.asked_steps = ([pair[part] for pair in asked] for part in range(2))
+        if strides.in_turns:
+            self.asked_steps = [self.builder.mul(step, I64(_TURNS)) for step in self.asked_steps]
         self.a_row = next(further) if strides.a_row is None else None
         self.b_row = next(further) if strides.b_in_place else None
 
@@ -152,7 +164,7 @@ class _MicroCode:
         if self.a_row is not None:
             distances = [self.builder.mul(self.a_row, I64(row)) for row in self.rows[::_BASE_ROWS]]
             bases = [self._further(a, distance) for distance in distances]
-        return _Places(tuple(bases), b, () if self.asked is None else (self.asked,))
+        return _Places(tuple(bases), b, tuple(self.asked))
 
     def _loop(
         self,
@@ -169,9 +181,10 @@ class _MicroCode:
         counter = self.builder.phi(I64)
         variables = [self.builder.phi(value.type) for value in initial]
         places, totals = places.of(variables), variables[-self.products :]
-        for _ in range(unrolled):
+        for product in range(unrolled):
+            self._ask_for_next(places, product)
             totals = self._taken_in(places, totals)
-            places = self._moved_on(places)
+            places = self._moved_on(places, product)
         state = [*places.all(), *totals]
         left = self.builder.sub(counter, I64(1))
         for variable, start, value in zip(
@@ -185,9 +198,6 @@ class _MicroCode:
 
     def _taken_in(self, places: _Places, totals: Sequence[ir.Value]) -> list[ir.Value]:
         """The totals with one more product each."""
-        for place in places.asked:
-            for line in range(self.strides.asked):
-                self._ask(self._offset(place, line * LINE))
         b, size = self._found(1, places.b, self.strides.b_depth), F32.bytes * self.lanes
         row = [
             self.builder.load(self._offset(b, vector * size), typ=self.vector, align=4)
@@ -222,8 +232,8 @@ class _MicroCode:
         values = [splat(self.builder, load, self.lanes) for load in loads]
         return values if len(values) > 1 else values * len(self.vectors)
 
-    def _moved_on(self, places: _Places) -> _Places:
-        """The places of the next product."""
+    def _moved_on(self, places: _Places, product: int) -> _Places:
+        """The places of the next product, behind one of a step."""
         # Counting from one index would lengthen all addresses: few processors read such operands at once.
         a, b = (
             DISTANCE_BYTES if each is None else each for each in (self.strides.a_depth, self.strides.b_depth)
@@ -231,8 +241,14 @@ class _MicroCode:
         return _Places(
             tuple(self._hidden(self._offset(place, a)) for place in places.a),
             self._hidden(self._further(places.b, I64(b) if self.b_row is None else self.b_row)),
-            tuple(self._further(place, self.asked_step) for place in places.asked),
+            self._asked_further(places.asked, product),
         )
+
+    def _asked_further(self, places: Sequence[ir.Value], product: int) -> tuple[ir.Value, ...]:
+        """Where what is asked for lies behind a product of a step; in turns, at its end."""
+        if self.strides.in_turns and product < _TURNS - 1:
+            return tuple(places)
+        return tuple(self._further(*pair) for pair in zip(places, self.asked_steps, strict=True))
 
     def _less_subtracted(self, totals: Sequence[ir.Value], a: ir.Value, b: ir.Value) -> list[ir.Value]:
         """Products of elements from which something is to be subtracted: it lies behind their sums, which
@@ -254,6 +270,16 @@ class _MicroCode:
                 less = self.builder.add(self.builder.mul(sums, q), self.builder.mul(p, differences))
                 result[position] = self.builder.sub(result[position], less)
         return result
+
+    def _ask_for_next(self, places: _Places, product: int) -> None:
+        """Asks for what is read next, with a product of a step."""
+        if self.strides.in_turns:
+            for place in places.asked[product : product + 1]:
+                self._ask(place)
+            return
+        for place in places.asked:
+            for line in range(self.strides.asked):
+                self._ask(self._offset(place, line * LINE))
 
     def _ask(self, place: ir.Value) -> None:
         """Asks for a line, into the second cache; into the first where it is read soon and once."""

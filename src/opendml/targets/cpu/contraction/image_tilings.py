@@ -1,0 +1,135 @@
+"""The divisions of products with windows of an image into tiles that may be worth it, with their cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from opendml.targets.cpu.contraction.costs import (
+    COPIED,
+    GATHERED,
+    LATENCY,
+    ROW,
+    STARTED,
+    block_sizes,
+    copied_cycles,
+    even_part,
+    far_cycles,
+    largest_tiles,
+    packing_cycles,
+    register_count,
+    tile_cycles,
+)
+from opendml.targets.cpu.contraction.image import Seen
+from opendml.targets.cpu.contraction.operands import is_contiguous
+from opendml.targets.cpu.contraction.packing import F32
+from opendml.targets.cpu.contraction.tiles import DEPTH, Tiles, groups_of, most_results
+from opendml.targets.cpu.contraction.tilings import FEW_ROWS, SCATTERED, STREAMED
+from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.pattern import MicroKernel
+
+_FOUND = 0.5
+"""Cycles to find out where the next product's vectors lie, beyond what else goes on meanwhile."""
+_MOST_COLUMNS = 4096
+"""Of an image's block."""
+
+
+def image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
+    """Where windows are the lanes of vectors: each tile in registers, with each division of the results into
+    blocks of whole rows of windows."""
+    roles, reach = seen.roles, seen.image.columns.reach
+    m, k, words = roles.count(roles.rows), roles.count(roles.depth), roles.words
+    a, _ = packing_cycles(roles, lanes)
+    stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
+    for micro in _micro_kernels(m):
+        width = micro.vectors * lanes
+        for lines in _lines(seen):
+            span = lines * seen.pitch - reach
+            if span > _MOST_COLUMNS:
+                break
+            tiles = -(-span // width)
+            most_rows = image_rows(image_columns(span, width)) // micro.rows * micro.rows
+            for rows in block_sizes(m, micro.rows, max(micro.rows, most_rows)):
+                item = STARTED + -(-rows // micro.rows) * tiles * words * _image_tile_cycles(micro)
+                item += _image_cycles(seen, lines, lanes)
+                item += rows * lines * (ROW + -(-seen.width // lanes) * stored)
+                columns = lines * seen.width
+                yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes, seen=seen)
+                packing = groups_of(roles, roles.a) * m * k * a / lanes
+                item += rows * words * STREAMED / lanes
+                yield Tiles(roles, micro, rows, columns, item, True, packing, seen=seen)
+
+
+def _micro_kernels(m: int) -> list[MicroKernel]:
+    """The largest tiles of so many rows at most, those of a row less, which may leave fewer over, and where
+    there are few rows the widest."""
+    sizes = {
+        (even_part(m, most), largest.vectors)
+        for largest in largest_tiles()
+        for most in (largest.rows, largest.rows - 1)
+    }
+    registers = register_count() - 1
+    if m <= FEW_ROWS:
+        sizes.add((m, registers // (m + 1)))
+    return [MicroKernel(*size) for size in sorted(sizes)]
+
+
+def _image_tile_cycles(micro: MicroKernel) -> float:
+    """Cycles for one product of each result of a tile, where vectors lie anywhere in the first cache: most
+    take two loads each, and one says where."""
+    loads = (micro.rows + 2 * micro.vectors + 1) / 2
+    return max(micro.rows * micro.vectors / 2, loads, LATENCY) + _FOUND
+
+
+def broadcast_image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
+    """Where windows are broadcast: likewise, with tiles of windows beside each other."""
+    roles = seen.roles
+    n, k = roles.count(roles.columns), roles.count(roles.depth)
+    most_rows, most_columns = most_results()
+    _, b = packing_cycles(roles, lanes)
+    stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else SCATTERED
+    for largest in largest_tiles():
+        divisors = (rows for rows in range(largest.rows, 0, -1) if seen.width % rows == 0)
+        micro = replace(largest, rows=next(divisors))
+        width = micro.vectors * lanes
+        for lines in _lines(seen):
+            rows = lines * seen.width
+            if rows > most_rows:
+                break
+            for columns in block_sizes(n, width, most_columns // width * width):
+                tiles = rows // micro.rows * -(-columns // width)
+                item = STARTED + tiles * k * tile_cycles(micro) + _image_cycles(seen, lines, lanes)
+                item += (columns * k * b + rows * columns * stored) / lanes
+                yield Tiles(roles, micro, rows, columns, item, seen=seen)
+
+
+def _lines(seen: Seen) -> Iterator[int]:
+    """How many rows of windows a block may have, from one on."""
+    words = min(seen.depth(DEPTH), seen.roles.words)
+    for lines in sorted({-(-seen.height // parts) for parts in range(1, seen.height + 1)}):
+        if seen.elements(lines, words) > seen.image.room:
+            return
+        yield lines
+
+
+def _image_cycles(seen: Seen, lines: int, lanes: int) -> float:
+    """Cycles to pack what so many rows of windows see, and to find out where it lies."""
+    image, loads = seen.image, seen.part.loads
+    minor = seen.columns[1]
+    contiguous = minor is not None and is_contiguous(loads, (minor,))
+    vector = far_cycles(seen.part, loads) + (COPIED if contiguous else GATHERED) * seen.roles.group
+    rows = seen.roles.count(seen.channels) * image.phases * (lines + image.rows.reach)
+    return 2 * seen.depth(DEPTH) + rows * (ROW + -(-seen.pitch // lanes) * vector)
+
+
+def image_columns(span: int, width: int) -> int:
+    """Room for so many sums beside each other, in one of few sizes: each is code of its own."""
+    size = 128
+    while size < span:
+        size *= 2
+    return -(-size // width) * width
+
+
+def image_rows(columns: int) -> int:
+    """Rows of a block of an image: its results take a quarter of a core's own cache at most."""
+    return max(1, machine().l2_bytes // 4 // (columns * F32.bytes))
