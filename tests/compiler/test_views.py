@@ -164,10 +164,27 @@ def test_parts_of_joined_values_are_read_where_they_lie() -> None:
     assert_agrees(results, [ARRAY], rtol=1e-6)
 
 
-def test_what_is_read_again_and_written_out_is_computed_once() -> None:
+@pytest.mark.parametrize("sizes", [(2, 3, 17, 1), (6, 17), (2, 1, 51)])
+def test_what_is_read_again_and_written_out_is_computed_and_written_once(sizes: tuple[int, ...]) -> None:
     sums = reduce_sum(X, (3,))
-    kernels = kernels_of([sums, reduce_maximum(sums, (2,))], [ARRAY])
-    assert [len(kernel.stores) for kernel in kernels] == [2, 1]
+    results = [reshaped(sums, sizes), reduce_maximum(sums, (2,))]
+    first, second = kernels_of(results, [ARRAY])
+    assert [store.buffer for store in first.stores] == [load.buffer for load in second.loads] == [1]
+    assert_agrees(results, [ARRAY], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("order", "count"), [((1, 0, 2), 1), ((2, 1, 0), 2), ((0, 2, 1), 2)])
+def test_sums_are_written_in_the_order_of_the_result_where_that_keeps_the_innermost_dimension(
+    order: tuple[int, ...], count: int
+) -> None:
+    sums = reshaped(reduce_sum(X, (3,)), (2, 3, 17))
+    results = [reshaped(permuted(sums, order), (102,))]
+    assert len(kernels_of(results, [ARRAY])) == count
+    assert_agrees(results, [ARRAY], rtol=1e-6)
+    # Others would read them across.
+    results.append(reduce_maximum(sums, (2,)))
+    assert len(kernels_of(results, [ARRAY])) == 3
+    assert_agrees(results, [ARRAY], rtol=1e-6)
 
 
 @pytest.mark.parametrize("strides", [(1, 1), (2, 2), (3, 1)])

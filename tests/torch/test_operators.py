@@ -204,6 +204,25 @@ MOVED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "gather": (lambda x, i: x.gather(1, i), (X, whole(2, 2, 4, high=3))),
     "scatter a number": (lambda x, i: x.scatter(1, i, 7.0), (X, whole(2, 1, 4, high=3))),
     "scatter": (lambda x, i, y: x.scatter(1, i, y), (X, whole(2, 1, 4, high=3), Y[:, :1].contiguous())),
+    "put rows": (lambda x, i, y: x.index_put((i,), y), (X, torch.tensor([1]), Y[:1])),
+    "put a number": (lambda x, i: x.index_put((i,), torch.tensor(7.0)), (X, torch.tensor([-1]))),
+    "put in a middle dimension": (
+        lambda x, i, y: aten.index_put(x, [None, i], y),
+        (X, torch.tensor([[2], [0]]), numbers(2, 2, 1, 4)),
+    ),
+    "put in two dimensions": (
+        lambda x, i, j, y: aten.index_put(x, [None, i, j], y),
+        (X, torch.tensor([2, 0]), torch.tensor([[1], [-2], [0]]), numbers(3, 2)),
+    ),
+    "put in dimensions apart": (
+        lambda x, i, y: aten.index_put(x, [i, None, i], y),
+        (X, torch.tensor([1, 0]), numbers(2, 3)),
+    ),
+    "put where a mask is true": (lambda x, one: aten.index_put(x, [x > 0], one), (X, ONE)),
+    "put where a mask of rows is true": (
+        lambda x, y, one: aten.index_put(x, [y[:, :, 0] > 1], one),
+        (X, Y, ONE),
+    ),
     "triangle": (lambda x: torch.tril(x) + torch.triu(x, 1), (numbers(4, 4),)),
     "arange": (lambda x: x + torch.arange(4), (X,)),
     "full": (lambda x: x + torch.full((4,), 2.5) + torch.ones_like(x) + x.new_zeros(4), (X,)),
@@ -400,6 +419,7 @@ def test_what_directml_cannot_say_stays_in_pytorch() -> None:
         lambda x: x.bfloat16() * 2: (X, "bfloat16"),
         lambda x: x.double().sin(): (X, "FLOAT64"),
         lambda x: x[:, :0] * 2: (X, "no elements"),
+        lambda x: aten.index_put(x, [(x[0, 0] > 0).long()], x[0], True): (X, "sums at indices"),
     }
     for function, (tensor, reason) in cases.items():
         run, report = compiled(function, tensor)

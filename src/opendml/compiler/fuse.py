@@ -4,13 +4,14 @@ Every output is one kernel, or part of one (`regions`), that recomputes nothing 
 nodes are inlined, and reductions over common axes of the kernel's domain stay inside it, also of values that
 need such reductions themselves: the kernel passes over a group once for each. Views and reshaped tensors are
 how a kernel reads and writes. Written to a temporary first are only reductions over another domain or other
-axes, what is read through views that cannot be moved below it, and what would need too many passes or
-reductions. Products around a softmax may be put together again (`chains`).
+axes, what is read through views that cannot be moved below it, what would need too many passes or
+reductions, and what costs more for several kernels to compute again than to store (`repeated`). Products
+around a softmax may be put together again (`chains`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -25,6 +26,7 @@ from opendml.compiler.placings import in_any_order
 from opendml.compiler.prepare import split
 from opendml.compiler.recurrences import steps_of
 from opendml.compiler.regions import merged
+from opendml.compiler.repeated import stored_once
 from opendml.compiler.stored import Users
 from opendml.compiler.views import moved, split_groups
 from opendml.compiler.windows import unrolled
@@ -94,20 +96,19 @@ def _over(
     )
 
 
-def _fused(
-    program: Program, lends_outputs: bool = False, takes: Takes | None = None, ends_loops: bool = False
-) -> KernelProgram:
-    """The kernels of a program, whose constants are inputs like others. `lends_outputs`: its outputs share
-    memory with nothing that it reads, and may hold temporaries that become parts of them."""
+def _fused(program: Program, takes: Takes | None = None, ends_loops: bool = False) -> KernelProgram:
+    """The kernels of a program, whose constants are inputs like others."""
     roots = without_idle_guards(unrolled(moved(program.results), ends_loops))
     inputs = [Place(number, 0, layout) for number, layout in enumerate(program.inputs)]
     outputs = [Place(len(inputs) + number, 0, layout) for number, layout in enumerate(program.outputs)]
     cuts = _cuts(roots, program)
     arena = len(inputs) + len(outputs)
-    temporaries = _temporaries(cuts, roots, outputs if lends_outputs else [], arena)
+    temporaries = _temporaries(cuts, roots, outputs, arena)
     stores = {id(node): [temporaries[id(node)]] for node in cuts}
     for root, output in zip(roots, outputs, strict=True):
-        stores.setdefault(id(root), []).append(output)
+        places = stores.setdefault(id(root), [])
+        if output not in places:
+            places.append(output)
     nodes = {id(node): node for node in (*cuts, *roots)}
     writer = Writer(inputs, temporaries)
     result, repeats, between = list[Kernel](), list[Repeat](), list[Kernel]()
@@ -123,9 +124,7 @@ def _fused(
         own, *others = places
         result += merged([*between, *writer.kernels(node, [own])])
         buffer = arena + len(cuts) + len(repeats)
-        steps = steps_of(
-            node, own, writer, partial(_fused, lends_outputs=True, takes=takes, ends_loops=ends_loops), buffer
-        )
+        steps = steps_of(node, own, writer, partial(_fused, takes=takes, ends_loops=ends_loops), buffer)
         repeats.append(Repeat(len(result), steps.length, steps.count))
         result += steps.kernels
         sizes[buffer] = steps.arena_bytes
@@ -139,24 +138,44 @@ def _fused(
 def _temporaries(
     cuts: Sequence[Node], roots: Sequence[Node], outputs: Sequence[Place], arena: int
 ) -> dict[int, Place]:
-    """The places of temporaries, in buffers of their own with the numbers from `arena` on. A part of a JOIN
-    lies within it, also in `outputs` that may hold it, unless it is also read in other sizes."""
-    reshaped = {id(node.operands[0]) for node in ordered(roots) if node.operation is Operation.RESHAPE}
+    """The places of temporaries: in outputs or in other temporaries that have all of them, or in buffers of
+    their own with the numbers from `arena` on."""
+    users: dict[int, list[Node]] = {}
+    for node in ordered(roots):
+        for operand in node.operands:
+            users.setdefault(id(operand), []).append(node)
+    held = {id(node) for node in cuts}
     places: dict[int, Place] = {}
-
-    def place_parts(join: Node, own: Place) -> None:
-        for operand, part in parts_of(join, own):
-            if id(operand) not in reshaped:
-                places.setdefault(id(operand), part)
-
-    for root, output in zip(roots, outputs, strict=False):
-        if root.operation is Operation.JOIN:
-            place_parts(root, output)
+    for root, output in zip(roots, outputs, strict=True):
+        for key, part in _lent(root, output, held, users):
+            places.setdefault(key, part)
     for number, node in enumerate(reversed(cuts)):
         own = places.setdefault(id(node), Place(arena + number, 0, packed(node.type, node.sizes)))
-        if node.operation is Operation.JOIN:
-            place_parts(node, own)
+        for key, part in _lent(node, own, Except(held, id(node)), users):
+            places.setdefault(key, part)
     return {id(node): places[id(node)] for node in cuts}
+
+
+def _lent(
+    node: Node, place: Place, held: Container[int], users: Mapping[int, Sequence[Node]]
+) -> Iterator[tuple[int, Place]]:
+    """Where temporaries lie of which a tensor in memory is made by movements alone: perhaps as parts of it,
+    in other sizes, or with their dimensions in another order, in which nothing else reads them."""
+    if id(node) in held:
+        is_reshaped = any(user.operation is Operation.RESHAPE for user in users.get(id(node), ()))
+        if place.is_packed or not is_reshaped:
+            yield id(node), place
+    elif node.operation is Operation.JOIN:
+        for operand, part in parts_of(node, place):
+            yield from _lent(operand, part, held, users)
+    elif node.operation is Operation.RESHAPE:
+        below = place.reshaped(node.operands[0].sizes)
+        if below is not None:
+            yield from _lent(node.operands[0], below, held, users)
+    elif node.operation is Operation.VIEW and len(users[id(node.operands[0])]) == 1:
+        before = place.before(node)
+        if before is not None:
+            yield from _lent(node.operands[0], before, held, users)
 
 
 def _placed(
@@ -227,7 +246,19 @@ def _cuts(roots: Sequence[Node], program: Program) -> list[Node]:
                     pending.append(last)
                 pending.append(root)
                 break
+    cuts |= {id(node): node for node in stored_once(nodes, _walks(roots, cuts), frozenset(cuts))}
     return [node for node in nodes if id(node) in cuts]
+
+
+def _walks(roots: Sequence[Node], cuts: Mapping[int, Node]) -> Iterator[tuple[object, Iterable[Node]]]:
+    """What each kernel goes through, and the nodes that it computes. One of a sum of products stays alone."""
+    for root in {id(node): node for node in (*roots, *cuts.values())}.values():
+        held = Except(cuts, id(root))
+        for body in _bodies(root, held):
+            inside = ordered([body], held)
+            home = home_of(body, inside)
+            multiplies = any(node.operation is Operation.CONTRACTION for node in home.own)
+            yield id(body) if multiplies else (home.domain, home.axes), inside
 
 
 def _in_memory(nodes: Sequence[Node], roots: Sequence[Node], program: Program) -> Iterator[Node]:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from opendml.compiler.homes import domain_of
+from opendml.compiler.repeated import costs_more_again
 from opendml.program.node import (
     COLLECTIVE,
     FUNCTIONS,
@@ -48,9 +49,15 @@ def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
     or joined results reshaped or joined last."""
     nodes = ordered(roots)
     seen: dict[int, int] = {}
+    # A value that is moved below a view is another one than where it is not; each is computed.
+    copies: dict[int, set[int]] = {id(_unshaped(root)): {0} for root in roots}
     for node in nodes:
-        if node.operation is Operation.VIEW:
-            seen[id(node.operands[0])] = seen.get(id(node.operands[0]), 0) + _reads(node)
+        is_view = node.operation is Operation.VIEW
+        for operand in node.operands if node.operation is not Operation.RESHAPE else ():
+            copies.setdefault(id(_unshaped(operand)), set()).add(id(node) if is_view else 0)
+        if is_view:
+            value = _unshaped(node.operands[0])
+            seen[id(value)] = seen.get(id(value), 0) + _reads(node)
     if not seen and not any(node.operation in (Operation.RESHAPE, Operation.JOIN) for node in nodes):
         return tuple(roots)
     changed: dict[int, Node] = {}
@@ -58,8 +65,9 @@ def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
         operands = tuple(changed[id(operand)] for operand in node.operands)
         new = node if operands == node.operands else with_operands(node, operands)
         if node.operation is Operation.VIEW:
-            value = node.operands[0]
-            new = _view(new, repeats=seen[id(value)] > math.prod(value.sizes))
+            value = _unshaped(node.operands[0])
+            repeats = seen[id(value)] > math.prod(value.sizes)
+            new = _view(new, repeats, len(copies[id(value)]))
         elif node.operation is Operation.RESHAPE:
             new = _reshape(new)
         elif node.operation is not Operation.SOURCE:
@@ -68,6 +76,13 @@ def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
             claim(new, node.origin)
         changed[id(node)] = new
     return rebuild([changed[id(root)] for root in roots], lambda node: node)
+
+
+def _unshaped(value: Node) -> Node:
+    """What a value is in other sizes."""
+    while value.operation is Operation.RESHAPE:
+        value = value.operands[0]
+    return value
 
 
 def _reads(node: Node) -> int:
@@ -82,15 +97,15 @@ def _reads(node: Node) -> int:
 # Views
 
 
-def _view(node: Node, repeats: bool) -> Node:
+def _view(node: Node, repeats: bool, copies: int) -> Node:
     """A view, moved below the element-wise operations of what it reads if that is not more work. `repeats`:
-    elements are read several times."""
+    elements are read several times; by so many `copies` of what it reads."""
     value = node.operands[0]
     if value.operation is Operation.RESHAPE:
         below = _affine_reshape(value)
         value = below if below is not None else value
     seen = _seen_by(node)
-    if _is_in_memory(value, repeats):
+    if _is_in_memory(value, repeats, copies):
         narrow = _narrowest(value)
         operands = (narrow, *node.operands[1:])
         read = Node(node.operation, narrow.type, node.sizes, operands, node.attribute, node.origin)
@@ -122,12 +137,12 @@ def _sized(value: Node, sizes: tuple[int, ...]) -> Node:
     return value if value.sizes or not sizes else Node(Operation.BITCAST, value.type, sizes, (value,))
 
 
-def _is_in_memory(value: Node, repeats: bool) -> bool:
+def _is_in_memory(value: Node, repeats: bool, copies: int) -> bool:
     """Whether a view reads a value from memory. What lies at computed indices is written there rather than
     gathered again for all that the view repeats."""
     if value.operation is Operation.VIEW:
         return repeats and isinstance(value.attribute, View) and bool(value.attribute.indexed)
-    return value.operation in IN_MEMORY or _stays(value, repeats)
+    return value.operation in IN_MEMORY or _stays(value, repeats) or costs_more_again(value, copies)
 
 
 def _seen_by(node: Node) -> Seen:
@@ -304,7 +319,7 @@ def _lowered(node: Node) -> Node:
         return node
     split = _affine_reshape(node)
     if split is not None:
-        return _view(split, repeats=False)
+        return _view(split, repeats=False, copies=1)
     if value.operation in IN_MEMORY or not _moves_below(value):
         return node
     lowered: dict[int, Node] = {}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
 from opendml.compiler.homes import Except, home_of, moving_operands
-from opendml.compiler.kernel import Access, Kernel
+from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.program.node import (
     Node,
     Operation,
@@ -19,7 +20,7 @@ from opendml.program.node import (
     source,
     with_operands,
 )
-from opendml.program.program import Layout
+from opendml.program.program import Layout, packed
 from opendml.program.scalar_type import ScalarType
 
 
@@ -31,6 +32,12 @@ class Place:
     offset: int
     layout: Layout
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether it is dense, the last dimension innermost."""
+        dense = packed(self.layout.type, self.layout.sizes)
+        return self.access().strides == replace(self, layout=dense).access().strides
+
     def part(self, first: Sequence[int], sizes: Sequence[int]) -> Place:
         """The elements from an index on."""
         strides = self.layout.strides
@@ -41,6 +48,24 @@ class Place:
         """The same elements in row-major order as a tensor of other sizes, if it has strides."""
         layout = self.layout.reshaped(sizes)
         return None if layout is None else replace(self, layout=layout)
+
+    def before(self, view: Node) -> Place | None:
+        """Where a tensor lies that this is a VIEW of, if that only puts its dimensions in another order, and
+        the innermost one stays: along it results are written in vectors."""
+        value = view.operands[0]
+        assert isinstance(view.attribute, View)
+        is_masked, count = len(view.operands) > 1, math.prod(value.sizes)
+        if is_masked or any(view.attribute.offsets) or count != math.prod(view.sizes):
+            return None
+        strides = []
+        for size, row in zip(value.sizes, view.attribute.steps, strict=True):
+            moving = [column for column, step in enumerate(row) if step]
+            if size > 1 and ([row[column] for column in moving] != [1] or view.sizes[moving[0]] != size):
+                return None
+            strides.append(self.layout.strides[moving[0]] if size > 1 else 0)
+        if next(filter(None, reversed(strides)), self.layout.type.bytes) != self.layout.type.bytes:
+            return None
+        return Place(self.buffer, self.offset, Layout(self.layout.type, value.sizes, tuple(strides)))
 
     def access(self) -> Access:
         """The access of a kernel whose domain has these sizes, or greater ones where these are 1."""
@@ -85,30 +110,29 @@ class Writer:
     def _kernels(self, node: Node, stores: Sequence[Place], held: Container[int]) -> Iterator[Kernel]:
         """As `kernels`, where the temporaries `held` are written already."""
         if id(node) in held:
-            # What is part of a JOIN may lie there already.
-            stores = [each for each in stores if each != self._temporaries[id(node)]]
-        elif node.operation is Operation.JOIN:
+            yield from self._kernel(node, stores, held)
+            return
+        if node.operation is Operation.JOIN:
             for parts in zip(*(parts_of(node, each) for each in stores), strict=True):
                 yield from self._kernels(parts[0][0], [place for _, place in parts], held)
             return
-        elif node.operation is Operation.RECURRENCE:
+        if node.operation is Operation.RECURRENCE:
             (initial, *_) = node.operands
             first = (0,) * len(node.sizes)
             yield from self._kernels(initial, [each.part(first, initial.sizes) for each in stores], held)
             return
-        elif node.operation is Operation.RESHAPE and not self._is_held(node.operands[0], held):
+        if node.operation is Operation.RESHAPE and not self._is_held(node.operands[0], held):
             value = node.operands[0]
             places = [place for each in stores if (place := each.reshaped(value.sizes)) is not None]
             assert len(places) == len(stores), f"{node} is written to {stores}"
             yield from self._kernels(value, places, held)
             return
-        if stores:
-            if node.operation in _EMPTY:
-                yield self._kernel(constant(_EMPTY[node.operation], node.type), stores, held)
-            if node.operation is Operation.SCATTER_LAST:
-                yield self._kernel(node.operands[2], stores, held)
-                node = with_operands(node, moving_operands(node))
-            yield self._kernel(node, stores, held)
+        if node.operation in _EMPTY:
+            yield from self._kernel(constant(_EMPTY[node.operation], node.type), stores, held)
+        if node.operation is Operation.SCATTER_LAST:
+            yield from self._kernel(node.operands[2], stores, held)
+            node = with_operands(node, moving_operands(node))
+        yield from self._kernel(node, stores, held)
 
     def _is_held(self, node: Node, held: Container[int]) -> bool:
         """Whether a tensor lies in memory, perhaps in other sizes."""
@@ -116,16 +140,19 @@ class Writer:
             node = node.operands[0]
         return node.operation is Operation.SOURCE or id(node) in held
 
-    def _kernel(self, node: Node, stores: Sequence[Place], held: Container[int]) -> Kernel:
+    def _kernel(self, node: Node, stores: Sequence[Place], held: Container[int]) -> Iterator[Kernel]:
+        """The kernel that computes a node into those of `stores` where it does not lie already."""
         home = home_of(node, ordered([node], held))
         # A number fills whatever tensor it is stored to.
         domain = home.domain or stores[0].layout.sizes
         body = _Body(self, held)
         value = body.copy(node)
         loads = tuple(self._access(leaf, held, len(domain)) for leaf in body.leaves)
-        return Kernel(
-            domain, home.axes, loads, tuple(each.access() for each in stores), (value,) * len(stores)
-        )
+        is_copy = value.operation is Operation.SOURCE and not value.operands
+        written = tuple(each.access() for each in stores)
+        written = tuple(each for each in written if not is_copy or each != loads[number_of(value)])
+        if written:
+            yield Kernel(domain, home.axes, loads, written, (value,) * len(written))
 
     def copy(self, node: Node, store: Place) -> Kernel:
         """The kernel that writes a tensor in memory to another place too."""

@@ -244,3 +244,58 @@ def scatter(
     elif updates.sizes != indices.sizes:
         raise NotExpressible(f"updates of sizes {list(updates.sizes)} for indices of {list(indices.sizes)}")
     return dml.scatter(x, indices, updates, axis=dim % len(x.sizes))
+
+
+@converts(_aten.index_put.default)
+def index_put(
+    node: Conversion,
+    x: GraphTensor,
+    indices: Sequence[GraphTensor | None],
+    values: GraphTensor,
+    accumulate: bool = False,
+) -> GraphTensor:
+    """Elements of dimensions replaced at their numbers, or a number put wherever a mask is true."""
+    if accumulate:
+        raise NotExpressible("sums at indices")
+    found = {axis: each for axis, each in enumerate(indices) if each is not None}
+    given = [node.node.args[1][axis].meta["val"] for axis in found]
+    if any(each.dtype in (torch.bool, torch.uint8) for each in given):
+        return _put_where(node, x, list(found), given, list(found.values()), values)
+    axes, others = list(found), [axis for axis in range(len(x.sizes)) if axis not in found]
+    chosen, kept = [x.sizes[axis] for axis in axes], [x.sizes[axis] for axis in others]
+    numbers = _numbers_of([node.cast(each, torch.int64) for each in found.values()], chosen)
+    count = math.prod(numbers.sizes)
+    before = axes[0] if axes[-1] - axes[0] == len(axes) - 1 else 0
+    # PyTorch has the dimensions of the indices in the place of the ones that they choose from.
+    wanted = [*kept[:before], *numbers.sizes, *kept[before:]]
+    spread = repeated(with_rank(values, node.filled(0, tuple(wanted), node.dtype))[0], tuple(wanted))
+    updates = spread.reinterpret([*kept[:before], count, *kept[before:]])
+    updates = updates.permute([before, *(each for each in range(len(kept) + 1) if each != before)])
+    lines = x.permute([*axes, *others]).reinterpret([math.prod(chosen), math.prod(kept)])
+    put = dml.scatter_nd(
+        lines,
+        numbers.reinterpret([count, 1]),
+        updates.reinterpret([count, math.prod(kept)]),
+        input_dimension_count=2,
+        indices_dimension_count=2,
+    )
+    order = [*axes, *others]
+    back = [order.index(axis) for axis in range(len(order))]
+    return put.reinterpret([*chosen, *kept]).permute(back)
+
+
+def _put_where(
+    node: Conversion,
+    x: GraphTensor,
+    axes: Sequence[int],
+    given: Sequence[torch.Tensor],
+    masks: Sequence[GraphTensor],
+    values: GraphTensor,
+) -> GraphTensor:
+    """A number wherever a mask over the first dimensions is true."""
+    if len(masks) > 1 or axes[0] or math.prod(values.sizes) != 1:
+        raise NotExpressible("a mask as indices of several values")
+    sizes = [*given[0].shape, *[1] * (len(x.sizes) - given[0].dim())]
+    mask = repeated(masks[0].reinterpret(sizes), tuple(x.sizes))
+    number = repeated(values.reinterpret([1] * len(x.sizes)), tuple(x.sizes))
+    return dml.element_wise_if(mask, number, x)
