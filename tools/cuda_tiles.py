@@ -54,4 +54,4 @@ def schedulers() -> Iterator[tuple[str, Scheduler]]:
     for tile in TILES:
         for splits in SPLITS:
             name = f"{tile.mode.value} {tile.rows}x{tile.columns} by {tile.threads} / {splits}"
-            yield name, partial(in_tiles, tile, splits)
+            yield name + " of copies" * tile.copied, partial(in_tiles, tile, splits)

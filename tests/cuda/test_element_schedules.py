@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from opendml import TensorDesc, descs
 from opendml.program.functions import gaussian_error_linear_unit
 from opendml.program.narrow import narrowed
 from opendml.program.node import Node, convert, source
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import padded, permuted
+from opendml.runtime.program import program_of
+from opendml.spec.enums import TensorDataType
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.pattern import Mode
@@ -60,3 +63,12 @@ def test_gelu_divides_by_the_approximate_reciprocal_alone(type: ScalarType) -> N
     values = kernel_source(launch_of(result).pattern).split("void evaluate(")[1].split("void ")[0]
     assert "rough_quotient(" in values
     assert "near_quotient(" not in values
+
+
+def test_celu_divides_as_ieee_says() -> None:
+    """Its alpha may be any number, and its rounding error is what the quotient leaves."""
+    tensor = TensorDesc(TensorDataType.FLOAT32, [4096])
+    (result,) = program_of(descs.ActivationCelu(tensor, tensor, alpha=3.4e38)).results
+    values = kernel_source(launch_of(result).pattern).split("void evaluate(")[1].split("void ")[0]
+    assert " quotient(" in values
+    assert "_quotient(" not in values

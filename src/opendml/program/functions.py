@@ -21,6 +21,7 @@ from opendml.program.node import (
     reduction,
     scan,
 )
+from opendml.program.quotients import BY_RECIPROCAL
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import padded, sliced
 
@@ -43,10 +44,6 @@ def select(condition: Node, if_true: Node | Number, if_false: Node | Number) -> 
 def multiply_add(a: Node | Number, b: Node | Number, c: Node | Number) -> Node:
     """a * b + c, rounded once."""
     return apply(Operation.MULTIPLY_ADD, a, b, c)
-
-
-BY_RECIPROCAL = 3
-"""The attribute of a quotient that may be a product with the divisor's reciprocal."""
 
 
 def near_quotient(x: Node, number: float) -> Node:

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opendml.program.node import FUNCTIONS, REDUCTIONS, Node, Operation, ordered
+from opendml.program.quotients import NARROW
 from opendml.program.scalar_type import ScalarType
-
-NARROW = 2
-"""The attribute of such a function or quotient."""
 
 
 def is_narrow(node: Node) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from opendml.errors import Unsupported
-from opendml.program.functions import BY_RECIPROCAL
 from opendml.program.node import Node, Operation
+from opendml.program.quotients import BY_RECIPROCAL
 from opendml.targets.cpu.conversion import conversion
 from opendml.targets.cpu.division import DIVISIONS
 from opendml.targets.cpu.values import llvm_type, number, overloaded, splat

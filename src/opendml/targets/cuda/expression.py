@@ -8,8 +8,8 @@ import struct
 from opendml.errors import Unsupported
 from opendml.program.narrow import is_narrow
 from opendml.program.node import COMPARISONS, Node, Operation
+from opendml.program.quotients import NEAR, ROUGH
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cuda.near_division import NEAR, ROUGH
 
 TYPES = {
     ScalarType.BOOLEAN: "bool",

@@ -7,10 +7,9 @@ within 1 ULP, or the reciprocal alone.
 from __future__ import annotations
 
 from opendml.program.node import Node, Operation, ordered
+from opendml.program.quotients import NEAR, ROUGH
 from opendml.program.scalar_type import ScalarType
 
-NEAR, ROUGH = 1, 3
-"""The attributes of such quotients (`program.narrow` has another)."""
 TAME = {Operation.HYPERBOLIC_TANGENT: NEAR, Operation.GAUSSIAN_ERROR_LINEAR_UNIT: ROUGH}
 """Functions that divide by numbers from 1 to 2^100 alone, and how exact their quotients must be: the latter
 makes up for what its own are off. Where they are narrow, all may be rough."""

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from opendml.compiler.kernel import number_of
 from opendml.program import vector_math
-from opendml.program.narrow import NARROW, is_narrow
+from opendml.program.narrow import is_narrow
 from opendml.program.node import FUNCTIONS, REDUCTIONS, SCANS, Node, Operation, ordered, rebuild
+from opendml.program.quotients import NARROW, ROUGH
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import Guards, apart
 from opendml.targets.cuda import narrow_math, reciprocal_math
-from opendml.targets.cuda.near_division import ROUGH, TAME, with_quotients
+from opendml.targets.cuda.near_division import TAME, with_quotients
 from opendml.targets.cuda.pattern import COLLECTIVE, AccessPattern, Level, Mode, Pattern, reduced
 
 
