@@ -391,6 +391,17 @@ def test_raw_file_has_no_padding_that_nobody_asked_for(load: Load, tmp_path: Pat
     assert (tmp_path / "a.bin").read_bytes() == b"\x01\x02\x03\x04\x05\0\0"
 
 
+def test_a_text_that_memory_has_no_room_for_is_an_error(
+    model: dict[str, Any], load: Load, device: AddOneDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing(elements: Any) -> str:
+        raise MemoryError
+
+    monkeypatch.setattr("opendml.frontends.dxdispatch.printing.one_line", nothing)
+    with pytest.raises(Error, match=r"^\$\.commands\[\d\]: cannot print \w+: no memory for \d+ elements$"):
+        _prints(dxdispatch.prepare(load(model), device))
+
+
 def test_a_file_that_cannot_be_written_is_an_error(load: Load, tmp_path: Path) -> None:
     resource = {"initialValuesDataType": "UINT8", "initialValues": [1]}
     name = "n" * 300

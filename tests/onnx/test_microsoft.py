@@ -132,6 +132,13 @@ def test_fused_conv_adds_before_it_activates() -> None:
     _check("FusedConv", [*inputs[:2], None, _array(1, 3, 3, 3, seed=3)], activation="Relu")
 
 
+def test_fused_convolutions_of_no_elements_are_refused() -> None:
+    x, w = np.ones((0, 2, 3, 3), np.float32), _array(2, 2, 1, 1)
+    model = one_node("FusedConv", [x, w], domain="com.microsoft", activation="Relu")
+    with pytest.raises(dml.Unsupported, match=r"FusedConv.*has no elements"):
+        computed(model, feed([x, w]))
+
+
 @pytest.mark.parametrize("group", [1, 2])
 def test_nhwc_conv_has_its_channels_last(group: int) -> None:
     x, w, bias = _array(2, 5, 6, 4), _array(6, 4 // group, 3, 3, seed=1), _array(6, seed=2)

@@ -119,7 +119,11 @@ class Program:
         data = self.buffers[resource.name][resource.offset :]
         elements = decode(data, resource.data_type, resource.initializer.element_count)
         write = printing.one_element_a_line if command.verbose else printing.one_line
-        return Printed(resource.name, write(elements), command.verbose, elements.copy())
+        try:
+            return Printed(resource.name, write(elements), command.verbose, elements.copy())
+        except MemoryError as error:
+            count = f"{elements.size:,} elements"
+            raise Error(f"{command.path}: cannot print {resource.name}: no memory for {count}") from error
 
     def _write_file(self, command: WriteFile) -> Written:
         resource = self.model.resources[command.resource]

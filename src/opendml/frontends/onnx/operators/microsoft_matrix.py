@@ -37,9 +37,14 @@ class ChannelsLast(Conversion):
 
 
 def tensor_of(result: Result) -> GraphTensor:
-    """The one tensor that a converter returned."""
+    """The one tensor that a converter returned.
+
+    Raises:
+        NotExpressible: it is known, as what has no elements is, and none of the graph.
+    """
     found = result.tensor if isinstance(result, Computed) else result
-    assert isinstance(found, GraphTensor)
+    if not isinstance(found, GraphTensor):
+        raise NotExpressible("input 0 or the result has no elements")
     return found
 
 
