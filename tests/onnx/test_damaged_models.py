@@ -338,3 +338,14 @@ def test_values_of_more_dimensions_than_numpy_broadcasts_are_computed_or_refused
     x = np.ones((1,) * 33, np.float32)
     with pytest.warns(dml_onnx.EvaluatorWarning, match="33 dimensions"):
         assert dml_onnx.load(model).run({"x": x})["y"].max() == 2
+
+
+@pytest.mark.filterwarnings("ignore::opendml.onnx.EvaluatorWarning")
+def test_an_equation_that_is_none_is_refused() -> None:
+    """ONNX's inference of this one does not end."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 16]>\n'
+        'g (float[1, 2] x) => (float[1, 2] y) { y = Einsum <equation = "...b~>..."> (x) }'
+    )
+    with pytest.raises(dml.Error, match=r"node 'y'"):
+        dml_onnx.load(model).run({"x": np.ones((1, 2), np.float32)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -11,9 +12,14 @@ from opendml.frontends.onnx.bodies import type_of
 from opendml.frontends.onnx.node import ONNX_ERRORS, Node
 from opendml.frontends.onnx.values import Array, Known, Value
 
+_EQUATION = re.compile(r"[A-Za-z., ]*(->[A-Za-z. ]*)?")
+"""What Einsum may be given: ONNX's inference of other texts need not end."""
+
 
 def inferred_outputs(node: Node, values: Mapping[str, Value]) -> Mapping[str, onnx.TypeProto]:
     """Their types by name; nothing of those of a node that is not valid."""
+    if node.operator == "Einsum" and not _EQUATION.fullmatch(str(node.attributes.get("equation"))):
+        return {}
     given = {name: value for name in node.inputs if name and (value := values.get(name)) is not None}
     try:
         types = {name: type_of(value.sizes, value.type) for name, value in given.items()}
