@@ -341,11 +341,28 @@ def test_values_of_more_dimensions_than_numpy_broadcasts_are_computed_or_refused
 
 
 @pytest.mark.filterwarnings("ignore::opendml.onnx.EvaluatorWarning")
-def test_an_equation_that_is_none_is_refused() -> None:
-    """ONNX's inference of this one does not end."""
+@pytest.mark.parametrize(
+    "node",
+    ['Einsum <equation = "...b~>..."> (x)', "GatherND <batch_dims: int = -2147483648> (x, i)"],
+)
+def test_attributes_that_inference_would_believe_are_refused(node: str) -> None:
+    """ONNX's inference of the first does not end, and of the second it ends the process."""
     model = onnx.parser.parse_model(
         '<ir_version: 10, opset_import: ["" : 16]>\n'
-        'g (float[1, 2] x) => (float[1, 2] y) { y = Einsum <equation = "...b~>..."> (x) }'
+        f"g (float[1, 2] x, int64[1, 2] i) => (float[1, 2] y) {{ y = {node} }}"
     )
     with pytest.raises(dml.Error, match=r"node 'y'"):
+        dml_onnx.load(model).run({"x": np.ones((1, 2), np.float32), "i": np.zeros((1, 2), np.int64)})
+
+
+def test_a_node_that_memory_has_no_room_for_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(*_: Any) -> Any:
+        raise MemoryError("no 61.9 MiB")
+
+    model = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 16]>\n'
+        "g (float[1, 2] x) => (float[2, 1] y) { y = Transpose <perm = [1, 0]> (x) }"
+    )
+    monkeypatch.setattr("opendml.frontends.onnx.segment.converter_of", lambda *_: nothing)
+    with pytest.raises(dml.Unsupported, match=r"node 'y' \(Transpose-16\): no memory: no 61.9 MiB"):
         dml_onnx.load(model).run({"x": np.ones((1, 2), np.float32)})

@@ -13,12 +13,11 @@ from opendml.frontends.onnx.node import ONNX_ERRORS, Node
 from opendml.frontends.onnx.values import Array, Known, Value
 
 _EQUATION = re.compile(r"[A-Za-z., ]*(->[A-Za-z. ]*)?")
-"""What Einsum may be given: ONNX's inference of other texts need not end."""
 
 
 def inferred_outputs(node: Node, values: Mapping[str, Value]) -> Mapping[str, onnx.TypeProto]:
     """Their types by name; nothing of those of a node that is not valid."""
-    if node.operator == "Einsum" and not _EQUATION.fullmatch(str(node.attributes.get("equation"))):
+    if not _is_safe(node):
         return {}
     given = {name: value for name in node.inputs if name and (value := values.get(name)) is not None}
     try:
@@ -37,6 +36,18 @@ def inferred_outputs(node: Node, values: Mapping[str, Value]) -> Mapping[str, on
     except ONNX_ERRORS:
         return {}
     return inferred
+
+
+def _is_safe(node: Node) -> bool:
+    """Whether ONNX's inference comes to an end: it takes these attributes at their word, and runs for ever,
+    or reads what is not its own."""
+    match node.operator:
+        case "Einsum":
+            return bool(_EQUATION.fullmatch(str(node.attributes.get("equation"))))
+        case "GatherND":
+            return bool(node.attributes.get("batch_dims", 0) >= 0)
+        case _:
+            return True
 
 
 def empty_of(type: onnx.TypeProto) -> Array | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml.errors import Error
+from opendml.errors import Error, Unsupported
 from opendml.frontends.onnx.conversion import (
     Conversion,
     NotExpressible,
@@ -129,6 +129,8 @@ class Segment:
             raise NotExpressible(str(error)) from error
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # a node that is not valid
             raise NotExpressible(f"{type(error).__name__}: {error}") from error
+        except MemoryError as error:
+            raise Unsupported(f"{node}: no memory: {error}") from error
         return _named(node, conversion, result)
 
     def _tensor(self, name: str) -> GraphTensor:
