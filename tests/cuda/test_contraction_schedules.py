@@ -19,7 +19,7 @@ from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.pattern import Mode, Pattern, Step
 from opendml.targets.cuda.schedule import schedule
-from opendml.targets.cuda.schedule_contraction import TILES, Candidate, Shape
+from opendml.targets.cuda.schedule_contraction import TILES, Candidate, Shape, candidates
 from tests.cuda.compiled import CASES, MACHINES
 from tools.cuda_contraction_cases import convolution, matrix_product, operands_of
 from tools.cuda_view_cases import program
@@ -176,6 +176,13 @@ def test_blocks_that_share_a_tile_have_all_of_k() -> None:
     for splits in (1, 2, 3, 7, 32):
         values = shape.launch(Candidate(TILES[1], splits, 0.0)).values
         assert (values["team"] - 1) * values["slice"] < 1000 <= values["team"] * values["slice"]
+
+
+def test_tiles_that_few_threads_compute_are_not_shared_by_blocks() -> None:
+    """Shared by blocks, products of 1024 cubed took up to half as much time again."""
+    shape = Shape(kernel_of(matrix_product(FLOAT16, (1024, 1024, 1024))), [16] * 3)
+    found = {each.splits for each in candidates(shape, MACHINES[90]) if each.tile.copied}
+    assert found == {1}
 
 
 def test_only_loads_whose_guard_changes_within_units_are_read_one_by_one() -> None:

@@ -52,7 +52,8 @@ multiprocessor holds."""
 class Tile:
     """A shape of tiles: `part` are the rows and columns of a thread (FMA) or warp (MMA, IMMA), `rate` the
     products that a multiprocessor adds up in a cycle, about; `blocks` share it at a time. `copied`: for
-    operands that go to shared memory without passing registers, as few threads wait for others long.
+    operands that go to shared memory without passing registers, as few threads wait for others long; several
+    blocks, which would wait for each other too, do not share such a tile.
     """
 
     mode: Mode
@@ -115,7 +116,7 @@ def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
         tiles = shape.batch_count * -(-shape.m // tile.rows) * -(-shape.n // tile.columns)
         steps = -(-shape.k // tile.depth)
         splits = 1
-        while splits <= _MOST_SPLITS:
+        while splits <= (1 if tile.copied else _MOST_SPLITS):
             each = -(-steps // splits)
             step_cycles = tile.rows * tile.columns * tile.depth / tile.rate
             a, b = shape.sides
