@@ -343,7 +343,11 @@ def test_values_of_more_dimensions_than_numpy_broadcasts_are_computed_or_refused
 @pytest.mark.filterwarnings("ignore::opendml.onnx.EvaluatorWarning")
 @pytest.mark.parametrize(
     "node",
-    ['Einsum <equation = "...b~>..."> (x)', "GatherND <batch_dims: int = -2147483648> (x, i)"],
+    [
+        'Einsum <equation = "...b~>..."> (x)',
+        "GatherND <batch_dims: int = -2147483648> (x, i)",
+        'GatherND <batch_dims = "one"> (x, i)',
+    ],
 )
 def test_attributes_that_inference_would_believe_are_refused(node: str) -> None:
     """ONNX's inference of the first does not end, and of the second it ends the process."""

@@ -17,10 +17,10 @@ _EQUATION = re.compile(r"[A-Za-z., ]*(->[A-Za-z. ]*)?")
 
 def inferred_outputs(node: Node, values: Mapping[str, Value]) -> Mapping[str, onnx.TypeProto]:
     """Their types by name; nothing of those of a node that is not valid."""
-    if not _is_safe(node):
-        return {}
     given = {name: value for name in node.inputs if name and (value := values.get(name)) is not None}
     try:
+        if not _is_safe(node):
+            return {}
         types = {name: type_of(value.sizes, value.type) for name, value in given.items()}
         known = {
             name: onnx.numpy_helper.from_array(value.content, name)
