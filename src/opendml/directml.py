@@ -22,6 +22,7 @@ from opendml.frontends.directml.graphs import Graph
 from opendml.frontends.directml.movement import *  # noqa: F403 - its `__all__`
 from opendml.frontends.directml.networks import *  # noqa: F403 - its `__all__`
 from opendml.frontends.directml.reductions import *  # noqa: F403 - its `__all__`
+from opendml.frontends.directml.sizes import Sizes
 from opendml.frontends.directml.tensors import Expression
 from opendml.frontends.pydirectml import devices, expressions, functions
 from opendml.frontends.pydirectml.enumerations import (
@@ -109,25 +110,10 @@ class Binding(devices.Binding):
     _is_strict = True
 
 
-class Model(devices.Model):
+class Model(Sizes, devices.Model):
     """A compiled graph, which is initialized once."""
 
     data = TensorData
-
-    @property
-    def temporary_size(self) -> int:
-        """The bytes that a dispatch needs for what it computes on the way."""
-        return self._compiled.binding_properties.temporary_resource_size
-
-    @property
-    def persistent_size(self) -> int:
-        """The bytes that the tensors which are OWNED_BY_DML take."""
-        return self._compiled.binding_properties.persistent_resource_size
-
-    @property
-    def descriptor_count(self) -> int:
-        """The descriptors that a dispatch of DirectML would bind."""
-        return self._compiled.binding_properties.required_descriptor_count
 
 
 class Device(devices.Device):

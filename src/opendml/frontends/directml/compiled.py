@@ -8,6 +8,7 @@ from typing import Any
 from opendml.frontends.directml.buffers import Buffer, downloaded, reserved
 from opendml.frontends.directml.call import truth
 from opendml.frontends.directml.inputs import Data, Input
+from opendml.frontends.directml.sizes import Sizes
 from opendml.frontends.directml.tensors import Expression
 from opendml.frontends.pydirectml.devices import Device
 from opendml.frontends.pydirectml.errors import Refused, refused
@@ -20,7 +21,7 @@ Bindings = Mapping[Any, Data]
 """Inputs, or their names, and what is bound to them."""
 
 
-class CompiledOperator(Locked):
+class CompiledOperator(Sizes, Locked):
     """A compiled graph: calling it is dispatching it. `Graph.compile` makes it. Dispatches of several threads
     take turns."""
 
@@ -50,21 +51,6 @@ class CompiledOperator(Locked):
     def initialized(self) -> bool:
         """Whether it has all that is handed over at initialization."""
         return self._compiled.is_initialized
-
-    @property
-    def temporary_size(self) -> int:
-        """The bytes that a dispatch needs for what it computes on the way."""
-        return self._compiled.binding_properties.temporary_resource_size
-
-    @property
-    def persistent_size(self) -> int:
-        """The bytes that what was handed over at initialization takes."""
-        return self._compiled.binding_properties.persistent_resource_size
-
-    @property
-    def descriptor_count(self) -> int:
-        """The descriptors that a dispatch of DirectML would bind."""
-        return self._compiled.binding_properties.required_descriptor_count
 
     def initialize(self, weights: Bindings | None = None) -> None:
         """Hands over the inputs that are owned. Done again, it wants all of them again.

@@ -16,6 +16,7 @@ from opendml.frontends.pydirectml.expressions import Expression, Known, Node, Or
 from opendml.runtime.graphs.desc import GraphDesc, InputEdge, IntermediateEdge, OperatorNode, OutputEdge
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.memory.packing import from_buffer
+from opendml.runtime.objects.compiled import CompiledOperator
 from opendml.runtime.objects.slots import slots_of
 from opendml.runtime.program import tensors_of
 from opendml.spec import descs, enums
@@ -112,7 +113,9 @@ class Model:
         recorded = Recorded(scope, outputs, "build.outputs")
         device = scope._device
         with refused():
-            self._compiled = device.compile_graph(recorded.desc(device), enums.ExecutionFlags(int(flags)))
+            self._compiled: CompiledOperator = device.compile_graph(
+                recorded.desc(device), enums.ExecutionFlags(int(flags))
+            )
         self._tensors = self._compiled.input_tensors
         self._inputs = [
             None if each is None else np.zeros(each.size_in_bytes, np.uint8) for each in self._tensors
