@@ -17,6 +17,7 @@ from opendml.targets.cpu.contraction.chain_code import ChainCode
 from opendml.targets.cpu.contraction.code import ContractionCode
 from opendml.targets.cpu.contraction.dot_code import DotCode
 from opendml.targets.cpu.contraction.image_code import BroadcastImageCode, ImageContractionCode
+from opendml.targets.cpu.contraction.matrix_code import MatrixCode, MatrixPanelCode, MatrixStripCode
 from opendml.targets.cpu.contraction.packing import PanelCode, StripCode
 from opendml.targets.cpu.contraction.words import WordPanelCode, WordStripCode
 from opendml.targets.cpu.kernel_code import KernelCode
@@ -56,6 +57,7 @@ _CODE: dict[Mode, type[KernelCode]] = {
     Mode.TOP_MERGE: TopCode,
     Mode.CONTRACTION: ContractionCode,
     Mode.CONTRACTION_DOTS: DotCode,
+    Mode.CONTRACTION_MATRICES: MatrixCode,
     Mode.CONTRACTION_IMAGE: ImageContractionCode,
     Mode.CONTRACTION_BROADCAST_IMAGE: BroadcastImageCode,
     Mode.CONTRACTION_PANELS: PanelCode,
@@ -68,6 +70,12 @@ _WORD_CODE: dict[Mode, type[KernelCode]] = {
     Mode.CONTRACTION_STRIPS: WordStripCode,
 }
 """Of operands whose elements are narrower than words."""
+
+_MATRIX_CODE: dict[Mode, type[KernelCode]] = {
+    Mode.CONTRACTION_PANELS: MatrixPanelCode,
+    Mode.CONTRACTION_STRIPS: MatrixStripCode,
+}
+"""Of operands in pieces."""
 
 
 class _Numbers:
@@ -97,9 +105,11 @@ def emit_kernel(module: ir.Module, name: str, pattern: Pattern, lanes: int) -> N
 def _code_of(pattern: Pattern) -> type[KernelCode]:
     """What writes the code of a pattern."""
     tiling = pattern.tiling
-    narrow = isinstance(tiling, Panels | Strips) and tiling.packing.group > 1
-    if narrow:
-        return _WORD_CODE[pattern.mode]
+    if isinstance(tiling, Panels | Strips):
+        if tiling.packing.in_pieces:
+            return _MATRIX_CODE[pattern.mode]
+        if tiling.packing.group > 1:
+            return _WORD_CODE[pattern.mode]
     return BoundedColumnCode if pattern.bounded else _CODE[pattern.mode]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -44,6 +46,9 @@ has a few processors of, others use the rest. With two of a 105 MiB cache's, cha
 take two thirds of the time if they write past the caches."""
 
 
+_ARCH_PRCTL, _REQUEST_PERMISSION, _MATRIX_REGISTERS = 158, 0x1023, 18
+"""Linux's system call, what is asked of it, and the part of a processor's state that is asked for."""
+
 _assumed: ContextVar[Machine | None] = ContextVar("assumed", default=None)
 
 
@@ -79,6 +84,9 @@ def detected() -> Machine:
                 f"cpu: this processor has no {' and no '.join(missing)}, which x86-64 processors have "
                 'from 2013 on; use the device "reference"'
             )
+    if features.get("amx-tile") and not _may_use_matrix_registers():
+        for feature in [each for each in features if each.startswith("amx-")]:
+            features[feature] = False
     vector_bytes = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
     return Machine(
         name,
@@ -88,6 +96,14 @@ def detected() -> Machine:
         _cache_bytes(2) or 512 * 1024,
         min(_cache_bytes(3) or 16 * 1024 * 1024, _LAST_CACHE_SHARE * (os.cpu_count() or 1)),
     )
+
+
+def _may_use_matrix_registers() -> bool:
+    """Asks the system to keep them for this process's threads, which it does for those that ask alone."""
+    if not sys.platform.startswith("linux"):
+        return False
+    granted: int = ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _MATRIX_REGISTERS)
+    return granted == 0
 
 
 def _cache_bytes(level: int) -> int | None:

@@ -23,6 +23,11 @@ MATRIX_TILE = 4096
 LINE = 64
 """Bytes of a cache line."""
 
+REGISTERS, REGISTER_ROWS, REGISTER_BYTES = 8, 16, 1024
+"""Matrix registers, their rows of a line each, and their bytes."""
+PIECES, STEP = 3, 32
+"""The pieces of bfloat16 of a FLOAT32, and the products of one instruction."""
+
 
 class Mode(Enum):
     """How a kernel walks its domain; `item` says what one unit of work is."""
@@ -81,6 +86,7 @@ class Mode(Enum):
     CONTRACTION = "contraction"
     """Sums of products in tiles; an item is a block of rows and columns of the results."""
     CONTRACTION_DOTS = "contraction of rows"
+    CONTRACTION_MATRICES = "contraction in matrix registers"
     CONTRACTION_IMAGE = "contraction of windows"
     """Likewise, of windows of an image; a block's columns are whole rows of windows."""
     CONTRACTION_BROADCAST_IMAGE = "contraction of broadcast windows"
@@ -238,12 +244,14 @@ class Packing:
 
     `type` is that of the elements as they are packed; of narrow ones, neighbours along k share a word of 32
     bits. What is packed is the pattern's first value; of 8 bits, each part ends with a row of the sums along
-    k, and one of what is subtracted from each element, the second value if there is one."""
+    k, and one of what is subtracted from each element, the second value if there is one. `in_pieces`: as
+    matrix registers multiply FLOAT32."""
 
     pattern: Pattern
     majors: int
     along_depth: bool
     type: ScalarType = ScalarType.FLOAT32
+    in_pieces: bool = False
 
     @property
     def group(self) -> int:
@@ -263,7 +271,8 @@ class Packing:
 
     def text(self) -> str:
         """A text that is equal for packings with equal code."""
-        return f"{self.majors} {self.along_depth} {self.type.name}\n{self.pattern.text()}"
+        head = f"{self.majors} {self.along_depth} {self.type.name} {self.in_pieces}"
+        return f"{head}\n{self.pattern.text()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +316,8 @@ class Panels:
 
     def part_bytes(self, lanes: int) -> int:
         """The bytes of a part, with all that packing may write."""
+        if self.packing.in_pieces:
+            return pieces_bytes(self.rows, self.depth)
         row, column = self.strides(lanes)
         size = self.rows * row if self.lies_in_rows else (self.words + lanes) * column
         return -(-size // LINE) * LINE
@@ -328,11 +339,18 @@ class Strips:
     def part_bytes(self, elements: int, lanes: int) -> int:
         """The bytes of a part where so many products are summed: packing may write less than a vector of rows
         more."""
+        if self.packing.in_pieces:
+            return pieces_bytes(self.width, min(elements, self.depth))
         return (-(-min(elements, self.depth) // self.packing.group) + lanes) * self.width * 4
 
     def text(self) -> str:
         """A text that is equal for strips with equal code."""
         return f"{self.width} {self.depth}\n{self.packing.text()}"
+
+
+def pieces_bytes(rows: int, depth: int) -> int:
+    """The bytes of so many rows of `depth` products in pieces, and of a line that says how they are."""
+    return LINE + -(-depth // STEP) * PIECES * (rows // REGISTER_ROWS) * REGISTER_BYTES
 
 
 def crossed_block(size: int) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from opendml.compiler.loops import merged_neighbours
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.contraction.costs import CLAIMED, lane_count
 from opendml.targets.cpu.contraction.image_tilings import image_columns, image_rows
+from opendml.targets.cpu.contraction.matrix_tilings import MOST_MATRIX_RESULTS
 from opendml.targets.cpu.contraction.operands import (
     a_along_depth,
     a_order,
@@ -50,9 +51,9 @@ def launches_of(tiles: Tiles) -> list[Launch]:
         launches, room = [packing], packing.partial_bytes
         a_part, b_part = (counter, b_part) if tiles.ahead else (a_part, counter)
     parts = (a_part, b_part, roles.epilogue)
-    outers = common_loops(parts, roles.outer)
-    a, a_nest = packing_of(a_part, outers[0], *a_order(roles), a_along_depth(roles), roles.types[0])
-    b, b_nest = packing_of(b_part, outers[1], *b_order(roles), b_along_depth(roles), roles.types[1])
+    outers, pieces = common_loops(parts, roles.outer), tiles.in_pieces
+    a, a_nest = packing_of(a_part, outers[0], *a_order(roles), a_along_depth(roles), roles.types[0], pieces)
+    b, b_nest = packing_of(b_part, outers[1], *b_order(roles), b_along_depth(roles), roles.types[1], pieces)
     mode, results = Mode.CONTRACTION, most_results()
     if seen and seen.broadcast:
         mode, (a, a_nest) = Mode.CONTRACTION_BROADCAST_IMAGE, seen.packing(outers[0])
@@ -68,6 +69,8 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     if tiles.b_in_place:
         results = micro.rows, COLUMNS_IN_ROWS
     rows, columns = in_tiles(results, micro, lanes)
+    if pieces:
+        mode, (rows, columns) = Mode.CONTRACTION_MATRICES, in_tiles(MOST_MATRIX_RESULTS, micro, lanes)
     if tiles.dots:
         mode, rows, columns = Mode.CONTRACTION_DOTS, micro.rows, COLUMNS_OF_DOTS
     is_long = roles.types[0] is F32 and k > tiles.parts_together * depth
@@ -96,15 +99,16 @@ def _packing_ahead(tiles: Tiles, depth: int) -> tuple[Launch, Kernel]:
     moving = [number for number in roles.outer if moves(part, number)]
     outer = merged_neighbours(loops_over(part, moving))
     k, groups, steady = roles.count(roles.depth), roles.count(moving), steps_of(part) > 1
+    pieces = tiles.in_pieces
     tiling: Panels | Strips
     if tiles.ahead:
         mode, across, size = Mode.CONTRACTION_PANELS, roles.rows, tiles.micro.rows
-        packing, nest = packing_of(part, outer, *a_order(roles), a_along_depth(roles), roles.types[0])
+        packing, nest = packing_of(part, outer, *a_order(roles), a_along_depth(roles), roles.types[0], pieces)
         tiling = Panels(packing, size, depth)
         part_bytes = tiling.part_bytes(lanes)
     else:
         mode, across, size = Mode.CONTRACTION_STRIPS, roles.columns, tiles.micro.vectors * lanes
-        packing, nest = packing_of(part, outer, *b_order(roles), b_along_depth(roles), roles.types[1])
+        packing, nest = packing_of(part, outer, *b_order(roles), b_along_depth(roles), roles.types[1], pieces)
         tiling = Strips(packing, size, depth)
         part_bytes = tiling.part_bytes(k, lanes)
     elements = roles.count(across)

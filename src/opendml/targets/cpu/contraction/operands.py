@@ -20,13 +20,14 @@ def packing_of(
     minors: Sequence[int],
     along_depth: bool,
     type: ScalarType,
+    in_pieces: bool = False,
 ) -> tuple[Packing, LoopNest]:
     """How an operand is read and packed, and its loops."""
     major, minor = (merged_neighbours(loops_over(part, each)) for each in (majors, minors))
     inner = minor[-1] if minor else Loop(1, (0,) * len(part.loads))
     nest = LoopNest(tuple(outer), (*major, *minor[:-1]), inner, False)
     pattern = pattern_of(part, nest, Mode.CONTRACTION)
-    return Packing(pattern, len(major), along_depth, type), nest
+    return Packing(pattern, len(major), along_depth, type, in_pieces), nest
 
 
 def a_along_depth(roles: Roles) -> bool:

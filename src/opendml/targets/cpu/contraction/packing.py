@@ -11,7 +11,17 @@ from llvmlite import ir
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import LINE, Level, Packing, Panels, Pattern, Step, Strips
+from opendml.targets.cpu.pattern import (
+    LINE,
+    STEP,
+    Level,
+    Packing,
+    Panels,
+    Pattern,
+    Step,
+    Strips,
+    pieces_bytes,
+)
 from opendml.targets.cpu.transposed_code import transposed
 from opendml.targets.cpu.values import number as constant
 from opendml.targets.cpu.values import splat
@@ -115,6 +125,13 @@ class PackingCode(KernelCode):
         else:
             self.pack(place, depth, across, AHEAD)
 
+    def put_rows(self, place: Place, rows: Range, depth: Range) -> None:
+        """The same along rows, which lie along k then."""
+        if self._along_depth:
+            self.pack(place, rows, depth, 0)
+        else:
+            self.pack_transposed(place, depth, rows)
+
     def clear_behind(self, place: Place, width: int, depth: Range, columns: Range) -> None:
         """Zeros in the columns that the last tile lacks."""
         present = self.builder.sub(columns[1], columns[0])
@@ -126,7 +143,11 @@ class PackingCode(KernelCode):
 
     def part_bytes(self, elements: ir.Value, strips: Strips) -> ir.Value:
         """Strips.part_bytes of a number that is known when the code runs."""
-        rows = self.parts(self.code.minimum(elements, I64(strips.depth)), strips.packing.group)
+        depth = self.code.minimum(elements, I64(strips.depth))
+        if strips.packing.in_pieces:
+            step_bytes = I64(pieces_bytes(strips.width, STEP) - LINE)
+            return self.builder.add(self.builder.mul(self.parts(depth, STEP), step_bytes), I64(LINE))
+        rows = self.parts(depth, strips.packing.group)
         rows = self.builder.add(rows, I64(self.lanes))
         return self.builder.mul(rows, I64(strips.width * F32.bytes))
 
@@ -343,5 +364,9 @@ class StripCode(PackingCode):
             position = self.builder.add(self.builder.mul(item, parts), part)
             distance = self.builder.mul(position, self.part_bytes(self.elements, self._strips))
             place = self.code.offset(self.arena(), distance)
-            at = self.rows_at(place, self._strips.width * F32.bytes)
-            self.pack_tiles(at, self._strips.width, (first, last), columns)
+            self.pack_part(place, (first, last), columns)
+
+    def pack_part(self, place: ir.Value, depth: Range, columns: Range) -> None:
+        """One part of a strip."""
+        at = self.rows_at(place, self._strips.width * F32.bytes)
+        self.pack_tiles(at, self._strips.width, depth, columns)

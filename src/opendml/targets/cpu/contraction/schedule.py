@@ -17,6 +17,7 @@ from opendml.targets.cpu.contraction.costs import CLAIMED, GATHERED, ROW, far_cy
 from opendml.targets.cpu.contraction.image import seen_by
 from opendml.targets.cpu.contraction.image_tilings import broadcast_image_tilings, image_tilings
 from opendml.targets.cpu.contraction.launches import launches_of
+from opendml.targets.cpu.contraction.matrix_tilings import matrix_tilings
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import roles_of
 from opendml.targets.cpu.contraction.tiles import (
@@ -112,6 +113,12 @@ def _sums_alike(tiles: Tiles, others: Tiles) -> bool:
     if tiles.seen and others.seen:
         windows = tiles.seen.image.taps == others.seen.image.taps
         return windows and tiles.roles.depth == others.roles.depth
+    if tiles.in_pieces or others.in_pieces:
+        # A tile that meets a number which cannot be taken apart is computed in another way.
+        return tiles.roles is others.roles and (tiles.in_pieces, tiles.micro) == (
+            others.in_pieces,
+            others.micro,
+        )
     return tiles.roles is others.roles and tiles.depth == others.depth
 
 
@@ -127,6 +134,8 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
                 yield _candidate(tiles, exchanged)
                 if stays and not tiles.ahead and lies_in_tiles(tiles):
                     yield _candidate(with_strips(tiles), exchanged)
+            for tiles in matrix_tilings(roles, lanes):
+                yield _candidate(tiles, exchanged)
             if roles.types[0] is F32 and not stays:
                 # What all steps multiply by is packed once, for all of them.
                 for tiles in (*tilings_in_rows(roles, lanes), *tilings_of_dots(roles, lanes)):
@@ -143,7 +152,7 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
 def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
     roles, micro = tiles.roles, tiles.micro
     part = packed_ahead(tiles)
-    name = f"{'dots' if tiles.dots else 'tiles'} of {micro.rows}x{micro.vectors}"
+    name = f"{'dots' if tiles.dots else 'matrices' if tiles.in_pieces else 'tiles'} of {micro.rows}x{micro.vectors}"
     name += " of an image" if tiles.seen else ""
     name += (" exchanged" if exchanged else "") + (" packed ahead" if part else "")
     name += " in place" if tiles.in_place else " by rows" if tiles.b_in_place else ""

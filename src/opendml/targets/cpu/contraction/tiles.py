@@ -22,6 +22,9 @@ ROWS_TOGETHER = 32
 """The same where b is read in place: so many rows are read side by side, a tile of each."""
 VECTORS_TOGETHER = 128
 """The same of vectors along k, whose lanes then are put together."""
+PRODUCTS_IN_PIECES = 128
+"""The same of numbers in pieces: a part of a panel and one of a strip, which take half as much room again,
+stay in the first cache."""
 ITEMS = 8
 """Items that a job should have, at least, so that threads finish together."""
 
@@ -53,12 +56,16 @@ class Tiles:
     """Whether whole tiles of the other operand are."""
     dots: bool = False
     """Whether vectors lie along k, of b where it lies."""
+    in_pieces: bool = False
+    """Whether numbers are multiplied in pieces, in matrix registers."""
 
     @property
     def depth(self) -> int:
         """Products, or words of several, that are added up before they are added to the result."""
         if self.seen:
             return self.seen.depth(DEPTH)
+        if self.in_pieces:
+            return PRODUCTS_IN_PIECES
         if self.dots:
             return VECTORS_TOGETHER * lane_count()
         return ROWS_TOGETHER if self.b_in_place else DEPTH

@@ -1,0 +1,145 @@
+"""Sums of products in matrix registers: parts of panels and strips are packed in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.code import I64
+from opendml.targets.cpu.contraction.code import ContractionCode
+from opendml.targets.cpu.contraction.matrix_micro import MatrixMicroKernel, configure, release
+from opendml.targets.cpu.contraction.micro import Strides
+from opendml.targets.cpu.contraction.packing import F32, PackingCode, PanelCode, Range, StripCode
+from opendml.targets.cpu.contraction.pieces import PartLayout, emit_split_columns, emit_split_rows
+from opendml.targets.cpu.contraction.words import packing_code
+from opendml.targets.cpu.pattern import REGISTER_ROWS, Panels, Pattern, Strips, odd_lines, pieces_bytes
+
+Room = Callable[[ScalarType, int], ir.Value]
+
+
+class _PanelParts:
+    """Packs parts of panels: rows that lie along k in memory where they lie, others by way of a room."""
+
+    def __init__(self, packing: PackingCode, panels: Panels, room: Room) -> None:
+        self._packing, self._code = packing, packing.code
+        layout = PartLayout(panels.rows // REGISTER_ROWS, panels.depth)
+        self._split = emit_split_rows(packing.function.module, "split_rows", layout)
+        self._is_plain = packing.packing.is_plain and packing.packing.along_depth
+        self._pitch = odd_lines(panels.depth + packing.lanes)
+        rows = panels.rows + packing.lanes
+        self._room = room(F32, 0 if self._is_plain else rows * self._pitch // F32.bytes)
+
+    def pack(self, part: ir.Value, rows: Range, depth: Range) -> None:
+        builder = self._packing.builder
+        place, pitch = self._room, I64(self._pitch)
+        if self._is_plain:
+            place, pitch = self._packing.lies_at(rows[0], depth[0])
+        else:
+            self._packing.put_rows(self._packing.rows_at(place, self._pitch), rows, depth)
+        counts = [builder.sub(last, first) for first, last in (rows, depth)]
+        builder.call(self._split, [place, pitch, part, *counts])
+
+
+class _StripParts:
+    """Packs parts of strips: whole ones of matrices where they lie, others by way of a room."""
+
+    def __init__(self, packing: PackingCode, width: int, depth: int, room: Room) -> None:
+        self._packing, self._width = packing, width
+        layout = PartLayout(width // packing.lanes, depth)
+        self._split = emit_split_columns(packing.function.module, "split_columns", layout)
+        self._is_plain = packing.packing.is_plain and not packing.packing.along_depth
+        self._pitch = odd_lines(width + packing.lanes)
+        self._room = room(F32, (depth + packing.lanes) * self._pitch // F32.bytes)
+
+    def pack(self, part: ir.Value, depth: Range, columns: Range) -> None:
+        builder, packing = self._packing.builder, self._packing
+        place, pitch = self._room, I64(self._pitch)
+        count = builder.sub(columns[1], columns[0])
+        lacks = builder.icmp_signed("<", count, I64(self._width if self._is_plain else 2**62))
+        with builder.if_then(lacks):
+            packing.pack_tiles(packing.rows_at(place, self._pitch), self._width, depth, columns)
+        if self._is_plain:
+            there, row_bytes = packing.lies_at(depth[0], columns[0])
+            place, pitch = (builder.select(lacks, *pair) for pair in ((place, there), (pitch, row_bytes)))
+        builder.call(self._split, [place, pitch, part, builder.sub(depth[1], depth[0])])
+
+
+class MatrixPanelCode(PanelCode):
+    """Packs all panels of an operand in pieces."""
+
+    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+        super().__init__(function, pattern, lanes)
+        self._parts = _PanelParts(self, self._panels, self.room)
+
+    def pack_panel(self, place: ir.Value, panels: Panels, rows: Range, depth: Range) -> None:
+        self._parts.pack(place, rows, depth)
+
+
+class MatrixStripCode(StripCode):
+    """Packs all strips of an operand in pieces."""
+
+    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+        super().__init__(function, pattern, lanes)
+        self._parts = _StripParts(self, self._strips.width, self._strips.depth, self.room)
+
+    def pack_part(self, place: ir.Value, depth: Range, columns: Range) -> None:
+        self._parts.pack(place, depth, columns)
+
+
+class MatrixCode(ContractionCode):
+    """A tile of results is one of matrix registers."""
+
+    _asks = _asks_for_tiles = False
+
+    def item(self, item: ir.Value) -> None:
+        configure(self.code)
+        super().item(item)
+        release(self.code)
+
+    def _lay_out_rows(self, first_parameter: int) -> tuple[int, int | None]:
+        result = super()._lay_out_rows(first_parameter)
+        if not self.tiling.ahead:
+            self._panel_parts = _PanelParts(self.a, self.tiling.a, self.room)
+        return result
+
+    def _lay_out_vectors(self, first_parameter: int) -> int | None:
+        tiling = self.tiling
+        self.b = packing_code(self.function, tiling.b, self.lanes, self.code, first_parameter)
+        self.in_tiles, self.tile_bytes = True, pieces_bytes(self.width, tiling.a.depth)
+        tiles = 0 if tiling.b_ahead else tiling.columns // self.width
+        self.b_room = self.room(F32, tiles * self.tile_bytes // F32.bytes)
+        if not tiling.b_ahead:
+            self._strip_parts = _StripParts(self.b, self.width, tiling.a.depth, self.room)
+        return None
+
+    def _emit_micro_kernel(self, strides: Strides) -> None:
+        tiling = self.tiling
+        kernel = MatrixMicroKernel(
+            self.function.module, "micro", tiling.micro, tiling.a.depth, self.column_pitch
+        )
+        self.micro = kernel.function
+        self._scratch = self.room(F32, kernel.scratch_bytes // F32.bytes)
+        self.tap_distances = [self._scratch]
+
+    def _block(
+        self, start: ir.Value, stop: ir.Value, depth: Range, part: ir.Value, parts: ir.Value
+    ) -> tuple[ir.Value, ir.Value]:
+        if self.tiling.b_ahead:
+            return super()._block(start, stop, depth, part, parts)
+        width = I64(self.width)
+        with self.code.loop(I64(0), self.b.parts(self.builder.sub(stop, start), self.width)) as tile:
+            first = self.builder.add(start, self.builder.mul(tile, width))
+            last = self.code.minimum(self.builder.add(first, width), stop)
+            place = self.code.offset(self.b_room, self.builder.mul(tile, I64(self.tile_bytes)))
+            self._strip_parts.pack(place, depth, (first, last))
+        return self.b_room, I64(self.tile_bytes)
+
+    def _panel(
+        self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value
+    ) -> tuple[ir.Value, list[ir.Value]]:
+        if self.tiling.ahead:
+            return super()._panel(rows, depth, part, parts)
+        self._panel_parts.pack(self.a_room, rows, depth)
+        return self.a_room, []

@@ -1,0 +1,207 @@
+"""The innermost loop of sums of products in matrix registers: a tile of results in some of them, which take in
+STEP products at a time of numbers in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.code import I1, I8, I32, I64, POINTER, Code
+from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
+from opendml.targets.cpu.contraction.pieces import (
+    LANES,
+    SCALE,
+    PartLayout,
+    emit_join_columns,
+    emit_join_rows,
+)
+from opendml.targets.cpu.pattern import (
+    LINE,
+    REGISTER_BYTES,
+    REGISTER_ROWS,
+    REGISTERS,
+    STEP,
+    MicroKernel,
+)
+from opendml.targets.cpu.values import intrinsic, number
+
+_F32 = ScalarType.FLOAT32
+
+_SMALL = ((0, (2, 1)), (1, (1, 0)), (2, (0,)))
+_LARGE = ((0, (0,)),)
+"""Pieces of b, and those of a by which each is multiplied. The products of the first pieces, most of a sum, are
+added to all others: so these are rounded as little as they count. What is left out is below 2^-25 of a
+product."""
+_CONFIGURATION_BYTES = 64
+_ROWS_PUT_TOGETHER = 4
+"""Rows of sums in a step of the loop that puts them down."""
+_PLAIN_ROWS = 8
+"""Of a tile in vector registers, where a part holds FLOAT32."""
+
+
+def configure(code: Code) -> None:
+    """Makes matrix registers of REGISTER_ROWS rows of a line, from here on in this thread."""
+    builder = code.builder
+    place = code.local(ir.ArrayType(I8, _CONFIGURATION_BYTES))
+    content = [0] * _CONFIGURATION_BYTES
+    content[0] = 1
+    for register in range(REGISTERS):
+        content[16 + 2 * register] = LINE
+        content[48 + register] = REGISTER_ROWS
+    builder.store(ir.Constant(ir.ArrayType(I8, _CONFIGURATION_BYTES), content), place)
+    intrinsic(builder, "llvm.x86.ldtilecfg", ir.VoidType(), [place])
+
+
+def release(code: Code) -> None:
+    """Says that nobody needs their contents any more."""
+    intrinsic(code.builder, "llvm.x86.tilerelease", ir.VoidType(), [])
+
+
+class MatrixMicroKernel:
+    """Adds the function name(a, b, c, results, row_bytes, depth, adds, scratch) to a module: the sums of
+    `depth` products of a part of a panel and one of a strip, added to what `c` holds if `adds`, into `results`,
+    whose rows are `row_bytes` apart.
+
+    Where one of the parts holds FLOAT32, the products are added one by one, of FLOAT32."""
+
+    def __init__(
+        self, module: ir.Module, name: str, micro: MicroKernel, depth: int, held_row_bytes: int
+    ) -> None:
+        self.registers = micro.rows // REGISTER_ROWS, micro.vectors
+        self.held_row_bytes = held_row_bytes
+        self.a, self.b = (PartLayout(count, depth) for count in self.registers)
+        self.row_bytes = micro.vectors * LINE
+        self.tile_bytes = micro.rows * self.row_bytes
+        strides = Strides(self.a.row_bytes, _F32.bytes, self.row_bytes, self.row_bytes)
+        plain = MicroKernel(_PLAIN_ROWS, micro.vectors)
+        self._plain = emit_micro_kernel(module, f"{name}.plain", plain, LANES, strides)
+        self._join = (
+            emit_join_rows(module, f"{name}.rows", self.a),
+            emit_join_columns(module, f"{name}.columns", self.b),
+        )
+        pointers = [POINTER] * 4
+        signature = ir.FunctionType(ir.VoidType(), [*pointers, I64, I64, I1, POINTER])
+        self.function = ir.Function(module, signature, name)
+        self.function.linkage = "internal"
+        for attribute in ("nounwind", "noinline"):
+            self.function.attributes.add(attribute)
+        self._code = Code(self.function, LANES)
+        self._builder = self._code.builder
+        self._emit()
+
+    @property
+    def scratch_bytes(self) -> int:
+        """What a call needs for itself."""
+        return self.tile_bytes + self.a.float_bytes + self.b.float_bytes + self.row_bytes
+
+    def _emit(self) -> None:
+        a, b, c, results, row_bytes, depth, adds, scratch = self.function.args
+        builder = self._builder
+        states = [builder.load(part, typ=I32) for part in (a, b)]
+        in_pieces = builder.icmp_unsigned("==", builder.or_(*states), I32(0))
+        unscaled = self._code.local(ir.FloatType())
+        with builder.if_else(in_pieces) as (pieces, plain):
+            with pieces:
+                self._multiply_pieces(a, b, depth, scratch)
+                builder.store(number(_F32, 1, SCALE**-2), unscaled)
+            with plain:
+                self._multiply_floats((a, b), states, depth, scratch)
+                builder.store(number(_F32, 1, 1.0), unscaled)
+        factor = self._code.broadcast(builder.load(unscaled, typ=ir.FloatType()))
+        self._put_down(scratch, (c, results, row_bytes, adds), factor)
+        builder.ret_void()
+
+    def _multiply_pieces(self, a: ir.Value, b: ir.Value, depth: ir.Value, tile: ir.Value) -> None:
+        rows, columns = self.registers
+        totals = [[row * columns + column for column in range(columns)] for row in range(rows)]
+        for register in range(rows * columns):
+            self._on_registers("tilezero", [register])
+        steps = self._builder.udiv(self._builder.add(depth, I64(STEP - 1)), I64(STEP))
+        for pairs in (_SMALL, _LARGE):
+            with self._code.loop(I64(0), steps) as step:
+                at = [
+                    self._code.offset(
+                        part, self._builder.add(I64(LINE), self._builder.mul(step, I64(layout.step_bytes)))
+                    )
+                    for part, layout in ((a, self.a), (b, self.b))
+                ]
+                for b_piece, a_pieces in pairs:
+                    self._take_in(at, b_piece, a_pieces, totals)
+        for row, registers in enumerate(totals):
+            for column, register in enumerate(registers):
+                distance = row * REGISTER_ROWS * self.row_bytes + column * LINE
+                place = self._code.offset(tile, I64(distance))
+                self._on_registers("tilestored64", [register], place, I64(self.row_bytes))
+
+    def _take_in(
+        self, at: Sequence[ir.Value], b_piece: int, a_pieces: Sequence[int], totals: list[list[int]]
+    ) -> None:
+        """The products of a piece of b with some of a."""
+        rows, columns = self.registers
+        first_a = rows * columns
+        first_b = first_a + rows
+        self._load(at[1], first_b, columns, b_piece * self.b.piece_bytes)
+        for piece in a_pieces:
+            self._load(at[0], first_a, rows, piece * self.a.piece_bytes)
+            for row, registers in enumerate(totals):
+                for column, total in enumerate(registers):
+                    self._on_registers("tdpbf16ps", [total, first_a + row, first_b + column])
+
+    def _load(self, place: ir.Value, first: int, count: int, distance: int) -> None:
+        for number_of_register in range(count):
+            here = self._code.offset(place, I64(distance + number_of_register * REGISTER_BYTES))
+            self._on_registers("tileloadd64", [first + number_of_register], here, I64(LINE))
+
+    def _on_registers(self, name: str, registers: Sequence[int], *operands: ir.Value) -> None:
+        numbers = [I8(register) for register in registers]
+        intrinsic(self._builder, f"llvm.x86.{name}", ir.VoidType(), [*numbers, *operands])
+
+    def _multiply_floats(
+        self, parts: Sequence[ir.Value], states: Sequence[ir.Value], depth: ir.Value, tile: ir.Value
+    ) -> None:
+        """The same of FLOAT32, which are put together where a part holds pieces."""
+        builder, places, distance = self._builder, [], self.tile_bytes
+        for part, state, layout, join in zip(parts, states, (self.a, self.b), self._join, strict=True):
+            room = self._code.offset(tile, I64(distance))
+            distance += layout.float_bytes
+            holds = builder.icmp_unsigned("!=", state, I32(0))
+            with builder.if_then(builder.not_(holds)):
+                builder.call(join, [part, room, depth])
+            places.append(builder.select(holds, self._code.offset(part, I64(LINE)), room))
+        with self._code.loop(I64(0), I64(self.registers[0] * REGISTER_ROWS), _PLAIN_ROWS) as row:
+            rows = self._code.offset(places[0], builder.mul(row, I64(self.a.row_bytes)))
+            sums = self._code.offset(tile, builder.mul(row, I64(self.row_bytes)))
+            operands = [rows, places[1], sums, sums, I64(self.row_bytes), depth, I1(0)]
+            builder.call(self._plain, operands)
+
+    def _put_down(self, tile: ir.Value, target: Sequence[ir.Value], factor: ir.Value) -> None:
+        held, results, row_bytes, adds = target
+        with self._builder.if_else(adds) as (added, stored):
+            with added:
+                self._put_rows(tile, held, (results, row_bytes), factor)
+            with stored:
+                self._put_rows(tile, None, (results, row_bytes), factor)
+
+    def _put_rows(
+        self,
+        tile: ir.Value,
+        held: ir.Value | None,
+        results: tuple[ir.Value, ir.Value],
+        factor: ir.Value,
+    ) -> None:
+        """The sums of a tile, added to what is held, if anything is."""
+        builder, code = self._builder, self._code
+        with code.loop(I64(0), I64(self.registers[0] * REGISTER_ROWS), _ROWS_PUT_TOGETHER) as first:
+            for row in (builder.add(first, I64(each)) for each in range(_ROWS_PUT_TOGETHER)):
+                sums = code.offset(tile, builder.mul(row, I64(self.row_bytes)))
+                place = code.offset(results[0], builder.mul(row, results[1]))
+                for column in range(self.registers[1]):
+                    distance = I64(column * LINE)
+                    total = builder.fmul(code.load(code.offset(sums, distance), _F32, LANES), factor)
+                    if held is not None:
+                        before = code.offset(held, builder.mul(row, I64(self.held_row_bytes)))
+                        old = code.load(code.offset(before, distance), _F32, LANES)
+                        total = builder.fadd(total, old)
+                    code.store(code.offset(place, distance), total, _F32)
