@@ -17,7 +17,12 @@ from opendml.targets.cpu.contraction.chain_code import ChainCode
 from opendml.targets.cpu.contraction.code import ContractionCode
 from opendml.targets.cpu.contraction.dot_code import DotCode
 from opendml.targets.cpu.contraction.image_code import BroadcastImageCode, ImageContractionCode
-from opendml.targets.cpu.contraction.matrix_code import MatrixCode, MatrixPanelCode, MatrixStripCode
+from opendml.targets.cpu.contraction.matrix_code import (
+    MatrixCode,
+    MatrixImageCode,
+    MatrixPanelCode,
+    MatrixStripCode,
+)
 from opendml.targets.cpu.contraction.packing import PanelCode, StripCode
 from opendml.targets.cpu.contraction.words import WordPanelCode, WordStripCode
 from opendml.targets.cpu.kernel_code import KernelCode
@@ -58,6 +63,7 @@ _CODE: dict[Mode, type[KernelCode]] = {
     Mode.CONTRACTION: ContractionCode,
     Mode.CONTRACTION_DOTS: DotCode,
     Mode.CONTRACTION_MATRICES: MatrixCode,
+    Mode.CONTRACTION_MATRICES_IMAGE: MatrixImageCode,
     Mode.CONTRACTION_IMAGE: ImageContractionCode,
     Mode.CONTRACTION_BROADCAST_IMAGE: BroadcastImageCode,
     Mode.CONTRACTION_PANELS: PanelCode,

@@ -89,6 +89,7 @@ class Mode(Enum):
     CONTRACTION_MATRICES = "contraction in matrix registers"
     CONTRACTION_IMAGE = "contraction of windows"
     """Likewise, of windows of an image; a block's columns are whole rows of windows."""
+    CONTRACTION_MATRICES_IMAGE = "contraction of windows in matrix registers"
     CONTRACTION_BROADCAST_IMAGE = "contraction of broadcast windows"
     """Likewise, where windows are the rows of a block."""
     CONTRACTION_PANELS = "contraction panels"

@@ -39,8 +39,8 @@ class ContractionCode(KernelCode):
     """The pattern itself is the epilogue's: its row loop runs over the rows, its innermost over the columns
     of the results."""
 
-    tap_distances: Sequence[ir.Value] = ()
-    """What else the micro-kernel takes: where it is that one operand lies."""
+    further: Sequence[ir.Value] = ()
+    """What else the micro-kernel takes: where it is that one operand lies, say."""
     _place_in_block: tuple[ir.Value, ir.Value, ir.Value, Range]
     """The number of the panel that is multiplied, and that of all; the first row of the next block of b, and
     its columns."""
@@ -330,7 +330,7 @@ class ContractionCode(KernelCode):
                 b = self.builder.select(fits, b, self.b_room)
                 packed_bytes = I64(self.width * F32.bytes)
                 row_bytes = [*row_bytes, self.builder.select(fits, self.b_row_bytes, packed_bytes)]
-            further = [*self.tap_distances, *asked, *row_bytes]
+            further = [*self.further, *asked, *row_bytes]
             self.builder.call(self.micro, [a, b, held, target, pitch, count, adds, *further])
 
     def _next_tile(self, b: ir.Value, depth: Range, tile: ir.Value, tiles: ir.Value) -> list[ir.Value]:

@@ -13,7 +13,7 @@ from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles, loops_over
 from opendml.targets.cpu.launch import pattern_of
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import LINE, Image, Mode, Packing, Window
+from opendml.targets.cpu.pattern import LINE, PIECES, STEP, Image, Mode, Packing, Window
 
 _ONE = Window(1, 1, 1)
 
@@ -32,6 +32,8 @@ class Seen:
     """Those of narrow integers in groups that share words."""
     sharing: tuple[int, ...] = ()
     """The channels of a group, if there are several."""
+    in_pieces: bool = False
+    """Whether matrix registers multiply them: STEP channels at a time."""
 
     @property
     def image(self) -> Image:
@@ -60,7 +62,9 @@ class Seen:
 
     def depth(self, words: int) -> int:
         """The products of whole channels, or words of several, that are added up at a time, at most so
-        many."""
+        many; where matrix registers multiply them, those of at least STEP channels."""
+        if self.in_pieces:
+            return max(1, words // (STEP * self.image.taps)) * STEP * self.image.taps
         return words // self.image.taps * self.image.taps
 
     def elements(self, rows: int, words: int) -> int:
@@ -68,6 +72,8 @@ class Seen:
         image = self.image
         line = LINE // F32.bytes
         plane = -(-(rows + image.rows.reach) * self.pitch // line) * line + line
+        if self.in_pieces:
+            plane = plane * PIECES // 2
         return words // image.taps * image.phases * plane
 
     def packing(self, outer: list[Loop]) -> tuple[Packing, LoopNest]:
@@ -91,16 +97,18 @@ class Seen:
         majors = [*(channels or [still]), *loops_over(part, phases)]
         nest = LoopNest(tuple(outer), (*majors, rows, *loops_over(part, self.sharing)), columns, False)
         type = self.roles.types[0 if self.broadcast else 1]
-        return Packing(pattern_of(part, nest, Mode.CONTRACTION), len(majors), False, type), nest
+        pattern = pattern_of(part, nest, Mode.CONTRACTION)
+        return Packing(pattern, len(majors), False, type, self.in_pieces), nest
 
 
 def _size(roles: Roles, dimension: int | None) -> int:
     return 1 if dimension is None else roles.a.domain[dimension]
 
 
-def seen_by(roles: Roles, broadcast: bool) -> Seen | None:
+def seen_by(roles: Roles, broadcast: bool, in_pieces: bool = False) -> Seen | None:
     """The windows that an operand consists of, the one whose elements are broadcast or the other one; None if
     it does not, or if words would have elements of several windows."""
+    group = STEP if in_pieces else roles.group
     if roles.types[0] is not F32 and (broadcast or roles.group == 1):
         return None
     part, dimensions = (roles.a, roles.rows) if broadcast else (roles.b, roles.columns)
@@ -119,20 +127,20 @@ def seen_by(roles: Roles, broadcast: bool) -> Seen | None:
         return None
     found = [(_ONE, None, None)] * (2 - len(found)) + found
     sharing: tuple[int, ...] = ()
-    if roles.group > 1:
-        if not channels or not _fills_words(roles, channels[-1]) or _subtracts_by(roles.b, image):
+    if group > 1:
+        if not channels or not _fills_words(roles, channels[-1], group) or _subtracts_by(roles.b, image):
             return None
         sharing = (len(roles.a.domain),)
-        roles = _divided(roles, channels[-1])
+        roles = _divided(roles, channels[-1], group)
     roles = replace(roles, outer=outer, depth=(*channels, *taps, *sharing))
     roles = replace(roles, rows=image) if broadcast else replace(roles, columns=image)
-    return Seen(roles, broadcast, found[0], found[1], tuple(channels), sharing)
+    return Seen(roles, broadcast, found[0], found[1], tuple(channels), sharing, in_pieces)
 
 
-def _fills_words(roles: Roles, channel: int) -> bool:
-    """Whether neighbours along a dimension fill words, and lie alike apart from where they lie."""
+def _fills_words(roles: Roles, channel: int, group: int) -> bool:
+    """Whether neighbours along a dimension fill groups, and lie alike apart from where they lie."""
     counted = any(load.strides[channel] for load in roles.b.loads if load.buffer is None)
-    return not counted and roles.a.domain[channel] % roles.group == 0
+    return not counted and roles.a.domain[channel] % group == 0
 
 
 def _subtracts_by(part: Kernel, dimensions: Sequence[int]) -> bool:
@@ -141,18 +149,18 @@ def _subtracts_by(part: Kernel, dimensions: Sequence[int]) -> bool:
     return any(part.loads[number_of(load)].strides[each] for load in loads for each in dimensions)
 
 
-def _divided(roles: Roles, channel: int) -> Roles:
-    """The same where the channels that share words are a dimension of their own, behind all others."""
+def _divided(roles: Roles, channel: int, group: int) -> Roles:
+    """The same where the channels of a group are a dimension of their own, behind all others."""
 
     def divided(part: Kernel) -> Kernel:
         domain = list(part.domain)
-        domain[channel] //= roles.group
+        domain[channel] //= group
         loads, stores = ([along_both(each) for each in accesses] for accesses in (part.loads, part.stores))
-        return replace(part, domain=(*domain, roles.group), loads=tuple(loads), stores=tuple(stores))
+        return replace(part, domain=(*domain, group), loads=tuple(loads), stores=tuple(stores))
 
     def along_both(access: Access) -> Access:
         strides = list(access.strides)
-        strides[channel] *= roles.group
+        strides[channel] *= group
         return replace(access, strides=(*strides, access.strides[channel]))
 
     a, b, epilogue = map(divided, (roles.a, roles.b, roles.epilogue))

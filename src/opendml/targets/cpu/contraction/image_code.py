@@ -42,6 +42,15 @@ class ImageCode(PackingCode):
         self.width = self.builder.sub(self.inner, I64(image.columns.reach))
         """Windows beside each other."""
 
+    @property
+    def channels(self) -> int:
+        """Those of a group, which are packed together."""
+        return self.packing.group
+
+    def group_bytes(self, plane: ir.Value) -> ir.Value:
+        """From one group's phase to the next."""
+        return plane
+
     def line(self, window: ir.Value) -> ir.Value:
         """The row of windows that one belongs to."""
         return self.builder.udiv(window, self.width)
@@ -60,27 +69,51 @@ class ImageCode(PackingCode):
 
         What no window sees is multiplied too, but not stored. It is zero where nothing else is: some numbers
         that may be left there, which are denormal, would take long."""
+        self._pack_planes(self._pointers, place, channels, rows, plane, [I64(0)])
+        count = self.builder.mul(self.builder.sub(channels[1], channels[0]), I64(self.image.phases))
+        self.clear(self.code.offset(place, self.builder.mul(count, plane)), I64(behind))
+
+    def _pack_planes(
+        self,
+        origin: Pointers,
+        place: ir.Value,
+        channels: Range,
+        rows: Range,
+        plane: ir.Value,
+        distances: Sequence[ir.Value],
+    ) -> None:
+        """The planes of some channels, of which the accesses stand at the first; `distances`: of the planes
+        that are put down together."""
         phases = I64(self.image.phases)
         first, last = (self.builder.mul(channel, phases) for channel in channels)
         counts = self.row_counts[: self._majors]
         end = self.builder.add(rows[1], I64(self.image.rows.reach))
-        with self._walk(self._pointers, counts, self.layout.row_stride, first, last) as (major, pointers):
+        with self._walk(origin, counts, self.layout.row_stride, first, last) as (major, pointers):
             number = self.builder.sub(major, first)
-            at = self.rows_from(self.code.offset(place, self.builder.mul(number, plane)), rows[0])
+            at = self.rows_from(self.code.offset(place, self.builder.mul(number, self.group_bytes(plane))), rows[0])
             height, width = self._seen(self.builder.urem(number, phases))
             stop = self.code.minimum(end, height)
             height_loop = self.row_counts[self._majors : self._majors + 1]
             with self._walk(pointers, height_loop, self._minor_stride, rows[0], stop) as (row, run):
                 start = at(row)
                 if self.image.columns.phases > 1:
-                    last_column = self.builder.sub(self.inner, I64(1))
-                    self.code.store(self._element(start, last_column), constant(F32, 1, 0.0), F32)
+                    last_column = self._element(start, self.builder.sub(self.inner, I64(1)))
+                    for distance in distances:
+                        self.code.store(self.code.offset(last_column, distance), constant(F32, 1, 0.0), F32)
                 self._pack_run(run, (I64(0), width), lambda column: self._element(start, column), I64(0), 1)
-            with self.code.loop(stop, end) as row:
-                self.clear(at(row), self.inner)
-            self.clear(at(end), I64(GAP))
-        count = self.builder.sub(last, first)
-        self.clear(self.code.offset(place, self.builder.mul(count, plane)), I64(behind))
+            behind = self.code.offset(at(rows[0]), plane)
+            rest = self.builder.sub(*(self.builder.ptrtoint(each, I64) for each in (behind, at(stop))))
+            for distance in distances:
+                self._clear_exactly(self.code.offset(at(stop), distance), rest)
+
+    def _clear_exactly(self, place: ir.Value, size: ir.Value) -> None:
+        """Zeros in so many bytes, and in none behind them."""
+        zero = constant(F32, self.lanes, 0.0)
+
+        def put(index: ir.Value, mask: ir.Value | None) -> None:
+            self.code.store(self._element(place, index), zero, F32, mask)
+
+        self.code.vector_loop(I64(0), self.builder.udiv(size, I64(F32.bytes)), put)
 
     def rows_from(self, place: ir.Value, first: ir.Value) -> Callable[[ir.Value], ir.Value]:
         """The places of rows, of which the first lies at a place."""
@@ -181,36 +214,42 @@ class _SeeingCode(ContractionCode):
         image = self.tiling.image
         if image is None:
             raise TypeError("windows see an image")
-        kind = WordImageCode if packing.group > 1 else ImageCode
-        self.seen = kind(self.function, packing, image, self.lanes, self.code, first_parameter)
+        self.seen = self._image_code(packing)(
+            self.function, packing, image, self.lanes, self.code, first_parameter
+        )
         # A tile may reach beyond the last window, and what is cleared a vector beyond its end.
         self.image_room = self.room(F32, image.room + self.width + self.lanes + GAP)
-        self.tap_distances = [self.room(ScalarType.INT64, self.tiling.a.depth)]
+        self.tap_distances = self.room(ScalarType.INT64, self.tiling.a.depth)
+        self.further = [self.tap_distances]
         self._subtracts = packing.type in BYTES
         whole = self.tiling.columns + self.width
         self._differences = [self.room(F32, whole if self._subtracts else 0) for _ in range(2)]
         """Of windows of bytes: the sums of these, less what is subtracted from them, and what that is."""
         return self.seen
 
-    def _pack_seen(self, windows: Range, block: ir.Value, depth: Range, part: ir.Value) -> None:
+    def _image_code(self, packing: Packing) -> type[ImageCode]:
+        return WordImageCode if packing.group > 1 else ImageCode
+
+    def _pack_seen(self, windows: Range, block: ir.Value, depth: Range, part: ir.Value) -> ir.Value:
         """What a range of windows, whole rows of them, see of the channels of some products; a block has
-        `block` windows."""
-        taps = I64(self.seen.image.taps * self.seen.packing.group)
+        `block` windows. Returns the bytes of a plane."""
+        taps = I64(self.seen.image.taps * self.seen.channels)
         first, last = (self.builder.udiv(each, taps) for each in depth)
         rows = self.seen.line(windows[0]), self.seen.line(windows[1])
         plane = self.seen.plane_bytes(self.seen.line(block))
         with self.builder.if_then(self.builder.icmp_signed("==", part, I64(0))):
-            self._put_distances(self.builder.sub(last, first), plane)
+            self._put_distances(self.builder.sub(last, first), self.seen.group_bytes(plane))
         self.seen.pack_image(self.image_room, (first, last), rows, plane, self.width)
         if isinstance(self.seen, WordImageCode) and self._subtracts:
             self._subtract(
                 self.seen, rows, self.builder.mul(self.builder.sub(last, first), I64(self.seen.image.taps))
             )
+        return plane
 
     def _subtract(self, seen: WordImageCode, rows: Range, words: ir.Value) -> None:
         """Prepares what the micro-kernel makes of what is subtracted from bytes. Behind the distances of a
         window's words follow those of both."""
-        (taps,) = self.tap_distances
+        taps = self.tap_distances
         span = self.builder.mul(self.builder.sub(rows[1], rows[0]), seen.inner)
         tiles = self.b.parts(self.builder.sub(span, I64(seen.image.columns.reach)), self.width)
         windows = self.builder.mul(tiles, I64(self.width))
@@ -228,7 +267,7 @@ class _SeeingCode(ContractionCode):
         with self.code.loop(I64(0), channels) as channel:
             base = self.builder.mul(channel, self.builder.mul(plane, I64(image.phases)))
             first = self.builder.mul(channel, I64(image.taps * DISTANCE_BYTES))
-            place = self.code.offset(self.tap_distances[0], first)
+            place = self.code.offset(self.tap_distances, first)
             for number, (phase, row, column) in enumerate(_taps(image)):
                 distance = self.builder.add(base, self.builder.mul(plane, I64(phase)))
                 distance = self.builder.add(distance, self.builder.mul(self.seen.pitch, I64(row)))
@@ -291,7 +330,7 @@ class BroadcastImageCode(_SeeingCode):
                 share = self.builder.mul(panel, self.builder.mul(step, count))
                 asked = [self.code.offset(next_strip, share), step] if self._asks else []
                 operands = [self._window(row), b, held, held, pitch, count, adds]
-                self.builder.call(self.micro, [*operands, *self.tap_distances, *asked])
+                self.builder.call(self.micro, [*operands, *self.further, *asked])
 
     def _next_strip(
         self, b: ir.Value, strip_bytes: ir.Value, tile: ir.Value, tiles: ir.Value, panels: ir.Value
@@ -362,7 +401,7 @@ class ImageContractionCode(_SeeingCode):
         with self.code.loop(I64(0), tiles) as tile:
             at = self.builder.mul(tile, block[1])
             b, held = self.code.offset(block[0], at), self.code.offset(sums.held, at)
-            further = [*self.tap_distances, *self._share_of_next(a, tile, tiles)]
+            further = [*self.further, *self._share_of_next(a, tile, tiles)]
             self.builder.call(self.micro, [a, b, held, held, sums.results[1], count, adds, *further])
 
     def _store_row(

@@ -30,7 +30,7 @@ from opendml.targets.cpu.pattern import MicroKernel
 
 _FOUND = 0.5
 """Cycles to find out where the next product's vectors lie, beyond what else goes on meanwhile."""
-_MOST_COLUMNS = 4096
+MOST_COLUMNS = 4096
 """Of an image's block."""
 
 
@@ -43,15 +43,15 @@ def image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
     stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
     for micro in _micro_kernels(m):
         width = micro.vectors * lanes
-        for lines in _lines(seen):
+        for lines in block_lines(seen):
             span = lines * seen.pitch - reach
-            if span > _MOST_COLUMNS:
+            if span > MOST_COLUMNS:
                 break
             tiles = -(-span // width)
             most_rows = image_rows(image_columns(span, width)) // micro.rows * micro.rows
             for rows in block_sizes(m, micro.rows, max(micro.rows, most_rows)):
                 item = STARTED + -(-rows // micro.rows) * tiles * words * _image_tile_cycles(micro)
-                item += _image_cycles(seen, lines, lanes)
+                item += image_cycles(seen, lines, lanes)
                 item += rows * lines * (ROW + -(-seen.width // lanes) * stored)
                 columns = lines * seen.width
                 yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes, seen=seen)
@@ -92,18 +92,18 @@ def broadcast_image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
         divisors = (rows for rows in range(largest.rows, 0, -1) if seen.width % rows == 0)
         micro = replace(largest, rows=next(divisors))
         width = micro.vectors * lanes
-        for lines in _lines(seen):
+        for lines in block_lines(seen):
             rows = lines * seen.width
             if rows > most_rows:
                 break
             for columns in block_sizes(n, width, most_columns // width * width):
                 tiles = rows // micro.rows * -(-columns // width)
-                item = STARTED + tiles * k * tile_cycles(micro) + _image_cycles(seen, lines, lanes)
+                item = STARTED + tiles * k * tile_cycles(micro) + image_cycles(seen, lines, lanes)
                 item += (columns * k * b + rows * columns * stored) / lanes
                 yield Tiles(roles, micro, rows, columns, item, seen=seen)
 
 
-def _lines(seen: Seen) -> Iterator[int]:
+def block_lines(seen: Seen) -> Iterator[int]:
     """How many rows of windows a block may have, from one on."""
     words = min(seen.depth(DEPTH), seen.roles.words)
     for lines in sorted({-(-seen.height // parts) for parts in range(1, seen.height + 1)}):
@@ -112,13 +112,18 @@ def _lines(seen: Seen) -> Iterator[int]:
         yield lines
 
 
-def _image_cycles(seen: Seen, lines: int, lanes: int) -> float:
+def image_cycles(seen: Seen, lines: int, lanes: int) -> float:
     """Cycles to pack what so many rows of windows see, and to find out where it lies."""
     image, loads = seen.image, seen.part.loads
     minor = seen.columns[1]
     contiguous = minor is not None and is_contiguous(loads, (minor,))
-    vector = far_cycles(seen.part, loads) + (COPIED if contiguous else GATHERED) * seen.roles.group
-    rows = seen.roles.count(seen.channels) * image.phases * (lines + image.rows.reach)
+    split = 6.0 if seen.in_pieces else 0.0
+    vector = far_cycles(seen.part, loads) + (COPIED if contiguous else GATHERED) * seen.roles.group + split
+    rows = (
+        seen.roles.count((*seen.channels, *(seen.sharing if seen.in_pieces else ())))
+        * image.phases
+        * (lines + image.rows.reach)
+    )
     return 2 * seen.depth(DEPTH) + rows * (ROW + -(-seen.pitch // lanes) * vector)
 
 

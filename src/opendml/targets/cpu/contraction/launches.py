@@ -58,7 +58,8 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     if seen and seen.broadcast:
         mode, (a, a_nest) = Mode.CONTRACTION_BROADCAST_IMAGE, seen.packing(outers[0])
     elif seen:
-        mode, (b, b_nest) = Mode.CONTRACTION_IMAGE, seen.packing(outers[1])
+        mode = Mode.CONTRACTION_MATRICES_IMAGE if pieces else Mode.CONTRACTION_IMAGE
+        b, b_nest = seen.packing(outers[1])
         span = tiles.columns // seen.width * seen.pitch - seen.image.columns.reach
         columns = image_columns(span, micro.vectors * lanes)
         results = image_rows(columns), columns
@@ -69,7 +70,7 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     if tiles.b_in_place:
         results = micro.rows, COLUMNS_IN_ROWS
     rows, columns = in_tiles(results, micro, lanes)
-    if pieces:
+    if pieces and not seen:
         mode, (rows, columns) = Mode.CONTRACTION_MATRICES, in_tiles(MOST_MATRIX_RESULTS, micro, lanes)
     if tiles.dots:
         mode, rows, columns = Mode.CONTRACTION_DOTS, micro.rows, COLUMNS_OF_DOTS

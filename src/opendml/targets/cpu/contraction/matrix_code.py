@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.code import I64
+from opendml.targets.cpu.code import I32, I64, Code
 from opendml.targets.cpu.contraction.code import ContractionCode
-from opendml.targets.cpu.contraction.matrix_micro import MatrixMicroKernel, configure, release
+from opendml.targets.cpu.contraction.image_code import ImageCode, ImageContractionCode
+from opendml.targets.cpu.contraction.matrix_micro import (
+    ImageMatrixMicroKernel,
+    MatrixMicroKernel,
+    configure,
+    release,
+)
 from opendml.targets.cpu.contraction.micro import Strides
 from opendml.targets.cpu.contraction.packing import F32, PackingCode, PanelCode, Range, StripCode
-from opendml.targets.cpu.contraction.pieces import PartLayout, emit_split_columns, emit_split_rows
+from opendml.targets.cpu.contraction.pieces import (
+    PartLayout,
+    Splitter,
+    emit_split_columns,
+    emit_split_rows,
+)
 from opendml.targets.cpu.contraction.words import packing_code
-from opendml.targets.cpu.pattern import REGISTER_ROWS, Panels, Pattern, Strips, odd_lines, pieces_bytes
+from opendml.targets.cpu.kernel_code import Pointers
+from opendml.targets.cpu.pattern import (
+    PIECES,
+    REGISTER_ROWS,
+    STEP,
+    Image,
+    Level,
+    Packing,
+    Panels,
+    Pattern,
+    Strips,
+    odd_lines,
+    pieces_bytes,
+)
+from opendml.targets.cpu.values import number as constant
 
 Room = Callable[[ScalarType, int], ir.Value]
 
@@ -88,7 +113,7 @@ class MatrixStripCode(StripCode):
         self._parts.pack(place, depth, columns)
 
 
-class MatrixCode(ContractionCode):
+class _InMatrixRegisters(ContractionCode):
     """A tile of results is one of matrix registers."""
 
     _asks = _asks_for_tiles = False
@@ -104,6 +129,23 @@ class MatrixCode(ContractionCode):
             self._panel_parts = _PanelParts(self.a, self.tiling.a, self.room)
         return result
 
+    def _micro_kernel(self, kind: type[MatrixMicroKernel]) -> None:
+        tiling, module = self.tiling, self.function.module
+        kernel = kind(module, "micro", tiling.micro, tiling.a.depth, self.column_pitch)
+        self.micro, self._scratch = kernel.function, self.room(F32, kernel.scratch_bytes // F32.bytes)
+
+    def _panel(
+        self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value
+    ) -> tuple[ir.Value, list[ir.Value]]:
+        if self.tiling.ahead:
+            return super()._panel(rows, depth, part, parts)
+        self._panel_parts.pack(self.a_room, rows, depth)
+        return self.a_room, []
+
+
+class MatrixCode(_InMatrixRegisters):
+    """Both operands are matrices."""
+
     def _lay_out_vectors(self, first_parameter: int) -> int | None:
         tiling = self.tiling
         self.b = packing_code(self.function, tiling.b, self.lanes, self.code, first_parameter)
@@ -115,13 +157,8 @@ class MatrixCode(ContractionCode):
         return None
 
     def _emit_micro_kernel(self, strides: Strides) -> None:
-        tiling = self.tiling
-        kernel = MatrixMicroKernel(
-            self.function.module, "micro", tiling.micro, tiling.a.depth, self.column_pitch
-        )
-        self.micro = kernel.function
-        self._scratch = self.room(F32, kernel.scratch_bytes // F32.bytes)
-        self.tap_distances = [self._scratch]
+        self._micro_kernel(MatrixMicroKernel)
+        self.further = [self._scratch]
 
     def _block(
         self, start: ir.Value, stop: ir.Value, depth: Range, part: ir.Value, parts: ir.Value
@@ -136,10 +173,110 @@ class MatrixCode(ContractionCode):
             self._strip_parts.pack(place, depth, (first, last))
         return self.b_room, I64(self.tile_bytes)
 
-    def _panel(
-        self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value
-    ) -> tuple[ir.Value, list[ir.Value]]:
-        if self.tiling.ahead:
-            return super()._panel(rows, depth, part, parts)
-        self._panel_parts.pack(self.a_room, rows, depth)
-        return self.a_room, []
+
+class PieceImageCode(ImageCode):
+    """An image in pieces: of STEP channels the words of each pair, piece by piece. Its last row loop is that
+    of these channels."""
+
+    def __init__(
+        self,
+        function: ir.Function,
+        packing: Packing,
+        image: Image,
+        lanes: int,
+        code: Code,
+        first_parameter: int,
+    ) -> None:
+        super().__init__(function, packing, image, lanes, code, first_parameter)
+        self._splitter = Splitter(code)
+        self.state = code.local(I32)
+        """Whether the image that was packed last is in FLOAT32."""
+
+    @property
+    def channels(self) -> int:
+        return STEP
+
+    def group_bytes(self, plane: ir.Value) -> ir.Value:
+        return self.builder.mul(plane, I64(PIECES * REGISTER_ROWS))
+
+    def pack_image(self, place: ir.Value, channels: Range, rows: Range, plane: ir.Value, behind: int) -> None:
+        self._splitter.begin()
+        pieces = [self.builder.mul(plane, I64(piece * REGISTER_ROWS)) for piece in range(PIECES)]
+        with self.code.loop(I64(0), I64(REGISTER_ROWS)) as pair:
+            self._pack_channels(place, channels, rows, plane, (pair, pair), pieces)
+        phases = self.builder.mul(self.builder.sub(channels[1], channels[0]), I64(self.image.phases))
+        self.clear(self.code.offset(place, self.builder.mul(phases, self.group_bytes(plane))), I64(behind))
+        with (
+            self.builder.if_then(self._splitter.judged(self.state)),
+            self.code.loop(I64(0), I64(REGISTER_ROWS)) as pair,
+        ):
+            first = self.builder.mul(pair, I64(2))
+            self._pack_channels(place, channels, rows, plane, (pair, first), [I64(0), plane])
+
+    def _pack_channels(
+        self,
+        place: ir.Value,
+        channels: Range,
+        rows: Range,
+        plane: ir.Value,
+        numbers: tuple[ir.Value, ir.Value],
+        distances: Sequence[ir.Value],
+    ) -> None:
+        """Of each group the two channels of one pair, into the planes from one on: in pieces, or as FLOAT32 if
+        these are two. `numbers`: those of the pair and of the plane."""
+        self._distances = distances
+        pair, first = numbers
+        origin = self._moved_channels(self._pointers, self.builder.mul(pair, I64(2)))
+        start = self.code.offset(place, self.builder.mul(first, plane))
+        self._pack_planes(origin, start, channels, rows, plane, distances)
+
+    def _moved_channels(self, pointers: Pointers, count: ir.Value) -> Pointers:
+        """Where the accesses stand so many channels further on in each group. What counts does not count
+        these."""
+        moved = list(pointers)
+        for position, access in enumerate(self.accesses):
+            if not access.counter:
+                step = self.parameter(self.layout.row_stride(position, self._majors + 1))
+                moved[position] = self.code.offset(pointers[position], self.builder.mul(count, step))
+        return moved
+
+    def _pack_run(
+        self,
+        run: Pointers,
+        part: Range,
+        place: Callable[[ir.Value], ir.Value],
+        position: ir.Value,
+        ahead: int,
+    ) -> None:
+        rows = [run, self._moved_channels(run, I64(1))]
+        known = [self.evaluate(Level.ROW, 1, row, self._known) for row in rows]
+
+        def put(index: ir.Value, mask: ir.Value | None) -> None:
+            vectors = [self._vector(*pair, index, mask) for pair in zip(rows, known, strict=True)]
+            if mask is not None:
+                zero = constant(F32, self.lanes, 0.0)
+                vectors = [self.builder.select(mask, each, zero) for each in vectors]
+            parts = vectors
+            if len(self._distances) == PIECES:
+                parts = self._splitter.words(*map(self._splitter.taken_apart, vectors))
+            type = F32 if parts is vectors else ScalarType.INT32
+            for distance, value in zip(self._distances, parts, strict=True):
+                self.code.store(self.code.offset(place(index), distance), value, type, mask)
+
+        self.code.vector_loop(*part, put)
+
+
+class MatrixImageCode(_InMatrixRegisters, ImageContractionCode):
+    """One of them is windows of an image."""
+
+    def _image_code(self, packing: Packing) -> type[ImageCode]:
+        return PieceImageCode
+
+    def _emit_micro_kernel(self, strides: Strides) -> None:
+        self._micro_kernel(ImageMatrixMicroKernel)
+
+    def _pack_seen(self, windows: Range, block: ir.Value, depth: Range, part: ir.Value) -> ir.Value:
+        plane = super()._pack_seen(windows, block, depth, part)
+        if isinstance(self.seen, PieceImageCode):
+            self.further = [self._scratch, self.tap_distances, plane, self.seen.state]
+        return plane

@@ -9,16 +9,18 @@ from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I1, I8, I32, I64, POINTER, Code
-from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
+from opendml.targets.cpu.contraction.micro import DISTANCE_BYTES, Strides, emit_micro_kernel
 from opendml.targets.cpu.contraction.pieces import (
     LANES,
     SCALE,
     PartLayout,
+    Splitter,
     emit_join_columns,
     emit_join_rows,
 )
 from opendml.targets.cpu.pattern import (
     LINE,
+    PIECES,
     REGISTER_BYTES,
     REGISTER_ROWS,
     REGISTERS,
@@ -66,6 +68,8 @@ class MatrixMicroKernel:
 
     Where one of the parts holds FLOAT32, the products are added one by one, of FLOAT32."""
 
+    _further: Sequence[ir.Type] = ()
+
     def __init__(
         self, module: ir.Module, name: str, micro: MicroKernel, depth: int, held_row_bytes: int
     ) -> None:
@@ -77,13 +81,9 @@ class MatrixMicroKernel:
         strides = Strides(self.a.row_bytes, _F32.bytes, self.row_bytes, self.row_bytes)
         plain = MicroKernel(_PLAIN_ROWS, micro.vectors)
         self._plain = emit_micro_kernel(module, f"{name}.plain", plain, LANES, strides)
-        self._join = (
-            emit_join_rows(module, f"{name}.rows", self.a),
-            emit_join_columns(module, f"{name}.columns", self.b),
-        )
-        pointers = [POINTER] * 4
-        signature = ir.FunctionType(ir.VoidType(), [*pointers, I64, I64, I1, POINTER])
-        self.function = ir.Function(module, signature, name)
+        self._join_rows = emit_join_rows(module, f"{name}.rows", self.a)
+        arguments = [POINTER, POINTER, POINTER, POINTER, I64, I64, I1, POINTER, *self._further]
+        self.function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), name)
         self.function.linkage = "internal"
         for attribute in ("nounwind", "noinline"):
             self.function.attributes.add(attribute)
@@ -97,23 +97,31 @@ class MatrixMicroKernel:
         return self.tile_bytes + self.a.float_bytes + self.b.float_bytes + self.row_bytes
 
     def _emit(self) -> None:
-        a, b, c, results, row_bytes, depth, adds, scratch = self.function.args
+        a, _, c, results, row_bytes, depth, adds, tile, *_ = self.function.args
         builder = self._builder
-        states = [builder.load(part, typ=I32) for part in (a, b)]
+        states = [builder.load(place, typ=I32) for place in (a, self._state_of_b())]
         in_pieces = builder.icmp_unsigned("==", builder.or_(*states), I32(0))
         unscaled = self._code.local(ir.FloatType())
         with builder.if_else(in_pieces) as (pieces, plain):
             with pieces:
-                self._multiply_pieces(a, b, depth, scratch)
+                self._multiply_pieces(a, depth, tile)
                 builder.store(number(_F32, 1, SCALE**-2), unscaled)
             with plain:
-                self._multiply_floats((a, b), states, depth, scratch)
+                self._multiply_floats(a, states, depth, tile)
                 builder.store(number(_F32, 1, 1.0), unscaled)
         factor = self._code.broadcast(builder.load(unscaled, typ=ir.FloatType()))
-        self._put_down(scratch, (c, results, row_bytes, adds), factor)
+        with builder.if_else(adds) as (added, stored):
+            with added:
+                self._put_rows(tile, c, (results, row_bytes), factor)
+            with stored:
+                self._put_rows(tile, None, (results, row_bytes), factor)
         builder.ret_void()
 
-    def _multiply_pieces(self, a: ir.Value, b: ir.Value, depth: ir.Value, tile: ir.Value) -> None:
+    def _state_of_b(self) -> ir.Value:
+        """Where it is said that b is FLOAT32."""
+        return self.function.args[1]
+
+    def _multiply_pieces(self, a: ir.Value, depth: ir.Value, tile: ir.Value) -> None:
         rows, columns = self.registers
         totals = [[row * columns + column for column in range(columns)] for row in range(rows)]
         for register in range(rows * columns):
@@ -121,18 +129,15 @@ class MatrixMicroKernel:
         steps = self._builder.udiv(self._builder.add(depth, I64(STEP - 1)), I64(STEP))
         for pairs in (_SMALL, _LARGE):
             with self._code.loop(I64(0), steps) as step:
-                at = [
-                    self._code.offset(
-                        part, self._builder.add(I64(LINE), self._builder.mul(step, I64(layout.step_bytes)))
-                    )
-                    for part, layout in ((a, self.a), (b, self.b))
-                ]
+                b_at = self._b_at(step)
+                distance = self._builder.mul(step, I64(self.a.step_bytes))
+                a_at = self._code.offset(a, self._builder.add(I64(LINE), distance))
                 for b_piece, a_pieces in pairs:
-                    self._take_in(at, b_piece, a_pieces, totals)
+                    self._take_in((a_at, b_at), b_piece, a_pieces, totals)
         for row, registers in enumerate(totals):
             for column, register in enumerate(registers):
-                distance = row * REGISTER_ROWS * self.row_bytes + column * LINE
-                place = self._code.offset(tile, I64(distance))
+                distance = I64(row * REGISTER_ROWS * self.row_bytes + column * LINE)
+                place = self._code.offset(tile, distance)
                 self._on_registers("tilestored64", [register], place, I64(self.row_bytes))
 
     def _take_in(
@@ -142,47 +147,54 @@ class MatrixMicroKernel:
         rows, columns = self.registers
         first_a = rows * columns
         first_b = first_a + rows
-        self._load(at[1], first_b, columns, b_piece * self.b.piece_bytes)
+        for column in range(columns):
+            self._load_b(first_b + column, at[1], b_piece, column)
         for piece in a_pieces:
-            self._load(at[0], first_a, rows, piece * self.a.piece_bytes)
+            for row in range(rows):
+                here = self._code.offset(at[0], I64(piece * self.a.piece_bytes + row * REGISTER_BYTES))
+                self._on_registers("tileloadd64", [first_a + row], here, I64(LINE))
             for row, registers in enumerate(totals):
                 for column, total in enumerate(registers):
                     self._on_registers("tdpbf16ps", [total, first_a + row, first_b + column])
 
-    def _load(self, place: ir.Value, first: int, count: int, distance: int) -> None:
-        for number_of_register in range(count):
-            here = self._code.offset(place, I64(distance + number_of_register * REGISTER_BYTES))
-            self._on_registers("tileloadd64", [first + number_of_register], here, I64(LINE))
+    def _b_at(self, step: ir.Value) -> ir.Value:
+        """Where the next STEP rows of b lie."""
+        distance = self._builder.mul(step, I64(self.b.step_bytes))
+        return self._code.offset(self.function.args[1], self._builder.add(I64(LINE), distance))
+
+    def _load_b(self, register: int, at: ir.Value, piece: int, column: int) -> None:
+        here = self._code.offset(at, I64(piece * self.b.piece_bytes + column * REGISTER_BYTES))
+        self._on_registers("tileloadd64", [register], here, I64(LINE))
 
     def _on_registers(self, name: str, registers: Sequence[int], *operands: ir.Value) -> None:
         numbers = [I8(register) for register in registers]
         intrinsic(self._builder, f"llvm.x86.{name}", ir.VoidType(), [*numbers, *operands])
 
     def _multiply_floats(
-        self, parts: Sequence[ir.Value], states: Sequence[ir.Value], depth: ir.Value, tile: ir.Value
+        self, a: ir.Value, states: Sequence[ir.Value], depth: ir.Value, tile: ir.Value
     ) -> None:
         """The same of FLOAT32, which are put together where a part holds pieces."""
-        builder, places, distance = self._builder, [], self.tile_bytes
-        for part, state, layout, join in zip(parts, states, (self.a, self.b), self._join, strict=True):
-            room = self._code.offset(tile, I64(distance))
-            distance += layout.float_bytes
-            holds = builder.icmp_unsigned("!=", state, I32(0))
-            with builder.if_then(builder.not_(holds)):
-                builder.call(join, [part, room, depth])
-            places.append(builder.select(holds, self._code.offset(part, I64(LINE)), room))
+        builder = self._builder
+        a_room = self._code.offset(tile, I64(self.tile_bytes))
+        b_room = self._code.offset(a_room, I64(self.a.float_bytes))
+        a_holds, b_holds = (builder.icmp_unsigned("!=", state, I32(0)) for state in states)
+        with builder.if_then(builder.not_(a_holds)):
+            builder.call(self._join_rows, [a, a_room, depth])
+        a_floats = builder.select(a_holds, self._code.offset(a, I64(LINE)), a_room)
+        b_floats = self._floats_of_b(b_holds, b_room, depth)
         with self._code.loop(I64(0), I64(self.registers[0] * REGISTER_ROWS), _PLAIN_ROWS) as row:
-            rows = self._code.offset(places[0], builder.mul(row, I64(self.a.row_bytes)))
+            rows = self._code.offset(a_floats, builder.mul(row, I64(self.a.row_bytes)))
             sums = self._code.offset(tile, builder.mul(row, I64(self.row_bytes)))
-            operands = [rows, places[1], sums, sums, I64(self.row_bytes), depth, I1(0)]
+            operands = [rows, b_floats, sums, sums, I64(self.row_bytes), depth, I1(0)]
             builder.call(self._plain, operands)
 
-    def _put_down(self, tile: ir.Value, target: Sequence[ir.Value], factor: ir.Value) -> None:
-        held, results, row_bytes, adds = target
-        with self._builder.if_else(adds) as (added, stored):
-            with added:
-                self._put_rows(tile, held, (results, row_bytes), factor)
-            with stored:
-                self._put_rows(tile, None, (results, row_bytes), factor)
+    def _floats_of_b(self, holds: ir.Value, room: ir.Value, depth: ir.Value) -> ir.Value:
+        """Where the rows of b are, in FLOAT32, one behind the other."""
+        b, builder = self.function.args[1], self._builder
+        join = emit_join_columns(self.function.module, f"{self.function.name}.columns", self.b)
+        with builder.if_then(builder.not_(holds)):
+            builder.call(join, [b, room, depth])
+        return builder.select(holds, self._code.offset(b, I64(LINE)), room)
 
     def _put_rows(
         self,
@@ -205,3 +217,57 @@ class MatrixMicroKernel:
                         old = code.load(code.offset(before, distance), _F32, LANES)
                         total = builder.fadd(total, old)
                     code.store(code.offset(place, distance), total, _F32)
+
+
+class ImageMatrixMicroKernel(MatrixMicroKernel):
+    """The same of windows of an image, of which b is where they begin; further arguments are a table of how
+    far from there the elements of a window lie, the bytes of a plane of the image, and where it is said that
+    it is FLOAT32.
+
+    An image consists of planes of words of each pair of channels: of STEP channels those of the first piece,
+    then of the others. In FLOAT32 each channel is a plane, in as much room."""
+
+    _further = POINTER, I64, POINTER
+
+    def _state_of_b(self) -> ir.Value:
+        return self.function.args[10]
+
+    def _b_at(self, step: ir.Value) -> ir.Value:
+        _, b, *_, distances, _, _ = self.function.args
+        place = self._code.offset(distances, self._builder.mul(step, I64(DISTANCE_BYTES)))
+        return self._code.offset(b, self._builder.load(place, typ=I64))
+
+    def _load_b(self, register: int, at: ir.Value, piece: int, column: int) -> None:
+        plane = self.function.args[9]
+        distance = self._builder.mul(plane, I64(piece * REGISTER_ROWS))
+        here = self._code.offset(at, self._builder.add(distance, I64(column * LINE)))
+        self._on_registers("tileloadd64", [register], here, plane)
+
+    def _floats_of_b(self, holds: ir.Value, room: ir.Value, depth: ir.Value) -> ir.Value:
+        code, builder = self._code, self._builder
+        plane, splitter = self.function.args[9], Splitter(code)
+        words = I64(REGISTER_ROWS)
+        with code.loop(I64(0), builder.udiv(depth, I64(2))) as pair:
+            at, within = self._b_at(builder.udiv(pair, words)), builder.urem(pair, words)
+            to = code.offset(room, builder.mul(pair, I64(2 * self.row_bytes)))
+            for column in range(self.registers[1]):
+                here = code.offset(at, I64(column * LINE))
+                with builder.if_else(holds) as (floats, pieces):
+                    with floats:
+                        for row in range(2):
+                            channel = builder.add(builder.mul(within, I64(2)), I64(row))
+                            value = code.load(code.offset(here, builder.mul(channel, plane)), _F32, LANES)
+                            code.store(
+                                code.offset(to, I64(row * self.row_bytes + column * LINE)), value, _F32
+                            )
+                    with pieces:
+                        found = []
+                        for piece in range(PIECES):
+                            number_of_plane = builder.add(within, I64(piece * REGISTER_ROWS))
+                            place = code.offset(here, builder.mul(number_of_plane, plane))
+                            found.append(code.load(place, ScalarType.INT32, LANES))
+                        for row, value in enumerate(splitter.of_words(found)):
+                            code.store(
+                                code.offset(to, I64(row * self.row_bytes + column * LINE)), value, _F32
+                            )
+        return room

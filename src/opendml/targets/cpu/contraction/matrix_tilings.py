@@ -7,24 +7,35 @@ from itertools import product
 
 from opendml.targets.cpu.contraction.costs import (
     COPIED,
+    ROW,
     STARTED,
     block_sizes,
     copied_cycles,
     far_cycles,
     packing_cycles,
 )
+from opendml.targets.cpu.contraction.image import Seen
+from opendml.targets.cpu.contraction.image_tilings import (
+    MOST_COLUMNS,
+    block_lines,
+    image_columns,
+    image_cycles,
+    image_rows,
+)
 from opendml.targets.cpu.contraction.operands import is_contiguous
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles
-from opendml.targets.cpu.contraction.tiles import PRODUCTS_IN_PIECES, Tiles, groups_of
+from opendml.targets.cpu.contraction.tiles import DEPTH, PRODUCTS_IN_PIECES, Tiles, groups_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import PIECES, REGISTER_ROWS, STEP, MicroKernel
 
 MOST_MATRIX_RESULTS = 512, 256
 """The most rows and columns of a block."""
 
-_SHAPES = (2, 2), (1, 3)
-"""Of tiles, in registers: these, and what they take in, are eight at most."""
+_MICRO_KERNELS = MicroKernel(2 * REGISTER_ROWS, 2), MicroKernel(REGISTER_ROWS, 3)
+"""Of whose registers, and those of what they take in, there are eight at most."""
+_MOST_TAPS = 9
+"""Of windows whose products are added up with those of STEP channels."""
 _PRODUCTS = PIECES * (PIECES + 1) // 2
 """Of pieces, for one of FLOAT32."""
 
@@ -51,15 +62,12 @@ def matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
     far = far_cycles(roles.b, roles.b.loads), far_cycles(roles.a, roles.a.loads)
     a_work = groups_of(roles, roles.a) * m * k * a / lanes
     b_work = groups_of(roles, roles.b) * n * k * b / lanes
-    for rows_of_registers, vectors in _SHAPES:
-        micro = MicroKernel(rows_of_registers * REGISTER_ROWS, vectors)
-        width = vectors * lanes
+    for micro in _MICRO_KERNELS:
+        width = micro.vectors * lanes
         most_rows, most_columns = (
             most // unit * unit for most, unit in zip(MOST_MATRIX_RESULTS, (micro.rows, width), strict=True)
         )
-        registers = rows_of_registers * vectors
-        step = _PRODUCTS * max(registers * _MULTIPLIED, _WAITED)
-        tile = -(-k // STEP) * step + -(-k // PRODUCTS_IN_PIECES) * registers * _PUT_DOWN
+        tile = _tile_cycles(micro, k, PRODUCTS_IN_PIECES)
         for rows, columns in product(
             block_sizes(m, micro.rows, most_rows), block_sizes(n, width, most_columns)
         ):
@@ -84,3 +92,38 @@ def matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
                 b_ahead=True,
                 in_pieces=True,
             )
+
+
+def matrix_image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
+    """The same where b is windows of an image: blocks have whole rows of windows."""
+    roles, image = seen.roles, seen.image
+    if not machine().has("amx-bf16") or image.taps > _MOST_TAPS:
+        return
+    m, k = roles.count(roles.rows), roles.count(roles.depth)
+    a, _ = packing_cycles(roles, lanes)
+    stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
+    for micro in _MICRO_KERNELS:
+        width = micro.vectors * lanes
+        tile = _tile_cycles(micro, k, seen.depth(DEPTH))
+        for lines in block_lines(seen):
+            span = lines * seen.pitch - image.columns.reach
+            if span > MOST_COLUMNS:
+                break
+            columns = image_columns(span, width)
+            most_rows = max(micro.rows, image_rows(columns) // micro.rows * micro.rows)
+            for rows in block_sizes(m, micro.rows, most_rows):
+                item = STARTED + -(-rows // micro.rows) * -(-span // width) * tile
+                item += image_cycles(seen, lines, lanes)
+                item += rows * lines * (ROW + -(-seen.width // lanes) * stored)
+                packing = groups_of(roles, roles.a) * m * k * (a + _SPLIT) / lanes
+                item += rows * k * _FETCHED / lanes
+                yield Tiles(
+                    roles, micro, rows, lines * seen.width, item, True, packing, seen=seen, in_pieces=True
+                )
+
+
+def _tile_cycles(micro: MicroKernel, k: int, together: int) -> float:
+    """Cycles for a tile, of which so many products are added up together."""
+    registers = micro.rows // REGISTER_ROWS * micro.vectors
+    step = _PRODUCTS * max(registers * _MULTIPLIED, _WAITED)
+    return -(-k // STEP) * step + -(-k // together) * registers * _PUT_DOWN

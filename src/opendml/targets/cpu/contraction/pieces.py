@@ -61,13 +61,17 @@ class PartLayout:
         return self.registers * REGISTER_ROWS * self.row_bytes
 
 
-class _PieceCode(Code):
-    """Emits a function that takes numbers apart, or puts them together."""
+class Splitter:
+    """Emits code that takes numbers apart, and puts them together again."""
 
-    def __init__(self, function: ir.Function, layout: PartLayout) -> None:
-        super().__init__(function, LANES)
-        self.layout = layout
-        self._worst = self.local(llvm_type(_I32, LANES), number(_I32, LANES, 0))
+    def __init__(self, code: Code) -> None:
+        self.code, self.builder = code, code.builder
+        self._worst = code.local(llvm_type(_I32, LANES))
+        self.begin()
+
+    def begin(self) -> None:
+        """Forgets what was taken apart before."""
+        self.code.set(self._worst, number(_I32, LANES, 0))
 
     def taken_apart(self, vector: ir.Value) -> list[ir.Value]:
         """The pieces of a vector: the upper halves of words whose lower ones are zero."""
@@ -94,14 +98,15 @@ class _PieceCode(Code):
         beyond = self.builder.select(self.builder.icmp_unsigned("==", magnitude, zero), zero, beyond)
         vector_type = llvm_type(_I32, LANES)
         operands = [self.builder.load(self._worst, typ=vector_type), beyond]
-        self.set(self._worst, intrinsic(self.builder, f"llvm.umax.v{LANES}i32", vector_type, operands))
+        worst = intrinsic(self.builder, f"llvm.umax.v{LANES}i32", vector_type, operands)
+        self.code.set(self._worst, worst)
 
-    def judged(self, part: ir.Value) -> ir.Value:
-        """Whether the part has to hold FLOAT32, which its first word says from now on."""
+    def judged(self, state: ir.Value) -> ir.Value:
+        """Whether some number was too large or too small, which the word `state` says from now on."""
         worst = self.builder.load(self._worst, typ=llvm_type(_I32, LANES))
         worst = intrinsic(self.builder, f"llvm.vector.reduce.umax.v{LANES}i32", I32, [worst])
         holds = self.builder.icmp_unsigned(">", worst, I32(_bits_of(_MOST) - _bits_of(_LEAST)))
-        self.builder.store(self.builder.zext(holds, I32), part)
+        self.builder.store(self.builder.zext(holds, I32), state)
         return holds
 
     def words(self, evens: Sequence[ir.Value], odds: Sequence[ir.Value]) -> list[ir.Value]:
@@ -137,18 +142,26 @@ class _PieceCode(Code):
             result.append(self.builder.shl(wide, number(_I32, LANES, 16)))
         return result
 
+    def _bits(self, vector: ir.Value) -> ir.Value:
+        return self.builder.bitcast(vector, llvm_type(_I32, LANES))
+
+    def _float(self, bits: ir.Value) -> ir.Value:
+        return self.builder.bitcast(bits, llvm_type(_F32, LANES))
+
+
+class _PieceCode(Code):
+    """Emits a function that takes the numbers of a part apart, or puts them together."""
+
+    def __init__(self, function: ir.Function, layout: PartLayout) -> None:
+        super().__init__(function, LANES)
+        self.layout, self.splitter = layout, Splitter(self)
+
     def at(self, part: ir.Value, step: ir.Value, piece: int, register: ir.Value, row: ir.Value) -> ir.Value:
         """The address of a row of a register."""
         distance = self.builder.mul(step, I64(self.layout.step_bytes))
         distance = self.builder.add(distance, self.builder.mul(register, I64(REGISTER_BYTES)))
         distance = self.builder.add(distance, self.builder.mul(row, I64(LINE)))
         return self.offset(part, self.builder.add(distance, I64(LINE + piece * self.layout.piece_bytes)))
-
-    def _bits(self, vector: ir.Value) -> ir.Value:
-        return self.builder.bitcast(vector, llvm_type(_I32, LANES))
-
-    def _float(self, bits: ir.Value) -> ir.Value:
-        return self.builder.bitcast(bits, llvm_type(_F32, LANES))
 
 
 def emit_split_rows(module: ir.Module, name: str, layout: PartLayout) -> ir.Function:
@@ -170,13 +183,13 @@ def emit_split_rows(module: ir.Module, name: str, layout: PartLayout) -> ir.Func
             later = builder.mul(row_bytes, I64(_ROWS_AHEAD))
             code.prefetch(code.offset(at, builder.add(later, I64(half * LINE))))
         halves = [
-            code.taken_apart(
+            code.splitter.taken_apart(
                 code.load(code.offset(at, I64(half * LINE)), _F32, LANES, None if is_whole else masks[half])
             )
             for half in range(2)
         ]
         for piece, pair in enumerate(zip(*halves, strict=True)):
-            store(row, step, piece, code.side_by_side(*pair))
+            store(row, step, piece, code.splitter.side_by_side(*pair))
 
     def store(row: ir.Value, step: ir.Value, piece: int, value: ir.Value) -> None:
         register, within = builder.udiv(row, I64(REGISTER_ROWS)), builder.urem(row, I64(REGISTER_ROWS))
@@ -192,7 +205,7 @@ def emit_split_rows(module: ir.Module, name: str, layout: PartLayout) -> ir.Func
         with code.loop(I64(0), _steps(code, depth)) as step:
             for piece in range(PIECES):
                 store(row, step, piece, zero)
-    with builder.if_then(code.judged(part)), code.loop(I64(0), rows) as row:
+    with builder.if_then(code.splitter.judged(part)), code.loop(I64(0), rows) as row:
         at = code.offset(source, builder.mul(row, row_bytes))
         to = code.offset(part, builder.add(I64(LINE), builder.mul(row, I64(layout.row_bytes))))
         _copy(code, at, to, depth)
@@ -215,11 +228,11 @@ def emit_split_columns(module: ir.Module, name: str, layout: PartLayout) -> ir.F
             for row in range(2):
                 later = builder.mul(row_bytes, I64(_WORDS_AHEAD * 2 + row))
                 code.prefetch(code.offset(here, later))
-            evens = code.taken_apart(code.load(here, _F32, LANES))
+            evens = code.splitter.taken_apart(code.load(here, _F32, LANES))
             odds = [number(_I32, LANES, 0)] * PIECES
             if rows > 1:
-                odds = code.taken_apart(code.load(code.offset(here, row_bytes), _F32, LANES))
-            store(word, register, code.words(evens, odds))
+                odds = code.splitter.taken_apart(code.load(code.offset(here, row_bytes), _F32, LANES))
+            store(word, register, code.splitter.words(evens, odds))
 
     def store(word: ir.Value, register: int, words: Sequence[ir.Value]) -> None:
         step, row = builder.udiv(word, I64(REGISTER_ROWS)), builder.urem(word, I64(REGISTER_ROWS))
@@ -237,7 +250,7 @@ def emit_split_columns(module: ir.Module, name: str, layout: PartLayout) -> ir.F
         for register in range(layout.registers):
             store(word, register, zeros)
     width = I64(layout.registers * LINE)
-    with builder.if_then(code.judged(part)), code.loop(I64(0), depth) as row:
+    with builder.if_then(code.splitter.judged(part)), code.loop(I64(0), depth) as row:
         to = code.offset(part, builder.add(I64(LINE), builder.mul(row, width)))
         _copy(code, code.offset(source, builder.mul(row, row_bytes)), to, I64(layout.registers * LANES))
     builder.ret_void()
@@ -257,14 +270,14 @@ def emit_join_rows(module: ir.Module, name: str, layout: PartLayout) -> ir.Funct
         register, within = builder.udiv(row, I64(REGISTER_ROWS)), builder.urem(row, I64(REGISTER_ROWS))
         with code.loop(I64(0), _steps(code, depth)) as step:
             pieces = [
-                code.taken_from_side(
+                code.splitter.taken_from_side(
                     builder.load(code.at(part, step, piece, register, within), typ=both, align=LINE)
                 )
                 for piece in range(PIECES)
             ]
             here = code.offset(to, builder.mul(step, I64(STEP * _F32.bytes)))
             for half, each in enumerate(zip(*pieces, strict=True)):
-                code.store(code.offset(here, I64(half * LINE)), code.put_together(each), _F32)
+                code.store(code.offset(here, I64(half * LINE)), code.splitter.put_together(each), _F32)
     builder.ret_void()
     return function
 
@@ -285,7 +298,7 @@ def emit_join_columns(module: ir.Module, name: str, layout: PartLayout) -> ir.Fu
                 code.load(code.at(part, step, piece, I64(register), row), _I32, LANES)
                 for piece in range(PIECES)
             ]
-            for number_of_row, vector in enumerate(code.of_words(words)):
+            for number_of_row, vector in enumerate(code.splitter.of_words(words)):
                 code.store(code.offset(to, I64(number_of_row * width + register * LINE)), vector, _F32)
     builder.ret_void()
     return function
