@@ -46,6 +46,9 @@ class ContractionCode(KernelCode):
     its columns."""
     _next_panel: tuple[ir.Value, ...]
     """The first row of the panel that is multiplied next, and the first of its products."""
+    _panel_of_results: tuple[Pointers, ir.Value, ir.Value]
+    """Where the accesses of the panel stand that is multiplied, its first column, and whether its sums are
+    complete then."""
     _lies_in_rows = True
     """Whether neighbours in a tile are neighbours among the results."""
 
@@ -148,6 +151,7 @@ class ContractionCode(KernelCode):
                 a, row_bytes = self._panel((row, behind), (begin, end), part, parts)
                 c = self._c_row(self.builder.sub(row, first))
                 done = I64(0)
+                self._panel_of_results = self.row_pointers(pointers, row), start, is_last
                 results = c, I64(self.column_pitch)
                 if not self.only_stores:
                     with self.builder.if_then(is_last):
@@ -320,7 +324,7 @@ class ContractionCode(KernelCode):
             is_direct = self.builder.icmp_signed("<", column, sums.done)
             target = self.builder.select(is_direct, direct, held)
             pitch = self.builder.select(is_direct, sums.results[1], I64(self.column_pitch))
-            asked = self._share_of_next(a, tile, tiles)
+            asked = self._share_of_next(a, tile, tiles) or self._ask_for_tile(column, held)
             if self.tiling.b_ahead and self._asks_for_tiles:
                 asked = self._next_tile_ahead(block, b, tile, tiles)
             if self.tiling.b_in_place:
@@ -332,6 +336,11 @@ class ContractionCode(KernelCode):
                 row_bytes = [*row_bytes, self.builder.select(fits, self.b_row_bytes, packed_bytes)]
             further = [*self.further, *asked, *row_bytes]
             self.builder.call(self.micro, [a, b, held, target, pitch, count, adds, *further])
+
+    def _ask_for_tile(self, column: ir.Value, held: ir.Value) -> list[ir.Value]:
+        """Where the results of a tile will be written, and the bytes from one row to the next there, if the
+        micro-kernel asks for it."""
+        return []
 
     def _next_tile(self, b: ir.Value, depth: Range, tile: ir.Value, tiles: ir.Value) -> list[ir.Value]:
         """Where the tile of b lies that is read next, in this part or in the next one, and the bytes from one

@@ -90,7 +90,9 @@ class ImageCode(PackingCode):
         end = self.builder.add(rows[1], I64(self.image.rows.reach))
         with self._walk(origin, counts, self.layout.row_stride, first, last) as (major, pointers):
             number = self.builder.sub(major, first)
-            at = self.rows_from(self.code.offset(place, self.builder.mul(number, self.group_bytes(plane))), rows[0])
+            at = self.rows_from(
+                self.code.offset(place, self.builder.mul(number, self.group_bytes(plane))), rows[0]
+            )
             height, width = self._seen(self.builder.urem(number, phases))
             stop = self.code.minimum(end, height)
             height_loop = self.row_counts[self._majors : self._majors + 1]

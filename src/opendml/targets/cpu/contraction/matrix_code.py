@@ -35,7 +35,7 @@ from opendml.targets.cpu.pattern import (
     Packing,
     Panels,
     Pattern,
-    Strips,
+    Step,
     odd_lines,
     pieces_bytes,
 )
@@ -159,6 +159,22 @@ class MatrixCode(_InMatrixRegisters):
     def _emit_micro_kernel(self, strides: Strides) -> None:
         self._micro_kernel(MatrixMicroKernel)
         self.further = [self._scratch]
+
+    def _ask_for_results(
+        self, pointers: Pointers, row: ir.Value, behind: ir.Value, start: ir.Value, stop: ir.Value
+    ) -> None:
+        """Each tile asks for its own, or tiles would wait for what all ask for."""
+
+    def _ask_for_tile(self, column: ir.Value, held: ir.Value) -> list[ir.Value]:
+        """In the room as long as sums are not complete."""
+        position, pitch = len(self.pattern.loads), I64(self.column_pitch)
+        if self.pattern.rows != 1 or self.accesses[position].step is not Step.CONTIGUOUS:
+            return [held, pitch]
+        pointers, start, is_last = self._panel_of_results
+        index = self.builder.add(start, column)
+        place = self.code.offset(pointers[position], self.builder.mul(index, self.steps[position]))
+        row_bytes = self.parameter(self.layout.row_stride(position, 0))
+        return [self.builder.select(is_last, *pair) for pair in ((place, held), (row_bytes, pitch))]
 
     def _block(
         self, start: ir.Value, stop: ir.Value, depth: Range, part: ir.Value, parts: ir.Value

@@ -37,6 +37,8 @@ _LARGE = ((0, (0,)),)
 added to all others: so these are rounded as little as they count. What is left out is below 2^-25 of a
 product."""
 _CONFIGURATION_BYTES = 64
+_ROWS_ASKED = 8
+"""Rows of results that are asked for with STEP products."""
 _ROWS_PUT_TOGETHER = 4
 """Rows of sums in a step of the loop that puts them down."""
 _PLAIN_ROWS = 8
@@ -64,11 +66,12 @@ def release(code: Code) -> None:
 class MatrixMicroKernel:
     """Adds the function name(a, b, c, results, row_bytes, depth, adds, scratch) to a module: the sums of
     `depth` products of a part of a panel and one of a strip, added to what `c` holds if `adds`, into `results`,
-    whose rows are `row_bytes` apart.
+    whose rows are `row_bytes` apart. Further arguments are where a tile will be written later, and the bytes
+    from one row to the next there.
 
     Where one of the parts holds FLOAT32, the products are added one by one, of FLOAT32."""
 
-    _further: Sequence[ir.Type] = ()
+    _further: Sequence[ir.Type] = (POINTER, I64)
 
     def __init__(
         self, module: ir.Module, name: str, micro: MicroKernel, depth: int, held_row_bytes: int
@@ -132,6 +135,8 @@ class MatrixMicroKernel:
                 b_at = self._b_at(step)
                 distance = self._builder.mul(step, I64(self.a.step_bytes))
                 a_at = self._code.offset(a, self._builder.add(I64(LINE), distance))
+                if pairs is _SMALL:
+                    self._ask_for_results(step)
                 for b_piece, a_pieces in pairs:
                     self._take_in((a_at, b_at), b_piece, a_pieces, totals)
         for row, registers in enumerate(totals):
@@ -139,6 +144,17 @@ class MatrixMicroKernel:
                 distance = I64(row * REGISTER_ROWS * self.row_bytes + column * LINE)
                 place = self._code.offset(tile, distance)
                 self._on_registers("tilestored64", [register], place, I64(self.row_bytes))
+
+    def _ask_for_results(self, step: ir.Value) -> None:
+        """Asks for some rows of what will be written."""
+        *_, place, row_bytes = self.function.args
+        last = I64(self.registers[0] * REGISTER_ROWS - 1)
+        first = self._builder.mul(step, I64(_ROWS_ASKED))
+        for each in range(_ROWS_ASKED):
+            row = self._code.minimum(self._builder.add(first, I64(each)), last)
+            at = self._code.offset(place, self._builder.mul(row, row_bytes))
+            for column in range(self.registers[1]):
+                self._code.prefetch(self._code.offset(at, I64(column * LINE)), written=True)
 
     def _take_in(
         self, at: Sequence[ir.Value], b_piece: int, a_pieces: Sequence[int], totals: list[list[int]]
@@ -231,6 +247,9 @@ class ImageMatrixMicroKernel(MatrixMicroKernel):
 
     def _state_of_b(self) -> ir.Value:
         return self.function.args[10]
+
+    def _ask_for_results(self, step: ir.Value) -> None:
+        """They are asked for before."""
 
     def _b_at(self, step: ir.Value) -> ir.Value:
         _, b, *_, distances, _, _ = self.function.args

@@ -50,6 +50,12 @@ _SPLIT = 8.0
 """Cycles to take a vector apart."""
 _FETCHED = 1.5
 """Cycles to fetch, from the second cache, what was a vector."""
+_PUT_AHEAD = 14.0
+"""Cycles to write that to memory, where it is packed ahead."""
+_ASKED = 0.7
+"""The share of what it takes to fetch from afar that is saved where items ask for it ahead."""
+_ROW = 30.0
+"""Cycles to begin with a row of results."""
 
 
 def matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
@@ -59,9 +65,10 @@ def matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
     a, b = (each + _SPLIT for each in packing_cycles(roles, lanes))
     stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else copied_cycles(False)
-    far = far_cycles(roles.b, roles.b.loads), far_cycles(roles.a, roles.a.loads)
-    a_work = groups_of(roles, roles.a) * m * k * a / lanes
-    b_work = groups_of(roles, roles.b) * n * k * b / lanes
+    far = far_cycles(roles.a, roles.a.loads), far_cycles(roles.b, roles.b.loads)
+    a_work = groups_of(roles, roles.a) * m * k * (a + _PUT_AHEAD) / lanes
+    b_work = groups_of(roles, roles.b) * n * k * (b + _PUT_AHEAD) / lanes
+    a, b = (each - _ASKED * distant for each, distant in zip((a, b), far, strict=True))
     for micro in _MICRO_KERNELS:
         width = micro.vectors * lanes
         most_rows, most_columns = (
@@ -72,7 +79,7 @@ def matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
             block_sizes(m, micro.rows, most_rows), block_sizes(n, width, most_columns)
         ):
             panels, tiles = -(-rows // micro.rows), -(-columns // width)
-            item = STARTED + panels * tiles * tile + rows * columns * stored / lanes
+            item = STARTED + panels * tiles * tile + rows * (_ROW + columns * stored / lanes)
             a_packed, b_packed = rows * k * a / lanes, columns * k * b / lanes
             a_fetched, b_fetched = (
                 count * k * (_FETCHED + each) / lanes
