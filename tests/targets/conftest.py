@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from opendml.targets.cpu.machine import assumed
+from opendml.targets.cpu.machine import assumed, machine
+from tests.targets.kernels import without_matrix_registers
 from tests.targets.walks import SMALL_CACHES
 
 
@@ -14,4 +15,11 @@ from tests.targets.walks import SMALL_CACHES
 def small_caches() -> Iterator[None]:
     """As if this machine had hardly any caches."""
     with assumed(SMALL_CACHES):
+        yield
+
+
+@pytest.fixture
+def no_matrix_registers() -> Iterator[None]:
+    """As if this machine had none."""
+    with assumed(without_matrix_registers(machine())):
         yield

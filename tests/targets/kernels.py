@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.engine import kernel_codes
 from opendml.targets.cpu.launch import Launch
+from opendml.targets.cpu.machine import Machine
 from opendml.targets.cpu.pattern import Parameters
 
 _BEHIND = 4096
@@ -23,6 +25,12 @@ Operand = Callable[[Node], Node]
 """What a kernel makes of an array before it multiplies it."""
 Epilogue = Callable[..., Sequence[Node]]
 """The values that a kernel stores, from the sums of products and its further loads."""
+
+
+def without_matrix_registers(host: Machine) -> Machine:
+    """The same machine, as if it had none."""
+    features = [each for each in host.features.split(",") if not each.startswith("+amx")]
+    return replace(host, features=",".join(features))
 
 
 def access(buffer: int, view: Array) -> Access:

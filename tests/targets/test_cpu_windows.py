@@ -112,6 +112,7 @@ def test_one_tile_of_filters_after_the_other_is_multiplied_by_all_windows() -> N
     check_ways([*ways, *map(with_strips, ways)], arrays)
 
 
+@pytest.mark.usefixtures("no_matrix_registers")
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("strides", [(1, 1), (2, 2)], ids=str)
 def test_few_windows_are_broadcast_beside_constant_filters(strides: tuple[int, int], threads: int) -> None:
@@ -123,6 +124,7 @@ def test_few_windows_are_broadcast_beside_constant_filters(strides: tuple[int, i
     assert modes == [Mode.CONTRACTION_STRIPS, Mode.CONTRACTION_BROADCAST_IMAGE]
 
 
+@pytest.mark.usefixtures("no_matrix_registers")
 def test_filters_that_several_images_meet_are_packed_once() -> None:
     kernel, _ = convolution(Form((4, 4), (3, 3)), channels=256, filters=256)
     with assumed(replace(machine(), vector_bytes=64, l2_bytes=2 * 1024 * 1024, threads=1)):
