@@ -238,8 +238,8 @@ class PieceImageCode(ImageCode):
         numbers: tuple[ir.Value, ir.Value],
         distances: Sequence[ir.Value],
     ) -> None:
-        """Of each group the two channels of one pair, into the planes from one on: in pieces, or as FLOAT32 if
-        these are two. `numbers`: those of the pair and of the plane."""
+        """Of each group the two channels of one pair, into the planes from one on: in pieces, or as FLOAT32
+        if these are two. `numbers`: those of the pair and of the plane."""
         self._distances = distances
         pair, first = numbers
         origin = self._moved_channels(self._pointers, self.builder.mul(pair, I64(2)))

@@ -1,5 +1,5 @@
-"""The innermost loop of sums of products in matrix registers: a tile of results in some of them, which take in
-STEP products at a time of numbers in pieces."""
+"""The innermost loop of sums of products in matrix registers: a tile of results in some of them, which take
+in STEP products at a time of numbers in pieces."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _F32 = ScalarType.FLOAT32
 
 _SMALL = ((0, (2, 1)), (1, (1, 0)), (2, (0,)))
 _LARGE = ((0, (0,)),)
-"""Pieces of b, and those of a by which each is multiplied. The products of the first pieces, most of a sum, are
-added to all others: so these are rounded as little as they count. What is left out is below 2^-25 of a
+"""Pieces of b, and those of a by which each is multiplied. The products of the first pieces, most of a sum,
+are added to all others: so these are rounded as little as they count. What is left out is below 2^-25 of a
 product."""
 _CONFIGURATION_BYTES = 64
 _ROWS_ASKED = 8
@@ -65,9 +65,9 @@ def release(code: Code) -> None:
 
 class MatrixMicroKernel:
     """Adds the function name(a, b, c, results, row_bytes, depth, adds, scratch) to a module: the sums of
-    `depth` products of a part of a panel and one of a strip, added to what `c` holds if `adds`, into `results`,
-    whose rows are `row_bytes` apart. Further arguments are where a tile will be written later, and the bytes
-    from one row to the next there.
+    `depth` products of a part of a panel and one of a strip, added to what `c` holds if `adds`, into
+    `results`, whose rows are `row_bytes` apart. Further arguments are where a tile will be written later, and
+    the bytes from one row to the next there.
 
     Where one of the parts holds FLOAT32, the products are added one by one, of FLOAT32."""
 

@@ -26,10 +26,11 @@ from opendml.targets.cpu.contraction.operands import is_contiguous
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles
 from opendml.targets.cpu.contraction.tiles import DEPTH, PRODUCTS_IN_PIECES, Tiles, groups_of
+from opendml.targets.cpu.contraction.tilings import SCATTERED
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import PIECES, REGISTER_ROWS, STEP, MicroKernel
 
-MOST_MATRIX_RESULTS = 512, 256
+MOST_MATRIX_RESULTS = 512, 512
 """The most rows and columns of a block."""
 
 _MICRO_KERNELS = MicroKernel(2 * REGISTER_ROWS, 2), MicroKernel(REGISTER_ROWS, 3)
@@ -40,8 +41,9 @@ _PRODUCTS = PIECES * (PIECES + 1) // 2
 """Of pieces, for one of FLOAT32."""
 
 # Cycles of one core, fitted on an Intel Xeon with AMX and 2 MB of second cache, November 2026.
-_MULTIPLIED = 16.0
-"""Cycles for the products of two registers, and until the next ones may begin."""
+_MULTIPLIED = 20.0
+"""Cycles for the products of two registers, and until the next ones may begin: of zeros 16, but of other
+numbers the processor becomes slower."""
 _WAITED = 52.0
 """Cycles until a sum is there to be added to."""
 _PUT_DOWN = 40.0
@@ -64,7 +66,7 @@ def matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
         return
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
     a, b = (each + _SPLIT for each in packing_cycles(roles, lanes))
-    stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else copied_cycles(False)
+    stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else SCATTERED
     far = far_cycles(roles.a, roles.a.loads), far_cycles(roles.b, roles.b.loads)
     a_work = groups_of(roles, roles.a) * m * k * (a + _PUT_AHEAD) / lanes
     b_work = groups_of(roles, roles.b) * n * k * (b + _PUT_AHEAD) / lanes

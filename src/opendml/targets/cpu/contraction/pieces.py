@@ -1,9 +1,9 @@
-"""FLOAT32 as matrix registers multiply it: in three pieces of bfloat16, of which six products make one of
-FLOAT32. Here is the code that takes numbers apart, and puts them together again.
+"""FLOAT32 as matrix registers (Intel's AMX) multiply it: in three pieces of bfloat16, of which six products
+make one of FLOAT32. Here is the code that takes numbers apart, and puts them together again.
 
-A part of a panel (of a strip) is a line that says how it is, and for every STEP products the registers of each
-piece: rows of a along k, or rows of words of two neighbours along k of columns of b. Where a number is too
-large or too small to be taken apart, the part holds FLOAT32 instead.
+A part of a panel (of a strip) is a line that says how it is, and for every STEP products the registers of
+each piece: rows of a along k, or rows of words of two neighbours along k of columns of b. Where a number is
+too large or too small to be taken apart, the part holds FLOAT32 instead.
 """
 
 from __future__ import annotations
@@ -201,10 +201,12 @@ def emit_split_rows(module: ir.Module, name: str, layout: PartLayout) -> ir.Func
         with builder.if_then(builder.icmp_unsigned("!=", rest, I64(0))):
             put(row, steps, False)
     zero = Literal(vector_type(ir.IntType(16), 2 * LANES), "zeroinitializer")
-    with code.loop(rows, I64(layout.registers * REGISTER_ROWS)) as row:
-        with code.loop(I64(0), _steps(code, depth)) as step:
-            for piece in range(PIECES):
-                store(row, step, piece, zero)
+    with (
+        code.loop(rows, I64(layout.registers * REGISTER_ROWS)) as row,
+        code.loop(I64(0), _steps(code, depth)) as step,
+    ):
+        for piece in range(PIECES):
+            store(row, step, piece, zero)
     with builder.if_then(code.splitter.judged(part)), code.loop(I64(0), rows) as row:
         at = code.offset(source, builder.mul(row, row_bytes))
         to = code.offset(part, builder.add(I64(LINE), builder.mul(row, I64(layout.row_bytes))))
