@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+from opendml.targets.cpu.contraction.arithmetic import BYTES
 from opendml.targets.cpu.contraction.costs import (
     COPIED,
     ROW,
@@ -25,7 +26,7 @@ from opendml.targets.cpu.contraction.image_tilings import (
 from opendml.targets.cpu.contraction.operands import is_contiguous
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles
-from opendml.targets.cpu.contraction.tiles import DEPTH, PRODUCTS_IN_PIECES, Tiles, groups_of
+from opendml.targets.cpu.contraction.tiles import DEPTH, PRODUCTS_IN_REGISTERS, Tiles, groups_of
 from opendml.targets.cpu.contraction.tilings import SCATTERED
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import PIECES, REGISTER_ROWS, STEP, MicroKernel
@@ -56,6 +57,10 @@ _PUT_AHEAD = 14.0
 """Cycles to write that to memory, where it is packed ahead."""
 _ASKED = 0.7
 """The share of what it takes to fetch from afar that is saved where items ask for it ahead."""
+_TURNED = 1.0
+"""Cycles to turn words into rows, for as many integers as a vector has words."""
+_WORDS_PUT_DOWN = 60.0
+"""Cycles to add a register's sums of integers to those of other parts, less what is to be subtracted."""
 _ROW = 30.0
 """Cycles to begin with a row of results."""
 
@@ -76,7 +81,7 @@ def matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
         most_rows, most_columns = (
             most // unit * unit for most, unit in zip(MOST_MATRIX_RESULTS, (micro.rows, width), strict=True)
         )
-        tile = _tile_cycles(micro, k, PRODUCTS_IN_PIECES)
+        tile = _tile_cycles(micro, k, PRODUCTS_IN_REGISTERS)
         for rows, columns in product(
             block_sizes(m, micro.rows, most_rows), block_sizes(n, width, most_columns)
         ):
@@ -87,9 +92,9 @@ def matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
                 count * k * (_FETCHED + each) / lanes
                 for count, each in zip((rows, columns), far, strict=True)
             )
-            yield Tiles(roles, micro, rows, columns, item + a_packed + b_packed, in_pieces=True)
+            yield Tiles(roles, micro, rows, columns, item + a_packed + b_packed, in_registers=True)
             yield Tiles(
-                roles, micro, rows, columns, item + a_fetched + b_packed, True, a_work, in_pieces=True
+                roles, micro, rows, columns, item + a_fetched + b_packed, True, a_work, in_registers=True
             )
             yield Tiles(
                 roles,
@@ -99,7 +104,7 @@ def matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
                 item + a_packed + b_fetched,
                 packing_work=b_work,
                 b_ahead=True,
-                in_pieces=True,
+                in_registers=True,
             )
 
 
@@ -127,8 +132,34 @@ def matrix_image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
                 packing = groups_of(roles, roles.a) * m * k * (a + _SPLIT) / lanes
                 item += rows * k * _FETCHED / lanes
                 yield Tiles(
-                    roles, micro, rows, lines * seen.width, item, True, packing, seen=seen, in_pieces=True
+                    roles, micro, rows, lines * seen.width, item, True, packing, seen=seen, in_registers=True
                 )
+
+
+def word_matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
+    """The same of 8-bit integers in words."""
+    if roles.types[0] not in BYTES or not machine().has("amx-int8"):
+        return
+    m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
+    a, b = packing_cycles(roles, lanes)
+    stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else SCATTERED
+    a_work = groups_of(roles, roles.a) * m * k * (a + _TURNED) / lanes
+    for micro in _MICRO_KERNELS:
+        width = micro.vectors * lanes
+        registers = micro.rows // REGISTER_ROWS * micro.vectors
+        tile = -(-roles.words // REGISTER_ROWS) * max(registers * _MULTIPLIED, _WAITED)
+        tile += -(-roles.words // PRODUCTS_IN_REGISTERS) * registers * _WORDS_PUT_DOWN
+        most_rows, most_columns = (
+            most // unit * unit for most, unit in zip(MOST_MATRIX_RESULTS, (micro.rows, width), strict=True)
+        )
+        for rows, columns in product(
+            block_sizes(m, micro.rows, most_rows), block_sizes(n, width, most_columns)
+        ):
+            item = STARTED + -(-rows // micro.rows) * -(-columns // width) * tile
+            item += rows * (_ROW + columns * stored / lanes) + columns * k * b / lanes
+            packed, fetched = rows * k * (a + _TURNED) / lanes, rows * roles.words * _FETCHED / lanes
+            yield Tiles(roles, micro, rows, columns, item + packed, in_registers=True)
+            yield Tiles(roles, micro, rows, columns, item + fetched, True, a_work, in_registers=True)
 
 
 def _tile_cycles(micro: MicroKernel, k: int, together: int) -> float:

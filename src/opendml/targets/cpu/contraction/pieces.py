@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.code import I32, I64, POINTER, Code
+from opendml.targets.cpu.code import I32, I64, POINTER, Code, internal_function
 from opendml.targets.cpu.pattern import LINE, PIECES, REGISTER_BYTES, REGISTER_ROWS, STEP
 from opendml.targets.cpu.values import Literal, intrinsic, llvm_type, number, vector_constant, vector_type
 
@@ -167,7 +167,7 @@ class _PieceCode(Code):
 def emit_split_rows(module: ir.Module, name: str, layout: PartLayout) -> ir.Function:
     """Adds the function name(source, row_bytes, part, rows, depth) to the module: a part of a panel from
     `rows` rows of `depth` FLOAT32; rows that it lacks are zero."""
-    function = _function(module, name, [POINTER, I64, POINTER, I64, I64])
+    function = internal_function(module, name, [POINTER, I64, POINTER, I64, I64])
     source, row_bytes, part, rows, depth = function.args
     code = _PieceCode(function, layout)
     builder = code.builder
@@ -218,7 +218,7 @@ def emit_split_rows(module: ir.Module, name: str, layout: PartLayout) -> ir.Func
 def emit_split_columns(module: ir.Module, name: str, layout: PartLayout) -> ir.Function:
     """Adds the function name(source, row_bytes, part, depth) to the module: a part of a strip from `depth`
     rows of FLOAT32, as many as its registers have columns."""
-    function = _function(module, name, [POINTER, I64, POINTER, I64])
+    function = internal_function(module, name, [POINTER, I64, POINTER, I64])
     source, row_bytes, part, depth = function.args
     code = _PieceCode(function, layout)
     builder = code.builder
@@ -262,7 +262,7 @@ def emit_split_columns(module: ir.Module, name: str, layout: PartLayout) -> ir.F
 def emit_join_rows(module: ir.Module, name: str, layout: PartLayout) -> ir.Function:
     """Adds the function name(part, target, depth) to the module, which puts the rows of a part together,
     `layout.row_bytes` apart."""
-    function = _function(module, name, [POINTER, POINTER, I64])
+    function = internal_function(module, name, [POINTER, POINTER, I64])
     part, target, depth = function.args
     code = _PieceCode(function, layout)
     builder = code.builder
@@ -287,7 +287,7 @@ def emit_join_rows(module: ir.Module, name: str, layout: PartLayout) -> ir.Funct
 def emit_join_columns(module: ir.Module, name: str, layout: PartLayout) -> ir.Function:
     """Adds the function name(part, target, depth) to the module, which puts the columns of a part together,
     one row after the other; a row more may be written."""
-    function = _function(module, name, [POINTER, POINTER, I64])
+    function = internal_function(module, name, [POINTER, POINTER, I64])
     part, target, depth = function.args
     code = _PieceCode(function, layout)
     builder = code.builder
@@ -323,14 +323,6 @@ def _copy(code: Code, source: ir.Value, target: ir.Value, count: ir.Value) -> No
         )
 
     code.vector_loop(I64(0), count, move)
-
-
-def _function(module: ir.Module, name: str, arguments: Sequence[ir.Type]) -> ir.Function:
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), name)
-    function.linkage = "internal"
-    for attribute in ("nounwind", "noinline"):
-        function.attributes.add(attribute)
-    return function
 
 
 def _bits_of(value: float) -> int:
