@@ -22,6 +22,10 @@ from opendml.targets.cpu.contraction.words import packing_code
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
 from opendml.targets.cpu.pattern import LINE, Level, Pattern, Step, Strips, Tiling, odd_lines
 
+_FEWEST_ROWS_ASKING = 3
+"""Of a tile beside which the next one is asked for: fewer read the vectors of b as fast as the second cache
+gives them, and asking for some would take a turn from reading others."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sums:
@@ -85,7 +89,12 @@ class ContractionCode(KernelCode):
         """Whether the next tile of b is asked for instead: no item packs it. Beside an image a strip comes in
         shares, one with each panel."""
         tiling = self.tiling
-        return tiling.b_in_place or (tiling.b_ahead and not tiling.a.in_place and not tiling.image)
+        return tiling.b_in_place or (
+            tiling.b_ahead
+            and not tiling.a.in_place
+            and not tiling.image
+            and tiling.micro.rows >= _FEWEST_ROWS_ASKING
+        )
 
     def _lay_out_rows(self, first_parameter: int) -> tuple[int, int | None]:
         """Prepares for the operand whose elements are broadcast; returns the bytes between its rows in a
