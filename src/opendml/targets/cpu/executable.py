@@ -24,7 +24,9 @@ from opendml.targets.cpu.native import (
     BACKWARDS,
     FIRST,
     HEADER,
+    KEPT,
     LAUNCH,
+    MOST_KEPT,
     PARAMETERS,
     PATIENCE,
     ROOM,
@@ -284,11 +286,13 @@ def _scheduled(kernels: KernelProgram) -> list[list[Launch]]:
 
 
 def _advanced(first: Launch, second: Launch, step: int) -> Launch:
-    """The launch of a step, by those of the first two. Every other step begins with the items that the step
-    before has ended with: of what all read, some may still be in a cache."""
+    """The launch of a step, by those of the first two. Of what all steps read, some may still be in a cache:
+    each thread keeps its items from step to step, and in every other step begins with those that it has ended
+    with before."""
     both = zip(first.parameters, second.parameters, strict=True)
     parameters = tuple([a + step * (b - a) for a, b in both])
-    return replace(first, parameters=parameters, backwards=step % 2 == 1)
+    kept = first.claims <= MOST_KEPT
+    return replace(first, parameters=parameters, backwards=step % 2 == 1, kept=kept)
 
 
 class _Job:
@@ -311,7 +315,7 @@ class _Job:
         ends = [each.offset + each.launch.partial_bytes for each in launches if each.buffer == arena]
         room_at = aligned(max(ends, default=temporary_bytes))
         room_bytes = aligned(max((code.room_bytes for code in codes), default=0))
-        claims = [-(-each.launch.items // each.launch.grain) for each in launches]
+        claims = [each.launch.claims for each in launches]
         threads = min(threads, max(claims, default=1))
         self.arena_bytes = room_at + threads * room_bytes
         self.is_short = threads == 1 and sum(claims) <= _FEW_CLAIMS
@@ -343,6 +347,7 @@ def _words(launches: Sequence[_Placed], codes: Sequence[Code]) -> np.ndarray[tup
         words[at + PARAMETERS] = parameters_at * words.itemsize
         words[at + FIRST : at + FIRST + 3] = each.launch.first, each.launch.items, each.launch.grain
         words[at + BACKWARDS] = each.launch.backwards
+        words[at + KEPT] = each.launch.kept
         words[parameters_at : parameters_at + len(parameters)] = parameters
         parameters_at += len(parameters)
     return words

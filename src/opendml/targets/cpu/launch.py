@@ -89,6 +89,13 @@ class Launch:
     """The same for all steps of a recurrence."""
     backwards: bool = False
     """Whether the last items are claimed first."""
+    kept: bool = False
+    """Whether each thread begins with a share of its own, the same in all launches like this one."""
+
+    @property
+    def claims(self) -> int:
+        """In how many parts threads claim it."""
+        return -(-self.items // self.grain)
 
 
 @dataclass(frozen=True, slots=True)

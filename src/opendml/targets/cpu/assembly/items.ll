@@ -66,6 +66,18 @@ define private { i64, i64 } @turned(ptr %launch, i64 %at, i64 %stop) alwaysinlin
   ret { i64, i64 } %both
 }
 
+define private void @compute(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room) {
+  %function = load ptr, ptr %launch
+  %pp = getelementptr i64, ptr %launch, i64 {PARAMETERS}
+  %parameters = load ptr, ptr %pp
+  %pf = getelementptr i64, ptr %launch, i64 {FIRST}
+  %first = load i64, ptr %pf
+  %from = add i64 %first, %low
+  %to = add i64 %first, %high
+  call void %function(i64 %from, i64 %to, ptr %parameters, ptr %buffers, ptr %room)
+  ret void
+}
+
 define private i32 @run_alone(ptr %job, ptr %buffers) {
 entry:
   %launches = load i64, ptr %job
@@ -87,11 +99,6 @@ test:
 body:
   %skip = mul i64 %k, {LAUNCH}
   %launch = getelementptr i64, ptr %head, i64 %skip
-  %function = load ptr, ptr %launch
-  %pp = getelementptr i64, ptr %launch, i64 {PARAMETERS}
-  %parameters = load ptr, ptr %pp
-  %pf = getelementptr i64, ptr %launch, i64 {FIRST}
-  %first = load i64, ptr %pf
   %pi = getelementptr i64, ptr %launch, i64 {ITEMS}
   %items = load i64, ptr %pi
   %pg = getelementptr i64, ptr %launch, i64 {GRAIN}
@@ -109,9 +116,7 @@ work:
   %turned = call { i64, i64 } @turned(ptr %launch, i64 %at, i64 %stop)
   %low = extractvalue { i64, i64 } %turned, 0
   %high = extractvalue { i64, i64 } %turned, 1
-  %from = add i64 %first, %low
-  %to = add i64 %first, %high
-  call void %function(i64 %from, i64 %to, ptr %parameters, ptr %buffers, ptr %room)
+  call void @compute(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room)
   br label %look
 look:
   %late = call i1 @is_over(i64 %deadline)
@@ -129,6 +134,93 @@ out:
   ret i32 {FINISHED}
 }
 
+define private i64 @claims(ptr %launch) alwaysinline {
+  %pi = getelementptr i64, ptr %launch, i64 {ITEMS}
+  %items = load i64, ptr %pi
+  %pg = getelementptr i64, ptr %launch, i64 {GRAIN}
+  %grain = load i64, ptr %pg
+  %rounded = add i64 %items, %grain
+  %beyond = sub i64 %rounded, 1
+  %claims = udiv i64 %beyond, %grain
+  ret i64 %claims
+}
+
+define private { i64, i64 } @take(ptr %launch, i64 %number) alwaysinline {
+entry:
+  %next = getelementptr i64, ptr %launch, i64 {NEXT}
+  %bit = shl i64 1, %number
+  %before = atomicrmw or ptr %next, i64 %bit monotonic
+  %known = and i64 %before, %bit
+  %free = icmp eq i64 %known, 0
+  br i1 %free, label %ours, label %taken
+taken:
+  ret { i64, i64 } zeroinitializer
+ours:
+  %pi = getelementptr i64, ptr %launch, i64 {ITEMS}
+  %items = load i64, ptr %pi
+  %pg = getelementptr i64, ptr %launch, i64 {GRAIN}
+  %grain = load i64, ptr %pg
+  %at = mul i64 %number, %grain
+  %upto = add i64 %at, %grain
+  %within = icmp ult i64 %upto, %items
+  %stop = select i1 %within, i64 %upto, i64 %items
+  %one = insertvalue { i64, i64 } undef, i64 %at, 0
+  %both = insertvalue { i64, i64 } %one, i64 %stop, 1
+  ret { i64, i64 } %both
+}
+
+define private i1 @work_through(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room, i64 %deadline) {
+entry:
+  %pb = getelementptr i64, ptr %launch, i64 {BACKWARDS}
+  %word = load i64, ptr %pb
+  %backwards = icmp ne i64 %word, 0
+  %last = sub i64 %high, 1
+  %start = select i1 %backwards, i64 %last, i64 %low
+  %way = select i1 %backwards, i64 -1, i64 1
+  %count = sub i64 %high, %low
+  %done = getelementptr i64, ptr %launch, i64 {DONE}
+  br label %test
+test:
+  %turn = phi i64 [ 0, %entry ], [ %turn1, %step ]
+  %number = phi i64 [ %start, %entry ], [ %number1, %step ]
+  %more = icmp ult i64 %turn, %count
+  br i1 %more, label %claim, label %out
+claim:
+  %taken = call { i64, i64 } @take(ptr %launch, i64 %number)
+  %at = extractvalue { i64, i64 } %taken, 0
+  %stop = extractvalue { i64, i64 } %taken, 1
+  %items = sub i64 %stop, %at
+  %none = icmp eq i64 %items, 0
+  br i1 %none, label %step, label %work
+work:
+  call void @compute(ptr %launch, i64 %at, i64 %stop, ptr %buffers, ptr %room)
+  %before = atomicrmw add ptr %done, i64 %items release
+  %late = call i1 @is_over(i64 %deadline)
+  br i1 %late, label %pause, label %step
+step:
+  %turn1 = add i64 %turn, 1
+  %number1 = add i64 %number, %way
+  br label %test
+pause:
+  ret i1 false
+out:
+  ret i1 true
+}
+
+define private i1 @work_on_share(ptr %job, ptr %launch, ptr %buffers, ptr %room, i64 %index, i64 %deadline) {
+  %pt = getelementptr i64, ptr %job, i64 {THREADS}
+  %threads = load i64, ptr %pt
+  %claims = call i64 @claims(ptr %launch)
+  %round = sub i64 %threads, 1
+  %a = mul i64 %index, %claims
+  %a1 = add i64 %a, %round
+  %low = udiv i64 %a1, %threads
+  %b1 = add i64 %a1, %claims
+  %high = udiv i64 %b1, %threads
+  %goes_on = call i1 @work_through(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room, i64 %deadline)
+  ret i1 %goes_on
+}
+
 define private i1 @run_shared(ptr %job, ptr %buffers, i64 %index, i64 %deadline) {
 entry:
   %launches = load i64, ptr %job
@@ -142,11 +234,6 @@ test:
 begin:
   %skip = mul i64 %k, {LAUNCH}
   %launch = getelementptr i64, ptr %head, i64 %skip
-  %function = load ptr, ptr %launch
-  %pp = getelementptr i64, ptr %launch, i64 {PARAMETERS}
-  %parameters = load ptr, ptr %pp
-  %pf = getelementptr i64, ptr %launch, i64 {FIRST}
-  %first = load i64, ptr %pf
   %pi = getelementptr i64, ptr %launch, i64 {ITEMS}
   %items = load i64, ptr %pi
   %pg = getelementptr i64, ptr %launch, i64 {GRAIN}
@@ -156,7 +243,15 @@ begin:
   %helps = icmp ne i64 %index, 0
   %one = icmp ule i64 %items, %grain
   %idle = and i1 %helps, %one
-  br i1 %idle, label %wait, label %claim
+  br i1 %idle, label %wait, label %choose
+choose:
+  %pk = getelementptr i64, ptr %launch, i64 {KEPT}
+  %word = load i64, ptr %pk
+  %kept = icmp ne i64 %word, 0
+  br i1 %kept, label %own, label %claim
+own:
+  %mine = call i1 @work_on_share(ptr %job, ptr %launch, ptr %buffers, ptr %room, i64 %index, i64 %deadline)
+  br i1 %mine, label %wait, label %pause
 claim:
   %claimed = atomicrmw add ptr %next, i64 %grain monotonic
   %left = icmp ult i64 %claimed, %items
@@ -168,9 +263,7 @@ work:
   %turned = call { i64, i64 } @turned(ptr %launch, i64 %claimed, i64 %stop)
   %low = extractvalue { i64, i64 } %turned, 0
   %high = extractvalue { i64, i64 } %turned, 1
-  %from = add i64 %first, %low
-  %to = add i64 %first, %high
-  call void %function(i64 %from, i64 %to, ptr %parameters, ptr %buffers, ptr %room)
+  call void @compute(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room)
   %count = sub i64 %stop, %claimed
   %before = atomicrmw add ptr %done, i64 %count release
   %late = call i1 @is_over(i64 %deadline)
@@ -178,17 +271,61 @@ work:
 pause:
   ret i1 false
 wait:
-  %turn = phi i32 [ 0, %begin ], [ 0, %claim ], [ %turn1, %again ]
+  %turn = phi i32 [ 0, %begin ], [ 0, %own ], [ 0, %claim ], [ %turn1, %again ], [ %turn1, %help ]
+  %helpful = phi i1 [ false, %begin ], [ true, %own ], [ false, %claim ], [ %helpful, %again ], [ %helpful, %help ]
   %finished = load atomic i64, ptr %done acquire, align 8
   %all = icmp uge i64 %finished, %items
   br i1 %all, label %over, label %again
 again:
   %turn1 = add i32 %turn, 1
   call void @wait_a_turn(i32 %turn)
-  br label %wait
+  %long = icmp eq i32 %turn1, {LATE}
+  %helping = and i1 %helpful, %long
+  br i1 %helping, label %help, label %wait
+help:
+  %claims = call i64 @claims(ptr %launch)
+  %theirs = call i1 @work_through(ptr %launch, i64 0, i64 %claims, ptr %buffers, ptr %room, i64 %deadline)
+  br i1 %theirs, label %wait, label %pause
 over:
   %k1 = add i64 %k, 1
   br label %test
 out:
   ret i1 true
+}
+
+define private void @drop(ptr %launch) {
+entry:
+  %pi = getelementptr i64, ptr %launch, i64 {ITEMS}
+  %items = load i64, ptr %pi
+  %next = getelementptr i64, ptr %launch, i64 {NEXT}
+  %done = getelementptr i64, ptr %launch, i64 {DONE}
+  %pk = getelementptr i64, ptr %launch, i64 {KEPT}
+  %word = load i64, ptr %pk
+  %kept = icmp ne i64 %word, 0
+  br i1 %kept, label %each, label %all
+all:
+  %claimed = atomicrmw xchg ptr %next, i64 {BEYOND_ALL} monotonic
+  %left = icmp ult i64 %claimed, %items
+  br i1 %left, label %report, label %out
+report:
+  %count = sub i64 %items, %claimed
+  %before = atomicrmw add ptr %done, i64 %count release
+  br label %out
+each:
+  %claims = call i64 @claims(ptr %launch)
+  br label %test
+test:
+  %number = phi i64 [ 0, %each ], [ %number1, %take ]
+  %more = icmp ult i64 %number, %claims
+  br i1 %more, label %take, label %out
+take:
+  %taken = call { i64, i64 } @take(ptr %launch, i64 %number)
+  %at = extractvalue { i64, i64 } %taken, 0
+  %stop = extractvalue { i64, i64 } %taken, 1
+  %dropped = sub i64 %stop, %at
+  %earlier = atomicrmw add ptr %done, i64 %dropped release
+  %number1 = add i64 %number, 1
+  br label %test
+out:
+  ret void
 }
