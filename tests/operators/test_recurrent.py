@@ -273,7 +273,7 @@ def _program(steps: int, *, fixed: bool = False) -> Program:
 def test_what_two_steps_say_holds_for_all() -> None:
     kernels = fuse(_program(6))
     (repeat,) = kernels.repeats
-    assert (repeat.length, repeat.count) == (2, 6)
+    assert (repeat.length, repeat.count) == (3, 6)
     one_by_one = [schedule(kernel) for kernel in kernels.kernels]
     assert list(map(_described, _scheduled(kernels))) == list(map(_described, one_by_one))
 

@@ -25,9 +25,9 @@ from opendml.program.node import (
 MOST_ACCESSES = 12
 """Loads and stores of a kernel of several results: each keeps an address and a stride in registers."""
 MOST_OPERATIONS = 64
-"""Operations of such a kernel, a transcendental function counted as `FUNCTION_OPERATIONS`."""
+"""Operations of such a kernel, a transcendental function counted as `FUNCTION_OPERATIONS`; more where it has
+hardly more than the larger of its parts."""
 HARDLY_MORE = 1.25
-"""A kernel may exceed both where it has so many times those of the larger of its parts, at most."""
 FUNCTION_OPERATIONS = 16
 LONGEST_ROW = 1024
 """Bytes between parts of a row, at most, that share enough cache lines to be worth it."""
@@ -76,8 +76,8 @@ def _fit(a: _Placed, b: _Placed) -> bool:
     """Whether two kernels over one domain that do not depend on each other share reads or rows, and are small
     enough together."""
     shared = a.loads & b.loads
-    counts = [len(each.kernel.loads) + len(each.kernel.stores) for each in (a, b)]
-    if sum(counts) - len(shared) > max(MOST_ACCESSES, HARDLY_MORE * max(counts)):
+    counts = (len(each.kernel.loads) + len(each.kernel.stores) for each in (a, b))
+    if sum(counts) - len(shared) > MOST_ACCESSES:
         return False
     side_by_side = _share_rows(a.loads, b.loads) or _share_rows(a.kernel.stores, b.kernel.stores)
     if not shared and not side_by_side:

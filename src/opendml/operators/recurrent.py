@@ -91,7 +91,7 @@ def lstm(
                     sums[gate] = sums[gate] + at.part(at.others[0], gate) * memory
             i, o, forget = (fused(f, clipped(each)) for each in sums[:3])
             forget = 1.0 - i if couple_input_forget else forget
-            new = at.kept(forget * memory + i * fused(g, clipped(sums[3])), memory)
+            new = in_memory(at.kept(forget * memory + i * fused(g, clipped(sums[3])), memory))
             # Beside the cell, h lies in float32 too.
             return [at.kept(convert(rounded(convert(o * fused(h, new), x.type)), _COMPUTED), state), new]
 
