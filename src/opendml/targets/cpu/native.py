@@ -82,7 +82,7 @@ _SPINS = 6000
 """Turns for which an idle worker waits for new work before it sleeps: some tens of microseconds."""
 _WAITING = 1000
 """Turns for which a thread waits for another that holds work before it offers its processor to it."""
-_LATE = 200
+_LATE = 100
 """Turns for which a thread waits before it claims what another has not yet claimed of its own share: it would
 read what lies in the other's cache, in place of what lies in its own."""
 _PROCESSORS = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
