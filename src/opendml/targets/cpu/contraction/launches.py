@@ -36,8 +36,8 @@ from opendml.targets.cpu.launch import Launch, Numbers, buffers_of, parameters_o
 from opendml.targets.cpu.pattern import Mode, Panels, Strips, Tiling
 
 _ALONE = 10_000
-"""Cycles of a launch up to which the caller does it alone: sharing saves less than waiting for a thread that is
-late costs."""
+"""Cycles of a launch up to which the caller does it alone: sharing saves less than it costs to wait for a
+thread that is late."""
 
 
 def launches_of(tiles: Tiles) -> list[Launch]:
