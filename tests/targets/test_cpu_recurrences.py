@@ -105,7 +105,8 @@ def _steps(rows: int, hidden: int) -> list[Launch]:
 def test_threads_keep_their_items_from_step_to_step(rows: int) -> None:
     first, second = _steps(rows, 1024)
     assert first.claims == second.claims > 1
-    assert first.kept and second.kept
+    assert first.kept
+    assert second.kept
     assert (first.backwards, second.backwards) == (False, True)
 
 
