@@ -19,7 +19,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.targets.cpu.executable import CpuExecutable, _scheduled
 from opendml.targets.cpu.launch import Launch
-from opendml.targets.cpu.native import MOST_KEPT
+from opendml.targets.cpu.native import MOST_KEPT, THREADS
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.reference.evaluate import evaluate
@@ -110,25 +110,34 @@ def test_threads_keep_their_items_from_step_to_step(rows: int) -> None:
     assert (first.backwards, second.backwards) == (False, True)
 
 
-def test_a_small_step_is_the_callers() -> None:
-    hidden = 128
-    x, weights, states = (
-        dml.TensorDesc(dml.FLOAT32, sizes)
-        for sizes in ((1, 50, 1, hidden), (1, 1, 4 * hidden, hidden), (50, 1, 1, hidden))
-    )
+def _lstm(hidden: int, features: int) -> Program:
+    """Of 100 steps and a batch of one."""
+    tensors = ((1, 100, 1, features), (1, 1, 4 * hidden, features), (1, 1, 4 * hidden, hidden))
+    x, weights, recurrent = (dml.TensorDesc(dml.FLOAT32, sizes) for sizes in tensors)
     desc = dml.descs.Lstm(
         x,
         weights,
-        weights,
-        output_sequence_tensor=states,
+        recurrent,
+        output_sequence_tensor=dml.TensorDesc(dml.FLOAT32, (100, 1, 1, hidden)),
         activation_descs=(dml.descs.ActivationSigmoid(), *[dml.descs.ActivationTanh()] * 2),
         direction=dml.RecurrentNetworkDirection.FORWARD,
     )
-    kernels = fuse(program_of(desc))
+    return program_of(desc)
+
+
+def test_a_small_step_is_the_callers() -> None:
+    kernels = fuse(_lstm(128, 128))
     (repeat,) = kernels.repeats
     *_, step = _scheduled(kernels)[repeat.first]
     assert step.items > 1
     assert step.claims == 1
+
+
+@pytest.mark.parametrize(("hidden", "features", "threads"), [(128, 128, 1), (512, 128, 2), (128, 8192, 2)])
+def test_threads_are_asked_where_they_would_not_only_wait(hidden: int, features: int, threads: int) -> None:
+    """Of small steps for their own sake never, but to multiply by what all steps see."""
+    executable = CpuExecutable(_lstm(hidden, features), 2)
+    assert executable.instantiate_without_arena()._job.words[THREADS] == threads
 
 
 def test_items_of_which_there_are_too_many_are_not_kept() -> None:

@@ -45,6 +45,9 @@ _SHARED_BYTES = 96 * 1024
 """Dispatches that move fewer bytes are over before another thread could have joined them."""
 _FEW_CLAIMS = 16
 """Claims up to which the work of one thread is over before a signal could matter."""
+_MOSTLY_ALONE = 16
+"""Launches that are the caller's alone, for each claim's work that threads could share, above which it does
+the rest alone too: others would wait most of the time, on processors that the system may need for it."""
 _MILLISECONDS = 50
 """How long a dispatch runs before the interpreter looks for signals."""
 
@@ -316,7 +319,9 @@ class _Job:
         room_at = aligned(max(ends, default=temporary_bytes))
         room_bytes = aligned(max((code.room_bytes for code in codes), default=0))
         claims = [each.launch.claims for each in launches]
-        threads = min(threads, max(claims, default=1))
+        shared = sum(each.launch.shared_work for each in launches)
+        mostly_alone = claims.count(1) > _MOSTLY_ALONE * shared
+        threads = 1 if mostly_alone else min(threads, max(claims, default=1))
         self.arena_bytes = room_at + threads * room_bytes
         self.is_short = threads == 1 and sum(claims) <= _FEW_CLAIMS
         self.words = _words(launches, codes)

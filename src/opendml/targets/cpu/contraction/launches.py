@@ -87,10 +87,13 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     for part, part_nest in ((a_part, a_nest), (b_part, b_nest)):
         parameters += parameters_of(part, part_nest, Numbers(1, 1, 1))
     items = groups * blocks * chunks
-    shared = max(1, min(items // (4 * ITEMS), int(CLAIMED // tiles.item_cycles)))
-    grain = shared if items * tiles.item_cycles > _ALONE else items
+    cycles = items * tiles.item_cycles
+    grain = items
+    if cycles > _ALONE:
+        grain = max(1, min(items // (4 * ITEMS), int(CLAIMED // tiles.item_cycles)))
     reads = buffers_of(load for part in parts for load in part.loads)
-    return [*launches, Launch(pattern, parameters, 0, items, grain, room, reads)]
+    launch = Launch(pattern, parameters, 0, items, grain, room, reads, work=cycles / CLAIMED)
+    return [*launches, launch]
 
 
 def _packing_ahead(tiles: Tiles, depth: int) -> tuple[Launch, Kernel]:
