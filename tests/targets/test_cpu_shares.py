@@ -23,7 +23,7 @@ from opendml.targets.cpu.native import (
     PATIENCE,
     THREADS,
 )
-from opendml.targets.cpu.pool import pool
+from opendml.targets.cpu.pool import Pool, pool
 
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, *[ctypes.c_void_p] * 3)
 Compute = Callable[[int, int, int], None]
@@ -117,6 +117,16 @@ def test_what_a_thread_is_late_with_is_done_by_another() -> None:
     Job(compute, 1, items, 1, 2).dispatch()
     caller = threading.get_ident()
     assert [each for each in range(items) if computed[each] != caller] == [4]
+
+
+def test_who_is_alone_goes_back_and_forth_over_all_items() -> None:
+    """The pool has no worker, though the job wants one."""
+    found: list[int] = []
+    job = Job(lambda launch, low, high: found.append(low), 4, 8, 1, 2)
+    job.workers = Pool()
+    job.dispatch()
+    forth, back = list(range(8)), list(range(7, -1, -1))
+    assert found == [*forth, *back, *forth, *back]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

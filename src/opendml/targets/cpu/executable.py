@@ -281,20 +281,20 @@ def _scheduled(kernels: KernelProgram) -> list[list[Launch]]:
         steps = result[repeat.first :]
         first, second = steps[: repeat.length], steps[repeat.length :]
         result[repeat.first :] = [
-            [_advanced(*each, step) for each in zip(*pair, strict=True)]
+            [_advanced(*each, step, pair[0][0].steady) for each in zip(*pair, strict=True)]
             for step in range(repeat.count)
             for pair in zip(first, second or first, strict=True)
         ]
     return result + [schedule(kernel) for kernel in kernels.kernels[len(result) :]]
 
 
-def _advanced(first: Launch, second: Launch, step: int) -> Launch:
-    """The launch of a step, by those of the first two. Of what all steps read, some may still be in a cache:
-    each thread keeps its items from step to step, and in every other step begins with those that it has ended
-    with before."""
+def _advanced(first: Launch, second: Launch, step: int, reads_steady: bool) -> Launch:
+    """The launch of a step, by those of the first two. Every other step begins with the items that the step
+    before has ended with: of what all read, some may still be in a cache. So that it is in that of the thread
+    that reads it again, threads keep their items."""
     both = zip(first.parameters, second.parameters, strict=True)
     parameters = tuple([a + step * (b - a) for a, b in both])
-    kept = first.claims <= MOST_KEPT
+    kept = reads_steady and first.claims <= MOST_KEPT
     return replace(first, parameters=parameters, backwards=step % 2 == 1, kept=kept)
 
 

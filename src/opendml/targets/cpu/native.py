@@ -8,7 +8,8 @@ Threads claim items by adding to NEXT and report them by adding to DONE; a launc
 its items, whoever worked on them. So a thread that comes late, or never, delays nobody. A launch that is
 claimed at once is the caller's: from one such launch to the next, data stays in the caches of its core.
 Where launches that read the same follow each other, as in the steps of a recurrence, each thread begins with
-a share of its own, the same in all of them (KEPT), and claims of another's only what is late.
+a share of its own, the same in all of them (KEPT), and claims of another's only what is late. Who has done
+all of such a launch, since the others were late, takes the next one as if there were none.
 
 A pool holds one job at a time: a caller that finds it taken does its work alone. Workers spin for a while on
 the pool's epoch, then sleep in the system until it changes.
@@ -82,7 +83,7 @@ _SPINS = 6000
 """Turns for which an idle worker waits for new work before it sleeps: some tens of microseconds."""
 _WAITING = 1000
 """Turns for which a thread waits for another that holds work before it offers its processor to it."""
-_LATE = 100
+_LATE = 50
 """Turns for which a thread waits before it claims what another has not yet claimed of its own share: it would
 read what lies in the other's cache, in place of what lies in its own."""
 _PROCESSORS = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}

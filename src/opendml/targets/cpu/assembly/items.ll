@@ -169,7 +169,7 @@ ours:
   ret { i64, i64 } %both
 }
 
-define private i1 @work_through(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room, i64 %deadline) {
+define private i64 @work_through(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room, i64 %deadline) {
 entry:
   %pb = getelementptr i64, ptr %launch, i64 {BACKWARDS}
   %word = load i64, ptr %pb
@@ -183,6 +183,7 @@ entry:
 test:
   %turn = phi i64 [ 0, %entry ], [ %turn1, %step ]
   %number = phi i64 [ %start, %entry ], [ %number1, %step ]
+  %ours = phi i64 [ 0, %entry ], [ %ours1, %step ]
   %more = icmp ult i64 %turn, %count
   br i1 %more, label %claim, label %out
 claim:
@@ -195,30 +196,59 @@ claim:
 work:
   call void @compute(ptr %launch, i64 %at, i64 %stop, ptr %buffers, ptr %room)
   %before = atomicrmw add ptr %done, i64 %items release
+  %another = add i64 %ours, 1
   %late = call i1 @is_over(i64 %deadline)
   br i1 %late, label %pause, label %step
 step:
+  %ours1 = phi i64 [ %ours, %claim ], [ %another, %work ]
   %turn1 = add i64 %turn, 1
   %number1 = add i64 %number, %way
   br label %test
 pause:
-  ret i1 false
+  ret i64 -1
 out:
-  ret i1 true
+  ret i64 %ours
 }
 
-define private i1 @work_on_share(ptr %job, ptr %launch, ptr %buffers, ptr %room, i64 %index, i64 %deadline) {
+define private i64 @run_kept(ptr %job, ptr %launch, ptr %buffers, ptr %room, i64 %index, i64 %deadline, i1 %alone) {
+entry:
   %pt = getelementptr i64, ptr %job, i64 {THREADS}
   %threads = load i64, ptr %pt
+  %pi = getelementptr i64, ptr %launch, i64 {ITEMS}
+  %items = load i64, ptr %pi
+  %done = getelementptr i64, ptr %launch, i64 {DONE}
   %claims = call i64 @claims(ptr %launch)
   %round = sub i64 %threads, 1
   %a = mul i64 %index, %claims
   %a1 = add i64 %a, %round
-  %low = udiv i64 %a1, %threads
+  %begin = udiv i64 %a1, %threads
   %b1 = add i64 %a1, %claims
-  %high = udiv i64 %b1, %threads
-  %goes_on = call i1 @work_through(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room, i64 %deadline)
-  ret i1 %goes_on
+  %end = udiv i64 %b1, %threads
+  %low = select i1 %alone, i64 0, i64 %begin
+  %high = select i1 %alone, i64 %claims, i64 %end
+  %own = call i64 @work_through(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room, i64 %deadline)
+  %own_paused = icmp slt i64 %own, 0
+  br i1 %own_paused, label %pause, label %wait
+wait:
+  %ours = phi i64 [ %own, %entry ], [ %ours, %again ], [ %both, %help ]
+  %turn = phi i32 [ 0, %entry ], [ %turn1, %again ], [ %turn1, %help ]
+  %finished = load atomic i64, ptr %done acquire, align 8
+  %all = icmp uge i64 %finished, %items
+  br i1 %all, label %over, label %again
+again:
+  %turn1 = add i32 %turn, 1
+  call void @wait_a_turn(i32 %turn)
+  %long = icmp eq i32 %turn1, {LATE}
+  br i1 %long, label %help, label %wait
+help:
+  %theirs = call i64 @work_through(ptr %launch, i64 0, i64 %claims, ptr %buffers, ptr %room, i64 %deadline)
+  %both = add i64 %ours, %theirs
+  %paused = icmp slt i64 %theirs, 0
+  br i1 %paused, label %pause, label %wait
+pause:
+  ret i64 -1
+over:
+  ret i64 %ours
 }
 
 define private i1 @run_shared(ptr %job, ptr %buffers, i64 %index, i64 %deadline) {
@@ -229,6 +259,7 @@ entry:
   br label %test
 test:
   %k = phi i64 [ 0, %entry ], [ %k1, %over ]
+  %alone = phi i1 [ false, %entry ], [ %still, %over ]
   %more = icmp ult i64 %k, %launches
   br i1 %more, label %begin, label %out
 begin:
@@ -250,8 +281,11 @@ choose:
   %kept = icmp ne i64 %word, 0
   br i1 %kept, label %own, label %claim
 own:
-  %mine = call i1 @work_on_share(ptr %job, ptr %launch, ptr %buffers, ptr %room, i64 %index, i64 %deadline)
-  br i1 %mine, label %wait, label %pause
+  %ours = call i64 @run_kept(ptr %job, ptr %launch, ptr %buffers, ptr %room, i64 %index, i64 %deadline, i1 %alone)
+  %claims = call i64 @claims(ptr %launch)
+  %whole = icmp eq i64 %ours, %claims
+  %paused = icmp slt i64 %ours, 0
+  br i1 %paused, label %pause, label %over
 claim:
   %claimed = atomicrmw add ptr %next, i64 %grain monotonic
   %left = icmp ult i64 %claimed, %items
@@ -271,22 +305,16 @@ work:
 pause:
   ret i1 false
 wait:
-  %turn = phi i32 [ 0, %begin ], [ 0, %own ], [ 0, %claim ], [ %turn1, %again ], [ %turn1, %help ]
-  %helpful = phi i1 [ false, %begin ], [ true, %own ], [ false, %claim ], [ %helpful, %again ], [ %helpful, %help ]
+  %turn = phi i32 [ 0, %begin ], [ 0, %claim ], [ %turn1, %again ]
   %finished = load atomic i64, ptr %done acquire, align 8
   %all = icmp uge i64 %finished, %items
   br i1 %all, label %over, label %again
 again:
   %turn1 = add i32 %turn, 1
   call void @wait_a_turn(i32 %turn)
-  %long = icmp eq i32 %turn1, {LATE}
-  %helping = and i1 %helpful, %long
-  br i1 %helping, label %help, label %wait
-help:
-  %claims = call i64 @claims(ptr %launch)
-  %theirs = call i1 @work_through(ptr %launch, i64 0, i64 %claims, ptr %buffers, ptr %room, i64 %deadline)
-  br i1 %theirs, label %wait, label %pause
+  br label %wait
 over:
+  %still = phi i1 [ %whole, %own ], [ %alone, %wait ]
   %k1 = add i64 %k, 1
   br label %test
 out:
