@@ -1,4 +1,4 @@
-"""Recurrences on the CPU: what all steps read is packed once, and every other step runs backwards."""
+"""Recurrences on the CPU: what all steps read is packed once, and threads keep their items."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from opendml.program.program import Program, packed
 from opendml.program.view import reshaped, sliced
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
-from opendml.targets.cpu.executable import CpuExecutable
+from opendml.targets.cpu.executable import CpuExecutable, _scheduled
+from opendml.targets.cpu.launch import Launch
+from opendml.targets.cpu.native import MOST_KEPT, THREADS
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.reference.evaluate import evaluate
@@ -39,7 +41,7 @@ def _multiplied(state: Node, weights: Node, steps: int) -> Node:
         rows = reshaped(state, state.sizes[1:])
         return reshaped(product(rows, parts[0]), state.sizes)
 
-    return recurrence(steps, state, [(weights, Window((0, 0), (HIDDEN, HIDDEN), (0, 0)))], step)
+    return recurrence(steps, state, [(weights, Window((0, 0), weights.sizes, (0, 0)))], step)
 
 
 def _program(result: Node, arrays: Sequence[Array], constants: Sequence[int] = ()) -> Program:
@@ -71,7 +73,7 @@ def test_steps_share_what_they_multiply_by(rows: int, steps: int) -> None:
     found = [
         _run(_program(result, arrays, constants), arrays, threads)
         for constants in ((), (1,))
-        for threads in (1, 2)
+        for threads in (1, 2, 3, 8)
     ]
     np.testing.assert_allclose(found[0], wanted.astype(float), rtol=1e-5, atol=1e-5)
     for other in found[1:]:
@@ -88,6 +90,62 @@ def test_what_all_steps_multiply_by_is_packed_once() -> None:
     assert len(packing) == repeat.count
     assert all(launch.steady and not launch.fixed for launch in packing)
     assert CpuExecutable(program).launch_count == sum(map(len, launches)) - (repeat.count - 1)
+
+
+def _steps(rows: int, hidden: int) -> list[Launch]:
+    """The sums of products of the first two steps of many."""
+    state = np.zeros((1, rows, hidden), np.float32)
+    weights = np.zeros((hidden, hidden), np.float32)
+    program = _program(_multiplied(*sources(state, weights), 50) * 1.0, [state, weights])
+    launches = [launch for several in _scheduled(fuse(program)) for launch in several]
+    return [launch for launch in launches if launch.pattern.mode is Mode.CONTRACTION][:2]
+
+
+@pytest.mark.parametrize("rows", [1, 4, 33])
+def test_threads_keep_their_items_from_step_to_step(rows: int) -> None:
+    first, second = _steps(rows, 1024)
+    assert first.claims == second.claims > 1
+    assert first.kept
+    assert second.kept
+    assert (first.backwards, second.backwards) == (False, True)
+
+
+def _lstm(hidden: int, features: int) -> Program:
+    """Of 100 steps and a batch of one."""
+    tensors = ((1, 100, 1, features), (1, 1, 4 * hidden, features), (1, 1, 4 * hidden, hidden))
+    x, weights, recurrent = (dml.TensorDesc(dml.FLOAT32, sizes) for sizes in tensors)
+    desc = dml.descs.Lstm(
+        x,
+        weights,
+        recurrent,
+        output_sequence_tensor=dml.TensorDesc(dml.FLOAT32, (100, 1, 1, hidden)),
+        activation_descs=(dml.descs.ActivationSigmoid(), *[dml.descs.ActivationTanh()] * 2),
+        direction=dml.RecurrentNetworkDirection.FORWARD,
+    )
+    return program_of(desc)
+
+
+def test_a_small_step_is_the_callers() -> None:
+    kernels = fuse(_lstm(128, 128))
+    (repeat,) = kernels.repeats
+    *_, step = _scheduled(kernels)[repeat.first]
+    assert step.items > 1
+    assert step.claims == 1
+
+
+@pytest.mark.parametrize(("hidden", "features", "threads"), [(128, 128, 1), (512, 128, 2), (128, 8192, 2)])
+def test_threads_are_asked_where_they_would_not_only_wait(hidden: int, features: int, threads: int) -> None:
+    """Of small steps for their own sake never, but to multiply by what all steps see."""
+    executable = CpuExecutable(_lstm(hidden, features), 2)
+    assert executable.instantiate_without_arena()._job.words[THREADS] == threads
+
+
+def test_items_of_which_there_are_too_many_are_not_kept() -> None:
+    """Each claim of a kept launch is a bit."""
+    first, second = _steps(20_000, 1024)
+    assert first.claims == second.claims > MOST_KEPT
+    assert not first.kept
+    assert not second.kept
 
 
 def test_recurrences_with_weights_of_their_own_have_rooms_of_their_own() -> None:

@@ -24,7 +24,9 @@ from opendml.targets.cpu.native import (
     BACKWARDS,
     FIRST,
     HEADER,
+    KEPT,
     LAUNCH,
+    MOST_KEPT,
     PARAMETERS,
     PATIENCE,
     ROOM,
@@ -43,6 +45,9 @@ _SHARED_BYTES = 96 * 1024
 """Dispatches that move fewer bytes are over before another thread could have joined them."""
 _FEW_CLAIMS = 16
 """Claims up to which the work of one thread is over before a signal could matter."""
+_MOSTLY_ALONE = 16
+"""Launches that are the caller's alone, for each claim's work that threads could share, above which it does
+the rest alone too: others would wait most of the time, on processors that the system may need for it."""
 _MILLISECONDS = 50
 """How long a dispatch runs before the interpreter looks for signals."""
 
@@ -276,19 +281,21 @@ def _scheduled(kernels: KernelProgram) -> list[list[Launch]]:
         steps = result[repeat.first :]
         first, second = steps[: repeat.length], steps[repeat.length :]
         result[repeat.first :] = [
-            [_advanced(*each, step) for each in zip(*pair, strict=True)]
+            [_advanced(*each, step, pair[0][0].steady) for each in zip(*pair, strict=True)]
             for step in range(repeat.count)
             for pair in zip(first, second or first, strict=True)
         ]
     return result + [schedule(kernel) for kernel in kernels.kernels[len(result) :]]
 
 
-def _advanced(first: Launch, second: Launch, step: int) -> Launch:
+def _advanced(first: Launch, second: Launch, step: int, reads_steady: bool) -> Launch:
     """The launch of a step, by those of the first two. Every other step begins with the items that the step
-    before has ended with: of what all read, some may still be in a cache."""
+    before has ended with: of what all read, some may still be in a cache. So that it is in that of the thread
+    that reads it again, threads keep their items."""
     both = zip(first.parameters, second.parameters, strict=True)
     parameters = tuple([a + step * (b - a) for a, b in both])
-    return replace(first, parameters=parameters, backwards=step % 2 == 1)
+    kept = reads_steady and first.claims <= MOST_KEPT
+    return replace(first, parameters=parameters, backwards=step % 2 == 1, kept=kept)
 
 
 class _Job:
@@ -311,8 +318,10 @@ class _Job:
         ends = [each.offset + each.launch.partial_bytes for each in launches if each.buffer == arena]
         room_at = aligned(max(ends, default=temporary_bytes))
         room_bytes = aligned(max((code.room_bytes for code in codes), default=0))
-        claims = [-(-each.launch.items // each.launch.grain) for each in launches]
-        threads = min(threads, max(claims, default=1))
+        claims = [each.launch.claims for each in launches]
+        shared = sum(each.launch.shared_work for each in launches)
+        mostly_alone = claims.count(1) > _MOSTLY_ALONE * shared
+        threads = 1 if mostly_alone else min(threads, max(claims, default=1))
         self.arena_bytes = room_at + threads * room_bytes
         self.is_short = threads == 1 and sum(claims) <= _FEW_CLAIMS
         self.words = _words(launches, codes)
@@ -343,6 +352,7 @@ def _words(launches: Sequence[_Placed], codes: Sequence[Code]) -> np.ndarray[tup
         words[at + PARAMETERS] = parameters_at * words.itemsize
         words[at + FIRST : at + FIRST + 3] = each.launch.first, each.launch.items, each.launch.grain
         words[at + BACKWARDS] = each.launch.backwards
+        words[at + KEPT] = each.launch.kept
         words[parameters_at : parameters_at + len(parameters)] = parameters
         parameters_at += len(parameters)
     return words

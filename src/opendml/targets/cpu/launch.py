@@ -89,6 +89,20 @@ class Launch:
     """The same for all steps of a recurrence."""
     backwards: bool = False
     """Whether the last items are claimed first."""
+    kept: bool = False
+    """Whether each thread begins with a share of its own, the same in all launches like this one."""
+    work: float = 0.0
+    """Estimated, in as much as a thread should claim at a time, where items may have more."""
+
+    @property
+    def claims(self) -> int:
+        """In how many parts threads claim it."""
+        return -(-self.items // self.grain)
+
+    @property
+    def shared_work(self) -> float:
+        """Of all threads together, likewise; none where the caller claims all at once."""
+        return max(self.claims, self.work) if self.claims > 1 else 0.0
 
 
 @dataclass(frozen=True, slots=True)

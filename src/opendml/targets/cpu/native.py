@@ -7,6 +7,9 @@ words for each of them, of which the first is the address of its function.
 Threads claim items by adding to NEXT and report them by adding to DONE; a launch is over when DONE reaches
 its items, whoever worked on them. So a thread that comes late, or never, delays nobody. A launch that is
 claimed at once is the caller's: from one such launch to the next, data stays in the caches of its core.
+Where launches that read the same follow each other, as in the steps of a recurrence, each thread begins with
+a share of its own, the same in all of them (KEPT), and claims of another's only what is late. Who has done
+all of such a launch, since the others were late, takes the next one as if there were none.
 
 A pool holds one job at a time: a caller that finds it taken does its work alone. Workers spin for a while on
 the pool's epoch, then sleep in the system until it changes.
@@ -51,6 +54,10 @@ FIRST = 2
 BACKWARDS = 5
 """The word that holds whether the last items are claimed first: what a launch before has read last may still
 be in a cache."""
+KEPT = 6
+"""The word that holds whether each thread begins with a share of its own."""
+MOST_KEPT = 64
+"""Claims of a launch of which each thread has a share of its own, at most: each is a bit of NEXT."""
 _NEXT = 8
 _DONE = 16
 
@@ -76,6 +83,9 @@ _SPINS = 6000
 """Turns for which an idle worker waits for new work before it sleeps: some tens of microseconds."""
 _WAITING = 1000
 """Turns for which a thread waits for another that holds work before it offers its processor to it."""
+_LATE = 50
+"""Turns for which a thread waits before it claims what another has not yet claimed of its own share: it would
+read what lies in the other's cache, in place of what lies in its own."""
 _PROCESSORS = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 _SYSTEMS = {"darwin": "darwin", "win32": "windows"}
 """The files of `assembly` that know a processor and a system; Linux's for all others."""
@@ -98,6 +108,7 @@ _NUMBERS = {
     "ITEMS": FIRST + 1,
     "GRAIN": FIRST + 2,
     "BACKWARDS": BACKWARDS,
+    "KEPT": KEPT,
     "NEXT": _NEXT,
     "DONE": _DONE,
     "BEYOND_ALL": 2**62,
@@ -114,6 +125,7 @@ _NUMBERS = {
     "WORK_LOST": WORK_LOST,
     "SPINS": _SPINS,
     "WAITING": _WAITING,
+    "LATE": _LATE,
     "MXCSR_CONTROLS": 0xFFC0,  # all but the flags of exceptions that were met
     "MXCSR_DEFAULT": 0x1F80,  # every exception masked
 }

@@ -66,6 +66,18 @@ define private { i64, i64 } @turned(ptr %launch, i64 %at, i64 %stop) alwaysinlin
   ret { i64, i64 } %both
 }
 
+define private void @compute(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room) {
+  %function = load ptr, ptr %launch
+  %pp = getelementptr i64, ptr %launch, i64 {PARAMETERS}
+  %parameters = load ptr, ptr %pp
+  %pf = getelementptr i64, ptr %launch, i64 {FIRST}
+  %first = load i64, ptr %pf
+  %from = add i64 %first, %low
+  %to = add i64 %first, %high
+  call void %function(i64 %from, i64 %to, ptr %parameters, ptr %buffers, ptr %room)
+  ret void
+}
+
 define private i32 @run_alone(ptr %job, ptr %buffers) {
 entry:
   %launches = load i64, ptr %job
@@ -87,11 +99,6 @@ test:
 body:
   %skip = mul i64 %k, {LAUNCH}
   %launch = getelementptr i64, ptr %head, i64 %skip
-  %function = load ptr, ptr %launch
-  %pp = getelementptr i64, ptr %launch, i64 {PARAMETERS}
-  %parameters = load ptr, ptr %pp
-  %pf = getelementptr i64, ptr %launch, i64 {FIRST}
-  %first = load i64, ptr %pf
   %pi = getelementptr i64, ptr %launch, i64 {ITEMS}
   %items = load i64, ptr %pi
   %pg = getelementptr i64, ptr %launch, i64 {GRAIN}
@@ -109,9 +116,7 @@ work:
   %turned = call { i64, i64 } @turned(ptr %launch, i64 %at, i64 %stop)
   %low = extractvalue { i64, i64 } %turned, 0
   %high = extractvalue { i64, i64 } %turned, 1
-  %from = add i64 %first, %low
-  %to = add i64 %first, %high
-  call void %function(i64 %from, i64 %to, ptr %parameters, ptr %buffers, ptr %room)
+  call void @compute(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room)
   br label %look
 look:
   %late = call i1 @is_over(i64 %deadline)
@@ -129,6 +134,123 @@ out:
   ret i32 {FINISHED}
 }
 
+define private i64 @claims(ptr %launch) alwaysinline {
+  %pi = getelementptr i64, ptr %launch, i64 {ITEMS}
+  %items = load i64, ptr %pi
+  %pg = getelementptr i64, ptr %launch, i64 {GRAIN}
+  %grain = load i64, ptr %pg
+  %rounded = add i64 %items, %grain
+  %beyond = sub i64 %rounded, 1
+  %claims = udiv i64 %beyond, %grain
+  ret i64 %claims
+}
+
+define private { i64, i64 } @take(ptr %launch, i64 %number) alwaysinline {
+entry:
+  %next = getelementptr i64, ptr %launch, i64 {NEXT}
+  %bit = shl i64 1, %number
+  %before = atomicrmw or ptr %next, i64 %bit monotonic
+  %known = and i64 %before, %bit
+  %free = icmp eq i64 %known, 0
+  br i1 %free, label %ours, label %taken
+taken:
+  ret { i64, i64 } zeroinitializer
+ours:
+  %pi = getelementptr i64, ptr %launch, i64 {ITEMS}
+  %items = load i64, ptr %pi
+  %pg = getelementptr i64, ptr %launch, i64 {GRAIN}
+  %grain = load i64, ptr %pg
+  %at = mul i64 %number, %grain
+  %upto = add i64 %at, %grain
+  %within = icmp ult i64 %upto, %items
+  %stop = select i1 %within, i64 %upto, i64 %items
+  %one = insertvalue { i64, i64 } undef, i64 %at, 0
+  %both = insertvalue { i64, i64 } %one, i64 %stop, 1
+  ret { i64, i64 } %both
+}
+
+define private i64 @work_through(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room, i64 %deadline) {
+entry:
+  %pb = getelementptr i64, ptr %launch, i64 {BACKWARDS}
+  %word = load i64, ptr %pb
+  %backwards = icmp ne i64 %word, 0
+  %last = sub i64 %high, 1
+  %start = select i1 %backwards, i64 %last, i64 %low
+  %way = select i1 %backwards, i64 -1, i64 1
+  %count = sub i64 %high, %low
+  %done = getelementptr i64, ptr %launch, i64 {DONE}
+  br label %test
+test:
+  %turn = phi i64 [ 0, %entry ], [ %turn1, %step ]
+  %number = phi i64 [ %start, %entry ], [ %number1, %step ]
+  %ours = phi i64 [ 0, %entry ], [ %ours1, %step ]
+  %more = icmp ult i64 %turn, %count
+  br i1 %more, label %claim, label %out
+claim:
+  %taken = call { i64, i64 } @take(ptr %launch, i64 %number)
+  %at = extractvalue { i64, i64 } %taken, 0
+  %stop = extractvalue { i64, i64 } %taken, 1
+  %items = sub i64 %stop, %at
+  %none = icmp eq i64 %items, 0
+  br i1 %none, label %step, label %work
+work:
+  call void @compute(ptr %launch, i64 %at, i64 %stop, ptr %buffers, ptr %room)
+  %before = atomicrmw add ptr %done, i64 %items release
+  %another = add i64 %ours, 1
+  %late = call i1 @is_over(i64 %deadline)
+  br i1 %late, label %pause, label %step
+step:
+  %ours1 = phi i64 [ %ours, %claim ], [ %another, %work ]
+  %turn1 = add i64 %turn, 1
+  %number1 = add i64 %number, %way
+  br label %test
+pause:
+  ret i64 -1
+out:
+  ret i64 %ours
+}
+
+define private i64 @run_kept(ptr %job, ptr %launch, ptr %buffers, ptr %room, i64 %index, i64 %deadline, i1 %alone) {
+entry:
+  %pt = getelementptr i64, ptr %job, i64 {THREADS}
+  %threads = load i64, ptr %pt
+  %pi = getelementptr i64, ptr %launch, i64 {ITEMS}
+  %items = load i64, ptr %pi
+  %done = getelementptr i64, ptr %launch, i64 {DONE}
+  %claims = call i64 @claims(ptr %launch)
+  %round = sub i64 %threads, 1
+  %a = mul i64 %index, %claims
+  %a1 = add i64 %a, %round
+  %begin = udiv i64 %a1, %threads
+  %b1 = add i64 %a1, %claims
+  %end = udiv i64 %b1, %threads
+  %low = select i1 %alone, i64 0, i64 %begin
+  %high = select i1 %alone, i64 %claims, i64 %end
+  %own = call i64 @work_through(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room, i64 %deadline)
+  %own_paused = icmp slt i64 %own, 0
+  br i1 %own_paused, label %pause, label %wait
+wait:
+  %ours = phi i64 [ %own, %entry ], [ %ours, %again ], [ %both, %help ]
+  %turn = phi i32 [ 0, %entry ], [ %turn1, %again ], [ %turn1, %help ]
+  %finished = load atomic i64, ptr %done acquire, align 8
+  %all = icmp uge i64 %finished, %items
+  br i1 %all, label %over, label %again
+again:
+  %turn1 = add i32 %turn, 1
+  call void @wait_a_turn(i32 %turn)
+  %long = icmp eq i32 %turn1, {LATE}
+  br i1 %long, label %help, label %wait
+help:
+  %theirs = call i64 @work_through(ptr %launch, i64 0, i64 %claims, ptr %buffers, ptr %room, i64 %deadline)
+  %both = add i64 %ours, %theirs
+  %paused = icmp slt i64 %theirs, 0
+  br i1 %paused, label %pause, label %wait
+pause:
+  ret i64 -1
+over:
+  ret i64 %ours
+}
+
 define private i1 @run_shared(ptr %job, ptr %buffers, i64 %index, i64 %deadline) {
 entry:
   %launches = load i64, ptr %job
@@ -137,16 +259,12 @@ entry:
   br label %test
 test:
   %k = phi i64 [ 0, %entry ], [ %k1, %over ]
+  %alone = phi i1 [ false, %entry ], [ %still, %over ]
   %more = icmp ult i64 %k, %launches
   br i1 %more, label %begin, label %out
 begin:
   %skip = mul i64 %k, {LAUNCH}
   %launch = getelementptr i64, ptr %head, i64 %skip
-  %function = load ptr, ptr %launch
-  %pp = getelementptr i64, ptr %launch, i64 {PARAMETERS}
-  %parameters = load ptr, ptr %pp
-  %pf = getelementptr i64, ptr %launch, i64 {FIRST}
-  %first = load i64, ptr %pf
   %pi = getelementptr i64, ptr %launch, i64 {ITEMS}
   %items = load i64, ptr %pi
   %pg = getelementptr i64, ptr %launch, i64 {GRAIN}
@@ -156,7 +274,18 @@ begin:
   %helps = icmp ne i64 %index, 0
   %one = icmp ule i64 %items, %grain
   %idle = and i1 %helps, %one
-  br i1 %idle, label %wait, label %claim
+  br i1 %idle, label %wait, label %choose
+choose:
+  %pk = getelementptr i64, ptr %launch, i64 {KEPT}
+  %word = load i64, ptr %pk
+  %kept = icmp ne i64 %word, 0
+  br i1 %kept, label %own, label %claim
+own:
+  %ours = call i64 @run_kept(ptr %job, ptr %launch, ptr %buffers, ptr %room, i64 %index, i64 %deadline, i1 %alone)
+  %claims = call i64 @claims(ptr %launch)
+  %whole = icmp eq i64 %ours, %claims
+  %paused = icmp slt i64 %ours, 0
+  br i1 %paused, label %pause, label %over
 claim:
   %claimed = atomicrmw add ptr %next, i64 %grain monotonic
   %left = icmp ult i64 %claimed, %items
@@ -168,9 +297,7 @@ work:
   %turned = call { i64, i64 } @turned(ptr %launch, i64 %claimed, i64 %stop)
   %low = extractvalue { i64, i64 } %turned, 0
   %high = extractvalue { i64, i64 } %turned, 1
-  %from = add i64 %first, %low
-  %to = add i64 %first, %high
-  call void %function(i64 %from, i64 %to, ptr %parameters, ptr %buffers, ptr %room)
+  call void @compute(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room)
   %count = sub i64 %stop, %claimed
   %before = atomicrmw add ptr %done, i64 %count release
   %late = call i1 @is_over(i64 %deadline)
@@ -187,8 +314,46 @@ again:
   call void @wait_a_turn(i32 %turn)
   br label %wait
 over:
+  %still = phi i1 [ %whole, %own ], [ %alone, %wait ]
   %k1 = add i64 %k, 1
   br label %test
 out:
   ret i1 true
+}
+
+define private void @drop(ptr %launch) {
+entry:
+  %pi = getelementptr i64, ptr %launch, i64 {ITEMS}
+  %items = load i64, ptr %pi
+  %next = getelementptr i64, ptr %launch, i64 {NEXT}
+  %done = getelementptr i64, ptr %launch, i64 {DONE}
+  %pk = getelementptr i64, ptr %launch, i64 {KEPT}
+  %word = load i64, ptr %pk
+  %kept = icmp ne i64 %word, 0
+  br i1 %kept, label %each, label %all
+all:
+  %claimed = atomicrmw xchg ptr %next, i64 {BEYOND_ALL} monotonic
+  %left = icmp ult i64 %claimed, %items
+  br i1 %left, label %report, label %out
+report:
+  %count = sub i64 %items, %claimed
+  %before = atomicrmw add ptr %done, i64 %count release
+  br label %out
+each:
+  %claims = call i64 @claims(ptr %launch)
+  br label %test
+test:
+  %number = phi i64 [ 0, %each ], [ %number1, %take ]
+  %more = icmp ult i64 %number, %claims
+  br i1 %more, label %take, label %out
+take:
+  %taken = call { i64, i64 } @take(ptr %launch, i64 %number)
+  %at = extractvalue { i64, i64 } %taken, 0
+  %stop = extractvalue { i64, i64 } %taken, 1
+  %dropped = sub i64 %stop, %at
+  %earlier = atomicrmw add ptr %done, i64 %dropped release
+  %number1 = add i64 %number, 1
+  br label %test
+out:
+  ret void
 }

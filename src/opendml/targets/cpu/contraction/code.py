@@ -18,6 +18,7 @@ from opendml.program.node import Node, Operation
 from opendml.targets.cpu.code import I32, I64
 from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
 from opendml.targets.cpu.contraction.packing import F32, Range
+from opendml.targets.cpu.contraction.tilings import FEW_ROWS
 from opendml.targets.cpu.contraction.words import packing_code
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
 from opendml.targets.cpu.pattern import LINE, Level, Pattern, Step, Strips, Tiling, odd_lines
@@ -86,9 +87,11 @@ class ContractionCode(KernelCode):
     @property
     def _asks_for_tiles(self) -> bool:
         """Whether the next tile of b is asked for instead: no item packs it. Beside an image a strip comes in
-        shares, one with each panel."""
+        shares, one with each panel. Few rows read it as fast as caches give it, from which asking would
+        take."""
         tiling = self.tiling
-        return tiling.b_in_place or (tiling.b_ahead and not tiling.a.in_place and not tiling.image)
+        strips = tiling.b_ahead and tiling.micro.rows > FEW_ROWS
+        return tiling.b_in_place or (strips and not tiling.a.in_place and not tiling.image)
 
     def _lay_out_rows(self, first_parameter: int) -> tuple[int, int | None]:
         """Prepares for the operand whose elements are broadcast; returns the bytes between its rows in a

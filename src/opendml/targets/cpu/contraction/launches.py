@@ -36,6 +36,10 @@ from opendml.targets.cpu.contraction.tilings import COLUMNS_IN_ROWS, COLUMNS_OF_
 from opendml.targets.cpu.launch import Launch, Numbers, buffers_of, parameters_of, pattern_of
 from opendml.targets.cpu.pattern import Mode, Panels, Strips, Tiling
 
+_ALONE = 10_000
+"""Cycles of a launch up to which the caller does it alone: sharing saves less than it costs to wait for a
+thread that is late."""
+
 
 def launches_of(tiles: Tiles) -> list[Launch]:
     """The launches that compute sums of products so."""
@@ -88,9 +92,13 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     for part, part_nest in ((a_part, a_nest), (b_part, b_nest)):
         parameters += parameters_of(part, part_nest, Numbers(1, 1, 1))
     items = groups * blocks * chunks
-    grain = max(1, min(items // (4 * ITEMS), int(CLAIMED // tiles.item_cycles)))
+    cycles = items * tiles.item_cycles
+    grain = items
+    if cycles > _ALONE:
+        grain = max(1, min(items // (4 * ITEMS), int(CLAIMED // tiles.item_cycles)))
     reads = buffers_of(load for part in parts for load in part.loads)
-    return [*launches, Launch(pattern, parameters, 0, items, grain, room, reads)]
+    launch = Launch(pattern, parameters, 0, items, grain, room, reads, work=cycles / CLAIMED)
+    return [*launches, launch]
 
 
 def _packing_ahead(tiles: Tiles, depth: int) -> tuple[Launch, Kernel]:
