@@ -13,8 +13,10 @@ from opendml.targets.cpu.values import (
     Literal,
     intrinsic,
     llvm_type,
+    number,
     overloaded,
     splat,
+    type_suffix,
     vector_constant,
     vector_type,
 )
@@ -106,6 +108,30 @@ class Code:
         indices = vector_constant(I32, range(self.lanes))
         bound = self.broadcast(self.builder.trunc(count, I32))
         return self.builder.icmp_unsigned("<", indices, bound)
+
+    def count(self, mask: ir.Value) -> ir.Value:
+        """How many lanes of a mask are set."""
+        bits = self.builder.bitcast(mask, ir.IntType(self.lanes))
+        return self.builder.zext(intrinsic(self.builder, f"llvm.ctpop.i{self.lanes}", bits.type, [bits]), I64)
+
+    def together(self, value: ir.Value, mask: ir.Value, others: ir.Value, type: ScalarType) -> ir.Value:
+        """The lanes of a mask, integers of 32 or 64 bits, in their order in the first lanes; those behind are
+        as in `others`. Of 64 bits the halves are moved: what is wider than a register LLVM would store as if
+        it were aligned."""
+        if type.bits == 32:
+            name = f"llvm.experimental.vector.compress.{type_suffix(type, self.lanes)}"
+            return intrinsic(self.builder, name, value.type, [value, mask, others])
+        low, high = (
+            self.together(self._half(value, shift), mask, self._half(others, shift), ScalarType.UINT32)
+            for shift in (0, 32)
+        )
+        shifted = self.builder.shl(self.builder.zext(high, value.type), number(type, self.lanes, 32))
+        return self.builder.or_(shifted, self.builder.zext(low, value.type))
+
+    def _half(self, value: ir.Value, shift: int) -> ir.Value:
+        """32 bits of each lane of 64, from one on."""
+        shifted = self.builder.lshr(value, number(ScalarType.UINT64, self.lanes, shift))
+        return self.builder.trunc(shifted, vector_type(I32, self.lanes))
 
     def broadcast(self, value: ir.Value) -> ir.Value:
         """A scalar in every lane."""

@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from opendml.program.node import Operation
 from opendml.targets.cpu.bitonic import BitonicNetwork, Words, word_bytes
-from opendml.targets.cpu.code import I1, I32, I64
+from opendml.targets.cpu.code import I1, I64
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
 from opendml.targets.cpu.pattern import Level, Mode, Pattern, Step
 from opendml.targets.cpu.values import (
@@ -21,9 +21,12 @@ from opendml.targets.cpu.values import (
     llvm_type,
     scalar_llvm_type,
     splat,
-    type_suffix,
     vector_constant,
 )
+
+_SAMPLE = 32
+"""Elements of the sample of a line for each word that is sorted together: of a line of 1,000 all. A greater
+sample takes longer, of a lesser one the bound lets more elements pass."""
 
 
 class PlacingCode(KernelCode):
@@ -199,24 +202,15 @@ class PositionsCode(PlacingCode):
         number = self.code.local(I64, I64(0))
         vector = llvm_type(self.placed.type, self.lanes)
         steps = vector_constant(vector.element, range(self.lanes))
-        suffix = type_suffix(self.placed.type, self.lanes)
 
         def step(index: ir.Value, mask: ir.Value | None) -> None:
             (found,) = self.elements_at(pointers, known, index, self.lanes, mask)
             if mask is not None:
                 found = self.builder.and_(found, mask)
             positions = self.builder.add(self.code.broadcast(self.narrow(index)), steps)
-            unused = Literal(vector, "undef")
-            together = intrinsic(
-                self.builder,
-                f"llvm.experimental.vector.compress.{suffix}",
-                vector,
-                [positions, found, unused],
-            )
-            bits = self.builder.bitcast(found, ir.IntType(self.lanes))
-            count = intrinsic(self.builder, f"llvm.ctpop.i{self.lanes}", bits.type, [bits])
+            together = self.code.together(positions, found, Literal(vector, "undef"), self.placed.type)
             there = self.code.get(number)
-            after = self.builder.add(there, self.builder.zext(count, I64))
+            after = self.builder.add(there, self.code.count(found))
             # A full vector ends no further than the elements that were read.
             inside = None if mask is None else self.code.first_lanes(self.builder.sub(after, there))
             self._write_vector(pointers, there, together, inside)
@@ -245,8 +239,8 @@ class PositionsCode(PlacingCode):
 class TopCode(PlacingCode):
     """The least elements of a line, sorted: of a whole line, or of a chunk, or those of all chunks of a line.
 
-    Elements that are less than the last of the best so far are collected. When there is no more room for a
-    vector of them, they are sorted, and so are then the lesser ones of these and of the best.
+    Elements that do not exceed a bound are collected. When there is no more room for a vector of them, they
+    are sorted, and so are then the lesser ones of these and of the best so far, which give a lower bound.
     """
 
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
@@ -287,54 +281,80 @@ class TopCode(PlacingCode):
         """The best of some elements of a line. Where they are too few, words greater than all stand for
         others."""
         known = self.outside_loops(Level.GROUP, pointers, {})
-        each = self.builder.mul(self.width, I64(word_bytes(self.operand.type)))
-        collected = Words(*(self.code.offset(address, each) for address in best))
-        there = self.code.minimum(self.width, self.builder.sub(last, first))
-        start = self.builder.add(first, there)
-        self.network.clear(best)
-        self.network.clear(collected)
-
-        def take(index: ir.Value, mask: ir.Value | None) -> None:
-            (keys,) = self.elements_at(pointers, known, index, self.lanes, mask)
-            place = self.builder.sub(index, first)
-            self.network.store(best, place, (keys, self.network.positions(index)), mask)
-
-        self.code.vector_loop(first, start, take)
-        self.network.sort(best)
-        bound = self.code.local(scalar_llvm_type(self.operand.type), self._bound(best))
+        bound = self.code.local(llvm_type(self.operand.type, self.lanes))
+        self._set_bound(bound, self._bound_of_sample(pointers, known, best, first, last))
         number = self.code.local(I64, I64(0))
+        # What is collected first is the best so far, and lies there; what follows lies behind it.
+        behind = self.builder.mul(self.width, I64(word_bytes(self.operand.type)))
+        distance = self.code.local(I64, I64(0))
+        self.network.clear(best)
+
+        def collected() -> Words:
+            return Words(*(self.code.offset(address, self.code.get(distance)) for address in best))
 
         def put_together() -> None:
-            self.network.sort(collected)
-            self.network.take_lesser(best, collected)
-            self.network.clear(collected)
-            self.code.set(bound, self._bound(best))
+            is_first = self.builder.icmp_signed("==", self.code.get(distance), I64(0))
+            # Of equal elements those that come first are there already, and nothing is less than 0.
+            worst, zero = self._worst(best), scalar_llvm_type(self.operand.type)(0)
+            improves = self.builder.or_(is_first, self.builder.icmp_unsigned("!=", worst, zero))
+            with self.builder.if_then(improves):
+                self.network.sort(collected())
+                with self.builder.if_then(self.builder.not_(is_first)):
+                    self.network.take_lesser(best, collected())
+                self._set_bound(bound, self._one_less(self._worst(best)))
+            self.code.set(distance, behind)
+            self.network.clear(collected())
             self.code.set(number, I64(0))
 
         def step(index: ir.Value, mask: ir.Value | None) -> None:
             (keys,) = self.elements_at(pointers, known, index, self.lanes, mask)
-            # Of equal elements those that come first are there already.
-            better = self.builder.icmp_unsigned("<", keys, self.code.broadcast(self.code.get(bound)))
+            better = self.builder.icmp_unsigned("<=", keys, self.code.get(bound))
             if mask is not None:
                 better = self.builder.and_(better, mask)
             with self.builder.if_then(any_lane(self.builder, better, self.lanes), likely=False):
-                self.put_down([keys])
-                with self.set_lanes(better) as lane:
-                    place = self.code.get(number)
-                    position = self.builder.trunc(self.builder.add(index, lane), I32)
-                    self.network.store_one(collected, place, (*self.lane(lane), position))
-                    self.code.set(number, self.builder.add(place, I64(1)))
+                place = self.code.get(number)
+                word = keys, self.network.positions(index)
+                self.network.store(collected(), place, self.network.together(word, better))
+                after = self.builder.add(place, self.code.count(better))
+                self.code.set(number, after)
                 most = self.builder.sub(self.width, I64(self.lanes))
-                with self.builder.if_then(self.builder.icmp_signed(">", self.code.get(number), most)):
+                with self.builder.if_then(self.builder.icmp_signed(">", after, most)):
                     put_together()
 
-        self.code.vector_loop(start, last, step)
+        self.code.vector_loop(first, last, step)
         with self.builder.if_then(self.builder.icmp_signed(">", self.code.get(number), I64(0))):
             put_together()
 
-    def _bound(self, best: Words) -> ir.Value:
+    def _bound_of_sample(
+        self, pointers: Pointers, known: Values, least: Words, first: ir.Value, last: ir.Value
+    ) -> ir.Value:
+        """A key that as many of the first elements as are wanted do not exceed: so many of the least ones of
+        every `width`-th element, from each of the first ones on, do not."""
+        count = self.builder.mul(self.width, I64(_SAMPLE))
+        end = self.code.minimum(self.builder.add(first, count), last)
+        below = self.builder.sub(self.width, I64(1))
+        self.network.clear(least)
+        is_long = self.builder.icmp_signed(">", self.builder.sub(last, first), self.width)
+        with self.builder.if_then(is_long):
+            with self.code.loop(first, end, self.lanes) as index:
+                (keys,) = self.elements_at(pointers, known, index, self.lanes)
+                place = self.builder.and_(self.builder.sub(index, first), below)
+                before, positions = self.network.load(least, place)
+                is_less = self.builder.icmp_unsigned("<", keys, before)
+                self.network.store(least, place, (self.builder.select(is_less, keys, before), positions))
+            self.network.sort(least)
+        return self._worst(least)
+
+    def _worst(self, best: Words) -> ir.Value:
         """The key of the last element that is wanted, if the best were all."""
         return self.network.load_one(best, self.builder.sub(self.count, I64(1)))[0]
+
+    def _one_less(self, key: ir.Value) -> ir.Value:
+        """The key before a key, or 0."""
+        return intrinsic(self.builder, f"llvm.usub.sat.{key.type}", key.type, [key, key.type(1)])
+
+    def _set_bound(self, bound: ir.Value, key: ir.Value) -> None:
+        self.code.set(bound, self.code.broadcast(key))
 
     def _write_first(self, pointers: Pointers, best: Words) -> None:
         """Writes the positions of as many words as are wanted."""

@@ -19,8 +19,9 @@ _LEAST_CHUNK = 64 * 1024
 """Elements of a chunk: of so many, only few are collected before the best are found."""
 _MOST_CHUNKS = 64
 """Of a line: one thread puts their best together."""
-_LEAST_VECTORS = 4
-"""Of words that are sorted together: more than one vector of them is collected before they are."""
+_COLLECTED = 1.6
+"""Words that are sorted together for each element that is wanted, beside a vector of them: so many elements
+usually do not exceed the bound that a sample gives."""
 _TILES_IN_CACHE = 4
 """Of the results of lines that lie side by side."""
 _ROOM_BYTES = 256 * 1024 * 1024
@@ -85,7 +86,7 @@ def _scatter_side_by_side(kernel: Kernel, nest: LoopNest, count: int) -> list[La
 def _top(kernel: Kernel, nest: LoopNest, count: int) -> list[Launch]:
     length, lines, line_bytes = _lines(kernel, nest)
     lanes = machine().vector_bytes // 4
-    width = max(_LEAST_VECTORS * lanes, 1 << (count - 1).bit_length())
+    width = 1 << (math.ceil(_COLLECTED * count) + lanes - 1).bit_length()
     words = 2 * width * word_bytes(kernel.values[0].operands[0].type)
     chunk = max(_LEAST_CHUNK, 4 * width, -(-length // _MOST_CHUNKS))
     if lines < _FEW_LINES and length >= 2 * chunk:
