@@ -12,6 +12,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.values import (
     Literal,
     intrinsic,
+    is_vector,
     llvm_type,
     number,
     overloaded,
@@ -349,14 +350,21 @@ class Code:
             self.store(place, self._spread(value, half), type, even)
 
     def scatter(
-        self, pointer: ir.Value, stride: ir.Value, value: ir.Value, type: ScalarType, mask: ir.Value | None
+        self,
+        pointer: ir.Value,
+        stride: ir.Value | None,
+        value: ir.Value,
+        type: ScalarType,
+        mask: ir.Value | None,
+        distance: ir.Value | None = None,
     ) -> None:
-        """Writes elements `stride` bytes apart, in the order of the lanes."""
+        """Writes elements `stride` bytes apart (None: in one place), each so many bytes further on as
+        `distance` says, in the order of the lanes."""
         bits = vector_type(ir.IntType(type.bits), self.lanes)
         name = f"llvm.masked.scatter.v{self.lanes}i{type.bits}.v{self.lanes}p0"
         operands = [
             self.builder.bitcast(value, bits),
-            self._addresses(pointer, self._distances(stride, None)),
+            self._addresses(pointer, self._distances(stride, distance)),
             self._mask(mask),
         ]
         intrinsic(self.builder, name, ir.VoidType(), operands, alignment=(1, type.bytes))
@@ -364,6 +372,12 @@ class Code:
     def narrowed(self, value: ir.Value, type: ir.Type) -> ir.Value:
         """A 64-bit integer as one of `type`, which holds it."""
         return value if value.type == type else self.builder.trunc(value, type)
+
+    def unsigned(self, value: ir.Value, type: ir.Type) -> ir.Value:
+        """An integer that is not negative, or a vector of such, in a type that is no narrower."""
+        if is_vector(value):
+            type = vector_type(type, value.type.count)
+        return value if value.type == type else self.builder.zext(value, type)
 
     def total(self, values: Sequence[ir.Value]) -> ir.Value | None:
         """The sum of vectors of integers, in the widest of their types; None of none."""

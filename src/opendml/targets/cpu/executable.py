@@ -310,7 +310,8 @@ class _Job:
         # both: the launch that reads partial sums follows at once.
         ends = [each.offset + each.launch.partial_bytes for each in launches if each.buffer == arena]
         room_at = aligned(max(ends, default=temporary_bytes))
-        room_bytes = aligned(max((code.room_bytes for code in codes), default=0))
+        rooms = [each.launch.room_bytes + code.room_bytes for each, code in zip(launches, codes, strict=True)]
+        room_bytes = aligned(max(rooms, default=0))
         claims = [-(-each.launch.items // each.launch.grain) for each in launches]
         threads = min(threads, max(claims, default=1))
         self.arena_bytes = room_at + threads * room_bytes
