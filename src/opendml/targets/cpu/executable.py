@@ -28,6 +28,7 @@ from opendml.targets.cpu.native import (
     PARAMETERS,
     PATIENCE,
     ROOM,
+    TABLE,
     THREADS,
 )
 from opendml.targets.cpu.pattern import Parameters
@@ -139,17 +140,19 @@ class CpuInstance:
         for position in job.pointers:
             words[position] += words.ctypes.data
         table: Any = (ctypes.c_void_p * buffers)()
+        words[TABLE] = ctypes.addressof(table)
         self._job, self._buffers = job, table
         # Half the time of the table's own method.
         self.bind: Callable[[int, int], None] = partial(setitem, table)
         """Sets the address of a tensor's first element: inputs first, then outputs."""
         self._arena = arena
-        # `dispatch` keeps these two alive, and they what they point to: it may outlive this object.
+        # `dispatch` keeps the words alive, and they what they point to: it may outlive this object.
         self._buffers.own = own, job.codes
-        native = (ctypes.c_int64 * len(words)).from_buffer(words.data)
+        native: Any = (ctypes.c_int64 * len(words)).from_buffer(words.data)
+        native.table = table
         workers = pool()
         if job.is_short:
-            self.dispatch = workers.short_dispatch(native, table)
+            self.dispatch = workers.short_dispatch(native)
         else:
             workers.start(int(words[THREADS]) - 1)
             self.dispatch = workers.dispatch(native, table)
