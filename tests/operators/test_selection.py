@@ -78,12 +78,36 @@ def test_every_axis(index: str, axis: int, direction: AxisDirection, device: str
 @pytest.mark.parametrize("type", ["FLOAT32", "INT64"])
 @pytest.mark.parametrize(
     ("length", "k"),
-    [(1, 1), (2, 1), (2, 2), (16, 16), (17, 16), (64, 63), (1000, 1), (1000, 64), (1000, 700), (5000, 5000)],
+    [
+        (1, 1),
+        (2, 1),
+        (2, 2),
+        (16, 16),
+        (17, 16),
+        (64, 63),
+        (1000, 1),
+        (1000, 5),
+        (1000, 64),
+        (1000, 700),
+        (5000, 5000),
+    ],
 )
 def test_every_number_of_elements(
     length: int, k: int, type: str, direction: AxisDirection, device: str
 ) -> None:
     _check(_values(type, 2, length, few=length < 64), 1, k, direction, device)
+
+
+@every_device
+@every_direction
+@pytest.mark.parametrize("type", ["FLOAT16", "UINT8", "UINT64"])
+@pytest.mark.parametrize(("length", "k"), [(1000, 5), (1003, 20), (5000, 3)])
+def test_lines_in_order_and_of_equal_elements(
+    length: int, k: int, type: str, direction: AxisDirection, device: str
+) -> None:
+    x = np.sort(_values(type, 2, length), 1)
+    for each in (x, np.ascontiguousarray(x[:, ::-1]), _values(type, 2, length, few=True)):
+        _check(each, 1, k, direction, device)
 
 
 @every_device

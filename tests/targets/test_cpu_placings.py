@@ -65,6 +65,12 @@ def _strided(type: ScalarType, sizes: Sequence[int]) -> Layout:
     return Layout(type, tuple(sizes), tuple(strides))
 
 
+def _spaced(type: ScalarType, sizes: Sequence[int]) -> Layout:
+    """The last dimension innermost, with gaps."""
+    reverse = _strided(type, sizes[::-1])
+    return Layout(type, tuple(sizes), reverse.strides[::-1])
+
+
 @pytest.mark.parametrize("axes", [(0,), (1,), (2,), (2, 0), (0, 2), (1, 0, 2)], ids=str)
 @pytest.mark.parametrize("type", [INT32, INT64, UINT32])
 def test_sums_at_places(type: ScalarType, axes: tuple[int, ...]) -> None:
@@ -96,8 +102,9 @@ def test_the_last_value_of_each_place(type: ScalarType, axis: int) -> None:
 
 @pytest.mark.usefixtures("small_caches")
 @pytest.mark.parametrize("operation", [Operation.SCATTER, Operation.SCATTER_LAST, Operation.SCATTER_SUM])
-def test_lines_side_by_side_are_placed_a_tile_at_a_time(operation: Operation) -> None:
-    sizes = (3, 9, 301)
+@pytest.mark.parametrize(("rows", "mode"), [(9, Mode.SCATTER_COLUMNS), (11, Mode.SCATTER_TILES)])
+def test_lines_side_by_side_are_placed_a_tile_at_a_time(operation: Operation, rows: int, mode: Mode) -> None:
+    sizes = (3, rows, 301)
     places, values = source(0, INT32, sizes), source(1, INT64, sizes)
     if operation is Operation.SCATTER_SUM:
         result = scattered_sum(places, values, (1,), _PLACES)
@@ -106,12 +113,12 @@ def test_lines_side_by_side_are_placed_a_tile_at_a_time(operation: Operation) ->
     else:
         result = placing(operation, places, 1, _PLACES)
     inputs = [packed(INT32, sizes), packed(INT64, sizes), packed(INT64, (3, _PLACES, 301))]
-    outputs = [packed(result.type, result.sizes)]
-    program = Program(tuple(inputs), tuple(outputs), (result,))
+    outputs = [packed(result.type, result.sizes), _spaced(result.type, result.sizes)]
+    program = Program(tuple(inputs), tuple(outputs), (result,) * 2)
     (launch,) = schedule(fuse(program, in_order=True).kernels[-1])
-    assert launch.pattern.mode is Mode.SCATTER_COLUMNS
+    assert launch.pattern.mode is mode
     assert launch.items > 3
-    _check([result], outputs, inputs)
+    _check([result] * 2, outputs, inputs)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

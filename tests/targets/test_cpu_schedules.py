@@ -44,7 +44,15 @@ from tests.targets.walks import (
 
 SPLIT_ROWS = {Mode.ROWS_PARTIAL, Mode.ROWS_COMBINE}
 SPLIT_COLUMNS = {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE}
-PLACING = {Mode.SCATTER, Mode.SCATTER_COLUMNS, Mode.POSITIONS, Mode.TOP, Mode.TOP_CHUNKS, Mode.TOP_MERGE}
+PLACING = {
+    Mode.SCATTER,
+    Mode.SCATTER_COLUMNS,
+    Mode.SCATTER_TILES,
+    Mode.POSITIONS,
+    Mode.TOP,
+    Mode.TOP_CHUNKS,
+    Mode.TOP_MERGE,
+}
 """What tests of placings walk, as those of contractions walk theirs."""
 
 

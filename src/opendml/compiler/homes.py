@@ -71,7 +71,7 @@ def domain_of(node: Node) -> tuple[int, ...]:
 
 def moving_operands(node: Node) -> tuple[Node, ...]:
     """The operands of a reduction or scan that its kernel goes through: what a SCATTER_LAST leaves as it is
-    lies there already."""
+    has the sizes of the result."""
     return node.operands[:2] if node.operation is Operation.SCATTER_LAST else node.operands
 
 

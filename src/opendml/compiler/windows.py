@@ -113,30 +113,23 @@ def _contracted(node: Node, elements: list[list[Node]]) -> Node:
 
 
 def _found(node: Node, elements: list[list[Node]]) -> Node:
-    """The index of the extreme element; of equal ones, NaN among them, the first or last index."""
+    """The index of the extreme element: of equal ones, NaN among them, the first or last index."""
     greatest = node.operation in (Operation.FIRST_GREATEST, Operation.LAST_GREATEST)
     last = node.operation in (Operation.LAST_LEAST, Operation.LAST_GREATEST)
-    (best, at), *rest = elements
-    for value, index in rest:
-        low, high = (value, best) if greatest else (best, value)
-        better, equal = high < low, apply(Operation.EQUAL, value, best)
-        if value.type.is_float:
-            numbers = [apply(Operation.EQUAL, each, each) for each in (value, best)]
-            # What is not known to be less or equal is better, unless the best is NaN already.
-            better = _both(_not(low <= high), numbers[1])
-            equal = _either(equal, _both(*map(_not, numbers)))
-        further = at < index if last else index < at
-        chosen = _either(better, _both(equal, further))
-        best, at = select(chosen, value, best), select(chosen, index, at)
-    return at
+    best = reduce(maximum if greatest else minimum, (value for value, _ in elements))
+    none = -1 if last else 2 ** (node.type.bits - node.type.is_signed) - 1
+    candidates = [select(_is_extreme(value, best), index, none) for value, index in elements]
+    return reduce(maximum if last else minimum, candidates)
+
+
+def _is_extreme(value: Node, best: Node) -> Node:
+    """Whether an element is the extreme one, which is NaN if one is."""
+    equal = apply(Operation.EQUAL, value, best)
+    return _either(equal, _not(apply(Operation.EQUAL, value, value))) if value.type.is_float else equal
 
 
 def _not(a: Node) -> Node:
     return apply(Operation.NOT, a)
-
-
-def _both(a: Node, b: Node) -> Node:
-    return apply(Operation.AND, a, b)
 
 
 def _either(a: Node, b: Node) -> Node:

@@ -129,7 +129,7 @@ class Writer:
             return
         if node.operation in _EMPTY:
             yield from self._kernel(constant(_EMPTY[node.operation], node.type), stores, held)
-        if node.operation is Operation.SCATTER_LAST:
+        if node.operation is Operation.SCATTER_LAST and _line_count(node) < _MANY_LINES:
             yield from self._kernel(node.operands[2], stores, held)
             node = with_operands(node, moving_operands(node))
         yield from self._kernel(node, stores, held)
@@ -245,6 +245,16 @@ class _Body:
         return node.operands[1], self._offsets[id(node)]
 
 
+def _line_count(node: Node) -> int:
+    """The number of lines along which a node places."""
+    assert isinstance(node.attribute, tuple)
+    axis, *_ = node.attribute
+    return math.prod(node.sizes) // node.sizes[axis]
+
+
+_MANY_LINES = 8
+"""Lines from which on threads share them: what places hold before is then written with what is placed, a line
+at a time, while it is in a cache."""
 _EMPTY = {Operation.SCATTER: -1, Operation.SCATTER_SUM: 0}
 """What places hold before something is put there."""
 _LEAVES = frozenset({Operation.SOURCE, Operation.INDEX, Operation.VIEW, Operation.RESHAPE})

@@ -9,7 +9,7 @@ from opendml.operators.registry import defines
 from opendml.program.functions import reduce_sum
 from opendml.program.node import Node, convert, index
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import gathered, permuted, reshaped, sliced, whole_quotient, windows
+from opendml.program.view import gathered, joined, permuted, reshaped, sliced, whole_quotient, windows
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -73,14 +73,42 @@ def folded(
     batch, channels = columns.sizes[:2]
     extents = columns.sizes[2 : 2 + len(image)]
     folds = list(map(_folding, image, extents, strides, dilations, before))
+    sums = _phase_by_phase(columns, folds, image, 0)
+    sums = convert(sums if divisor == 1.0 else sums / divisor, type)
+    whole = reshaped(sums, (batch, channels, *(each.blocks * each.phases for each in folds)))
+    return sliced(whole, (0, 0, *(each.start for each in folds)), (batch, channels, *image))
+
+
+def _phase_by_phase(columns: Node, folds: Sequence[_Folding], image: Sequence[int], axis: int) -> Node:
+    """The sums at all places, from a dimension on those of different phases apart where they have different
+    numbers of elements; but along the last dimension, where phases are neighbours."""
+    if axis == len(folds) - 1:
+        return _sums(columns, folds)
+    each, extent = folds[axis], columns.sizes[2 + axis]
+    is_whole = each.start == 0 and each.blocks * each.phases == image[axis]
+    apart = is_whole and extent % each.phases != 0 and each.phases <= _MOST_PHASES
+    ways = [each.of_phase(phase, extent) for phase in range(each.phases)] if apart else [each]
+    parts = [
+        _phase_by_phase(columns, [*folds[:axis], way, *folds[axis + 1 :]], image, axis + 1) for way in ways
+    ]
+    return joined(parts, 3 + 2 * axis)
+
+
+_MOST_PHASES = 4
+"""Of a dimension, that are computed apart: each is a kernel of its own."""
+
+
+def _sums(columns: Node, folds: Sequence[_Folding]) -> Node:
+    """The sums: (N, C, blocks and phases of each dimension, and as many of size 1)."""
+    batch, channels = columns.sizes[:2]
     spatial = len(folds)
     places = [size for each in folds for size in (each.blocks, each.phases)]
     sizes = (batch, channels, *places, *(each.taps for each in folds))
     offsets, steps, computed = [0, 0], [_moving(sizes, {0: 1}), _moving(sizes, {1: 1})], {}
     for axis, each in enumerate(folds):
         phase, tap = 3 + 2 * axis, 2 + 2 * spatial + axis
-        offsets.append(int(each.turned))
-        steps.append(_moving(sizes, {phase: -1 if each.turned else 1, tap: each.phases}))
+        offsets.append(each.element)
+        steps.append(_moving(sizes, {phase: -1 if each.turned else 1, tap: each.spacing}))
     for axis, each in enumerate(folds):
         block, phase, tap = 2 + 2 * axis, 3 + 2 * axis, 2 + 2 * spatial + axis
         moving = _moving(sizes, {block: 1, phase: int(each.turned), tap: -each.tap_step})
@@ -93,36 +121,43 @@ def folded(
             number = index(ScalarType.INT32, sizes, each.first, moving)
             computed[2 + spatial + axis] = whole_quotient(number, each.divisor)
     seen = gathered(columns, sizes, computed, offsets, steps)
-    sums = reduce_sum(seen, range(2 + 2 * spatial, len(sizes)))
-    sums = convert(sums if divisor == 1.0 else sums / divisor, type)
-    whole = reshaped(sums, (batch, channels, *(each.blocks * each.phases for each in folds)))
-    return sliced(whole, (0, 0, *(each.start for each in folds)), (batch, channels, *image))
+    return reduce_sum(seen, range(2 + 2 * spatial, len(sizes)))
 
 
 class _Folding(NamedTuple):
     """Along a dimension the place blocks * `phases` + phase, from the place `start` on, is in the windows
-    (`first` + block - tap * `tap_step`) / `divisor` as the element phase + tap * `phases`. `turned`: of two
-    phases the second counts as the first one of the next block, so that blocks begin where the image does."""
+    (`first` + block - tap * `tap_step`) / `divisor` as the element `element` + phase + tap * `spacing`.
+    `turned`: phases count elements down, and of two phases the second counts as the first one of the next
+    block, so that blocks begin where the image does."""
 
     blocks: int
     phases: int
     taps: int
+    spacing: int
     first: int
     tap_step: int
     divisor: int
     start: int
+    element: int = 0
     turned: bool = False
+
+    def of_phase(self, phase: int, extent: int) -> _Folding:
+        """One phase of windows of an extent."""
+        element = self.element - phase if self.turned else self.element + phase
+        taps = max(1, -(-(extent - element) // self.spacing))
+        first = self.first + phase if self.turned else self.first
+        return self._replace(phases=1, taps=taps, first=first, element=element, turned=False)
 
 
 def _folding(size: int, extent: int, stride: int, dilation: int, before: int) -> _Folding:
     if stride > 1 and dilation > 1:
-        return _Folding(size, 1, extent, before, dilation, stride, 0)
+        return _Folding(size, 1, extent, 1, before, dilation, stride, 0)
     if stride == 2 and before % 2:
-        return _Folding(-(-size // 2), 2, -(-extent // 2), before // 2, dilation, 1, 0, turned=True)
+        blocks, taps = -(-size // 2), -(-extent // 2)
+        return _Folding(blocks, 2, taps, 2, before // 2, dilation, 1, 0, element=1, turned=True)
     first, last = before // stride, (before + size - 1) // stride
-    return _Folding(
-        last - first + 1, stride, -(-extent // stride), first, dilation, 1, before - first * stride
-    )
+    taps = -(-extent // stride)
+    return _Folding(last - first + 1, stride, taps, stride, first, dilation, 1, before - first * stride)
 
 
 def _counts(

@@ -6,7 +6,7 @@ The positions are found by integers in the order of the elements, so that all ty
 from __future__ import annotations
 
 from opendml.operators.registry import defines
-from opendml.program.functions import equal, logical_not, select
+from opendml.program.functions import equal, index_of_minimum, logical_not, select
 from opendml.program.node import Node, Operation, apply, bitcast, constant, convert, placing, position
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered
@@ -32,7 +32,7 @@ def top_k1(x: Node, *, axis: int, k: int, axis_direction: AxisDirection) -> tupl
         keys = logical_not(keys)
     if x.sizes[axis] == 1:
         return x, position(x.sizes, ())
-    places = placing(Operation.TOP, keys, axis, k)
+    places = placing(Operation.TOP, keys, axis, k) if k > 1 else index_of_minimum(keys, [axis])
     rank = range(len(x.sizes))
     steps = [[int(row == column and row != axis) for column in rank] for row in rank]
     return gathered(x, places.sizes, {axis: places}, steps=steps), places

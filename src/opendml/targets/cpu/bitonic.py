@@ -109,10 +109,18 @@ class BitonicNetwork:
         )
         return key, position
 
-    def store(self, words: Words, place: ir.Value, word: Word, mask: ir.Value | None = None) -> None:
+    def store(self, words: Words, place: ir.Value, word: Word) -> None:
         """Writes a vector of words."""
         for address, type, part in zip(words, self.types, word, strict=True):
-            self.code.store(self._place(address, type, place), part, type, mask)
+            self.code.store(self._place(address, type, place), part, type)
+
+    def together(self, word: Word, mask: ir.Value) -> Word:
+        """The words of the lanes of a mask in the first lanes, and behind them words greater than all."""
+        key, position = (
+            self.code.together(part, mask, number(type, self.lanes, -1), type)
+            for part, type in zip(word, self.types, strict=True)
+        )
+        return key, position
 
     def load_one(self, words: Words, place: ir.Value) -> Word:
         """One word."""
@@ -121,11 +129,6 @@ class BitonicNetwork:
             for address, type in zip(words, self.types, strict=True)
         )
         return key, position
-
-    def store_one(self, words: Words, place: ir.Value, word: Word) -> None:
-        """Writes one word."""
-        for address, type, part in zip(words, self.types, word, strict=True):
-            self.code.store(self._place(address, type, place), part, type)
 
     def _place(self, address: ir.Value, type: ScalarType, place: ir.Value) -> ir.Value:
         return self.code.offset(address, self.builder.mul(place, I64(type.bytes)))

@@ -12,9 +12,12 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.values import (
     Literal,
     intrinsic,
+    is_vector,
     llvm_type,
+    number,
     overloaded,
     splat,
+    type_suffix,
     vector_constant,
     vector_type,
 )
@@ -115,6 +118,30 @@ class Code:
         indices = vector_constant(I32, range(self.lanes))
         bound = self.broadcast(self.builder.trunc(count, I32))
         return self.builder.icmp_unsigned("<", indices, bound)
+
+    def count(self, mask: ir.Value) -> ir.Value:
+        """How many lanes of a mask are set."""
+        bits = self.builder.bitcast(mask, ir.IntType(self.lanes))
+        return self.builder.zext(intrinsic(self.builder, f"llvm.ctpop.i{self.lanes}", bits.type, [bits]), I64)
+
+    def together(self, value: ir.Value, mask: ir.Value, others: ir.Value, type: ScalarType) -> ir.Value:
+        """The lanes of a mask, integers of 32 or 64 bits, in their order in the first lanes; those behind are
+        as in `others`. Of 64 bits the halves are moved: what is wider than a register LLVM would store as if
+        it were aligned."""
+        if type.bits == 32:
+            name = f"llvm.experimental.vector.compress.{type_suffix(type, self.lanes)}"
+            return intrinsic(self.builder, name, value.type, [value, mask, others])
+        low, high = (
+            self.together(self._half(value, shift), mask, self._half(others, shift), ScalarType.UINT32)
+            for shift in (0, 32)
+        )
+        shifted = self.builder.shl(self.builder.zext(high, value.type), number(type, self.lanes, 32))
+        return self.builder.or_(shifted, self.builder.zext(low, value.type))
+
+    def _half(self, value: ir.Value, shift: int) -> ir.Value:
+        """32 bits of each lane of 64, from one on."""
+        shifted = self.builder.lshr(value, number(ScalarType.UINT64, self.lanes, shift))
+        return self.builder.trunc(shifted, vector_type(I32, self.lanes))
 
     def broadcast(self, value: ir.Value) -> ir.Value:
         """A scalar in every lane."""
@@ -332,14 +359,21 @@ class Code:
             self.store(place, self._spread(value, half), type, even)
 
     def scatter(
-        self, pointer: ir.Value, stride: ir.Value, value: ir.Value, type: ScalarType, mask: ir.Value | None
+        self,
+        pointer: ir.Value,
+        stride: ir.Value | None,
+        value: ir.Value,
+        type: ScalarType,
+        mask: ir.Value | None,
+        distance: ir.Value | None = None,
     ) -> None:
-        """Writes elements `stride` bytes apart, in the order of the lanes."""
+        """Writes elements `stride` bytes apart (None: in one place), each so many bytes further on as
+        `distance` says, in the order of the lanes."""
         bits = vector_type(ir.IntType(type.bits), self.lanes)
         name = f"llvm.masked.scatter.v{self.lanes}i{type.bits}.v{self.lanes}p0"
         operands = [
             self.builder.bitcast(value, bits),
-            self._addresses(pointer, self._distances(stride, None)),
+            self._addresses(pointer, self._distances(stride, distance)),
             self._mask(mask),
         ]
         intrinsic(self.builder, name, ir.VoidType(), operands, alignment=(1, type.bytes))
@@ -347,6 +381,12 @@ class Code:
     def narrowed(self, value: ir.Value, type: ir.Type) -> ir.Value:
         """A 64-bit integer as one of `type`, which holds it."""
         return value if value.type == type else self.builder.trunc(value, type)
+
+    def unsigned(self, value: ir.Value, type: ir.Type) -> ir.Value:
+        """An integer that is not negative, or a vector of such, in a type that is no narrower."""
+        if is_vector(value):
+            type = vector_type(type, value.type.count)
+        return value if value.type == type else self.builder.zext(value, type)
 
     def total(self, values: Sequence[ir.Value]) -> ir.Value | None:
         """The sum of vectors of integers, in the widest of their types; None of none."""

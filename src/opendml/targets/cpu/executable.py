@@ -30,6 +30,7 @@ from opendml.targets.cpu.native import (
     PARAMETERS,
     PATIENCE,
     ROOM,
+    TABLE,
     THREADS,
 )
 from opendml.targets.cpu.pattern import Parameters
@@ -144,17 +145,19 @@ class CpuInstance:
         for position in job.pointers:
             words[position] += words.ctypes.data
         table: Any = (ctypes.c_void_p * buffers)()
+        words[TABLE] = ctypes.addressof(table)
         self._job, self._buffers = job, table
         # Half the time of the table's own method.
         self.bind: Callable[[int, int], None] = partial(setitem, table)
         """Sets the address of a tensor's first element: inputs first, then outputs."""
         self._arena = arena
-        # `dispatch` keeps these two alive, and they what they point to: it may outlive this object.
+        # `dispatch` keeps the words alive, and they what they point to: it may outlive this object.
         self._buffers.own = own, job.codes
-        native = (ctypes.c_int64 * len(words)).from_buffer(words.data)
+        native: Any = (ctypes.c_int64 * len(words)).from_buffer(words.data)
+        native.table = table
         workers = pool()
         if job.is_short:
-            self.dispatch = workers.short_dispatch(native, table)
+            self.dispatch = workers.short_dispatch(native)
         else:
             workers.start(int(words[THREADS]) - 1)
             self.dispatch = workers.dispatch(native, table)
@@ -317,7 +320,8 @@ class _Job:
         # both: the launch that reads partial sums follows at once.
         ends = [each.offset + each.launch.partial_bytes for each in launches if each.buffer == arena]
         room_at = aligned(max(ends, default=temporary_bytes))
-        room_bytes = aligned(max((code.room_bytes for code in codes), default=0))
+        rooms = [each.launch.room_bytes + code.room_bytes for each, code in zip(launches, codes, strict=True)]
+        room_bytes = aligned(max(rooms, default=0))
         claims = [each.launch.claims for each in launches]
         shared = sum(each.launch.shared_work for each in launches)
         mostly_alone = claims.count(1) > _MOSTLY_ALONE * shared

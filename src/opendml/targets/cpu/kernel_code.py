@@ -115,6 +115,10 @@ class KernelCode:
         self.room_bytes += -(-count * type.bytes // _ROOM_ALIGNMENT) * _ROOM_ALIGNMENT
         return place
 
+    def rest_of_room(self) -> ir.Value:
+        """The room that the launch asks for beside what `room` gives, which gives none any more."""
+        return self.code.offset(self._room, I64(self.room_bytes))
+
     # Positions
 
     def parameter(self, index: int) -> ir.Value:

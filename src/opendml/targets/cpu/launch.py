@@ -54,6 +54,7 @@ _NEVER_STREAMED = {
     Mode.CONTRACTION,
     Mode.SCATTER,
     Mode.SCATTER_COLUMNS,
+    Mode.SCATTER_TILES,
     Mode.POSITIONS,
     Mode.TOP,
     Mode.TOP_MERGE,
@@ -89,6 +90,8 @@ class Launch:
     """The same for all steps of a recurrence."""
     backwards: bool = False
     """Whether the last items are claimed first."""
+    room_bytes: int = 0
+    """Room that each thread needs for it, beside that of the code."""
     kept: bool = False
     """Whether each thread begins with a share of its own, the same in all launches like this one."""
     work: float = 0.0

@@ -74,6 +74,8 @@ class Mode(Enum):
     """Positions along the innermost loop to the places that elements say; an item is a batch of lines."""
     SCATTER_COLUMNS = "scatter columns"
     """The same for lines side by side in memory; an item is a tile of neighbouring lines."""
+    SCATTER_TILES = "scatter columns in a room"
+    """Likewise, where a tile of the results lies in the thread's room meanwhile."""
     POSITIONS = "positions"
     """The positions along the innermost loop of what holds; an item is a batch of lines."""
     TOP = "top"
@@ -112,7 +114,7 @@ class Mode(Enum):
     @property
     def has_tiles(self) -> bool:
         """Whether lanes run over groups that are reduced."""
-        return self.columns and "scan" not in self.value and self is not Mode.SCATTER_COLUMNS
+        return self.columns and "scan" not in self.value and "scatter" not in self.value
 
 
 class Level(IntEnum):

@@ -4,16 +4,18 @@ order, of what holds and of the least elements.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from llvmlite import ir
 
+from opendml.compiler.homes import moving_operands
 from opendml.program.node import Operation
 from opendml.targets.cpu.bitonic import BitonicNetwork, Words, word_bytes
-from opendml.targets.cpu.code import I1, I32, I64
+from opendml.targets.cpu.code import I1, I64
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import Level, Mode, Pattern, Step
+from opendml.targets.cpu.pattern import LINE, Level, Mode, Pattern, Step
 from opendml.targets.cpu.values import (
     Literal,
     any_lane,
@@ -21,9 +23,15 @@ from opendml.targets.cpu.values import (
     llvm_type,
     scalar_llvm_type,
     splat,
-    type_suffix,
     vector_constant,
 )
+
+_SAMPLE = 32
+"""Elements of the sample of a line for each word that is sorted together: of a line of 1,000 all. A greater
+sample takes longer, of a lesser one the bound lets more elements pass."""
+
+_ROWS_AHEAD = 8
+"""Rows of lines side by side after which one is asked for."""
 
 
 class PlacingCode(KernelCode):
@@ -32,8 +40,12 @@ class PlacingCode(KernelCode):
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         self.placed = pattern.values[0]
-        self.operands = self.placed.operands
+        self.operands = moving_operands(self.placed)
+        self.before = self.placed.operands[len(self.operands) :]
+        """What the places hold before, if the kernel computes it; else it lies there."""
         self.operand = self.operands[0]
+        self.stored = range(len(pattern.loads), len(self.accesses))
+        """The numbers of the stores."""
         self._lanes_rooms = [self.code.room(operand.type, lanes) for operand in self.operands]
 
     def item(self, item: ir.Value) -> None:
@@ -84,7 +96,7 @@ class PlacingCode(KernelCode):
 
     def places(self, pointers: Pointers, place: ir.Value) -> Iterator[ir.Value]:
         """The addresses of a place of a line."""
-        for access in range(len(self.pattern.loads), len(self.accesses)):
+        for access in self.stored:
             yield self.code.offset(pointers[access], self.builder.mul(place, self.stride(access)))
 
     def stride(self, access: int) -> ir.Value:
@@ -100,6 +112,22 @@ class PlacingCode(KernelCode):
         """A position as it is written."""
         return self.code.narrowed(position, scalar_llvm_type(self.placed.type))
 
+    def positions(self, first: ir.Value) -> ir.Value:
+        """A vector of positions as they are written, from the first on."""
+        steps = vector_constant(scalar_llvm_type(self.placed.type), range(self.lanes))
+        return self.builder.add(self.code.broadcast(self.narrow(first)), steps)
+
+
+class Target(NamedTuple):
+    """Where results of a vector of elements lie."""
+
+    first: ir.Value
+    """The place 0 of the first lane."""
+    step: ir.Value
+    """The bytes from one place of a line to the next."""
+    along: ir.Value | None
+    """The bytes from the line of one lane to that of the next; None: they have one line."""
+
 
 class ScatterCode(PlacingCode):
     """The last position or value that goes to each place, or the sum of what does; where nothing goes,
@@ -108,50 +136,82 @@ class ScatterCode(PlacingCode):
     def line(self, item: ir.Value, pointers: Pointers) -> None:
         """One line, in order."""
         of_line = self.outside_loops(Level.GROUP, pointers, {})
+        targets = [Target(pointers[access], self.stride(access), None) for access in self.stored]
+        self._keep_before(pointers)
         with self.walk_rows(pointers, I64(0), self.units) as (_, row):
             known = self.outside_loops(Level.ROW, row, of_line)
 
             def step(index: ir.Value, mask: ir.Value | None) -> None:
                 vectors = self.elements_at(row, known, index, self.lanes, mask)
-                self.put_lanes(
-                    vectors, mask, lambda lane: self.put(pointers, lane, self.builder.add(index, lane))
-                )
+                self.put(targets, vectors, mask, lambda: self.positions(index))
 
             self.code.vector_loop(I64(0), self.inner, step)
 
-    def put_lanes(
-        self, vectors: list[ir.Value], mask: ir.Value | None, place: Callable[[ir.Value], None]
+    def _keep_before(self, pointers: Pointers) -> None:
+        """Writes what the places of a line hold before, if the kernel computes it."""
+        if not self.before:
+            return
+        known = self.evaluate(Level.GROUP, 1, pointers, {}, roots=self.before)
+
+        def keep(index: ir.Value, mask: ir.Value | None) -> None:
+            value = self.before_at(pointers, known, index, mask)
+            for access in self.stored:
+                self.store(access, value, pointers, index, mask)
+
+        self.code.vector_loop(I64(0), self.elements, keep)
+
+    def before_at(
+        self, pointers: Pointers, known: Values, index: ir.Value, mask: ir.Value | None
+    ) -> ir.Value:
+        """A vector of what places hold before."""
+        values = self.evaluate(Level.ELEMENT, self.lanes, pointers, known, index, mask, self.before)
+        return splat(self.builder, self.value(self.before[0], self.lanes, values), self.lanes)
+
+    def put(
+        self,
+        targets: Sequence[Target],
+        vectors: list[ir.Value],
+        mask: ir.Value | None,
+        position: Callable[[], ir.Value],
     ) -> None:
-        """Calls `place` for the lanes of the operands, in their order, that name a place."""
+        """Writes or adds, in the order of the lanes, what vectors of the operands have for the places that
+        they name, or their positions."""
         limit = self.code.narrowed(self.elements, scalar_llvm_type(self.operand.type))
         inside = self.builder.icmp_unsigned("<", vectors[0], self.code.broadcast(limit))
         if mask is not None:
             inside = self.builder.and_(inside, mask)
-        self.put_down(vectors)
+        if self.placed.operation is Operation.SCATTER_SUM:
+            self._add(targets, vectors, inside)
+            return
+        value = position() if self.placed.operation is Operation.SCATTER else vectors[1]
         outside = any_lane(self.builder, self.builder.not_(inside), self.lanes)
         with self.builder.if_else(outside, likely=False) as (some, all_lanes):
-            with some, self.set_lanes(inside) as lane:
-                place(lane)
+            with some:
+                self._write(targets, vectors[0], value, inside)
             with all_lanes:
-                for number in range(self.lanes):
-                    place(I64(number))
+                self._write(targets, vectors[0], value, None)
 
-    def put(self, pointers: Pointers, lane: ir.Value, position: ir.Value) -> None:
-        """Writes or adds what one lane of the operands has."""
-        place, *value = self.lane(lane)
-        place = place if place.type == I64 else self.builder.zext(place, I64)
-        match self.placed.operation:
-            case Operation.SCATTER:
-                self.write(pointers, place, self.narrow(position))
-            case Operation.SCATTER_LAST:
-                self.write(pointers, place, value[0])
-            case _:
-                self._add(pointers, place, value[0])
+    def _write(
+        self, targets: Sequence[Target], places: ir.Value, value: ir.Value, mask: ir.Value | None
+    ) -> None:
+        places = self.code.unsigned(places, I64)
+        for first, step, along in targets:
+            distance = self.builder.mul(places, self.code.broadcast(step))
+            self.code.scatter(first, along, value, self.placed.type, mask, distance)
 
-    def _add(self, pointers: Pointers, place: ir.Value, value: ir.Value) -> None:
-        for target in self.places(pointers, place):
-            before = self.code.load(target, self.placed.type, 1)
-            self.code.store(target, self.builder.add(before, value), self.placed.type)
+    def _add(self, targets: Sequence[Target], vectors: list[ir.Value], inside: ir.Value) -> None:
+        """Adds lane by lane: several may name one place."""
+        self.put_down(vectors)
+        with self.set_lanes(inside) as lane:
+            place, value = self.lane(lane)
+            place = self.code.unsigned(place, I64)
+            for first, step, along in targets:
+                distance = self.builder.mul(place, step)
+                if along is not None:
+                    distance = self.builder.add(distance, self.builder.mul(lane, along))
+                target = self.code.offset(first, distance)
+                before = self.code.load(target, self.placed.type, 1)
+                self.code.store(target, self.builder.add(before, value), self.placed.type)
 
 
 class ScatterColumnCode(ScatterCode):
@@ -161,33 +221,113 @@ class ScatterColumnCode(ScatterCode):
         """One tile."""
         group, start, stop = self.block_range(item)
         pointers = self.group_pointers(group)
+        if self.before:
+            with self.all_places(pointers) as (_, there):
+
+                def keep(index: ir.Value, mask: ir.Value | None) -> None:
+                    value = self.held(there, index, mask)
+                    for access in self.stored:
+                        self.store(access, value, there, index, mask)
+
+                self.code.vector_loop(start, stop, keep)
+        self.tile(pointers, start, stop, lambda index: self._targets(pointers, index))
+
+    @contextmanager
+    def all_places(self, pointers: Pointers) -> Iterator[tuple[ir.Value, Pointers]]:
+        """A loop over the places of lines: yields the place and where the accesses stand there."""
+        with self.code.loop(I64(0), self.elements) as place:
+            yield place, self.row_pointers(pointers, place)
+
+    def held(self, place: Pointers, index: ir.Value, mask: ir.Value | None) -> ir.Value:
+        """What a place of neighbouring lines holds before."""
+        if self.before:
+            known = self.evaluate(Level.ROW, 1, place, {}, roots=self.before)
+            known = self.evaluate(Level.GROUP, self.lanes, place, known, index, mask, self.before)
+            return self.before_at(place, known, index, mask)
+        first = self.stored[0]
+        address = self.code.offset(place[first], self.builder.mul(index, self.steps[first]))
+        return self.read(first, self.lanes, address, mask, None, None)
+
+    def tile(
+        self,
+        pointers: Pointers,
+        start: ir.Value,
+        stop: ir.Value,
+        targets: Callable[[ir.Value], Sequence[Target]],
+    ) -> None:
+        """Some of the lines of a group; `targets` says where the results of those from an index on lie."""
         with self.code.loop(I64(0), self.units) as row:
             row_pointers = self.row_pointers(pointers, row)
             known = self.outside_loops(Level.ROW, row_pointers, {})
+            later = self.row_pointers(pointers, self.builder.add(row, I64(_ROWS_AHEAD)))
 
             def step(index: ir.Value, mask: ir.Value | None) -> None:
+                self._ask_for(later, index)
                 of_lines = self.evaluate(
                     Level.GROUP, self.lanes, row_pointers, known, index, mask, self.operands
                 )
                 vectors = self.elements_at(row_pointers, of_lines, index, self.lanes, mask)
-
-                def place(lane: ir.Value) -> None:
-                    self.put(self._columns(pointers, self.builder.add(index, lane)), lane, row)
-
-                self.put_lanes(vectors, mask, place)
+                self.put(targets(index), vectors, mask, lambda: self.code.broadcast(self.narrow(row)))
 
             self.code.vector_loop(start, stop, step)
 
-    def _columns(self, pointers: Pointers, line: ir.Value) -> Pointers:
-        """Where the accesses stand at one of the lines."""
+    def _ask_for(self, row: Pointers, index: ir.Value) -> None:
+        """Asks for the operands of a vector of elements of a row: the rows of a narrow tile lie too far apart
+        for processors to look ahead."""
+        for number, access in enumerate(self.pattern.loads):
+            if access.step is Step.CONTIGUOUS and not access.counter:
+                first = self.code.offset(row[number], self.builder.mul(index, self.steps[number]))
+                for distance in range(0, self.lanes * access.type.bytes, LINE):
+                    self.code.prefetch(self.code.offset(first, I64(distance)))
+
+    def _targets(self, pointers: Pointers, line: ir.Value) -> list[Target]:
+        """The results of lines where they belong."""
         return [
-            self.code.offset(pointer, self.builder.mul(line, step))
-            for pointer, step in zip(pointers, self.steps, strict=True)
+            Target(
+                self.code.offset(pointers[access], self.builder.mul(line, self.steps[access])),
+                self.stride(access),
+                self.steps[access],
+            )
+            for access in self.stored
         ]
 
     def stride(self, access: int) -> ir.Value:
         """The bytes from one place of a line to the next."""
         return self.parameter(self.layout.row_stride(access, 0))
+
+
+class ScatterTileCode(ScatterColumnCode):
+    """The same, where the results of a tile lie in the thread's room while they are placed."""
+
+    def item(self, item: ir.Value) -> None:
+        """One tile."""
+        group, start, stop = self.block_range(item)
+        pointers, room = self.group_pointers(group), self.rest_of_room()
+        element = I64(self.placed.type.bytes)
+        pitch = self.builder.mul(self.block, element)
+
+        def at(index: ir.Value) -> ir.Value:
+            return self.code.offset(room, self.builder.mul(self.builder.sub(index, start), element))
+
+        with self.all_places(pointers) as (place, there):
+            into = self.builder.mul(place, pitch)
+
+            def fetch(index: ir.Value, mask: ir.Value | None) -> None:
+                value = self.held(there, index, mask)
+                self.code.store(self.code.offset(at(index), into), value, self.placed.type, mask)
+
+            self.code.vector_loop(start, stop, fetch)
+        self.tile(pointers, start, stop, lambda index: [Target(at(index), pitch, element)])
+        with self.all_places(pointers) as (place, there):
+            begin = self.builder.mul(place, pitch)
+
+            def put_back(index: ir.Value, mask: ir.Value | None) -> None:
+                address = self.code.offset(at(index), begin)
+                value = self.code.load(address, self.placed.type, self.lanes, mask)
+                for access in self.stored:
+                    self.store(access, value, there, index, mask)
+
+            self.code.vector_loop(start, stop, put_back)
 
 
 class PositionsCode(PlacingCode):
@@ -198,25 +338,16 @@ class PositionsCode(PlacingCode):
         known = self.outside_loops(Level.GROUP, pointers, {})
         number = self.code.local(I64, I64(0))
         vector = llvm_type(self.placed.type, self.lanes)
-        steps = vector_constant(vector.element, range(self.lanes))
-        suffix = type_suffix(self.placed.type, self.lanes)
 
         def step(index: ir.Value, mask: ir.Value | None) -> None:
             (found,) = self.elements_at(pointers, known, index, self.lanes, mask)
             if mask is not None:
                 found = self.builder.and_(found, mask)
-            positions = self.builder.add(self.code.broadcast(self.narrow(index)), steps)
-            unused = Literal(vector, "undef")
-            together = intrinsic(
-                self.builder,
-                f"llvm.experimental.vector.compress.{suffix}",
-                vector,
-                [positions, found, unused],
+            together = self.code.together(
+                self.positions(index), found, Literal(vector, "undef"), self.placed.type
             )
-            bits = self.builder.bitcast(found, ir.IntType(self.lanes))
-            count = intrinsic(self.builder, f"llvm.ctpop.i{self.lanes}", bits.type, [bits])
             there = self.code.get(number)
-            after = self.builder.add(there, self.builder.zext(count, I64))
+            after = self.builder.add(there, self.code.count(found))
             # A full vector ends no further than the elements that were read.
             inside = None if mask is None else self.code.first_lanes(self.builder.sub(after, there))
             self._write_vector(pointers, there, together, inside)
@@ -245,8 +376,8 @@ class PositionsCode(PlacingCode):
 class TopCode(PlacingCode):
     """The least elements of a line, sorted: of a whole line, or of a chunk, or those of all chunks of a line.
 
-    Elements that are less than the last of the best so far are collected. When there is no more room for a
-    vector of them, they are sorted, and so are then the lesser ones of these and of the best.
+    Elements that do not exceed a bound are collected. When there is no more room for a vector of them, they
+    are sorted, and so are then the lesser ones of these and of the best so far, which give a lower bound.
     """
 
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
@@ -287,54 +418,80 @@ class TopCode(PlacingCode):
         """The best of some elements of a line. Where they are too few, words greater than all stand for
         others."""
         known = self.outside_loops(Level.GROUP, pointers, {})
-        each = self.builder.mul(self.width, I64(word_bytes(self.operand.type)))
-        collected = Words(*(self.code.offset(address, each) for address in best))
-        there = self.code.minimum(self.width, self.builder.sub(last, first))
-        start = self.builder.add(first, there)
-        self.network.clear(best)
-        self.network.clear(collected)
-
-        def take(index: ir.Value, mask: ir.Value | None) -> None:
-            (keys,) = self.elements_at(pointers, known, index, self.lanes, mask)
-            place = self.builder.sub(index, first)
-            self.network.store(best, place, (keys, self.network.positions(index)), mask)
-
-        self.code.vector_loop(first, start, take)
-        self.network.sort(best)
-        bound = self.code.local(scalar_llvm_type(self.operand.type), self._bound(best))
+        bound = self.code.local(llvm_type(self.operand.type, self.lanes))
+        self._set_bound(bound, self._bound_of_sample(pointers, known, best, first, last))
         number = self.code.local(I64, I64(0))
+        # What is collected first is the best so far, and lies there; what follows lies behind it.
+        behind = self.builder.mul(self.width, I64(word_bytes(self.operand.type)))
+        distance = self.code.local(I64, I64(0))
+        self.network.clear(best)
+
+        def collected() -> Words:
+            return Words(*(self.code.offset(address, self.code.get(distance)) for address in best))
 
         def put_together() -> None:
-            self.network.sort(collected)
-            self.network.take_lesser(best, collected)
-            self.network.clear(collected)
-            self.code.set(bound, self._bound(best))
+            is_first = self.builder.icmp_signed("==", self.code.get(distance), I64(0))
+            # Of equal elements those that come first are there already, and nothing is less than 0.
+            worst, zero = self._worst(best), scalar_llvm_type(self.operand.type)(0)
+            improves = self.builder.or_(is_first, self.builder.icmp_unsigned("!=", worst, zero))
+            with self.builder.if_then(improves):
+                self.network.sort(collected())
+                with self.builder.if_then(self.builder.not_(is_first)):
+                    self.network.take_lesser(best, collected())
+                self._set_bound(bound, self._one_less(self._worst(best)))
+            self.code.set(distance, behind)
+            self.network.clear(collected())
             self.code.set(number, I64(0))
 
         def step(index: ir.Value, mask: ir.Value | None) -> None:
             (keys,) = self.elements_at(pointers, known, index, self.lanes, mask)
-            # Of equal elements those that come first are there already.
-            better = self.builder.icmp_unsigned("<", keys, self.code.broadcast(self.code.get(bound)))
+            better = self.builder.icmp_unsigned("<=", keys, self.code.get(bound))
             if mask is not None:
                 better = self.builder.and_(better, mask)
             with self.builder.if_then(any_lane(self.builder, better, self.lanes), likely=False):
-                self.put_down([keys])
-                with self.set_lanes(better) as lane:
-                    place = self.code.get(number)
-                    position = self.builder.trunc(self.builder.add(index, lane), I32)
-                    self.network.store_one(collected, place, (*self.lane(lane), position))
-                    self.code.set(number, self.builder.add(place, I64(1)))
+                place = self.code.get(number)
+                word = keys, self.network.positions(index)
+                self.network.store(collected(), place, self.network.together(word, better))
+                after = self.builder.add(place, self.code.count(better))
+                self.code.set(number, after)
                 most = self.builder.sub(self.width, I64(self.lanes))
-                with self.builder.if_then(self.builder.icmp_signed(">", self.code.get(number), most)):
+                with self.builder.if_then(self.builder.icmp_signed(">", after, most)):
                     put_together()
 
-        self.code.vector_loop(start, last, step)
+        self.code.vector_loop(first, last, step)
         with self.builder.if_then(self.builder.icmp_signed(">", self.code.get(number), I64(0))):
             put_together()
 
-    def _bound(self, best: Words) -> ir.Value:
+    def _bound_of_sample(
+        self, pointers: Pointers, known: Values, least: Words, first: ir.Value, last: ir.Value
+    ) -> ir.Value:
+        """A key that as many of the first elements as are wanted do not exceed: so many of the least ones of
+        every `width`-th element, from each of the first ones on, do not."""
+        count = self.builder.mul(self.width, I64(_SAMPLE))
+        end = self.code.minimum(self.builder.add(first, count), last)
+        below = self.builder.sub(self.width, I64(1))
+        self.network.clear(least)
+        is_long = self.builder.icmp_signed(">", self.builder.sub(last, first), self.width)
+        with self.builder.if_then(is_long):
+            with self.code.loop(first, end, self.lanes) as index:
+                (keys,) = self.elements_at(pointers, known, index, self.lanes)
+                place = self.builder.and_(self.builder.sub(index, first), below)
+                before, positions = self.network.load(least, place)
+                is_less = self.builder.icmp_unsigned("<", keys, before)
+                self.network.store(least, place, (self.builder.select(is_less, keys, before), positions))
+            self.network.sort(least)
+        return self._worst(least)
+
+    def _worst(self, best: Words) -> ir.Value:
         """The key of the last element that is wanted, if the best were all."""
         return self.network.load_one(best, self.builder.sub(self.count, I64(1)))[0]
+
+    def _one_less(self, key: ir.Value) -> ir.Value:
+        """The key before a key, or 0."""
+        return intrinsic(self.builder, f"llvm.usub.sat.{key.type}", key.type, [key, key.type(1)])
+
+    def _set_bound(self, bound: ir.Value, key: ir.Value) -> None:
+        self.code.set(bound, self.code.broadcast(key))
 
     def _write_first(self, pointers: Pointers, best: Words) -> None:
         """Writes the positions of as many words as are wanted."""

@@ -68,9 +68,9 @@ class Pool:
                     return
                 self._workers += 1
 
-    def short_dispatch(self, job: Any, buffers: Any) -> Callable[[], object]:
+    def short_dispatch(self, job: Any) -> Callable[[], object]:
         """A function that runs a job without patience in the calling thread."""
-        return partial(self._dispatch_alone, job, buffers)
+        return partial(self._dispatch_alone, job)
 
     def dispatch(self, job: Any, buffers: Any) -> Callable[[], object]:
         """A function that runs a job with the workers. Where it takes long, the interpreter handles signals

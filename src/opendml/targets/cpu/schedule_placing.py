@@ -11,7 +11,7 @@ from opendml.program.node import PLACINGS, Operation
 from opendml.targets.cpu.bitonic import word_bytes
 from opendml.targets.cpu.launch import CLAIM_BYTES, Launch, Numbers, launch_of
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import WIDE_TILE, Mode
+from opendml.targets.cpu.pattern import LINE, Mode
 
 _FEW_LINES = 8
 """Below this many lines, long ones are split between threads."""
@@ -19,10 +19,18 @@ _LEAST_CHUNK = 64 * 1024
 """Elements of a chunk: of so many, only few are collected before the best are found."""
 _MOST_CHUNKS = 64
 """Of a line: one thread puts their best together."""
-_LEAST_VECTORS = 4
-"""Of words that are sorted together: more than one vector of them is collected before they are."""
-_TILES_IN_CACHE = 4
-"""Of the results of lines that lie side by side."""
+_COLLECTED = 1.6
+"""Words that are sorted together for each element that is wanted, beside a vector of them: so many elements
+usually do not exceed the bound that a sample gives."""
+_TILE_BYTES = 2 * LINE
+"""Of the results at one place of all lines in a tile, at least: where they are at other places than those of
+their neighbours, as little as possible is to stay in a cache."""
+_TILES = 8
+"""Of lines side by side that threads share, if all of them have so many."""
+_MOST_EMPTY = 2
+"""Places for each element that goes to one, up to which all places of a tile are read and written: what lies
+together in a room spares the processor's tables of pages, and rows that are a power of two apart spare sets
+of caches."""
 _ROOM_BYTES = 256 * 1024 * 1024
 """Room for the words of all items, if each has more than one line."""
 
@@ -70,22 +78,25 @@ def _across(kernel: Kernel, nest: LoopNest) -> LoopNest | None:
 
 
 def _scatter_side_by_side(kernel: Kernel, nest: LoopNest, count: int) -> list[Launch]:
-    """Tiles of lines, whose results stay in a cache."""
-    (rows,), store_bytes = nest.rows, kernel.stores[0].type.bytes
-    lanes = machine().vector_bytes // 4
-    held = machine().l2_bytes // (_TILES_IN_CACHE * count * store_bytes)
-    tile = min(nest.inner.count, WIDE_TILE, max(1, held // lanes) * lanes)
-    tiles = -(-nest.inner.count // tile)
+    """Tiles of lines: narrow ones in a room, if it stays in a cache; else wide ones where they lie."""
+    (rows,), lines, least = nest.rows, nest.inner.count, _TILE_BYTES // kernel.stores[0].type.bytes
+    room_bytes = count * _TILE_BYTES
+    has_room = count <= _MOST_EMPTY * rows.count and room_bytes <= machine().l2_bytes
+    tile = least if has_room else max(least, -(-lines // (_TILES * least)) * least)
+    tile = min(lines, tile)
+    tiles = -(-lines // tile)
     groups = math.prod(loop.count for loop in nest.groups)
     numbers = Numbers(tile, tiles, rows.count, elements=count)
     _, _, line_bytes = _lines(kernel, LoopNest((), (), rows, True))
-    return [launch_of(kernel, nest, Mode.SCATTER_COLUMNS, numbers, groups * tiles, tile * line_bytes)]
+    mode = Mode.SCATTER_TILES if has_room else Mode.SCATTER_COLUMNS
+    launch = launch_of(kernel, nest, mode, numbers, groups * tiles, tile * line_bytes)
+    return [replace(launch, room_bytes=room_bytes if has_room else 0)]
 
 
 def _top(kernel: Kernel, nest: LoopNest, count: int) -> list[Launch]:
     length, lines, line_bytes = _lines(kernel, nest)
     lanes = machine().vector_bytes // 4
-    width = max(_LEAST_VECTORS * lanes, 1 << (count - 1).bit_length())
+    width = 1 << (math.ceil(_COLLECTED * count) + lanes - 1).bit_length()
     words = 2 * width * word_bytes(kernel.values[0].operands[0].type)
     chunk = max(_LEAST_CHUNK, 4 * width, -(-length // _MOST_CHUNKS))
     if lines < _FEW_LINES and length >= 2 * chunk:

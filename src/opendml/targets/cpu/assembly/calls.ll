@@ -94,7 +94,9 @@ start:
   ret i32 %s
 }
 
-define void @dispatch_alone(ptr %job, ptr %buffers) {
+define void @dispatch_alone(ptr %job) {
+  %pt = getelementptr i64, ptr %job, i64 {TABLE}
+  %buffers = load ptr, ptr %pt
   %mode = call i64 @set_default_mode()
   %r = call i32 @run_alone(ptr %job, ptr %buffers)
   call void @restore_mode(i64 %mode)
