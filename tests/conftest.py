@@ -59,8 +59,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_for_cuda(item: pytest.Item) -> bool:
-    """Whether a fixture gives the test a GPU: those here, or the kind of a device."""
-    callspec = getattr(item, "callspec", None)
-    return callspec is not None and "cuda" in [
-        callspec.params.get(name) for name in ("device", "any_device", "kind")
-    ]
+    """Whether a fixture gives the test a GPU: those here, the kind of a device, or one named for it."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    kinds = [parameters.get(name) for name in ("device", "any_device", "kind")]
+    return "cuda" in kinds or "gpu" in getattr(item, "fixturenames", ())
