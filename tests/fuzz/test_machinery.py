@@ -10,6 +10,7 @@ import pytest
 from opendml import FLOAT32, INT32, TensorDesc, descs
 from opendml.spec.enums import MultiheadAttentionMaskType
 from opendml.spec.validator import failures
+from tests.for_each import for_each
 from tests.fuzz.attempts import SECONDS, Worker
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.choices import Choices
@@ -35,7 +36,7 @@ def test_every_way_to_fail_is_seen_and_the_next_case_runs(way: str, worker: Work
     assert worker.attempt(case=passing).failed is None
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@for_each("name", OPERATORS)
 def test_descs_of_every_operator_are_mostly_valid(name: str) -> None:
     seeds = range(30)
     valid = [seed for seed in seeds if not failures(any_desc(Choices(seed), names=[name]))]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnx")
+import onnx
 from onnx.backend.test.loader import load_model_tests
 
 from tools.onnx_coverage import DEVIATIONS, EVALUATED, cases, compiled, outcome_of, recorded
