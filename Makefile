@@ -7,7 +7,9 @@ BIN := $(VENV)/bin
 # Whatever the caller says, byte code is kept: each of many processes would compile the sources again.
 export PYTHONDONTWRITEBYTECODE :=
 
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Only what is imported is compiled to byte code, when it is.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check \
+	--constraint constraints.txt
 
 # Packages of which the demo reads the models alone, so without what they need to run them.
 MODELS := magika rapidocr-onnxruntime silero-vad
@@ -31,7 +33,7 @@ fuzz: $(VENV)/ready
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers auto
 
 format: $(VENV)/ready
 	$(BIN)/ruff check --fix .

@@ -11,6 +11,7 @@ from opendml.reference.names import find_operators
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import alias_facts
 from opendml.spec.schema import operators
+from tests.for_each import for_each
 
 
 def _ops(*arguments: str) -> Result:
@@ -38,7 +39,7 @@ def test_list_at_a_level_has_only_the_operators_of_that_level(level: FeatureLeve
     assert shown == [operator.name for operator in operators().values() if operator.introduced <= level]
 
 
-@pytest.mark.parametrize("name", operators())
+@for_each("name", operators())
 def test_every_operator_is_described(name: str) -> None:
     result = _ops(name)
     operator = operators()[name]

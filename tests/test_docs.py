@@ -28,6 +28,7 @@ from opendml.reference.lists import decision_table, families
 from opendml.reference.operator_page import operator_page
 from opendml.spec.facts import example_facts
 from opendml.spec.schema import operator, operators
+from tests.for_each import for_each
 from tests.test_project import LOCAL_PATH, ROOT
 from tools.docs import markdown
 from tools.docs.__main__ import DOCS, external_links
@@ -133,7 +134,7 @@ def test_a_dead_link_fails_the_build(tmp_path: Path) -> None:
     assert "no-such-heading" in built.stderr
 
 
-@pytest.mark.parametrize("name", RUNNING)
+@for_each("name", RUNNING)
 def test_every_operator_that_runs_has_an_example_that_gives_the_same_on_the_reference(name: str) -> None:
     code, _ = example_of(name)
     last = ast.get_source_segment(code, ast.parse(code).body[-1])
@@ -149,7 +150,7 @@ def test_every_operator_that_runs_has_an_example_that_gives_the_same_on_the_refe
             np.testing.assert_allclose(own, other, rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", operators())
+@for_each("name", operators())
 def test_every_operator_has_an_example_that_gives_what_its_page_shows(name: str) -> None:
     code, result = example_of(name)
     assert "\n".join(printed(code)) == result
@@ -229,7 +230,7 @@ def test_punctuation_of_formulas_is_not_broken(text: str) -> None:
     assert not BROKEN.search(text)
 
 
-@pytest.mark.parametrize("name", operators())
+@for_each("name", operators())
 def test_the_texts_of_a_page_are_punctuated(name: str) -> None:
     assert [text for text in prose(name) if BROKEN.search(text)] == []
 
@@ -255,7 +256,7 @@ def least_width(table: Table) -> int:
     return sum(max(lengths) for lengths in words)
 
 
-@pytest.mark.parametrize("name", operators())
+@for_each("name", operators())
 def test_tables_fit_the_page(name: str) -> None:
     blocks = [block for section in operator_page(operator(name)).sections for block in section.blocks]
     assert [block for block in blocks if isinstance(block, Table) and least_width(block) > 70] == []
@@ -270,7 +271,7 @@ RESEARCH = re.compile(
 )
 
 
-@pytest.mark.parametrize("name", operators())
+@for_each("name", operators())
 def test_a_page_states_decisions_and_not_how_they_were_found(name: str) -> None:
     texts = [*prose(name), operator(name).formula, *worked_examples(operator(name))]
     assert [text for text in texts if RESEARCH.search(text)] == []

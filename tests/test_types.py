@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -69,20 +68,12 @@ def wrong(device: dml.Device, model: dml.Model) -> int:
 
 
 def check(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """With the settings of the project, for which `make lint` has left what it knows of opendml."""
     pytest.importorskip("mypy")
     path = folder / "program.py"
     path.write_text(program)
-    command = [
-        sys.executable,
-        "-m",
-        "mypy",
-        "--strict",
-        "--config-file=",
-        "--follow-imports=silent",
-        str(path),
-    ]
-    environment = os.environ | {"MYPYPATH": str(ROOT / "src")}
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "mypy", str(path)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def test_programs_have_the_types_that_are_meant(tmp_path: Path) -> None:

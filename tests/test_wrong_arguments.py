@@ -10,6 +10,7 @@ import pytest
 
 import opendml as dml
 from opendml import Device
+from tests.for_each import for_each
 from tests.runtime.object_model import PACKED, SIZES, VALUES, normalization
 from tests.runtime.test_compile_graph import two_nodes
 from tests.test_public_objects import Made, deep
@@ -291,7 +292,7 @@ def made() -> Made:
     return Made()
 
 
-@pytest.mark.parametrize("call", CALLS)
+@for_each("call", CALLS)
 def test_wrong_values_are_answered_by_errors_of_opendml(call: str, made: Made) -> None:
     others = {}
     for name, value in WRONG.items():
@@ -304,7 +305,7 @@ def test_wrong_values_are_answered_by_errors_of_opendml(call: str, made: Made) -
     assert not others
 
 
-@pytest.mark.parametrize("value", WRONG)
+@for_each("value", WRONG)
 def test_wrong_values_in_objects_have_a_repr(value: str) -> None:
     """Objects that check nothing themselves show whatever they hold."""
     v = WRONG[value]

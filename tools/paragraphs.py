@@ -118,6 +118,8 @@ def torn(source: str) -> list[int]:
 
 def _in_comments(lines: list[str], source: str) -> Iterator[Paragraph]:
     """The paragraphs of comments that have lines of their own."""
+    if not any(line.lstrip().startswith("#") for line in lines):
+        return
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     alone = {
         token.start[0] - 1: token.start[1]

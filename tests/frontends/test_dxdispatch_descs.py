@@ -18,6 +18,7 @@ from opendml.spec.naming import camel_case
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
 from opendml.spec.schema import Field, operators
 from opendml.spec.tensor_desc import TensorDesc
+from tests.for_each import for_each
 
 TENSOR = TensorDesc(TensorDataType.FLOAT16, [1, 2])
 TENSOR_JSON = {"DataType": "FLOAT16", "Sizes": [1, 2]}
@@ -58,7 +59,7 @@ def _parse(value: Any) -> OperatorDesc:
     return parse_operator_desc(Node(value), beside=())
 
 
-@pytest.mark.parametrize("name", operators())
+@for_each("name", operators())
 def test_every_field_of_every_operator_is_read(name: str) -> None:
     fields = operators()[name].fields
     given = {field.name: _example(field)[0] for field in fields}
@@ -66,7 +67,7 @@ def test_every_field_of_every_operator_is_read(name: str) -> None:
     assert _parse({"type": name, "desc": given}) == desc_class(name)(**expected)
 
 
-@pytest.mark.parametrize("name", operators())
+@for_each("name", operators())
 def test_optional_fields_may_be_absent_or_null_and_counts_absent(name: str) -> None:
     fields = operators()[name].fields
     required = [field for field in fields if not field.optional and not field.is_count]
@@ -77,7 +78,7 @@ def test_optional_fields_may_be_absent_or_null_and_counts_absent(name: str) -> N
     assert _parse({"type": name, "desc": given | nulls}) == expected
 
 
-@pytest.mark.parametrize("name", operators())
+@for_each("name", operators())
 def test_each_missing_field_is_named(name: str) -> None:
     fields = operators()[name].fields
     with pytest.raises(InvalidArgument) as caught:

@@ -40,6 +40,7 @@ from opendml.frontends.saved import loaded
 from opendml.frontends.saved.container import _HEAD, MAGIC, VERSION
 from opendml.frontends.saved.values import desc_from_json, to_json
 from opendml.runtime.memory.host_array import Array
+from tests.for_each import for_each
 from tests.running import same_bits
 from tests.runtime.test_graph_tensors import OPERATORS, X
 from tests.spec.valid_descs import NAMES, valid_desc
@@ -142,7 +143,7 @@ def test_constants_of_every_type_and_order_are_saved(tmp_path: Path) -> None:
         np.testing.assert_array_equal(results[name], array, name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_the_desc_of_every_operator_is_saved(name: str) -> None:
     desc = valid_desc(name, max(dml.FeatureLevel))
     text = json.dumps(to_json(desc), allow_nan=False)

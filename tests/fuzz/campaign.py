@@ -71,15 +71,10 @@ class Campaign:
             kinds = len(self.findings)
         return f"{elapsed:.0f} of {seconds:.0f} seconds: {cases}; {kinds} kinds of failures"
 
-    def try_seeds(self, fuzzer: str, seeds: Sequence[int]) -> None:
+    def try_seeds(self, worker: Worker, fuzzer: str, seeds: Sequence[int]) -> None:
         """Tries these cases, in one process where none fails."""
-        with tempfile.TemporaryDirectory() as cache:
-            worker = Worker(cache)
-            try:
-                for seed in seeds:
-                    self._try(worker, fuzzer, seed)
-            finally:
-                worker.close()
+        for seed in seeds:
+            self._try(worker, fuzzer, seed)
 
     def report(self) -> str:
         """A table of the fuzzers, then every failure with the line that shows it again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.fuzz.attempts import Worker
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.choices import Choices
 from tests.fuzz.fuzzers import FUZZERS, evaluated, made
@@ -26,11 +27,11 @@ SHRINKING = 40
 
 
 @pytest.mark.parametrize("fuzzer", FUZZERS)
-def test_fuzzers_find_nothing(fuzzer: str) -> None:
+def test_fuzzers_find_nothing(fuzzer: str, worker: Worker) -> None:
     if fuzzer == "nodes":
         pytest.importorskip("onnxruntime", reason="ONNX's evaluator alone is not trusted")
     campaign = Campaign([fuzzer], shrinking=SHRINKING)
-    campaign.try_seeds(fuzzer, range(CASES[fuzzer]))
+    campaign.try_seeds(worker, fuzzer, range(CASES[fuzzer]))
     if campaign.findings:
         pytest.fail(campaign.report())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from opendml import FLOAT32, INT32, TensorDesc, descs
 from opendml.spec.enums import MultiheadAttentionMaskType
 from opendml.spec.validator import failures
+from tests.for_each import for_each
 from tests.fuzz.attempts import SECONDS, Worker
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.choices import Choices
@@ -27,18 +27,16 @@ ENDS = {
 
 
 @pytest.mark.parametrize("way", ENDS)
-def test_every_way_to_fail_is_seen_and_the_next_case_runs(way: str, tmp_path: Path) -> None:
-    worker = Worker(str(tmp_path))
+def test_every_way_to_fail_is_seen_and_the_next_case_runs(way: str, worker: Worker) -> None:
     failing, passing = f"Sample(way={way!r}, numbers=(1, 2, 10))", f"Sample(way={way!r}, numbers=(1, 2, 9))"
     outcome = worker.attempt(1 if way == "hangs" else SECONDS, case=failing)
     assert outcome.failed == ENDS[way]
     assert outcome.case == failing
     assert ("samples.py" in outcome.message) is (way in ("crashes", "hangs"))  # where it stood
     assert worker.attempt(case=passing).failed is None
-    worker.close()
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@for_each("name", OPERATORS)
 def test_descs_of_every_operator_are_mostly_valid(name: str) -> None:
     seeds = range(30)
     valid = [seed for seed in seeds if not failures(any_desc(Choices(seed), names=[name]))]
@@ -90,17 +88,21 @@ def test_places_of_a_repeated_number_are_one_where_no_sums_of_products_cancel() 
 
 def test_a_campaign_says_how_far_it_is(capfd: pytest.CaptureFixture[str]) -> None:
     campaign = Campaign(["samples"], shrinking=0)
-    campaign.run(2.0, 1)
+    campaign.run(1.0, 1)
     (first, *_) = [line for line in capfd.readouterr().err.splitlines() if "seconds:" in line]
-    assert re.fullmatch(r"\d+ of 2 seconds: samples \d+; \d kinds of failures", first)
+    assert re.fullmatch(r"\d+ of 1 seconds: samples \d+; \d kinds of failures", first)
 
 
-def test_a_report_shows_each_failure_once_as_the_simplest_case_that_fails_so() -> None:
+def test_a_report_shows_each_failure_once_as_the_simplest_case_that_fails_so(worker: Worker) -> None:
     campaign = Campaign(["samples"])
     cases = {seed: make(Choices(seed)) for seed in range(100)}
-    failing = [seed for seed, case in cases.items() if case.way == "fails"][:3]
-    campaign.try_seeds("samples", failing)
+    failing = [
+        seed
+        for seed, case in cases.items()
+        if case.way == "fails" and len(case.numbers) > 2 and max(case.numbers) >= 10
+    ][:2]
+    campaign.try_seeds(worker, "samples", failing)
     assert campaign.tried["samples"] == len(failing)
-    assert campaign.failed["samples"] > 1
+    assert campaign.failed["samples"] == 2
     assert len(campaign.findings) == 1
     assert "python -m tests.fuzz 'Sample(way='\"'\"'fails'\"'\"', numbers=(0, 10, 0))'" in campaign.report()

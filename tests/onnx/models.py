@@ -91,6 +91,19 @@ def assert_same(
         np.testing.assert_allclose(result, expected, rtol, atol)
 
 
+def assert_as_onnxruntime(
+    model: onnx.ModelProto,
+    given: Mapping[str, Array],
+    rtol: float = 1e-5,
+    atol: float = 1e-5,
+    evaluator: bool = False,
+) -> None:
+    """Checks what opendml computes against ONNX Runtime, which comes first: what cannot be compared need not
+    be compiled."""
+    wanted = run_by_onnxruntime(model, given)
+    assert_same(computed(model, given, evaluator), wanted, rtol, atol)
+
+
 def numbers(sizes: Sequence[int], type: Any = np.float32, seed: int = 0) -> Array:
     """Random numbers: normal ones, integers of all of 8 bits or below 100."""
     random = np.random.default_rng([seed, len(sizes), *sizes])

@@ -370,3 +370,14 @@ def test_a_node_that_memory_has_no_room_for_is_named(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("opendml.frontends.onnx.segment.converter_of", lambda *_: nothing)
     with pytest.raises(dml.Unsupported, match=r"node 'y' \(Transpose-16\): no memory: no 61.9 MiB"):
         dml_onnx.load(model).run({"x": np.ones((1, 2), np.float32)})
+
+
+def test_what_is_empty_is_said_to_be(tmp_path: Path) -> None:
+    path = tmp_path / "empty.onnx"
+    path.touch()
+    with pytest.raises(dml.InvalidArgument, match=r"empty\.onnx: no ONNX model: it is empty$"):
+        dml_onnx.load(path)
+    with pytest.raises(dml.InvalidArgument, match=r"model: no ONNX model: it is empty$"):
+        dml_onnx.load(b"")
+    with pytest.raises(dml.InvalidArgument, match=r"model: no ONNX model: it has no graph$"):
+        dml_onnx.load(onnx.ModelProto(ir_version=10).SerializeToString())

@@ -11,7 +11,15 @@ pytest.importorskip("onnx")
 import onnx
 
 from opendml import onnx as dml_onnx
-from tests.onnx.models import Array, assert_same, computed, evaluated, feed, one_node, run_by_onnxruntime
+from tests.onnx.models import (
+    Array,
+    assert_as_onnxruntime,
+    assert_same,
+    computed,
+    evaluated,
+    feed,
+    one_node,
+)
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -37,7 +45,7 @@ def test_gather_makes_numbers() -> None:
 def test_gather_elements_has_indices_of_its_own_sizes(axis: int) -> None:
     few: list[Array | None] = [X, np.array([[[1], [0]]])]
     model = one_node("GatherElements", few, axis=axis, opset=13)
-    assert_same(computed(model, feed(few)), run_by_onnxruntime(model, feed(few)))
+    assert_as_onnxruntime(model, feed(few))
     _check("GatherElements", [X, np.zeros((2, 3, 4), np.int32) - 1], axis=axis)
 
 

@@ -12,7 +12,16 @@ import onnx
 
 import opendml as dml
 from opendml import onnx as dml_onnx
-from tests.onnx.models import Array, assert_same, computed, evaluated, feed, one_node, run_by_onnxruntime
+from tests.onnx.models import (
+    Array,
+    assert_as_onnxruntime,
+    assert_same,
+    computed,
+    evaluated,
+    feed,
+    one_node,
+    run_by_onnxruntime,
+)
 
 _DOMAIN = "com.microsoft"
 
@@ -32,7 +41,7 @@ def _check(
 ) -> None:
     model = one_node(operator, inputs, outputs, opset=21, domain=_DOMAIN, **options)
     given = feed(inputs, options.get("known", ()))
-    assert_same(computed(model, given), run_by_onnxruntime(model, given), atol=atol)
+    assert_as_onnxruntime(model, given, atol=atol)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +187,7 @@ def _check_first_and_last(operator: str, inputs: list[Array | None]) -> None:
     model = one_node(operator, inputs, 4, opset=21, domain=_DOMAIN, epsilon=1e-3)
     model.graph.node[0].output[1:3] = ["", ""]
     del model.graph.output[1:3]
-    assert_same(computed(model, feed(inputs)), run_by_onnxruntime(model, feed(inputs)), atol=2e-5)
+    assert_as_onnxruntime(model, feed(inputs), atol=2e-5)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +281,7 @@ def test_quantized_activations(operator: str, attributes: dict[str, Any], type: 
     if operator == "QLinearSoftmax":
         model.graph.node[0].attribute.append(onnx.helper.make_attribute("opset", 13))
     given = feed(inputs, known)
-    assert_same(computed(model, given), run_by_onnxruntime(model, given), atol=1)
+    assert_as_onnxruntime(model, given, atol=1)
 
 
 @pytest.mark.parametrize("last", [0, 1])

@@ -11,13 +11,13 @@ import pytest
 pytest.importorskip("onnx")
 from tests.onnx.models import (
     Array,
+    assert_as_onnxruntime,
     assert_same,
     computed,
     evaluated,
     feed,
     numbers,
     one_node,
-    run_by_onnxruntime,
 )
 
 
@@ -65,7 +65,7 @@ def _statistics(count: int, type: Any = np.float32) -> list[Array]:
 def test_batch_normalization_of_all_versions(opset: int, sizes: list[int]) -> None:
     inputs = [numbers(sizes), *_statistics(4)]
     model = one_node("BatchNormalization", inputs, opset=opset, epsilon=1e-3)
-    assert_same(computed(model, feed(inputs)), run_by_onnxruntime(model, feed(inputs)), 1e-4)
+    assert_as_onnxruntime(model, feed(inputs), 1e-4)
 
 
 @pytest.mark.parametrize("opset", [7, 9, 15])
@@ -109,7 +109,7 @@ def test_layer_normalization_gives_its_statistics(axis: int, outputs: int, bias:
 def test_layer_normalization_of_float16_has_statistics_in_float32() -> None:
     inputs: list[Array | None] = [numbers([3, 8], np.float16), numbers([8], np.float16, 1)]
     model = one_node("LayerNormalization", inputs, opset=17, outputs=3)
-    assert_same(computed(model, feed(inputs)), run_by_onnxruntime(model, feed(inputs)), 4e-3, 4e-3)
+    assert_as_onnxruntime(model, feed(inputs), 4e-3, 4e-3)
 
 
 @pytest.mark.parametrize("opset", [18, 21])

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
-from tests.onnx.models import Array, assert_same, computed, evaluated, feed, one_node, run_by_onnxruntime
+from tests.onnx.models import (
+    Array,
+    assert_as_onnxruntime,
+    assert_same,
+    computed,
+    evaluated,
+    feed,
+    one_node,
+)
 
 X = np.random.default_rng(3).uniform(0.5, 2, (2, 3, 4)).astype(np.float32)
 ALL = ["L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"]
@@ -92,4 +100,4 @@ def test_running_sums_and_products(operator: str, exclusive: int, reverse: int) 
 @pytest.mark.parametrize("operator", ["ReduceLogSumExp", "ReduceL2", "ReduceProd"])
 def test_onnx_runtime_agrees(operator: str) -> None:
     model = one_node(operator, [X, np.array([0, 2])], known=(1,), opset=18)
-    assert_same(computed(model, feed([X])), run_by_onnxruntime(model, feed([X])))
+    assert_as_onnxruntime(model, feed([X]))

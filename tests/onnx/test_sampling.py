@@ -7,11 +7,10 @@ import pytest
 
 pytest.importorskip("onnx")
 from tests.onnx.models import Array, assert_same, computed, evaluated, feed, numbers, one_node
+from tests.pairwise import pairwise
 
 
-@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
-@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
-@pytest.mark.parametrize("corners", [0, 1])
+@pairwise(mode=["nearest", "linear", "cubic"], padding=["zeros", "border", "reflection"], corners=[0, 1])
 def test_grids_reach_behind_the_borders(mode: str, padding: str, corners: int) -> None:
     inputs: list[Array | None] = [numbers([2, 3, 4, 5]), numbers([2, 3, 4, 2])]
     options = {"mode": mode, "padding_mode": padding, "align_corners": corners}

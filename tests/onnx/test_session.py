@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -222,3 +225,36 @@ def test_arguments_of_runs_are_what_they_must_be(path: str) -> None:
     for call, message in calls:
         with pytest.raises(dml.InvalidArgument, match=message):
             call()
+
+
+_ALONE = """
+import sys
+import numpy as np
+from opendml import onnx
+values = np.linspace(-1, 1, 40 * 48, dtype=np.float32)
+model = onnx.load(sys.argv[1])
+sys.stdout.buffer.write(model(values.reshape(40, 48))["y"].tobytes())
+"""
+
+
+def test_processes_load_a_model_into_one_empty_cache_at_once(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(
+        """
+        <ir_version: 10, opset_import: ["" : 20]> example (float[40, 48] x) => (float[40, 40] y)
+        { across = Transpose (x)  products = MatMul (x, across)  y = Softmax (products) }
+        """
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    cache = tmp_path / "cache"
+    command = [sys.executable, "-c", _ALONE, str(tmp_path / "model.onnx")]
+    environment = os.environ | {"OPENDML_CACHE_DIRECTORY": str(cache)}
+    processes = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) for _ in range(2)]
+    one, other = (process.communicate(timeout=300)[0] for process in processes)
+    assert [process.returncode for process in processes] == [0, 0]
+    x = np.linspace(-1, 1, 40 * 48, dtype=np.float32).reshape(40, 48).astype(np.float64)
+    weights = np.exp(x @ x.T)
+    result = np.frombuffer(one, np.float32).reshape(40, 40)
+    np.testing.assert_allclose(result, weights / weights.sum(1, keepdims=True), rtol=2e-5)
+    assert one == other
+    assert not list(cache.glob("*.tmp"))
+    assert list(cache.glob("*.o"))

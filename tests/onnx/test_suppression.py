@@ -28,7 +28,7 @@ def _inputs(most: int | None = 6, overlap: float | None = 0.3, least: float | No
 )
 def test_the_boxes_are_those_of_onnx_runtime(given: list[Any], center: int) -> None:
     model = one_node("NonMaxSuppression", given, center_point_box=center, opset=11)
-    (result,), (wanted,) = computed(model, feed(given)), run_by_onnxruntime(model, feed(given))
+    (wanted,), (result,) = run_by_onnxruntime(model, feed(given)), computed(model, feed(given))
     assert result.dtype == np.int64
     np.testing.assert_array_equal(result, wanted)
 

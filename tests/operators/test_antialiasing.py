@@ -55,9 +55,7 @@ def _filtered(x: Array, form: Any) -> Array:
     return _linear(x, (None, sizes, *numbers))
 
 
-@every_device
-@pytest.mark.parametrize("type", ["FLOAT32", "FLOAT16"])
-@every_form
+@pairwise(device=device_kinds(), type=["FLOAT32", "FLOAT16"], form=SHRINKING)
 def test_means_of_all_that_an_element_stands_for(form: Any, type: str, device: str) -> None:
     x = _values(type, form[0])
     expected = _filtered(x, form)
@@ -67,9 +65,7 @@ def test_means_of_all_that_an_element_stands_for(form: Any, type: str, device: s
     np.testing.assert_allclose(result, expected, rtol=4 * eps, atol=400 * float(np.finfo("f4").eps))
 
 
-@every_device
-@pytest.mark.parametrize("type", ["INT8", "UINT8"])
-@every_form
+@pairwise(device=device_kinds(), type=["INT8", "UINT8"], form=SHRINKING)
 def test_means_of_integers_are_truncated(form: Any, type: str, device: str) -> None:
     dtype = ScalarType[type].numpy
     x = np.random.default_rng(0).integers(-100 if type == "INT8" else 0, 100, form[0], dtype)

@@ -225,9 +225,7 @@ def test_blocks(order: DepthSpaceOrder, type: str, device: str) -> None:
         _check(descs.DepthToSpace, [depth], [space], device, block_size=block)
 
 
-@every_device
-@every_type("DIAGONAL_MATRIX")
-@pytest.mark.parametrize("offset", [0, 2, -1, 9, -9])
+@pairwise(device=device_kinds(), type=types_of("DIAGONAL_MATRIX"), offset=[0, 2, -1, 9, -9])
 def test_diagonal_matrix(offset: int, type: str, device: str) -> None:
     dtype = ScalarType[type].numpy
     expected = np.broadcast_to(np.eye(4, 5, offset) * 3, (2, 4, 5)).astype(dtype)
@@ -235,10 +233,13 @@ def test_diagonal_matrix(offset: int, type: str, device: str) -> None:
     _check(descs.DiagonalMatrix, [], [expected], device, offset=offset, value=value)
 
 
-@every_device
-@every_type("DIAGONAL_MATRIX1")
-@pytest.mark.parametrize(("begin", "end"), [(0, 1), (-1, 2), (2, -1), (1, 1), (-(2**31), 1), (0, 2**31 - 1)])
-def test_diagonals(begin: int, end: int, type: str, device: str) -> None:
+@pairwise(
+    device=device_kinds(),
+    type=types_of("DIAGONAL_MATRIX1"),
+    diagonals=[(0, 1), (-1, 2), (2, -1), (1, 1), (-(2**31), 1), (0, 2**31 - 1)],
+)
+def test_diagonals(diagonals: tuple[int, int], type: str, device: str) -> None:
+    begin, end = diagonals
     x = _values(type, 4, 5)
     number = np.arange(5) - np.arange(4)[:, None]
     filled = (end >= begin) ^ (number >= begin) ^ (number < end)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 import pytest
@@ -191,8 +192,13 @@ def test_local_response_normalization(
         assert_close(result, wanted)
 
 
-@pytest.mark.parametrize("size", [33, 63, 1023, 1024, 1025, 1057, 2047, 5000])
-@pytest.mark.parametrize("special", [1.0, math.inf, math.nan])
+@pytest.mark.parametrize(
+    ("size", "special"),
+    [
+        *((size, 1.0) for size in (33, 63, 1023, 1024, 1025, 1057, 2047, 5000)),
+        *product((63, 1057), (math.inf, math.nan)),
+    ],
+)
 def test_local_response_normalization_over_large_regions(size: int, special: float, device: Device) -> None:
     x = values(0, [1, 2100, 1, 2], np.float32)
     x[0, 1500, 0, 1] = special

@@ -16,6 +16,7 @@ from opendml.spec.enums import AxisDirection, ReduceFunction
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.targets.cpu.pattern import Mode
+from tests.pairwise import pairwise
 from tests.running import laid_out, launches, numpy_type, run, same_bits
 
 INCREASING, DECREASING = AxisDirection.INCREASING, AxisDirection.DECREASING
@@ -190,9 +191,11 @@ def test_strides_change_nothing(order: list[int], axes: list[int], device: Devic
         assert_reduced(result, expected(function, x, axes), function)
 
 
-@pytest.mark.parametrize("name", ["argmin", "argmax"])
-@pytest.mark.parametrize("direction", [INCREASING, DECREASING])
-@pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16", "INT8", "UINT8", "INT64", "UINT64"])
+@pairwise(
+    name=["argmin", "argmax"],
+    direction=[INCREASING, DECREASING],
+    data_type=["FLOAT32", "FLOAT16", "INT8", "UINT8", "INT64", "UINT64"],
+)
 def test_search_takes_the_first_or_the_last_of_equal_elements(
     name: str, direction: AxisDirection, data_type: str, device: Device
 ) -> None:

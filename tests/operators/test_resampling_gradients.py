@@ -85,9 +85,7 @@ def test_the_elder_nearest_rounds_halves_up(form: Any, device: str) -> None:
     _close(result, expected)
 
 
-@every_device
-@pytest.mark.parametrize("type", [np.float32, np.float16])
-@every_form
+@pairwise(device=device_kinds(), type=[np.float32, np.float16], form=FORMS + MORE_FORMS)
 def test_linear(form: Any, type: Any, device: str) -> None:
     incoming = _incoming(form, type)
     expected = _transposed(form, incoming, lambda x: _linear(x, form))

@@ -13,6 +13,7 @@ import opendml as dml
 from opendml import functions
 from opendml.operators import registry
 from opendml.runtime.memory.host_array import Array
+from tests.for_each import for_each
 
 Floats = npt.NDArray[np.float32]
 
@@ -52,7 +53,7 @@ def test_signatures_show_the_arguments_that_may_be_given() -> None:
         assert all(each.kind is not each.VAR_KEYWORD for each in parameters.values())
 
 
-@pytest.mark.parametrize("name", functions.__all__)
+@for_each("name", functions.__all__)
 def test_every_function_refuses_unknown_keywords(name: str) -> None:
     x: Any = np.ones(3, np.float32)
     with pytest.raises(TypeError, match=f"{name}"):

@@ -13,6 +13,7 @@ from opendml.spec.facts import operator_facts
 from opendml.spec.naming import snake_case
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import failures
+from tests.for_each import for_each
 from tests.spec.valid_descs import F32, LEVELS, celu, level_name, level_of, valid_desc
 
 TENSOR = TensorDesc(F32, [2, 3])
@@ -102,7 +103,7 @@ def test_numbers_that_are_floats(alpha: Any) -> None:
     assert failures(celu(TENSOR, alpha=alpha)) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("operator", "field"),
     [
         (name, field["name"])

@@ -7,11 +7,10 @@ import pickle
 from enum import IntEnum, IntFlag
 from typing import Any
 
-import pytest
-
 import opendml as dml
 from opendml import FLOAT32, ExecutionFlags, FeatureLevel, TensorFlags
 from opendml.spec import enums
+from tests.for_each import for_each
 
 ENUMERATIONS = [
     each
@@ -29,7 +28,7 @@ def test_every_enumeration_is_tried() -> None:
     assert enums.TensorDataType in ENUMERATIONS
 
 
-@pytest.mark.parametrize("member", MEMBERS, ids=repr)
+@for_each("member", MEMBERS)
 def test_members_format_as_their_names(member: Any) -> None:
     width = len(member.name) + 3
     assert f"{member}" == str(member) == f"{member!s}" == "%s" % member == member.name  # noqa: UP031
@@ -37,7 +36,7 @@ def test_members_format_as_their_names(member: Any) -> None:
     assert repr(member) == f"<{type(member).__name__}.{member.name}: {member.value}>"
 
 
-@pytest.mark.parametrize("member", MEMBERS, ids=repr)
+@for_each("member", MEMBERS)
 def test_members_are_their_numbers(member: Any) -> None:
     value = member.value
     assert (member, int(member), f"{member:d}", f"{member:#06x}") == (

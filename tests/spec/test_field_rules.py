@@ -22,6 +22,7 @@ from opendml.spec.naming import snake_case
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import failures
 from opendml.spec.wording import counted
+from tests.for_each import for_each
 from tests.spec.valid_descs import (
     F16,
     F32,
@@ -40,7 +41,7 @@ SAME = [(name, rule) for name in NAMES for rule in operator_facts()[name]["same"
 INPUT = TensorDesc(F32, [2, 3, 4, 5])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("operator", "rule"), [pair for pair in SAME if "DataType" in pair[1]["what"] and "below" not in pair[1]]
 )
 def test_equal_data_types(operator: str, rule: dict[str, Any]) -> None:
@@ -59,7 +60,7 @@ def test_equal_data_types(operator: str, rule: dict[str, Any]) -> None:
             assert [m for m in failures(wrong) if m.startswith(f"{operator}.{name}") and expected in m]
 
 
-@pytest.mark.parametrize(("operator", "rule"), [pair for pair in SAME if "DimensionCount" in pair[1]["what"]])
+@for_each(("operator", "rule"), [pair for pair in SAME if "DimensionCount" in pair[1]["what"]])
 def test_equal_dimension_counts(operator: str, rule: dict[str, Any]) -> None:
     desc = valid_desc(operator, NEWEST)
     first, *others = rule["tensors"]
@@ -73,7 +74,7 @@ def test_equal_dimension_counts(operator: str, rule: dict[str, Any]) -> None:
         assert any(f"{rank} dimension" in message and f"; {allowed}" in message for message in found), found
 
 
-@pytest.mark.parametrize(("operator", "rule"), [pair for pair in SAME if "Sizes" in pair[1]["what"]])
+@for_each(("operator", "rule"), [pair for pair in SAME if "Sizes" in pair[1]["what"]])
 def test_equal_sizes(operator: str, rule: dict[str, Any]) -> None:
     desc = valid_desc(operator, NEWEST)
     first, *others = rule["tensors"]
@@ -238,7 +239,7 @@ COUNTED = [
 ]
 
 
-@pytest.mark.parametrize(("operator", "count", "array"), COUNTED)
+@for_each(("operator", "count", "array"), COUNTED)
 def test_arrays_have_an_element_for_each_dimension(operator: str, count: dict[str, Any], array: str) -> None:
     desc = valid_desc(operator, NEWEST)
     given = getattr(desc, snake_case(array))

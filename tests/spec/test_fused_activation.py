@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from opendml.spec.descs import (
     ActivationCelu,
     ActivationRelu,
@@ -19,6 +17,7 @@ from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import enum_facts, operator_facts
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import failures
+from tests.for_each import for_each
 from tests.spec.valid_descs import F32, LEVELS, NAMES, level_name, level_of, valid_desc
 
 FUSED = enum_facts()["fused_activation"]
@@ -49,8 +48,8 @@ def test_the_operators_that_fuse_are_those_with_the_field() -> None:
     assert with_field == set(FUSED["operators"])
 
 
-@pytest.mark.parametrize("outer", FUSED["operators"])
-@pytest.mark.parametrize("activation", [*FUSED["activations"], "ELEMENT_WISE_CLIP", "ACTIVATION_SOFTMAX"])
+@for_each("outer", FUSED["operators"])
+@for_each("activation", [*FUSED["activations"], "ELEMENT_WISE_CLIP", "ACTIVATION_SOFTMAX"])
 def test_fused_from_its_level(outer: str, activation: str) -> None:
     own = operator_facts()[activation]["introduced"]
     outer_level = level_of(operator_facts()[outer]["introduced"])
@@ -70,7 +69,7 @@ def test_fused_from_its_level(outer: str, activation: str) -> None:
             assert found == []
 
 
-@pytest.mark.parametrize("activation", [n for n in NAMES if n not in FUSED["activations"]])
+@for_each("activation", [n for n in NAMES if n not in FUSED["activations"]])
 def test_nothing_else_is_fused_into_a_normalization(activation: str) -> None:
     [message] = failures(normalization(valid_desc(activation, FeatureLevel.LEVEL_6_4)))
     allowed = ", ".join(FUSED["activations"])

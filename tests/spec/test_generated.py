@@ -15,6 +15,7 @@ from opendml.spec.facts import enum_facts, operator_facts
 from opendml.spec.naming import camel_case, snake_case
 from opendml.spec.outputs import output_arguments
 from opendml.spec.schema import operators
+from tests.for_each import for_each
 from tests.spec.valid_descs import NAMES
 from tools.generate import __main__ as command
 from tools.generate.files import PACKAGE, stale_files, write_files
@@ -100,7 +101,7 @@ def test_immediate_functions_take_tensors_then_attributes() -> None:
         assert bool(ast.get_docstring(function)) != is_overload
 
 
-@pytest.mark.parametrize("operator", NAMES)
+@for_each("operator", NAMES)
 def test_fields_of_the_facts_are_consistent(operator: str) -> None:
     """Names that one field gives of others exist; enumerations and defaults too."""
     facts = operator_facts()[operator]

@@ -8,10 +8,11 @@ import opendml as dml
 from opendml import FeatureLevel, InvalidArgument, TensorDataType, TensorDesc
 from opendml.spec.schema import operators
 from opendml.spec.validator import failures
+from tests.for_each import for_each
 from tests.spec.valid_descs import LEVELS, NAMES, functions, table_at, valid_desc
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_limits_are_those_of_the_tables_at_every_level(name: str) -> None:
     facts = operators()[name]
     for level in LEVELS:

@@ -14,13 +14,14 @@ from opendml.spec.rules import shape_of
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import failures
+from tests.for_each import for_each
 from tests.spec.made_outputs import SIZES_ARE_TOLD, check_made_outputs, without_outputs
 from tests.spec.valid_descs import F32, NAMES, functions, valid_desc
 
 NEWEST = FeatureLevel.LEVEL_6_4
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_outputs_of_a_valid_desc_follow_from_the_rest_of_it(name: str) -> None:
     """The sizes of these descs were worked out by hand."""
     for function in functions(name):
@@ -35,7 +36,7 @@ def test_sizes_that_do_not_follow_must_be_told(name: str) -> None:
         with_outputs(desc, Told(F32, wanted=frozenset(outputs)))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_calls_may_say_the_sizes_that_do_not_follow_or_not_alone(name: str) -> None:
     facts = operator(name)
     takes_sizes = "sizes" in output_arguments(facts)

@@ -9,10 +9,11 @@ from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import operator_facts
 from opendml.spec.feature_level import NEWEST, as_feature_level, full_name
 from opendml.spec.schema import operator, operators, value_since
+from tests.for_each import for_each
 from tests.spec.valid_descs import LEVELS, NAMES, level_of, table_at
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_operator_mirrors_its_facts(name: str) -> None:
     facts, view = operator_facts()[name], operators()[name]
     assert view.name == name
@@ -23,7 +24,7 @@ def test_operator_mirrors_its_facts(name: str) -> None:
     assert view.in_place == tuple(facts["in_place"])
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "REDUCE"])
+@for_each("name", [name for name in NAMES if name != "REDUCE"])
 def test_support_at_is_the_newest_table_not_above_the_level(name: str) -> None:
     view = operator(name)
     for level in LEVELS:

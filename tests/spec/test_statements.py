@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-import pytest
-
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.rules import Rule, rules_of
 from opendml.spec.schema import Field, operator
+from tests.for_each import for_each
 from tests.spec.valid_descs import NAMES
 
 CHECKS: dict[str, Callable[[str, Field | None], bool]] = {
@@ -75,7 +74,7 @@ def verified(operator: str, field: Field | None, name: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_every_rule_that_a_statement_names_checks_its_operator_and_field(name: str) -> None:
     for statement in statements(name):
         for each in statement.rules:
@@ -83,7 +82,7 @@ def test_every_rule_that_a_statement_names_checks_its_operator_and_field(name: s
         assert len(set(statement.rules)) == len(statement.rules), statement
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_every_constraint_is_checked_or_says_why_not(name: str) -> None:
     for constraint in operator(name).constraints:
         assert constraint.rules or constraint.unchecked, constraint.text
@@ -100,7 +99,7 @@ def test_a_rule_of_another_operator_or_field_and_an_unknown_one_are_found() -> N
     assert not verified("PADDING", padding.field("PaddingValue"), "range")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_equal_tensors_are_demanded_once(name: str) -> None:
     """What `same` says is no constraint in words as well."""
     for constraint in operator(name).constraints:
@@ -108,7 +107,7 @@ def test_equal_tensors_are_demanded_once(name: str) -> None:
         assert not same, constraint.text
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_every_rule_comes_from_a_statement_or_says_why_it_is_there(name: str) -> None:
     named = {each for statement in statements(name) for each in statement.rules}
     named |= {EQUALITY[what] for same in operator(name).same for what in same.what}

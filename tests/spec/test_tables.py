@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import pytest
-
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.facts import enum_facts, operator_facts
 from opendml.spec.naming import snake_case
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.validator import failures
+from tests.for_each import for_each
 from tests.spec.valid_descs import (
     LEVELS,
     NAMES,
@@ -28,7 +27,7 @@ from tests.spec.valid_descs import (
 )
 from tests.spec.valid_sizes import STACKED
 
-every_operator = pytest.mark.parametrize("operator", NAMES)
+every_operator = for_each("operator", NAMES)
 
 
 def introduced(operator: str) -> FeatureLevel:

@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
     write_sources(source)
     links = external_links(source.rglob("*.md"))
     (target / "external_links.txt").write_text("".join(f"{link}\n" for link in links), "utf-8")
-    options = ["-q", "-W", "--keep-going", "-j", "auto", "-d", str(target / "doctrees")]
+    options = ["-q", "-W", "--keep-going", "-d", str(target / "doctrees")]
     return int(build_main([*options, "-b", "html", str(source), str(target / "html")]))
 
 

@@ -11,6 +11,7 @@ import pytest
 import opendml as dml
 from opendml import directml
 from opendml.frontends.pydirectml.functions import REQUIRED
+from tests.for_each import for_each
 
 FUNCTIONS = """
 convolution input filter bias=None | mode=ConvolutionMode.CROSS_CORRELATION
@@ -264,7 +265,7 @@ def found(path: str) -> Any:
     return value
 
 
-@pytest.mark.parametrize(("path", "wanted"), facts(FUNCTIONS + METHODS.lstrip()))
+@for_each(("path", "wanted"), facts(FUNCTIONS + METHODS.lstrip()))
 def test_parameters_have_their_names_order_and_defaults(path: str, wanted: list[Fact]) -> None:
     given = dict(signature(found(path)).parameters)
     given.pop("self", None)

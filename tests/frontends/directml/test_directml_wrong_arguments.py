@@ -7,10 +7,10 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import pytest
 
 import opendml as dml
 from opendml import directml
+from tests.for_each import for_each
 from tests.frontends.directml.test_directml_names import FUNCTIONS, Fact, facts
 
 SIZES = [[2, 3], [1, 1, 4, 4], [4], [1, 2, 3, 4], [2, 2, 2, 2, 2], [1]]
@@ -30,7 +30,7 @@ WRONG: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "parameters"), facts(FUNCTIONS))
+@for_each(("name", "parameters"), facts(FUNCTIONS))
 def test_any_arguments_are_taken_or_refused(name: str, parameters: list[Fact]) -> None:
     device, rng = directml.Device(use_gpu=False), random.Random(name)
     for _ in range(8):

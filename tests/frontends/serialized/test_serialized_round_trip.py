@@ -18,6 +18,7 @@ from opendml.serialized import SerializedGraph, SerializedNode
 from opendml.spec.rank_defaults import with_rank_defaults
 from opendml.spec.schema import Field, operator, operators
 from opendml.spec.validator import failures
+from tests.for_each import for_each
 from tests.fuzz.choices import Choices
 from tests.fuzz.random_descs import any_desc
 
@@ -71,7 +72,7 @@ def through_bytes(desc: dml.OperatorDesc) -> dml.OperatorDesc:
     return read_operator(content, *names_of(desc), "nodes[0]")
 
 
-@pytest.mark.parametrize("name", operators())
+@for_each("name", operators())
 def test_every_operator_is_the_same_through_a_file(name: str) -> None:
     valid = [desc for seed in range(8) if not failures(desc := any_desc(Choices(seed), names=[name]))]
     assert valid

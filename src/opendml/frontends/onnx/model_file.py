@@ -51,6 +51,8 @@ def _content(path: Path) -> bytes:
 
 
 def _parsed(content: bytes, name: str) -> onnx.ModelProto:
+    if not content:
+        raise InvalidArgument(f"{name}: no ONNX model: it is empty")
     model = onnx.ModelProto()
     try:
         model.ParseFromString(content)
