@@ -44,7 +44,7 @@ from opendml.targets.cpu.values import number as constant
 Room = Callable[[ScalarType, int], ir.Value]
 
 
-class _PanelParts:
+class PanelParts:
     """Packs parts of panels: rows that lie along k in memory where they lie, others by way of a room."""
 
     def __init__(self, packing: PackingCode, panels: Panels, room: Room) -> None:
@@ -67,13 +67,15 @@ class _PanelParts:
         builder.call(self._split, [place, pitch, part, *counts])
 
 
-class _StripParts:
+class StripParts:
     """Packs parts of strips: whole ones of matrices where they lie, others by way of a room."""
 
-    def __init__(self, packing: PackingCode, width: int, depth: int, room: Room) -> None:
+    def __init__(
+        self, packing: PackingCode, width: int, depth: int, room: Room, name: str = "split_columns"
+    ) -> None:
         self._packing, self._width = packing, width
         layout = PartLayout(width // packing.lanes, depth)
-        self._split = emit_split_columns(packing.function.module, "split_columns", layout)
+        self._split = emit_split_columns(packing.function.module, name, layout)
         self._is_plain = packing.packing.is_plain and not packing.packing.along_depth
         self._pitch = odd_lines(width + packing.lanes)
         self._room = room(F32, (depth + packing.lanes) * self._pitch // F32.bytes)
@@ -96,7 +98,7 @@ class MatrixPanelCode(PanelCode):
 
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
-        self._parts = _PanelParts(self, self._panels, self.room)
+        self._parts = PanelParts(self, self._panels, self.room)
 
     def pack_panel(self, place: ir.Value, panels: Panels, rows: Range, depth: Range) -> None:
         self._parts.pack(place, rows, depth)
@@ -107,7 +109,7 @@ class MatrixStripCode(StripCode):
 
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
-        self._parts = _StripParts(self, self._strips.width, self._strips.depth, self.room)
+        self._parts = StripParts(self, self._strips.width, self._strips.depth, self.room)
 
     def pack_part(self, place: ir.Value, depth: Range, columns: Range) -> None:
         self._parts.pack(place, depth, columns)
@@ -126,7 +128,7 @@ class _InMatrixRegisters(ContractionCode):
     def _lay_out_rows(self, first_parameter: int) -> tuple[int, int | None]:
         result = super()._lay_out_rows(first_parameter)
         if not self.tiling.ahead:
-            self._panel_parts = _PanelParts(self.a, self.tiling.a, self.room)
+            self._panel_parts = PanelParts(self.a, self.tiling.a, self.room)
         return result
 
     def _micro_kernel(self, kind: type[MatrixMicroKernel]) -> None:
@@ -153,7 +155,7 @@ class MatrixCode(_InMatrixRegisters):
         tiles = 0 if tiling.b_ahead else tiling.columns // self.width
         self.b_room = self.room(F32, tiles * self.tile_bytes // F32.bytes)
         if not tiling.b_ahead:
-            self._strip_parts = _StripParts(self.b, self.width, tiling.a.depth, self.room)
+            self._strip_parts = StripParts(self.b, self.width, tiling.a.depth, self.room)
         return None
 
     def _emit_micro_kernel(self, strides: Strides) -> None:

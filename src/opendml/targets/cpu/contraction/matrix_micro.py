@@ -235,6 +235,15 @@ class MatrixMicroKernel:
                     code.store(code.offset(place, distance), total, _F32)
 
 
+class ChainMatrixMicroKernel(MatrixMicroKernel):
+    """The same of a chain, whose results lie in a room."""
+
+    _further = ()
+
+    def _ask_for_results(self, step: ir.Value) -> None:
+        """They are there."""
+
+
 class ImageMatrixMicroKernel(MatrixMicroKernel):
     """The same of windows of an image, of which b is where they begin; further arguments are a table of how
     far from there the elements of a window lie, the bytes of a plane of the image, and where it is said that

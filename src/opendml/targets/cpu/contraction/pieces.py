@@ -74,8 +74,12 @@ class Splitter:
         self.code.set(self._worst, number(_I32, LANES, 0))
 
     def taken_apart(self, vector: ir.Value) -> list[ir.Value]:
-        """The pieces of a vector: the upper halves of words whose lower ones are zero."""
+        """The pieces of a vector, which is judged."""
         self._judge(vector)
+        return self.pieces_of(vector)
+
+    def pieces_of(self, vector: ir.Value) -> list[ir.Value]:
+        """The pieces of a vector: the upper halves of words whose lower ones are zero."""
         rest = self.builder.fmul(vector, number(_F32, LANES, SCALE))
         pieces = []
         for _ in range(PIECES - 1):
