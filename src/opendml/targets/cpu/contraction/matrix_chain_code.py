@@ -10,7 +10,7 @@ from opendml.targets.cpu.contraction.chain_code import ChainCode, Weigh
 from opendml.targets.cpu.contraction.matrix_code import PanelParts, StripParts
 from opendml.targets.cpu.contraction.matrix_micro import ChainMatrixMicroKernel, configure, release
 from opendml.targets.cpu.contraction.packing import F32, Range
-from opendml.targets.cpu.contraction.pieces import PartLayout, Splitter
+from opendml.targets.cpu.contraction.pieces import Magnitudes, PartLayout, Splitter
 from opendml.targets.cpu.pattern import (
     LINE,
     PIECES,
@@ -20,6 +20,9 @@ from opendml.targets.cpu.pattern import (
     Chaining,
     pieces_bytes,
 )
+
+_MAGNITUDES = Magnitudes(2.0**-55, 2.0**29)
+"""Of queries, keys and values: without a scale, so that sums need none either."""
 
 
 class MatrixChainCode(ChainCode):
@@ -35,20 +38,20 @@ class MatrixChainCode(ChainCode):
 
     def lay_out_products(self, chaining: Chaining) -> None:
         depth, keys = chaining.a.depth, chaining.keys
-        self._splitter = Splitter(self.code)
-        self._queries = PanelParts(self.a, chaining.a, self.room)
-        self._keys = StripParts(self.b, self.width, depth, self.room, "split_keys")
-        self._values = StripParts(self.weighted, self.result_width, keys, self.room, "split_values")
+        self._splitter = Splitter(self.code, _MAGNITUDES)
+        self._queries = PanelParts(self.a, chaining.a, self.room, _MAGNITUDES)
+        self._keys = StripParts(self.b, self.width, depth, self.room, _MAGNITUDES, "split_keys")
+        self._values = StripParts(self.weighted, self.result_width, keys, self.room, _MAGNITUDES, "split_values")
         self._key_bytes, self._value_bytes = (
             pieces_bytes(width, count) for width, count in ((self.width, depth), (self.result_width, keys))
         )
         self.b_room = self._bytes(self.across // self.width * self._key_bytes)
         self.weighted_room = self._bytes(self.result_columns // self.result_width * self._value_bytes)
-        self._weights = PartLayout(self.rows // REGISTER_ROWS, keys)
+        self._weights = PartLayout(self.rows // REGISTER_ROWS, keys, _MAGNITUDES)
         self._weights_room = self._bytes(pieces_bytes(self.rows, keys))
         module, result_bytes = self.function.module, self.result_width * F32.bytes
         multiply, add = (
-            ChainMatrixMicroKernel(module, name, micro, count, result_bytes)
+            ChainMatrixMicroKernel(module, name, micro, count, result_bytes, _MAGNITUDES)
             for name, micro, count in (("products", chaining.micro, depth), ("weighted", chaining.weighting, keys))
         )
         self.multiply, self.add_weighted = multiply.function, add.function

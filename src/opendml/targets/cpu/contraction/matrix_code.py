@@ -19,6 +19,8 @@ from opendml.targets.cpu.contraction.matrix_micro import (
 from opendml.targets.cpu.contraction.micro import Strides
 from opendml.targets.cpu.contraction.packing import F32, PackingCode, PanelCode, Range, StripCode
 from opendml.targets.cpu.contraction.pieces import (
+    OF_FACTORS,
+    Magnitudes,
     PartLayout,
     Splitter,
     emit_split_columns,
@@ -47,9 +49,11 @@ Room = Callable[[ScalarType, int], ir.Value]
 class PanelParts:
     """Packs parts of panels: rows that lie along k in memory where they lie, others by way of a room."""
 
-    def __init__(self, packing: PackingCode, panels: Panels, room: Room) -> None:
+    def __init__(
+        self, packing: PackingCode, panels: Panels, room: Room, magnitudes: Magnitudes = OF_FACTORS
+    ) -> None:
         self._packing, self._code = packing, packing.code
-        layout = PartLayout(panels.rows // REGISTER_ROWS, panels.depth)
+        layout = PartLayout(panels.rows // REGISTER_ROWS, panels.depth, magnitudes)
         self._split = emit_split_rows(packing.function.module, "split_rows", layout)
         self._is_plain = packing.packing.is_plain and packing.packing.along_depth
         self._pitch = odd_lines(panels.depth + packing.lanes)
@@ -71,10 +75,16 @@ class StripParts:
     """Packs parts of strips: whole ones of matrices where they lie, others by way of a room."""
 
     def __init__(
-        self, packing: PackingCode, width: int, depth: int, room: Room, name: str = "split_columns"
+        self,
+        packing: PackingCode,
+        width: int,
+        depth: int,
+        room: Room,
+        magnitudes: Magnitudes = OF_FACTORS,
+        name: str = "split_columns",
     ) -> None:
         self._packing, self._width = packing, width
-        layout = PartLayout(width // packing.lanes, depth)
+        layout = PartLayout(width // packing.lanes, depth, magnitudes)
         self._split = emit_split_columns(packing.function.module, name, layout)
         self._is_plain = packing.packing.is_plain and not packing.packing.along_depth
         self._pitch = odd_lines(width + packing.lanes)

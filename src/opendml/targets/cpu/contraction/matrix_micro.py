@@ -12,7 +12,8 @@ from opendml.targets.cpu.code import I1, I8, I32, I64, POINTER, Code
 from opendml.targets.cpu.contraction.micro import DISTANCE_BYTES, Strides, emit_micro_kernel
 from opendml.targets.cpu.contraction.pieces import (
     LANES,
-    SCALE,
+    OF_FACTORS,
+    Magnitudes,
     PartLayout,
     Splitter,
     emit_join_columns,
@@ -30,6 +31,9 @@ from opendml.targets.cpu.pattern import (
 from opendml.targets.cpu.values import intrinsic, number
 
 _F32 = ScalarType.FLOAT32
+
+Rows = tuple[ir.Value, ir.Value]
+"""Where a tile lies, and the bytes from one row to the next."""
 
 _SMALL = ((0, (2, 1)), (1, (1, 0)), (2, (0,)))
 _LARGE = ((0, (0,)),)
@@ -74,11 +78,17 @@ class MatrixMicroKernel:
     _further: Sequence[ir.Type] = (POINTER, I64)
 
     def __init__(
-        self, module: ir.Module, name: str, micro: MicroKernel, depth: int, held_row_bytes: int
+        self,
+        module: ir.Module,
+        name: str,
+        micro: MicroKernel,
+        depth: int,
+        held_row_bytes: int,
+        magnitudes: Magnitudes = OF_FACTORS,
     ) -> None:
         self.registers = micro.rows // REGISTER_ROWS, micro.vectors
         self.held_row_bytes = held_row_bytes
-        self.a, self.b = (PartLayout(count, depth) for count in self.registers)
+        self.a, self.b = (PartLayout(count, depth, magnitudes) for count in self.registers)
         self.row_bytes = micro.vectors * LINE
         self.tile_bytes = micro.rows * self.row_bytes
         strides = Strides(self.a.row_bytes, _F32.bytes, self.row_bytes, self.row_bytes)
@@ -100,31 +110,39 @@ class MatrixMicroKernel:
         return self.tile_bytes + self.a.float_bytes + self.b.float_bytes + self.row_bytes
 
     def _emit(self) -> None:
-        a, _, c, results, row_bytes, depth, adds, tile, *_ = self.function.args
+        a, _, _, _, _, depth, *_ = self.function.args
         builder = self._builder
         states = [builder.load(place, typ=I32) for place in (a, self._state_of_b())]
         in_pieces = builder.icmp_unsigned("==", builder.or_(*states), I32(0))
-        unscaled = self._code.local(ir.FloatType())
+        unscaled, place = self._code.local(ir.FloatType()), self._sums()
         with builder.if_else(in_pieces) as (pieces, plain):
             with pieces:
-                self._multiply_pieces(a, depth, tile)
-                builder.store(number(_F32, 1, SCALE**-2), unscaled)
+                self._multiply_pieces(a, depth, place)
+                builder.store(number(_F32, 1, self.a.magnitudes.scale**-2), unscaled)
             with plain:
-                self._multiply_floats(a, states, depth, tile)
+                self._multiply_floats(a, states, depth, place)
                 builder.store(number(_F32, 1, 1.0), unscaled)
-        factor = self._code.broadcast(builder.load(unscaled, typ=ir.FloatType()))
-        with builder.if_else(adds) as (added, stored):
+        self._put_down(self._code.broadcast(builder.load(unscaled, typ=ir.FloatType())))
+        builder.ret_void()
+
+    def _sums(self) -> Rows:
+        """Where the sums of a tile are put first."""
+        return self.function.args[7], I64(self.row_bytes)
+
+    def _put_down(self, factor: ir.Value) -> None:
+        """The sums, times a factor, where they belong."""
+        _, _, c, results, row_bytes, _, adds, tile, *_ = self.function.args
+        with self._builder.if_else(adds) as (added, stored):
             with added:
                 self._put_rows(tile, c, (results, row_bytes), factor)
             with stored:
                 self._put_rows(tile, None, (results, row_bytes), factor)
-        builder.ret_void()
 
     def _state_of_b(self) -> ir.Value:
         """Where it is said that b is FLOAT32."""
         return self.function.args[1]
 
-    def _multiply_pieces(self, a: ir.Value, depth: ir.Value, tile: ir.Value) -> None:
+    def _multiply_pieces(self, a: ir.Value, depth: ir.Value, place: Rows) -> None:
         rows, columns = self.registers
         totals = [[row * columns + column for column in range(columns)] for row in range(rows)]
         for register in range(rows * columns):
@@ -141,9 +159,9 @@ class MatrixMicroKernel:
                     self._take_in((a_at, b_at), b_piece, a_pieces, totals)
         for row, registers in enumerate(totals):
             for column, register in enumerate(registers):
-                distance = I64(row * REGISTER_ROWS * self.row_bytes + column * LINE)
-                place = self._code.offset(tile, distance)
-                self._on_registers("tilestored64", [register], place, I64(self.row_bytes))
+                before = self._builder.mul(place[1], I64(row * REGISTER_ROWS))
+                at = self._code.offset(place[0], self._builder.add(before, I64(column * LINE)))
+                self._on_registers("tilestored64", [register], at, place[1])
 
     def _ask_for_results(self, step: ir.Value) -> None:
         """Asks for some rows of what will be written."""
@@ -187,10 +205,10 @@ class MatrixMicroKernel:
         intrinsic(self._builder, f"llvm.x86.{name}", ir.VoidType(), [*numbers, *operands])
 
     def _multiply_floats(
-        self, a: ir.Value, states: Sequence[ir.Value], depth: ir.Value, tile: ir.Value
+        self, a: ir.Value, states: Sequence[ir.Value], depth: ir.Value, place: Rows
     ) -> None:
         """The same of FLOAT32, which are put together where a part holds pieces."""
-        builder = self._builder
+        builder, tile = self._builder, self.function.args[7]
         a_room = self._code.offset(tile, I64(self.tile_bytes))
         b_room = self._code.offset(a_room, I64(self.a.float_bytes))
         a_holds, b_holds = (builder.icmp_unsigned("!=", state, I32(0)) for state in states)
@@ -200,8 +218,8 @@ class MatrixMicroKernel:
         b_floats = self._floats_of_b(b_holds, b_room, depth)
         with self._code.loop(I64(0), I64(self.registers[0] * REGISTER_ROWS), _PLAIN_ROWS) as row:
             rows = self._code.offset(a_floats, builder.mul(row, I64(self.a.row_bytes)))
-            sums = self._code.offset(tile, builder.mul(row, I64(self.row_bytes)))
-            operands = [rows, b_floats, sums, sums, I64(self.row_bytes), depth, I1(0)]
+            sums = self._code.offset(place[0], builder.mul(row, place[1]))
+            operands = [rows, b_floats, sums, sums, place[1], depth, I1(0)]
             builder.call(self._plain, operands)
 
     def _floats_of_b(self, holds: ir.Value, room: ir.Value, depth: ir.Value) -> ir.Value:
@@ -216,7 +234,7 @@ class MatrixMicroKernel:
         self,
         tile: ir.Value,
         held: ir.Value | None,
-        results: tuple[ir.Value, ir.Value],
+        results: Rows,
         factor: ir.Value,
     ) -> None:
         """The sums of a tile, added to what is held, if anything is."""
@@ -236,9 +254,20 @@ class MatrixMicroKernel:
 
 
 class ChainMatrixMicroKernel(MatrixMicroKernel):
-    """The same of a chain, whose results lie in a room."""
+    """The same of a chain, whose results lie in a room: those that are added to nothing are put there at once.
+    Its magnitudes have no scale."""
 
     _further = ()
+
+    def _sums(self) -> Rows:
+        _, _, _, results, row_bytes, _, adds, *_ = self.function.args
+        held = super()._sums()
+        return self._builder.select(adds, held[0], results), self._builder.select(adds, held[1], row_bytes)
+
+    def _put_down(self, factor: ir.Value) -> None:
+        _, _, c, results, row_bytes, _, adds, tile = self.function.args
+        with self._builder.if_then(adds):
+            self._put_rows(tile, c, (results, row_bytes), factor)
 
     def _ask_for_results(self, step: ir.Value) -> None:
         """They are there."""
