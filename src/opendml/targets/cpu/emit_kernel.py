@@ -17,6 +17,7 @@ from opendml.targets.cpu.contraction.chain_code import ChainCode
 from opendml.targets.cpu.contraction.code import ContractionCode
 from opendml.targets.cpu.contraction.dot_code import DotCode
 from opendml.targets.cpu.contraction.image_code import BroadcastImageCode, ImageContractionCode
+from opendml.targets.cpu.contraction.matrix_chain_code import MatrixChainCode
 from opendml.targets.cpu.contraction.matrix_code import (
     MatrixCode,
     MatrixImageCode,
@@ -78,6 +79,7 @@ _CODE: dict[Mode, type[KernelCode]] = {
     Mode.CONTRACTION_PANELS: PanelCode,
     Mode.CONTRACTION_STRIPS: StripCode,
     Mode.CONTRACTION_CHAIN: ChainCode,
+    Mode.CONTRACTION_CHAIN_MATRICES: MatrixChainCode,
 }
 
 _WORD_CODE: dict[Mode, type[KernelCode]] = {

@@ -62,6 +62,7 @@ _NEVER_STREAMED = {
     Mode.CONTRACTION_IMAGE,
     Mode.CONTRACTION_BROADCAST_IMAGE,
     Mode.CONTRACTION_CHAIN,
+    Mode.CONTRACTION_CHAIN_MATRICES,
 }
 """Streamed vectors begin where memory has boundaries. The vectors of a line that is scanned begin where it
 does, since its sums depend on that; and its arithmetic takes as long as writing through the caches. What is

@@ -100,6 +100,7 @@ class Mode(Enum):
     """Packs the other operand ahead; an item is a strip of its columns."""
     CONTRACTION_CHAIN = "contraction chain"
     """Products, a softmax of these, and products with its weights; an item is a block of rows."""
+    CONTRACTION_CHAIN_MATRICES = "contraction chain in matrix registers"
 
     @property
     def reduces_rows(self) -> bool:

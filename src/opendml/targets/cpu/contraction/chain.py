@@ -22,6 +22,7 @@ from opendml.targets.cpu.contraction.costs import (
     packing_cycles,
     tile_cycles,
 )
+from opendml.targets.cpu.contraction.matrix_tilings import MATRIX_MICRO_KERNELS, SPLIT, matrix_tile_cycles
 from opendml.targets.cpu.contraction.operands import (
     a_along_depth,
     a_order,
@@ -35,7 +36,7 @@ from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles, epilogue_of, loops_over, moves, part_of
 from opendml.targets.cpu.launch import Launch, Numbers, buffers_of, parameters_of, pattern_of
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import Chaining, MicroKernel, Mode, Panels
+from opendml.targets.cpu.pattern import STEP, Chaining, MicroKernel, Mode, Panels, pieces_bytes
 from opendml.targets.cpu.threads import available_threads
 
 _KEYS = 256
@@ -66,18 +67,20 @@ class ChainedRoles:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Tiles in registers, so many rows for each item, and the estimated cycles of one item."""
+    """Tiles in registers, so many rows for each item, and the estimated cycles of one item; whether numbers are
+    multiplied in pieces, in matrix registers."""
 
     micro: MicroKernel
     weighting: MicroKernel
     rows: int
     item_cycles: float
+    in_pieces: bool = False
 
 
 def is_chained(kernel: Kernel) -> bool:
     """Whether a kernel is a softmax between products that is better computed as one."""
     roles = chained_roles(kernel)
-    return roles is not None and next(ways(roles), None) is not None
+    return roles is not None and bool(ways(roles))
 
 
 def chained(kernel: Kernel) -> list[Launch]:
@@ -146,14 +149,25 @@ def _is_walked(roles: ChainedRoles) -> bool:
     )
 
 
-def ways(roles: ChainedRoles) -> Iterator[Way]:
-    """The tiles, with each division of the rows; none where few rows share keys."""
+def ways(roles: ChainedRoles) -> list[Way]:
+    """The tiles, with each division of the rows; none where few rows share keys. All are in matrix registers,
+    or none is, since that changes bits: whichever takes one thread less time."""
+    rows = roles.scores.count(roles.scores.rows)
+    if rows < _FEWEST_ROWS:
+        return []
+    found = [list(_vector_ways(roles)), list(_matrix_ways(roles))]
+
+    def cycles(alike: list[Way]) -> float:
+        return min(-(-rows // way.rows) * way.item_cycles for way in alike)
+
+    return min(filter(None, found), key=cycles)
+
+
+def _vector_ways(roles: ChainedRoles) -> Iterator[Way]:
     scores, results = roles.scores, roles.results
     lanes = lane_count()
     m, keys = scores.count(scores.rows), scores.count(scores.columns)
     depth, width = scores.count(scores.depth), results.count(results.columns)
-    if m < _FEWEST_ROWS:
-        return
     a, b = packing_cycles(scores, lanes)
     _, weighted = packing_cycles(results, lanes)
     packed = keys * (depth * b + width * weighted) / lanes
@@ -167,50 +181,78 @@ def ways(roles: ChainedRoles) -> Iterator[Way]:
         tiles = -(-width // (weighting.vectors * lanes))
         panel += tiles * keys * tile_cycles(weighting)
         row = depth * a + keys * _WEIGHT + width * COPIED
-        most = _most_panels(micro, weighting, depth, width, lanes) * micro.rows
+        pitch = -(-micro.rows // lanes) * lanes
+        most = _most_panels(weighting, (depth + lanes) * pitch, width, lanes, False) * micro.rows
         for rows in block_sizes(m, micro.rows, most):
             item = STARTED + packed + -(-rows // micro.rows) * panel + rows * row / lanes
             yield Way(micro, weighting, rows, item)
 
 
-def _room() -> int:
+def _matrix_ways(roles: ChainedRoles) -> Iterator[Way]:
+    if not machine().has("amx-bf16"):
+        return
+    scores, results = roles.scores, roles.results
+    lanes = lane_count()
+    m, keys = scores.count(scores.rows), scores.count(scores.columns)
+    depth, width = scores.count(scores.depth), results.count(results.columns)
+    a, b = packing_cycles(scores, lanes)
+    _, weighted = packing_cycles(results, lanes)
+    packed = keys * (depth * (b + SPLIT) + width * (weighted + SPLIT)) / lanes
+    row = depth * (a + SPLIT) + keys * (_WEIGHT + SPLIT) + width * COPIED
+    for micro in MATRIX_MICRO_KERNELS:
+        tiles = -(-keys // (micro.vectors * lanes)), -(-width // (micro.vectors * lanes))
+        panel = tiles[0] * matrix_tile_cycles(micro, depth, _WIDEST)
+        panel += tiles[1] * matrix_tile_cycles(micro, keys, _KEYS)
+        queries = pieces_bytes(micro.rows, depth) // F32.bytes
+        most = _most_panels(micro, queries, width, lanes, True) * micro.rows
+        for rows in block_sizes(m, micro.rows, most):
+            item = STARTED + packed + -(-rows // micro.rows) * panel + rows * row / lanes
+            yield Way(micro, micro, rows, item, in_pieces=True)
+
+
+def _room(in_pieces: bool) -> int:
     """Elements of packed queries, and of results, of an item: each take a quarter of a core's own cache, and
     hold a panel at least."""
-    return max(machine().l2_bytes // 4 // F32.bytes, 32 * _WIDEST)
+    panel = pieces_bytes(32, _WIDEST) // F32.bytes if in_pieces else 32 * _WIDEST
+    return max(machine().l2_bytes // 4 // F32.bytes, panel)
 
 
-def _most_panels(micro: MicroKernel, weighting: MicroKernel, depth: int, width: int, lanes: int) -> int:
-    """How many panels an item may have."""
-    pitch = -(-micro.rows // lanes) * lanes
+def _most_panels(weighting: MicroKernel, queries: int, width: int, lanes: int, in_pieces: bool) -> int:
+    """How many panels an item may have, of which each takes so many elements for queries."""
     tile = weighting.vectors * lanes
-    queries = (depth + lanes) * pitch
-    results = -(-width // tile) * tile * micro.rows
-    return max(1, _room() // max(queries, results))
+    results = -(-width // tile) * tile * weighting.rows
+    return max(1, _room(in_pieces) // max(queries, results))
 
 
 def launch_of_way(roles: ChainedRoles, way: Way) -> Launch:
     scores, results = roles.scores, roles.results
     m, keys = scores.count(scores.rows), scores.count(scores.columns)
     epilogue, *others = common_loops(roles.parts, results.outer)
-    a, a_nest = packing_of(scores.a, others[0], *a_order(scores), a_along_depth(scores), F32)
+    a, a_nest = packing_of(scores.a, others[0], *a_order(scores), a_along_depth(scores), F32, way.in_pieces)
     (b, b_nest), (weighted, weighted_nest) = (
-        packing_of(each.b, outer, *b_order(each), b_along_depth(each), F32)
+        packing_of(each.b, outer, *b_order(each), b_along_depth(each), F32, way.in_pieces)
         for each, outer in ((scores, others[1]), (results, others[3]))
     )
     scores_nest = epilogue_nest(scores, others[2])
     nest = epilogue_nest(results, epilogue)
+    mode, depth, width = Mode.CONTRACTION_CHAIN, _WIDEST, _WIDEST
+    if way.in_pieces:
+        mode = Mode.CONTRACTION_CHAIN_MATRICES
+        depth, width = (
+            -(-count // STEP) * STEP for count in (scores.count(scores.depth), results.count(results.columns))
+        )
     chaining = Chaining(
-        Panels(a, way.micro.rows, _WIDEST),
+        Panels(a, way.micro.rows, depth),
         b,
         pattern_of(scores.epilogue, scores_nest, Mode.CONTRACTION),
         weighted,
         way.micro,
         way.weighting,
         _KEYS,
-        _room(),
-        _WIDEST,
+        _room(way.in_pieces),
+        width,
     )
-    pattern = replace(pattern_of(results.epilogue, nest, Mode.CONTRACTION_CHAIN), tiling=chaining)
+    pattern = replace(pattern_of(results.epilogue, nest, mode), tiling=chaining)
     groups, chunks = results.count(results.outer), -(-m // way.rows)
     parameters = parameters_of(
         results.epilogue,

@@ -13,8 +13,8 @@ overflow: what is finite now takes the place of what was not.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 from llvmlite import ir
 
@@ -33,6 +33,9 @@ from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat, type
 _WEIGHT = weight(*(source(number, F32) for number in range(4)))
 _FACTOR = vector_math.expand(apply(Operation.EXPONENTIAL, source(0, F32) - source(1, F32)))
 """How much less what is relative to one number weighs relative to another."""
+
+Weigh = Callable[[ir.Value, ir.Value | None], ir.Value]
+"""Emits the weights of a vector of keys, from an index on; those outside a mask are zero."""
 
 
 class ChainCode(KernelCode):
@@ -73,18 +76,24 @@ class ChainCode(KernelCode):
         across, result_columns = (
             -(-count // width) * width for count, width in ((keys, self.width), (widest, self.result_width))
         )
+        self.across, self.result_columns = across, result_columns
         self.pitch = odd_lines(across + lanes)
         self.a_room, self.first_results, self.second_results = (
             self.room(F32, chaining.room) for _ in range(3)
         )
         self.results_room = self.first_results
-        self.b_room = self.room(F32, across * (widest + lanes))
-        self.weighted_room = self.room(F32, result_columns * (keys + lanes))
         self.scores_room = self.room(F32, self.rows * self.pitch // size)
         self.greatest_room = self.room(F32, chaining.room // lanes)
         self.sums_room = self.room(F32, chaining.room)
         self.factors_room = self.room(F32, -(-self.rows // lanes) * lanes)
         self.again_room = self.room(F32, chaining.room // lanes)
+        self.lay_out_products(chaining)
+
+    def lay_out_products(self, chaining: Chaining) -> None:
+        """The room of packed keys and of what is weighted, and the micro-kernels."""
+        lanes, size = self.lanes, F32.bytes
+        self.b_room = self.room(F32, self.across * (chaining.widest + lanes))
+        self.weighted_room = self.room(F32, self.result_columns * (chaining.keys + lanes))
         (_, a_pitch), result_pitch = chaining.a.strides(lanes), self.result_width * size
         self.multiply = self._micro_kernel(
             "products", chaining.micro, Strides(size, a_pitch, self.width * size, self.pitch)
@@ -140,20 +149,19 @@ class ChainCode(KernelCode):
             begin = self.builder.mul(part, I64(self.keys))
             keys = begin, self.code.minimum(self.builder.add(begin, I64(self.keys)), self.elements)
             is_last = self.builder.icmp_signed("==", keys[1], self.elements)
-            self.b.pack_tiles(self._b_at, self.width, (I64(0), self.depth), keys)
-            self.weighted.pack_tiles(self._weighted_at, self.result_width, keys, (I64(0), self.inner))
+            self.pack_keys(keys)
             following = self._following(item, keys, is_last)
             with self.code.loop(I64(0), panels) as panel:
                 self._ask_for(*following, panel, panels)
                 row = self.builder.mul(panel, I64(self.rows))
                 rows = row, self.code.minimum(self.builder.add(row, I64(self.rows)), count)
                 results = self._results_at(panel)
-                self._multiply(panel, keys)
+                self.multiply_panel(panel, keys)
                 adds = self.builder.icmp_signed("!=", part, I64(0))
                 self._weigh(panel, first, rows, keys)
                 with self.builder.if_then(adds):
                     self._scale(results, self.builder.sub(rows[1], rows[0]))
-                self._add_weighted(results, keys, adds)
+                self.add_weighted_panel(results, keys, adds)
                 with self.builder.if_then(is_last):
                     self._store(pointers, known, panel, first, rows, again)
 
@@ -163,7 +171,7 @@ class ChainCode(KernelCode):
         with self.code.loop(I64(0), panels) as panel:
             row = self.builder.add(first, self.builder.mul(panel, rows))
             behind = self.code.minimum(self.builder.add(row, rows), last)
-            self.a.pack_panel(self._panel_at(panel), self.panels, (row, behind), (I64(0), self.depth))
+            self.pack_queries(panel, (row, behind))
             for vector in self._vectors():
                 lowest = number(F32, self.lanes, -math.inf)
                 self.code.store(self._state_at(self.greatest_room, panel, vector), lowest, F32)
@@ -183,11 +191,14 @@ class ChainCode(KernelCode):
         before = self.builder.mul(panel, I64(-(-self.rows // self.lanes) * self.lanes))
         return self._element(room, self.builder.add(before, row))
 
-    def _panel_at(self, panel: ir.Value) -> ir.Value:
-        """Where a panel of queries lies: as far apart as it has columns, and those that packing may write."""
+    def panel_at(self, panel: ir.Value) -> ir.Value:
+        """Where a panel of queries lies."""
+        return self.code.offset(self.a_room, self.builder.mul(panel, self.panel_bytes()))
+
+    def panel_bytes(self) -> ir.Value:
+        """From one panel of queries to the next: its columns, and those that packing may write."""
         columns = self.builder.add(self.depth, I64(self.lanes))
-        size = self.builder.mul(columns, I64(self.panels.strides(self.lanes)[1]))
-        return self.code.offset(self.a_room, self.builder.mul(panel, size))
+        return self.builder.mul(columns, I64(self.panels.strides(self.lanes)[1]))
 
     def _results_at(self, panel: ir.Value, room: ir.Value | None = None) -> ir.Value:
         """Where the results of a panel lie, tile by tile."""
@@ -222,16 +233,49 @@ class ChainCode(KernelCode):
         place = self.code.offset(self.weighted_room, self.builder.mul(tile, I64(self._weighted_bytes)))
         return self.weighted.rows_at(place, self.result_width * F32.bytes)(row, within)
 
-    # Steps
+    # Products
 
-    def _multiply(self, panel: ir.Value, keys: Range) -> None:
+    def pack_queries(self, panel: ir.Value, rows: Range) -> None:
+        """One panel of them."""
+        self.a.pack_panel(self.panel_at(panel), self.panels, rows, (I64(0), self.depth))
+
+    def pack_keys(self, keys: Range) -> None:
+        """Some keys, and what is weighted by their weights."""
+        self.b.pack_tiles(self._b_at, self.width, (I64(0), self.depth), keys)
+        self.weighted.pack_tiles(self._weighted_at, self.result_width, keys, (I64(0), self.inner))
+
+    def multiply_panel(self, panel: ir.Value, keys: Range) -> None:
         """The products of a panel of queries and some keys."""
-        a = self._panel_at(panel)
+        a = self.panel_at(panel)
+        with self.tiles_of_scores(keys) as (tile, c):
+            b = self.code.offset(self.b_room, self.builder.mul(tile, self._b_bytes()))
+            self.builder.call(self.multiply, [a, b, c, c, I64(self.pitch), self.depth, I1(0)])
+
+    @contextmanager
+    def tiles_of_scores(self, keys: Range) -> Iterator[tuple[ir.Value, ir.Value]]:
+        """A loop over the tiles of some keys: yields the tile and where its scores lie."""
         tiles = self.a.parts(self.builder.sub(keys[1], keys[0]), self.width)
         with self.code.loop(I64(0), tiles) as tile:
-            b = self.code.offset(self.b_room, self.builder.mul(tile, self._b_bytes()))
-            c = self._element(self.scores_room, self.builder.mul(tile, I64(self.width)))
-            self.builder.call(self.multiply, [a, b, c, c, I64(self.pitch), self.depth, I1(0)])
+            yield tile, self._element(self.scores_room, self.builder.mul(tile, I64(self.width)))
+
+    def put_weights(self, row: ir.Value, count: ir.Value, weigh: Weigh) -> None:
+        """Puts down so many weights of a row, for the second products."""
+        place = self._scores_at(row)
+
+        def put(index: ir.Value, mask: ir.Value | None) -> None:
+            self.code.store(self._element(place, index), weigh(index, mask), F32)
+
+        self.code.vector_loop(I64(0), count, put)
+
+    def add_weighted_panel(self, results: ir.Value, keys: Range, adds: ir.Value) -> None:
+        """Adds what some keys contribute to a panel's results, if there are any so far."""
+        count, pitch = self.builder.sub(keys[1], keys[0]), I64(self.result_width * F32.bytes)
+        with self.tiles_of_results() as tile:
+            b = self.code.offset(self.weighted_room, self.builder.mul(tile, I64(self._weighted_bytes)))
+            c = self.result_at(results, tile, I64(0))
+            self.builder.call(self.add_weighted, [self.scores_room, b, c, c, pitch, count, adds])
+
+    # Steps
 
     def _following(self, item: ir.Value, keys: Range, is_last: ir.Value) -> tuple[ir.Value, Range, Range]:
         """The group and the keys that are taken in after some, and the queries that are packed before."""
@@ -293,15 +337,15 @@ class ChainCode(KernelCode):
         sums = self.code.local(llvm_type(F32, self.lanes), before)
         place = self._scores_at(row)
 
-        def weigh(index: ir.Value, mask: ir.Value | None) -> None:
-            at = self._element(place, index)
-            score = self.code.load(at, F32, self.lanes)
+        def weigh(index: ir.Value, mask: ir.Value | None) -> ir.Value:
+            score = self.code.load(self._element(place, index), F32, self.lanes)
             (weight,) = emitted(self.builder, [_WEIGHT], self.lanes, [score, base, *self.weigh_by])
-            self.code.store(at, weight, F32)
-            added = weight if mask is None else self.builder.select(mask, weight, zero)
-            self.code.set(sums, self.builder.fadd(self.code.get(sums), added))
+            if mask is not None:
+                weight = self.builder.select(mask, weight, zero)
+            self.code.set(sums, self.builder.fadd(self.code.get(sums), weight))
+            return weight
 
-        self.code.vector_loop(I64(0), self.builder.sub(keys[1], keys[0]), weigh)
+        self.put_weights(row, self.builder.sub(keys[1], keys[0]), weigh)
         self.code.store(sums_at, self.code.get(sums), F32)
 
     def _factor(self, row: ir.Value) -> ir.Value:
@@ -318,29 +362,21 @@ class ChainCode(KernelCode):
         """Multiplies so many rows of a panel's results by how much less they weigh now."""
         with self.code.loop(I64(0), count) as row:
             factor = self._factor(row)
-            with self._tiles() as tile:
-                place = self._result_at(results, tile, row)
+            with self.tiles_of_results() as tile:
+                place = self.result_at(results, tile, row)
                 for column in range(0, self.result_width, self.lanes):
                     at = self.code.offset(place, I64(column * F32.bytes))
                     value = self.code.load(at, F32, self.lanes)
                     self.code.store(at, self.builder.fmul(value, factor), F32)
 
-    def _tiles(self) -> AbstractContextManager[ir.Value]:
+    def tiles_of_results(self) -> AbstractContextManager[ir.Value]:
         """A loop over the tiles of results."""
         return self.code.loop(I64(0), self.a.parts(self.inner, self.result_width))
 
-    def _result_at(self, results: ir.Value, tile: ir.Value, row: ir.Value) -> ir.Value:
+    def result_at(self, results: ir.Value, tile: ir.Value, row: ir.Value) -> ir.Value:
         """Where a row of a tile of a panel's results lies."""
         before = self.builder.mul(tile, I64(self._tile_elements))
         return self._element(results, self.builder.add(before, self.builder.mul(row, I64(self.result_width))))
-
-    def _add_weighted(self, results: ir.Value, keys: Range, adds: ir.Value) -> None:
-        """Adds what some keys contribute to a panel's results, if there are any so far."""
-        count, pitch = self.builder.sub(keys[1], keys[0]), I64(self.result_width * F32.bytes)
-        with self._tiles() as tile:
-            b = self.code.offset(self.weighted_room, self.builder.mul(tile, I64(self._weighted_bytes)))
-            c = self._result_at(results, tile, I64(0))
-            self.builder.call(self.add_weighted, [self.scores_room, b, c, c, pitch, count, adds])
 
     def _store(
         self,
@@ -406,7 +442,7 @@ class ChainCode(KernelCode):
     def _element_of_results(self, results: ir.Value, row: ir.Value, column: ir.Value) -> ir.Value:
         """Where an element of a panel's results lies."""
         tile, within = self.code.split(column, [I64(0), I64(self.result_width)])
-        return self._element(self._result_at(results, tile, row), within)
+        return self._element(self.result_at(results, tile, row), within)
 
     def _sum_of(self, panel: ir.Value, row: ir.Value) -> ir.Value:
         """The sum of a row's weights."""

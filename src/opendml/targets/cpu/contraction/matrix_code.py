@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from llvmlite import ir
 
@@ -21,6 +20,8 @@ from opendml.targets.cpu.contraction.matrix_words import WordMatrixMicroKernel, 
 from opendml.targets.cpu.contraction.micro import Strides
 from opendml.targets.cpu.contraction.packing import F32, PackingCode, PanelCode, Range, StripCode
 from opendml.targets.cpu.contraction.pieces import (
+    OF_FACTORS,
+    Magnitudes,
     PartLayout,
     Splitter,
     emit_split_columns,
@@ -46,12 +47,14 @@ from opendml.targets.cpu.values import number as constant
 Room = Callable[[ScalarType, int], ir.Value]
 
 
-class _PanelParts:
+class PanelParts:
     """Packs parts of panels: rows that lie along k in memory where they lie, others by way of a room."""
 
-    def __init__(self, packing: PackingCode, panels: Panels, room: Room) -> None:
+    def __init__(
+        self, packing: PackingCode, panels: Panels, room: Room, magnitudes: Magnitudes = OF_FACTORS
+    ) -> None:
         self._packing, self._code = packing, packing.code
-        layout = PartLayout(panels.rows // REGISTER_ROWS, panels.depth)
+        layout = PartLayout(panels.rows // REGISTER_ROWS, panels.depth, magnitudes)
         self._split = emit_split_rows(packing.function.module, "split_rows", layout)
         self._is_plain = packing.packing.is_plain and packing.packing.along_depth
         self._pitch = odd_lines(panels.depth + packing.lanes)
@@ -69,13 +72,21 @@ class _PanelParts:
         builder.call(self._split, [place, pitch, part, *counts])
 
 
-class _StripParts:
+class StripParts:
     """Packs parts of strips: whole ones of matrices where they lie, others by way of a room."""
 
-    def __init__(self, packing: PackingCode, width: int, depth: int, room: Room) -> None:
+    def __init__(
+        self,
+        packing: PackingCode,
+        width: int,
+        depth: int,
+        room: Room,
+        magnitudes: Magnitudes = OF_FACTORS,
+        name: str = "split_columns",
+    ) -> None:
         self._packing, self._width = packing, width
-        layout = PartLayout(width // packing.lanes, depth)
-        self._split = emit_split_columns(packing.function.module, "split_columns", layout)
+        layout = PartLayout(width // packing.lanes, depth, magnitudes)
+        self._split = emit_split_columns(packing.function.module, name, layout)
         self._is_plain = packing.packing.is_plain and not packing.packing.along_depth
         self._pitch = odd_lines(width + packing.lanes)
         self._room = room(F32, (depth + packing.lanes) * self._pitch // F32.bytes)
@@ -108,8 +119,8 @@ class _TurnedPanelParts:
         builder.call(self._turn, [self._room, part, words])
 
 
-def _panel_parts(packing: PackingCode, panels: Panels, room: Room) -> _PanelParts | _TurnedPanelParts:
-    return (_TurnedPanelParts if panels.turned else _PanelParts)(packing, panels, room)
+def _panel_parts(packing: PackingCode, panels: Panels, room: Room) -> PanelParts | _TurnedPanelParts:
+    return (_TurnedPanelParts if panels.turned else PanelParts)(packing, panels, room)
 
 
 class MatrixPanelCode(PanelCode):
@@ -132,7 +143,7 @@ class MatrixStripCode(StripCode):
 
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
-        self._parts = _StripParts(self, self._strips.width, self._strips.depth, self.room)
+        self._parts = StripParts(self, self._strips.width, self._strips.depth, self.room)
 
     def pack_part(self, place: ir.Value, depth: Range, columns: Range) -> None:
         self._parts.pack(place, depth, columns)
@@ -154,10 +165,12 @@ class _InMatrixRegisters(ContractionCode):
             self._panel_parts = _panel_parts(self.a, self.tiling.a, self.room)
         return result
 
-    def _micro_kernel(self, kind: Callable[..., MatrixMicroKernel | WordMatrixMicroKernel]) -> None:
-        tiling, module = self.tiling, self.function.module
-        kernel = kind(module, "micro", tiling.a, tiling.micro, self.column_pitch)
+    def _use(self, kernel: MatrixMicroKernel | WordMatrixMicroKernel) -> None:
         self.micro, self._scratch = kernel.function, self.room(F32, kernel.scratch_bytes // F32.bytes)
+
+    def _of_pieces(self, kind: type[MatrixMicroKernel]) -> MatrixMicroKernel:
+        tiling = self.tiling
+        return kind(self.function.module, "micro", tiling.micro, tiling.a.depth, self.column_pitch)
 
     def _panel(
         self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value
@@ -198,11 +211,11 @@ class MatrixCode(_OfMatrices):
         tiles = 0 if tiling.b_ahead else tiling.columns // self.width
         self.b_room = self.room(F32, tiles * self.tile_bytes // F32.bytes)
         if not tiling.b_ahead:
-            self._strip_parts = _StripParts(self.b, self.width, tiling.a.depth, self.room)
+            self._strip_parts = StripParts(self.b, self.width, tiling.a.depth, self.room)
         return None
 
     def _emit_micro_kernel(self, strides: Strides) -> None:
-        self._micro_kernel(MatrixMicroKernel)
+        self._use(self._of_pieces(MatrixMicroKernel))
         self.further = [self._scratch]
 
     def _block(
@@ -225,7 +238,10 @@ class WordMatrixCode(_OfMatrices):
     def _emit_micro_kernel(self, strides: Strides) -> None:
         if strides.b_depth is None:
             raise TypeError("a matrix has rows")
-        self._micro_kernel(partial(WordMatrixMicroKernel, b_row_bytes=strides.b_depth))
+        tiling, module = self.tiling, self.function.module
+        self._use(
+            WordMatrixMicroKernel(module, "micro", tiling.micro, tiling.a, self.column_pitch, strides.b_depth)
+        )
         self.further = [self._scratch]
 
 
@@ -328,7 +344,7 @@ class MatrixImageCode(_InMatrixRegisters, ImageContractionCode):
         return PieceImageCode
 
     def _emit_micro_kernel(self, strides: Strides) -> None:
-        self._micro_kernel(ImageMatrixMicroKernel)
+        self._use(self._of_pieces(ImageMatrixMicroKernel))
 
     def _pack_seen(self, windows: Range, block: ir.Value, depth: Range, part: ir.Value) -> ir.Value:
         plane = super()._pack_seen(windows, block, depth, part)

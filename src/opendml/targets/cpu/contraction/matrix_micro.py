@@ -12,7 +12,8 @@ from opendml.targets.cpu.code import I1, I8, I32, I64, POINTER, Code, internal_f
 from opendml.targets.cpu.contraction.micro import DISTANCE_BYTES, Strides, emit_micro_kernel
 from opendml.targets.cpu.contraction.pieces import (
     LANES,
-    SCALE,
+    OF_FACTORS,
+    Magnitudes,
     PartLayout,
     Splitter,
     emit_join_columns,
@@ -26,12 +27,13 @@ from opendml.targets.cpu.pattern import (
     REGISTERS,
     STEP,
     MicroKernel,
-    Panels,
 )
 from opendml.targets.cpu.values import intrinsic, number
 
 _F32 = ScalarType.FLOAT32
 
+Rows = tuple[ir.Value, ir.Value]
+"""Where a tile lies, and the bytes from one row to the next."""
 Finished = Callable[[ir.Value, list[ir.Value]], list[ir.Value]]
 """What is made of a row's sums, by the row's number."""
 
@@ -96,13 +98,13 @@ class RegisterTile:
         for register in range(self.registers[0] * self.registers[1]):
             self._on_registers("tilezero", [register])
 
-    def _keep_totals(self, tile: ir.Value) -> None:
-        """Into the scratch memory, row by row."""
+    def _keep_totals(self, place: Rows) -> None:
+        """Into memory, row by row."""
         for row, registers in enumerate(self.totals):
             for column, register in enumerate(registers):
-                distance = I64(row * REGISTER_ROWS * self.row_bytes + column * LINE)
-                place = self._code.offset(tile, distance)
-                self._on_registers("tilestored64", [register], place, I64(self.row_bytes))
+                before = self._builder.mul(place[1], I64(row * REGISTER_ROWS))
+                at = self._code.offset(place[0], self._builder.add(before, I64(column * LINE)))
+                self._on_registers("tilestored64", [register], at, place[1])
 
     def _ask_for_results(self, step: ir.Value, asked: Sequence[ir.Value]) -> None:
         """Asks for some rows of what will be written."""
@@ -132,7 +134,7 @@ class RegisterTile:
         self,
         tile: ir.Value,
         held: ir.Value | None,
-        results: tuple[ir.Value, ir.Value],
+        results: Rows,
         finished: Finished,
     ) -> None:
         builder, code = self._builder, self._code
@@ -156,10 +158,16 @@ class MatrixMicroKernel(RegisterTile):
     FLOAT32."""
 
     def __init__(
-        self, module: ir.Module, name: str, panels: Panels, micro: MicroKernel, held_row_bytes: int
+        self,
+        module: ir.Module,
+        name: str,
+        micro: MicroKernel,
+        depth: int,
+        held_row_bytes: int,
+        magnitudes: Magnitudes = OF_FACTORS,
     ) -> None:
         super().__init__(module, name, micro, held_row_bytes, _F32)
-        self.a, self.b = (PartLayout(count, panels.depth) for count in self.registers)
+        self.a, self.b = (PartLayout(count, depth, magnitudes) for count in self.registers)
         strides = Strides(self.a.row_bytes, _F32.bytes, self.row_bytes, self.row_bytes)
         plain = MicroKernel(_PLAIN_ROWS, micro.vectors)
         self._plain = emit_micro_kernel(module, f"{name}.plain", plain, LANES, strides)
@@ -172,28 +180,36 @@ class MatrixMicroKernel(RegisterTile):
         return self.tile_bytes + self.a.float_bytes + self.b.float_bytes + self.row_bytes
 
     def _emit(self) -> None:
-        a, _, c, results, row_bytes, depth, adds, tile, *_ = self.function.args
+        a, _, _, _, _, depth, *_ = self.function.args
         builder = self._builder
         states = [builder.load(place, typ=I32) for place in (a, self._state_of_b())]
         in_pieces = builder.icmp_unsigned("==", builder.or_(*states), I32(0))
-        unscaled = self._code.local(ir.FloatType())
+        unscaled, place = self._code.local(ir.FloatType()), self._sums()
         with builder.if_else(in_pieces) as (pieces, plain):
             with pieces:
-                self._multiply_pieces(a, depth, tile)
-                builder.store(number(_F32, 1, SCALE**-2), unscaled)
+                self._multiply_pieces(a, depth, place)
+                builder.store(number(_F32, 1, self.a.magnitudes.scale**-2), unscaled)
             with plain:
-                self._multiply_floats(a, states, depth, tile)
+                self._multiply_floats(a, states, depth, place)
                 builder.store(number(_F32, 1, 1.0), unscaled)
-        factor = self._code.broadcast(builder.load(unscaled, typ=ir.FloatType()))
-        target = c, results, row_bytes, adds
-        self._put_down(tile, target, lambda row, sums: [builder.fmul(each, factor) for each in sums])
+        self._put_sums(self._code.broadcast(builder.load(unscaled, typ=ir.FloatType())))
         builder.ret_void()
+
+    def _sums(self) -> Rows:
+        """Where the sums of a tile are put first."""
+        return self.function.args[7], I64(self.row_bytes)
+
+    def _put_sums(self, factor: ir.Value) -> None:
+        """The sums, times a factor, where they belong."""
+        _, _, c, results, row_bytes, _, adds, tile, *_ = self.function.args
+        target = c, results, row_bytes, adds
+        self._put_down(tile, target, lambda row, sums: [self._builder.fmul(each, factor) for each in sums])
 
     def _state_of_b(self) -> ir.Value:
         """Where it is said that b is FLOAT32."""
         return self.function.args[1]
 
-    def _multiply_pieces(self, a: ir.Value, depth: ir.Value, tile: ir.Value) -> None:
+    def _multiply_pieces(self, a: ir.Value, depth: ir.Value, place: Rows) -> None:
         self._clear_totals()
         steps = self._builder.udiv(self._builder.add(depth, I64(STEP - 1)), I64(STEP))
         for pairs in (_SMALL, _LARGE):
@@ -205,7 +221,7 @@ class MatrixMicroKernel(RegisterTile):
                     self._ask(step)
                 for b_piece, a_pieces in pairs:
                     self._take_in((a_at, b_at), b_piece, a_pieces)
-        self._keep_totals(tile)
+        self._keep_totals(place)
 
     def _ask(self, step: ir.Value) -> None:
         self._ask_for_results(step, self.function.args[8:])
@@ -234,11 +250,9 @@ class MatrixMicroKernel(RegisterTile):
         here = self._code.offset(at, I64(piece * self.b.piece_bytes + column * REGISTER_BYTES))
         self._on_registers("tileloadd64", [register], here, I64(LINE))
 
-    def _multiply_floats(
-        self, a: ir.Value, states: Sequence[ir.Value], depth: ir.Value, tile: ir.Value
-    ) -> None:
+    def _multiply_floats(self, a: ir.Value, states: Sequence[ir.Value], depth: ir.Value, place: Rows) -> None:
         """The same of FLOAT32, which are put together where a part holds pieces."""
-        builder = self._builder
+        builder, tile = self._builder, self.function.args[7]
         a_room = self._code.offset(tile, I64(self.tile_bytes))
         b_room = self._code.offset(a_room, I64(self.a.float_bytes))
         a_holds, b_holds = (builder.icmp_unsigned("!=", state, I32(0)) for state in states)
@@ -248,8 +262,8 @@ class MatrixMicroKernel(RegisterTile):
         b_floats = self._floats_of_b(b_holds, b_room, depth)
         with self._code.loop(I64(0), I64(self.registers[0] * REGISTER_ROWS), _PLAIN_ROWS) as row:
             rows = self._code.offset(a_floats, builder.mul(row, I64(self.a.row_bytes)))
-            sums = self._code.offset(tile, builder.mul(row, I64(self.row_bytes)))
-            operands = [rows, b_floats, sums, sums, I64(self.row_bytes), depth, I1(0)]
+            sums = self._code.offset(place[0], builder.mul(row, place[1]))
+            operands = [rows, b_floats, sums, sums, place[1], depth, I1(0)]
             builder.call(self._plain, operands)
 
     def _floats_of_b(self, holds: ir.Value, room: ir.Value, depth: ir.Value) -> ir.Value:
@@ -259,6 +273,26 @@ class MatrixMicroKernel(RegisterTile):
         with builder.if_then(builder.not_(holds)):
             builder.call(join, [b, room, depth])
         return builder.select(holds, self._code.offset(b, I64(LINE)), room)
+
+
+class ChainMatrixMicroKernel(MatrixMicroKernel):
+    """The same of a chain, whose results lie in a room: those that are added to nothing are put there at
+    once. Its magnitudes have no scale."""
+
+    _further = ()
+
+    def _sums(self) -> Rows:
+        _, _, _, results, row_bytes, _, adds, *_ = self.function.args
+        held = super()._sums()
+        return self._builder.select(adds, held[0], results), self._builder.select(adds, held[1], row_bytes)
+
+    def _put_sums(self, factor: ir.Value) -> None:
+        _, _, c, results, row_bytes, _, adds, tile = self.function.args
+        with self._builder.if_then(adds):
+            self._put_rows(tile, c, (results, row_bytes), lambda row, sums: sums)
+
+    def _ask(self, step: ir.Value) -> None:
+        """They are there."""
 
 
 class ImageMatrixMicroKernel(MatrixMicroKernel):

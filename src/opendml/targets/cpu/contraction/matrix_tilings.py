@@ -34,7 +34,7 @@ from opendml.targets.cpu.pattern import PIECES, REGISTER_ROWS, STEP, MicroKernel
 MOST_MATRIX_RESULTS = 512, 512
 """The most rows and columns of a block."""
 
-_MICRO_KERNELS = MicroKernel(2 * REGISTER_ROWS, 2), MicroKernel(REGISTER_ROWS, 3)
+MATRIX_MICRO_KERNELS = MicroKernel(2 * REGISTER_ROWS, 2), MicroKernel(REGISTER_ROWS, 3)
 """Of whose registers, and those of what they take in, there are eight at most."""
 _MOST_TAPS = 9
 """Of windows whose products are added up with those of STEP channels."""
@@ -49,7 +49,7 @@ _WAITED = 52.0
 """Cycles until a sum is there to be added to."""
 _PUT_DOWN = 40.0
 """Cycles to add a register's sums to those of other parts."""
-_SPLIT = 8.0
+SPLIT = 8.0
 """Cycles to take a vector apart."""
 _FETCHED = 1.5
 """Cycles to fetch, from the second cache, what was a vector."""
@@ -70,18 +70,18 @@ def matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
     if roles.types[0] is not F32 or not machine().has("amx-bf16"):
         return
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
-    a, b = (each + _SPLIT for each in packing_cycles(roles, lanes))
+    a, b = (each + SPLIT for each in packing_cycles(roles, lanes))
     stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else SCATTERED
     far = far_cycles(roles.a, roles.a.loads), far_cycles(roles.b, roles.b.loads)
     a_work = groups_of(roles, roles.a) * m * k * (a + _PUT_AHEAD) / lanes
     b_work = groups_of(roles, roles.b) * n * k * (b + _PUT_AHEAD) / lanes
     a, b = (each - _ASKED * distant for each, distant in zip((a, b), far, strict=True))
-    for micro in _MICRO_KERNELS:
+    for micro in MATRIX_MICRO_KERNELS:
         width = micro.vectors * lanes
         most_rows, most_columns = (
             most // unit * unit for most, unit in zip(MOST_MATRIX_RESULTS, (micro.rows, width), strict=True)
         )
-        tile = _tile_cycles(micro, k, PRODUCTS_IN_REGISTERS)
+        tile = matrix_tile_cycles(micro, k, PRODUCTS_IN_REGISTERS)
         for rows, columns in product(
             block_sizes(m, micro.rows, most_rows), block_sizes(n, width, most_columns)
         ):
@@ -116,9 +116,9 @@ def matrix_image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
     m, k = roles.count(roles.rows), roles.count(roles.depth)
     a, _ = packing_cycles(roles, lanes)
     stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
-    for micro in _MICRO_KERNELS:
+    for micro in MATRIX_MICRO_KERNELS:
         width = micro.vectors * lanes
-        tile = _tile_cycles(micro, k, seen.depth(DEPTH))
+        tile = matrix_tile_cycles(micro, k, seen.depth(DEPTH))
         for lines in block_lines(seen):
             span = lines * seen.pitch - image.columns.reach
             if span > MOST_COLUMNS:
@@ -129,7 +129,7 @@ def matrix_image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
                 item = STARTED + -(-rows // micro.rows) * -(-span // width) * tile
                 item += image_cycles(seen, lines, lanes)
                 item += rows * lines * (ROW + -(-seen.width // lanes) * stored)
-                packing = groups_of(roles, roles.a) * m * k * (a + _SPLIT) / lanes
+                packing = groups_of(roles, roles.a) * m * k * (a + SPLIT) / lanes
                 item += rows * k * _FETCHED / lanes
                 yield Tiles(
                     roles, micro, rows, lines * seen.width, item, True, packing, seen=seen, in_registers=True
@@ -144,7 +144,7 @@ def word_matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
     a, b = packing_cycles(roles, lanes)
     stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else SCATTERED
     a_work = groups_of(roles, roles.a) * m * k * (a + _TURNED) / lanes
-    for micro in _MICRO_KERNELS:
+    for micro in MATRIX_MICRO_KERNELS:
         width = micro.vectors * lanes
         registers = micro.rows // REGISTER_ROWS * micro.vectors
         tile = -(-roles.words // REGISTER_ROWS) * max(registers * _MULTIPLIED, _WAITED)
@@ -162,7 +162,7 @@ def word_matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
             yield Tiles(roles, micro, rows, columns, item + fetched, True, a_work, in_registers=True)
 
 
-def _tile_cycles(micro: MicroKernel, k: int, together: int) -> float:
+def matrix_tile_cycles(micro: MicroKernel, k: int, together: int) -> float:
     """Cycles for a tile, of which so many products are added up together."""
     registers = micro.rows // REGISTER_ROWS * micro.vectors
     step = _PRODUCTS * max(registers * _MULTIPLIED, _WAITED)

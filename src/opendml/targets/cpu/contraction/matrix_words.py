@@ -59,8 +59,8 @@ class WordMatrixMicroKernel(RegisterTile):
         self,
         module: ir.Module,
         name: str,
-        panels: Panels,
         micro: MicroKernel,
+        panels: Panels,
         held_row_bytes: int,
         b_row_bytes: int,
     ) -> None:
@@ -83,7 +83,7 @@ class WordMatrixMicroKernel(RegisterTile):
                 code.offset(a, builder.mul(step, I64(LINE))),
                 code.offset(b, builder.mul(step, I64(_LANES * self._b_row_bytes))),
             )
-        self._keep_totals(tile)
+        self._keep_totals((tile, I64(self.row_bytes)))
         behind = code.offset(a, I64(self._panels.rows * self._panels.turned_row_bytes))
         differences = code.offset(b, builder.mul(depth, I64(self._b_row_bytes)))
         of_columns = [

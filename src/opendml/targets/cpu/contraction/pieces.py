@@ -25,12 +25,19 @@ LANES = REGISTER_ROWS
 _ROWS_AHEAD, _WORDS_AHEAD = 4, 12
 """Rows, and words of two rows, by which what is taken apart is asked for before it is read."""
 
-SCALE = 2.0**30
-"""Numbers are multiplied by it before they are taken apart: what activations and gradients have of small ones
-counts, and of large ones less."""
-_LEAST, _MOST = 2.0**-79, 2.0**29
-"""Magnitudes, apart from zero, of numbers that are taken apart: all their pieces and products then are normal
-numbers, or too small to count, and no sum overflows."""
+
+@dataclass(frozen=True, slots=True)
+class Magnitudes:
+    """Those, apart from zero, of numbers that are taken apart, which are multiplied by `scale` before: all
+    their pieces and products then are normal numbers, or too small to count, and no sum overflows."""
+
+    least: float
+    most: float
+    scale: float = 1.0
+
+
+OF_FACTORS = Magnitudes(2.0**-79, 2.0**29, 2.0**30)
+"""What activations and gradients have of small numbers counts, and of large ones less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,7 @@ class PartLayout:
 
     registers: int
     depth: int
+    magnitudes: Magnitudes = OF_FACTORS
 
     @property
     def piece_bytes(self) -> int:
@@ -64,8 +72,8 @@ class PartLayout:
 class Splitter:
     """Emits code that takes numbers apart, and puts them together again."""
 
-    def __init__(self, code: Code) -> None:
-        self.code, self.builder = code, code.builder
+    def __init__(self, code: Code, magnitudes: Magnitudes = OF_FACTORS) -> None:
+        self.code, self.builder, self.magnitudes = code, code.builder, magnitudes
         self._worst = code.local(llvm_type(_I32, LANES))
         self.begin()
 
@@ -74,9 +82,13 @@ class Splitter:
         self.code.set(self._worst, number(_I32, LANES, 0))
 
     def taken_apart(self, vector: ir.Value) -> list[ir.Value]:
-        """The pieces of a vector: the upper halves of words whose lower ones are zero."""
+        """The pieces of a vector, which is judged."""
         self._judge(vector)
-        rest = self.builder.fmul(vector, number(_F32, LANES, SCALE))
+        return self.pieces_of(vector)
+
+    def pieces_of(self, vector: ir.Value) -> list[ir.Value]:
+        """The pieces of a vector: the upper halves of words whose lower ones are zero."""
+        rest = self.builder.fmul(vector, number(_F32, LANES, self.magnitudes.scale))
         pieces = []
         for _ in range(PIECES - 1):
             rounded = self.builder.add(self._bits(rest), number(_I32, LANES, 0x8000))
@@ -88,12 +100,12 @@ class Splitter:
         """The vector that was taken apart."""
         first, second, third = map(self._float, pieces)
         whole = self.builder.fadd(self.builder.fadd(first, second), third)
-        return self.builder.fmul(whole, number(_F32, LANES, 1 / SCALE))
+        return self.builder.fmul(whole, number(_F32, LANES, 1 / self.magnitudes.scale))
 
     def _judge(self, vector: ir.Value) -> None:
         """Remembers how far beyond the least magnitude the worst number is: of a lesser one, very far."""
         magnitude = self.builder.and_(self._bits(vector), number(_I32, LANES, 0x7FFFFFFF))
-        beyond = self.builder.sub(magnitude, number(_I32, LANES, _bits_of(_LEAST)))
+        beyond = self.builder.sub(magnitude, number(_I32, LANES, _bits_of(self.magnitudes.least)))
         zero = number(_I32, LANES, 0)
         beyond = self.builder.select(self.builder.icmp_unsigned("==", magnitude, zero), zero, beyond)
         vector_type = llvm_type(_I32, LANES)
@@ -105,7 +117,8 @@ class Splitter:
         """Whether some number was too large or too small, which the word `state` says from now on."""
         worst = self.builder.load(self._worst, typ=llvm_type(_I32, LANES))
         worst = intrinsic(self.builder, f"llvm.vector.reduce.umax.v{LANES}i32", I32, [worst])
-        holds = self.builder.icmp_unsigned(">", worst, I32(_bits_of(_MOST) - _bits_of(_LEAST)))
+        least, most = _bits_of(self.magnitudes.least), _bits_of(self.magnitudes.most)
+        holds = self.builder.icmp_unsigned(">", worst, I32(most - least))
         self.builder.store(self.builder.zext(holds, I32), state)
         return holds
 
@@ -154,7 +167,7 @@ class _PieceCode(Code):
 
     def __init__(self, function: ir.Function, layout: PartLayout) -> None:
         super().__init__(function, LANES)
-        self.layout, self.splitter = layout, Splitter(self)
+        self.layout, self.splitter = layout, Splitter(self, layout.magnitudes)
 
     def at(self, part: ir.Value, step: ir.Value, piece: int, register: ir.Value, row: ir.Value) -> ir.Value:
         """The address of a row of a register."""

@@ -1,0 +1,134 @@
+"""A softmax between products in matrix registers: queries, keys and what is weighted are packed in pieces, and
+weights put down so. Scores and weights themselves are vectors, as ever."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from opendml.targets.cpu.code import I1, I32, I64
+from opendml.targets.cpu.contraction.chain_code import ChainCode, Weigh
+from opendml.targets.cpu.contraction.matrix_code import PanelParts, StripParts
+from opendml.targets.cpu.contraction.matrix_micro import ChainMatrixMicroKernel, configure, release
+from opendml.targets.cpu.contraction.packing import F32, Range
+from opendml.targets.cpu.contraction.pieces import Magnitudes, PartLayout, Splitter
+from opendml.targets.cpu.pattern import (
+    LINE,
+    REGISTER_BYTES,
+    REGISTER_ROWS,
+    STEP,
+    Chaining,
+    pieces_bytes,
+)
+
+_MAGNITUDES = Magnitudes(2.0**-55, 2.0**29)
+"""Of queries, keys and values: without a scale, so that sums need none either."""
+
+
+class MatrixChainCode(ChainCode):
+    """Weights are not judged before they are taken apart. They are at most a power of two by which no sum
+    overflows, and at least the least normal number: times the scale of pieces, all pieces of them are normal.
+    Their products with values that can be taken apart, where these are too small for that, are far below what
+    a result can tell. Where a weight is not a number, neither is the sum of its row."""
+
+    def item(self, item: ir.Value) -> None:
+        configure(self.code)
+        super().item(item)
+        release(self.code)
+
+    def lay_out_products(self, chaining: Chaining) -> None:
+        depth, keys = chaining.a.depth, chaining.keys
+        self._splitter = Splitter(self.code, _MAGNITUDES)
+        self._queries = PanelParts(self.a, chaining.a, self.room, _MAGNITUDES)
+        self._keys = StripParts(self.b, self.width, depth, self.room, _MAGNITUDES, "split_keys")
+        self._values = StripParts(
+            self.weighted, self.result_width, keys, self.room, _MAGNITUDES, "split_values"
+        )
+        self._key_bytes, self._value_bytes = (
+            pieces_bytes(width, count) for width, count in ((self.width, depth), (self.result_width, keys))
+        )
+        self.b_room = self._bytes(self.across // self.width * self._key_bytes)
+        self.weighted_room = self._bytes(self.result_columns // self.result_width * self._value_bytes)
+        self._weights = PartLayout(self.rows // REGISTER_ROWS, keys, _MAGNITUDES)
+        self._weights_room = self._bytes(pieces_bytes(self.rows, keys))
+        module, result_bytes = self.function.module, self.result_width * F32.bytes
+        multiply, add = (
+            ChainMatrixMicroKernel(module, name, micro, count, result_bytes, _MAGNITUDES)
+            for name, micro, count in (
+                ("products", chaining.micro, depth),
+                ("weighted", chaining.weighting, keys),
+            )
+        )
+        self.multiply, self.add_weighted = multiply.function, add.function
+        self._scratch = self._bytes(max(multiply.scratch_bytes, add.scratch_bytes))
+
+    def _bytes(self, count: int) -> ir.Value:
+        return self.room(F32, count // F32.bytes)
+
+    def panel_bytes(self) -> ir.Value:
+        return I64(self.panels.part_bytes(self.lanes))
+
+    def pack_queries(self, panel: ir.Value, rows: Range) -> None:
+        self._queries.pack(self.panel_at(panel), rows, (I64(0), self.depth))
+
+    def pack_keys(self, keys: Range) -> None:
+        parts = (
+            (self._keys, self.b_room, self.width, self._key_bytes, (I64(0), self.depth), keys),
+            (
+                self._values,
+                self.weighted_room,
+                self.result_width,
+                self._value_bytes,
+                keys,
+                (I64(0), self.inner),
+            ),
+        )
+        for strips, room, width, tile_bytes, depth, (first, last) in parts:
+            with self.code.loop(I64(0), self.a.parts(self.builder.sub(last, first), width)) as tile:
+                start = self.builder.add(first, self.builder.mul(tile, I64(width)))
+                stop = self.code.minimum(self.builder.add(start, I64(width)), last)
+                place = self.code.offset(room, self.builder.mul(tile, I64(tile_bytes)))
+                strips.pack(place, depth, (start, stop))
+
+    def multiply_panel(self, panel: ir.Value, keys: Range) -> None:
+        a = self.panel_at(panel)
+        with self.tiles_of_scores(keys) as (tile, c):
+            b = self.code.offset(self.b_room, self.builder.mul(tile, I64(self._key_bytes)))
+            operands = [a, b, c, c, I64(self.pitch), self.depth, I1(0), self._scratch]
+            self.builder.call(self.multiply, operands)
+
+    def put_weights(self, row: ir.Value, count: ir.Value, weigh: Weigh) -> None:
+        register, within = (
+            operation(row, I64(REGISTER_ROWS)) for operation in (self.builder.udiv, self.builder.urem)
+        )
+        distance = self.builder.mul(register, I64(REGISTER_BYTES))
+        distance = self.builder.add(distance, self.builder.mul(within, I64(LINE)))
+        place = self.code.offset(self._weights_room, self.builder.add(distance, I64(LINE)))
+
+        def put(index: ir.Value, masks: list[ir.Value | None]) -> None:
+            halves = [
+                self._splitter.pieces_of(weigh(self.builder.add(index, I64(half * self.lanes)), mask))
+                for half, mask in enumerate(masks)
+            ]
+            step = self.builder.mul(self.builder.udiv(index, I64(STEP)), I64(self._weights.step_bytes))
+            for piece, pair in enumerate(zip(*halves, strict=True)):
+                at = self.builder.add(step, I64(piece * self._weights.piece_bytes))
+                self.builder.store(
+                    self._splitter.side_by_side(*pair), self.code.offset(place, at), align=LINE
+                )
+
+        with self.code.loop(I64(0), count, STEP) as index:
+            put(index, [None, None])
+        rest = self.builder.urem(count, I64(STEP))
+        with self.builder.if_then(self.builder.icmp_unsigned("!=", rest, I64(0))):
+            behind = self.code.maximum(I64(0), self.builder.sub(rest, I64(self.lanes)))
+            masks = [self.code.first_lanes(each) for each in (rest, behind)]
+            put(self.builder.sub(count, rest), masks)
+
+    def add_weighted_panel(self, results: ir.Value, keys: Range, adds: ir.Value) -> None:
+        count, pitch = self.builder.sub(keys[1], keys[0]), I64(self.result_width * F32.bytes)
+        self.builder.store(I32(0), self._weights_room)
+        with self.tiles_of_results() as tile:
+            b = self.code.offset(self.weighted_room, self.builder.mul(tile, I64(self._value_bytes)))
+            c = self.result_at(results, tile, I64(0))
+            operands = [self._weights_room, b, c, c, pitch, count, adds, self._scratch]
+            self.builder.call(self.add_weighted, operands)
