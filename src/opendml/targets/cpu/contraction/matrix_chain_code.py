@@ -1,5 +1,5 @@
-"""A softmax between products in matrix registers: queries, keys and what is weighted are packed in pieces, and
-weights put down so. Scores and weights themselves are vectors, as ever."""
+"""A softmax between products in matrix registers: queries, keys and what is weighted are packed in pieces,
+and weights put down so. Scores and weights themselves are vectors, as ever."""
 
 from __future__ import annotations
 
