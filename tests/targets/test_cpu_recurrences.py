@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -90,6 +91,18 @@ def test_what_all_steps_multiply_by_is_packed_once() -> None:
     assert len(packing) == repeat.count
     assert all(launch.steady and not launch.fixed for launch in packing)
     assert CpuExecutable(program).launch_count == sum(map(len, launches)) - (repeat.count - 1)
+
+
+def test_dispatches_at_once_agree() -> None:
+    """One has the pool's workers, the others are alone."""
+    arrays = [GENERATOR.uniform(-1, 1, (1, 4, 1024)), GENERATOR.uniform(-0.05, 0.05, (1024, 1024))]
+    arrays = [each.astype(np.float32) for each in arrays]
+    program = _program(_multiplied(*sources(*arrays), 30) * 1.0, arrays)
+    wanted = _run(program, arrays, 1)
+    assert np.isfinite(wanted).all()
+    with ThreadPoolExecutor(4) as callers:
+        for found in callers.map(lambda _: _run(program, arrays, 3), range(12)):
+            np.testing.assert_array_equal(found, wanted)
 
 
 def _steps(rows: int, hidden: int) -> list[Launch]:
