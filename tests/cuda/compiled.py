@@ -90,15 +90,13 @@ def contraction_launches(capability: int) -> Iterator[Launch]:
 @cache
 def kernels(capability: int) -> dict[Mode, list[Launch]]:
     """What is compiled for a capability, by mode: every line of every pattern for one capability; for the
-    others, whose lines are the same, each mode for each way of lying in memory."""
+    others, whose lines are the same, each mode."""
     chosen = list(contraction_launches(capability))
-    seen: set[tuple[Mode, bool, bool]] = set()
+    seen: set[Mode] = set()
     for case, found in all_launches(capability).items():
         for launch in found if not case.name.startswith("contraction") else ():
-            pattern = launch.pattern
-            lying = (pattern.mode, pattern.vector > 1, pattern.columns)
-            if capability == 90 or lying not in seen:
-                seen.add(lying)
+            if capability == 90 or launch.pattern.mode not in seen:
+                seen.add(launch.pattern.mode)
                 chosen.append(launch)
     result: dict[Mode, list[Launch]] = {mode: [] for mode in Mode}
     for launch in _covering(chosen):

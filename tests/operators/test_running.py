@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from opendml.spec.enums import AxisDirection
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.targets.cpu.pattern import Mode
+from tests.pairwise import pairwise
 from tests.running import laid_out, launches, numpy_type, run, same_bits
 
 INCREASING, DECREASING = AxisDirection.INCREASING, AxisDirection.DECREASING
@@ -35,9 +37,8 @@ WALKS: list[tuple[list[int], int, set[Mode]]] = [
     ([5001, 37], 0, {Mode.COLUMNS_PARTIAL, Mode.SCAN_COLUMNS_COMBINE, Mode.SCAN_COLUMNS_MAP}),
 ]
 every_walk = pytest.mark.parametrize(("sizes", "axis", "modes"), WALKS, ids=[f"{s}-{a}" for s, a, _ in WALKS])
-every_way = pytest.mark.parametrize(
-    ("exclusive", "direction"), [(e, d) for e in (False, True) for d in (INCREASING, DECREASING)], ids=str
-)
+WAYS = list(product((False, True), (INCREASING, DECREASING)))
+every_way = pytest.mark.parametrize(("exclusive", "direction"), WAYS, ids=str)
 
 
 def desc_of(
@@ -83,18 +84,9 @@ def assert_close(result: Array, wanted: Array) -> None:
         np.testing.assert_array_equal(result, wanted)
 
 
-@every_walk
-@every_way
-@pytest.mark.parametrize("name", [SUM, PRODUCT])
-def test_every_walk_and_way(
-    name: str,
-    sizes: list[int],
-    axis: int,
-    modes: set[Mode],
-    exclusive: bool,
-    direction: AxisDirection,
-    device: Device,
-) -> None:
+@pairwise(walk=range(len(WALKS)), way=WAYS, name=[SUM, PRODUCT])
+def test_every_walk_and_way(walk: int, way: tuple[bool, AxisDirection], name: str, device: Device) -> None:
+    (sizes, axis, modes), (exclusive, direction) = WALKS[walk], way
     for data_type in (FLOAT32, INT32) if name == SUM else (FLOAT32,):
         desc = desc_of(name, data_type, sizes, axis, exclusive, direction)
         if exclusive is False:
