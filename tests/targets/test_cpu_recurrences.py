@@ -20,6 +20,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.targets.cpu.executable import CpuExecutable, _scheduled
 from opendml.targets.cpu.launch import Launch
+from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.native import MOST_KEPT, THREADS
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
@@ -149,10 +150,12 @@ def test_a_small_step_is_the_callers() -> None:
 @pytest.mark.parametrize(("hidden", "features", "threads"), [(128, 128, 1), (512, 128, 2), (128, 8192, 2)])
 def test_threads_are_asked_where_they_would_not_only_wait(hidden: int, features: int, threads: int) -> None:
     """Of small steps for their own sake never, but to multiply by what all steps see."""
-    executable = CpuExecutable(_lstm(hidden, features), 2)
+    with assumed(replace(machine(), threads=2)):
+        executable = CpuExecutable(_lstm(hidden, features), 2)
     assert executable.instantiate_without_arena()._job.words[THREADS] == threads
 
 
+@pytest.mark.usefixtures("no_matrix_registers")
 def test_items_of_which_there_are_too_many_are_not_kept() -> None:
     """Each claim of a kept launch is a bit."""
     first, second = _steps(20_000, 1024)
