@@ -90,13 +90,15 @@ def contraction_launches(capability: int) -> Iterator[Launch]:
 @cache
 def kernels(capability: int) -> dict[Mode, list[Launch]]:
     """What is compiled for a capability, by mode: every line of every pattern for one capability; for the
-    others, whose lines are the same, each mode."""
+    others, whose lines are the same, each mode for each way of lying in memory."""
     chosen = list(contraction_launches(capability))
-    seen: set[Mode] = set()
+    seen: set[tuple[Mode, bool, bool]] = set()
     for case, found in all_launches(capability).items():
         for launch in found if not case.name.startswith("contraction") else ():
-            if capability == 90 or launch.pattern.mode not in seen:
-                seen.add(launch.pattern.mode)
+            pattern = launch.pattern
+            lying = (pattern.mode, pattern.vector > 1, pattern.columns)
+            if capability == 90 or lying not in seen:
+                seen.add(lying)
                 chosen.append(launch)
     result: dict[Mode, list[Launch]] = {mode: [] for mode in Mode}
     for launch in _covering(chosen):
