@@ -24,7 +24,8 @@ _ROWS_AHEAD = 4
 """Rows of results after which one is asked for, where it begins: rows of a tile lie too far apart for the
 processor to look ahead. Normalizations of 51 MB of FLOAT16 side by side then take five sixths of the time."""
 _LINES_AHEAD = 4
-"""Cache lines of such a row: the processor foresees the others, and asking for all takes longer."""
+"""Cache lines of such a row, if it has as many: the processor foresees the others, and asking for all takes
+longer."""
 _MANY_ROWS = 8
 """The same where a vector is multiplied by a matrix: memory is read faster the more rows there are, while the
 next are asked for."""
@@ -239,23 +240,27 @@ class ColumnCode(GroupCode):
         """The elements of some rows."""
         if not self.stores(of_groups=False):
             return
-        with self.walk_rows(pointers, first, last) as (row, row_pointers):
-            self._ask_to_store(self.row_pointers(pointers, self.builder.add(row, I64(_ROWS_AHEAD))))
+        with self.walk_rows(pointers, first, last) as (_, row_pointers):
+            self._ask_to_store(row_pointers)
             row_values = self.evaluate(Level.ROW, 1, row_pointers, self._of_tile)
             self.store_range(
                 row_pointers, self.start, self.stop, lambda index: row_values | self._known(index)
             )
 
     def _ask_to_store(self, row: Pointers) -> None:
-        """Asks for where the first elements of a row will be written, but past the caches."""
+        """Asks for where the first elements of a row behind this one will be written, but past the caches."""
         for access, _ in self.stores(of_groups=False):
             store = self.accesses[access]
-            if store.step is Step.CONTIGUOUS and not store.streamed:
+            if store.step is Step.CONTIGUOUS and not store.streamed and self.pattern.rows:
+                stride = self.parameter(self.layout.row_stride(access, self.pattern.rows - 1))
+                later = self.code.offset(row[access], self.builder.mul(stride, I64(_ROWS_AHEAD)))
                 count = LINE // store.type.bytes
                 last = self.builder.add(self.start, I64(_LINES_AHEAD * count))
-                with self.code.loop(self.start, self.code.minimum(last, self.stop), count) as index:
+                is_wide = self.builder.icmp_signed("<=", last, self.stop)
+                end = self.builder.select(is_wide, last, self.start)
+                with self.code.loop(self.start, end, count) as index:
                     distance = self.builder.mul(index, self.steps[access])
-                    self.code.prefetch(self.code.offset(row[access], distance), written=True)
+                    self.code.prefetch(self.code.offset(later, distance), written=True)
 
 
 class SplitColumnCode(ColumnCode):
