@@ -20,7 +20,10 @@ from opendml.targets.cpu import machine as machines
 from opendml.targets.cpu.contraction.schedule import Tiles, candidates, launches_of
 from opendml.targets.cpu.engine import Effort, compile_object, kernel_assembly
 from opendml.targets.cpu.machine import Machine, assumed, machine
+from opendml.targets.cpu.pattern import Mode
+from opendml.targets.cpu.schedule import schedule
 from tests.targets.kernels import contraction_kernel, run_launches
+from tests.targets.test_cpu_windows import Form, convolution
 
 X86 = pytest.mark.skipif(not machine().triple.startswith("x86_64"), reason="this is no x86-64 processor")
 HERE = pytest.mark.skipif(not machine().has("amx-bf16"), reason="this processor has no matrix registers")
@@ -158,6 +161,21 @@ def test_images_hold_any_number(value: float, strides: list[int]) -> None:
     np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
     scale = np.max(np.abs(expected[np.isfinite(expected)]))
     np.testing.assert_allclose(found, expected, 1e-5, 3e-7 * max(64.0, scale))
+
+
+@HERE
+@pytest.mark.parametrize("value", [1.0, 1e-30, np.inf])
+def test_the_number_of_threads_changes_no_bit_of_an_image(value: float) -> None:
+    kernel, arrays = convolution(Form((75, 75), (3, 3)), channels=64, filters=32)
+    arrays[1][0, 0, 5, 70, 3] = value
+    results = set()
+    for threads in (1, 2, 3, 8):
+        with assumed(replace(machine(), threads=threads)):
+            launches = schedule(kernel)
+        assert launches[-1].pattern.mode is Mode.CONTRACTION_MATRICES_IMAGE
+        run_launches(launches, arrays)
+        results.add(arrays[-1].tobytes())
+    assert len(results) == 1
 
 
 @HERE

@@ -114,16 +114,14 @@ def _sums_alike(tiles: Tiles, others: Tiles) -> bool:
     may be added in any order."""
     if tiles.roles.types[0] is not F32:
         return tiles.roles.types == others.roles.types
+    if tiles.in_registers != others.in_registers:
+        return False
+    if tiles.in_registers and tiles.seen and tiles.columns != others.columns:
+        # Of an image with a number that cannot be taken apart all is multiplied in another way.
+        return False
     if tiles.seen and others.seen:
         windows = tiles.seen.image.taps == others.seen.image.taps
         return windows and tiles.roles.depth == others.roles.depth
-    if tiles.in_registers != others.in_registers:
-        return False
-    if tiles.in_registers and (
-        tiles.micro != others.micro or (tiles.seen and tiles.columns != others.columns)
-    ):
-        # What meets a number that cannot be taken apart is computed in another way.
-        return False
     return tiles.roles is others.roles and tiles.depth == others.depth
 
 
