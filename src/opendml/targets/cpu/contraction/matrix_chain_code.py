@@ -8,7 +8,7 @@ from llvmlite import ir
 from opendml.targets.cpu.code import I1, I32, I64
 from opendml.targets.cpu.contraction.chain_code import ChainCode, Weigh
 from opendml.targets.cpu.contraction.matrix_code import PanelParts, StripParts
-from opendml.targets.cpu.contraction.matrix_micro import ChainMatrixMicroKernel, configure, release
+from opendml.targets.cpu.contraction.matrix_micro import ChainMatrixMicroKernel, configure, keep_awake, release
 from opendml.targets.cpu.contraction.packing import F32, Range
 from opendml.targets.cpu.contraction.pieces import Magnitudes, PartLayout, Splitter
 from opendml.targets.cpu.pattern import (
@@ -110,6 +110,9 @@ class MatrixChainCode(ChainCode):
             behind = self.code.maximum(I64(0), self.builder.sub(rest, I64(self.lanes)))
             masks = [self.code.first_lanes(each) for each in (rest, behind)]
             put(self.builder.sub(count, rest), masks)
+
+    def pass_row(self) -> None:
+        keep_awake(self.code)
 
     def add_weighted_panel(self, results: ir.Value, keys: Range, adds: ir.Value) -> None:
         count, pitch = self.builder.sub(keys[1], keys[0]), I64(self.result_width * F32.bytes)

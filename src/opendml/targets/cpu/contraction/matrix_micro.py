@@ -67,6 +67,12 @@ def release(code: Code) -> None:
     intrinsic(code.builder, "llvm.x86.tilerelease", ir.VoidType(), [])
 
 
+def keep_awake(code: Code) -> None:
+    """Multiplies whatever is in matrix registers. What multiplies sleeps where it has nothing to do for some
+    1,000 cycles of other code, and then takes as long to be as fast as before."""
+    intrinsic(code.builder, "llvm.x86.tdpbf16ps", ir.VoidType(), [I8(0), I8(REGISTERS - 2), I8(REGISTERS - 1)])
+
+
 class MatrixMicroKernel:
     """Adds the function name(a, b, c, results, row_bytes, depth, adds, scratch) to a module: the sums of
     `depth` products of a part of a panel and one of a strip, added to what `c` holds if `adds`, into `results`,
