@@ -37,12 +37,20 @@ TABLE = Path(__file__).parents[1] / "tests" / "targets" / "schedules.json"
 _X86 = "x86_64-unknown-linux-gnu"
 PROCESSORS = {
     "avx512": Processor("skylake-avx512", "", _X86, 64, 2 * 1024**2, 32 * 1024**2, 2),
+    "amx": Processor("sapphirerapids", "+amx-bf16", _X86, 64, 2 * 1024**2, 32 * 1024**2, 2),
     "avx2": Processor("haswell", "", _X86, 32, 256 * 1024, 8 * 1024**2, 2),
 }
-"""Processors by name, of two threads each: with large caches and AVX-512, with small caches and AVX2."""
+"""Processors by name, of two threads each: with large caches and AVX-512, the same with matrix registers,
+and with small caches and AVX2."""
 DEVICES = {"sm_80": Device(80, 108, 164 * 1024), "sm_90": Device(90, 132, 228 * 1024)}
 """CUDA devices by name: an A100 and an H200."""
 MACHINES = {"cpu": tuple(PROCESSORS), "cuda": tuple(DEVICES)}
+_KINDS = {
+    Mode.CONTRACTION_DOTS: "dots",
+    Mode.CONTRACTION_MATRICES: "matrices",
+    Mode.CONTRACTION_MATRICES_IMAGE: "matrices",
+}
+"""How candidates are called whose code is not that of tiles in vectors."""
 _ALIGNMENT = 256
 """Bytes to which the tensors of typical kernels are aligned."""
 
@@ -107,9 +115,11 @@ def _products_on_processor(kernel: Kernel) -> Schedule:
     if not isinstance(tiling, Tiling):
         return Schedule(choices, ())
     header = Header(*launch.parameters[: len(Header._fields)])
-    kind = "dots" if launch.pattern.mode is Mode.CONTRACTION_DOTS else "tiles"
+    kind = _KINDS.get(launch.pattern.mode, "tiles")
     name = f"{kind} of {tiling.micro.rows}x{tiling.micro.vectors}"
-    name += " exchanged" * ways[-1].name.count(" exchanged") + " packed ahead" * tiling.ahead
+    name += " of an image" * (tiling.image is not None)
+    name += " exchanged" * ways[-1].name.count(" exchanged")
+    name += " packed ahead" * (tiling.ahead or tiling.b_ahead)
     name += " in place" * tiling.a.in_place + " by rows" * tiling.b_in_place
     taken = Choice(name, f"blocks={header.chunk}x{header.block}", cycles[name])
     return Schedule(tuple(taken if each.name == name else each for each in choices), (taken,))

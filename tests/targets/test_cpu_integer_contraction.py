@@ -38,6 +38,7 @@ TYPES = ["uint8", "int8"]
 SIGNS = list(product(TYPES, TYPES))
 FEATURES = {
     "bytes in 512 bits": (64, "avx512f,avx512bw,avx512vnni"),
+    "bytes in matrix registers": (64, "avx512f,avx512bw,avx512vnni,amx-tile,amx-int8"),
     "bytes in 256 bits": (32, "avx2,avxvnni"),
     "pairs in 256 bits": (32, "avx2"),
     "words": (64, "avx512f"),
@@ -63,6 +64,8 @@ def packed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
         pytest.skip(f"this processor has no vectors of {vector_bytes} bytes")
     if "vnni" in features and not host.has("avx512vnni" if vector_bytes == 64 else "avxvnni"):
         pytest.skip("this processor has no products of bytes")
+    if "amx" in features and not host.has("amx-int8"):
+        pytest.skip("this processor has no matrix registers")
     # Code is kept by its pattern, for one machine.
     monkeypatch.setattr(engine, "_codes", CODES[request.param])
     monkeypatch.setattr(engine, "_cached", lambda text, symbols: None)

@@ -93,7 +93,7 @@ def assert_right(result: Array, a: Array, b: Array, what: str) -> None:
 
 @HERE
 @pytest.mark.parametrize(
-    "sizes", [(2, 3, 5), (32, 32, 32), (33, 31, 129), (50, 70, 147), (16, 100, 300)], ids=str
+    "sizes", [(17, 17, 5), (32, 32, 32), (33, 31, 129), (50, 70, 147), (65, 33, 300)], ids=str
 )
 def test_sums_are_accurate_whatever_the_sizes(sizes: tuple[int, int, int]) -> None:
     m, n, k = sizes

@@ -25,6 +25,15 @@ POINTER = ir.PointerType()
 Body = Callable[[ir.Value, ir.Value | None], None]
 
 
+def internal_function(module: ir.Module, name: str, arguments: Sequence[ir.Type]) -> ir.Function:
+    """A function of a kernel's own that returns nothing, without a body yet."""
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), name)
+    function.linkage = "internal"
+    for attribute in ("nounwind", "noinline"):
+        function.attributes.add(attribute)
+    return function
+
+
 class Code:
     """Emits into one function. Indices and offsets are 64-bit, offsets in bytes; `lanes` is the width of
     vectors."""

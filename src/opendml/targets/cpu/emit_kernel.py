@@ -23,6 +23,8 @@ from opendml.targets.cpu.contraction.matrix_code import (
     MatrixImageCode,
     MatrixPanelCode,
     MatrixStripCode,
+    WordMatrixCode,
+    WordMatrixPanelCode,
 )
 from opendml.targets.cpu.contraction.packing import PanelCode, StripCode
 from opendml.targets.cpu.contraction.words import WordPanelCode, WordStripCode
@@ -113,7 +115,11 @@ def emit_kernel(module: ir.Module, name: str, pattern: Pattern, lanes: int) -> N
 def _code_of(pattern: Pattern) -> type[KernelCode]:
     """What writes the code of a pattern."""
     tiling = pattern.tiling
+    if isinstance(tiling, Tiling) and tiling.a.turned:
+        return WordMatrixCode
     if isinstance(tiling, Panels | Strips):
+        if isinstance(tiling, Panels) and tiling.turned:
+            return WordMatrixPanelCode
         if tiling.packing.in_pieces:
             return _MATRIX_CODE[pattern.mode]
         if tiling.packing.group > 1:

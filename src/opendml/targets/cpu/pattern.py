@@ -286,7 +286,8 @@ class Panels:
     `in_place`: whole panels of plain operands are not packed, but read where they lie; of a last one that is
     not whole the rows follow each other, and packing may write less than a vector behind each. `apart`: rows
     in place do not follow each other, or have several parts. `in_rows`: rows follow each other in all
-    panels."""
+    panels. `turned`: rows of words follow each other, as matrix registers take them, then what belongs to
+    rows."""
 
     packing: Packing
     rows: int
@@ -294,6 +295,12 @@ class Panels:
     in_place: bool = False
     in_rows: bool = False
     apart: bool = False
+    turned: bool = False
+
+    @property
+    def turned_row_bytes(self) -> int:
+        """From one row of words to the next."""
+        return odd_lines(self.words)
 
     @property
     def lies_in_rows(self) -> bool:
@@ -320,13 +327,16 @@ class Panels:
         """The bytes of a part, with all that packing may write."""
         if self.packing.in_pieces:
             return pieces_bytes(self.rows, self.depth)
+        if self.turned:
+            return self.rows * (self.turned_row_bytes + 2 * 4)
         row, column = self.strides(lanes)
         size = self.rows * row if self.lies_in_rows else (self.words + lanes) * column
         return -(-size // LINE) * LINE
 
     def text(self) -> str:
         """A text that is equal for panels with equal code."""
-        return f"{self.rows} {self.depth} {self.in_place} {self.in_rows} {self.apart}\n{self.packing.text()}"
+        head = f"{self.rows} {self.depth} {self.in_place} {self.in_rows} {self.apart} {self.turned}"
+        return f"{head}\n{self.packing.text()}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from opendml.targets.cpu.contraction.costs import (
     packing_cycles,
     tile_cycles,
 )
-from opendml.targets.cpu.contraction.matrix_tilings import MATRIX_MICRO_KERNELS, SPLIT, matrix_tile_cycles
+from opendml.targets.cpu.contraction.matrix_tilings import MATRIX_TILE, SPLIT, matrix_tile_cycles
 from opendml.targets.cpu.contraction.operands import (
     a_along_depth,
     a_order,
@@ -67,8 +67,8 @@ class ChainedRoles:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Tiles in registers, so many rows for each item, and the estimated cycles of one item; whether numbers are
-    multiplied in pieces, in matrix registers."""
+    """Tiles in registers, so many rows for each item, and the estimated cycles of one item; whether numbers
+    are multiplied in pieces, in matrix registers."""
 
     micro: MicroKernel
     weighting: MicroKernel
@@ -199,15 +199,14 @@ def _matrix_ways(roles: ChainedRoles) -> Iterator[Way]:
     _, weighted = packing_cycles(results, lanes)
     packed = keys * (depth * (b + SPLIT) + width * (weighted + SPLIT)) / lanes
     row = depth * (a + SPLIT) + keys * (_WEIGHT + SPLIT) + width * COPIED
-    for micro in MATRIX_MICRO_KERNELS:
-        tiles = -(-keys // (micro.vectors * lanes)), -(-width // (micro.vectors * lanes))
-        panel = tiles[0] * matrix_tile_cycles(micro, depth, _WIDEST)
-        panel += tiles[1] * matrix_tile_cycles(micro, keys, _KEYS)
-        queries = pieces_bytes(micro.rows, depth) // F32.bytes
-        most = _most_panels(micro, queries, width, lanes, True) * micro.rows
-        for rows in block_sizes(m, micro.rows, most):
-            item = STARTED + packed + -(-rows // micro.rows) * panel + rows * row / lanes
-            yield Way(micro, micro, rows, item, in_pieces=True)
+    tile = MATRIX_TILE.vectors * lanes
+    panel = -(-keys // tile) * matrix_tile_cycles(depth, _WIDEST)
+    panel += -(-width // tile) * matrix_tile_cycles(keys, _KEYS)
+    queries = pieces_bytes(MATRIX_TILE.rows, depth) // F32.bytes
+    most = _most_panels(MATRIX_TILE, queries, width, lanes, True) * MATRIX_TILE.rows
+    for rows in block_sizes(m, MATRIX_TILE.rows, most):
+        item = STARTED + packed + -(-rows // MATRIX_TILE.rows) * panel + rows * row / lanes
+        yield Way(MATRIX_TILE, MATRIX_TILE, rows, item, in_pieces=True)
 
 
 def _room(in_pieces: bool) -> int:
@@ -239,8 +238,7 @@ def launch_of_way(roles: ChainedRoles, way: Way) -> Launch:
     if way.in_pieces:
         mode = Mode.CONTRACTION_CHAIN_MATRICES
         depth, width = (
-            -(-count // STEP) * STEP
-            for count in (scores.count(scores.depth), results.count(results.columns))
+            -(-count // STEP) * STEP for count in (scores.count(scores.depth), results.count(results.columns))
         )
     chaining = Chaining(
         Panels(a, way.micro.rows, depth),

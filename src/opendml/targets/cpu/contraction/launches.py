@@ -70,13 +70,14 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     if tiles.b_in_place:
         results = micro.rows, COLUMNS_IN_ROWS
     rows, columns = in_tiles(results, micro, lanes)
-    if pieces and not seen:
+    if tiles.in_registers and not seen:
         mode, (rows, columns) = Mode.CONTRACTION_MATRICES, in_tiles(MOST_MATRIX_RESULTS, micro, lanes)
     if tiles.dots:
         mode, rows, columns = Mode.CONTRACTION_DOTS, micro.rows, COLUMNS_OF_DOTS
     is_long = roles.types[0] is F32 and k > tiles.parts_together * depth
     together = tiles.parts_together if is_long else 0
-    panels = Panels(a, micro.rows, depth, tiles.in_place, tiles.dots, tiles.apart)
+    turned = tiles.in_registers and not pieces
+    panels = Panels(a, micro.rows, depth, tiles.in_place, tiles.dots, tiles.apart, turned)
     image = seen.image if seen else None
     ahead = tiles.ahead, tiles.b_ahead
     tiling = Tiling(panels, b, micro, rows, columns, *ahead, together, image, tiles.b_in_place)
@@ -105,7 +106,7 @@ def _packing_ahead(tiles: Tiles, depth: int) -> tuple[Launch, Kernel]:
     if tiles.ahead:
         mode, across, size = Mode.CONTRACTION_PANELS, roles.rows, tiles.micro.rows
         packing, nest = packing_of(part, outer, *a_order(roles), a_along_depth(roles), roles.types[0], pieces)
-        tiling = Panels(packing, size, depth)
+        tiling = Panels(packing, size, depth, turned=tiles.in_registers and not pieces)
         part_bytes = tiling.part_bytes(lanes)
     else:
         mode, across, size = Mode.CONTRACTION_STRIPS, roles.columns, tiles.micro.vectors * lanes

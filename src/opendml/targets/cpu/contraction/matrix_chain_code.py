@@ -1,5 +1,5 @@
-"""A softmax between products in matrix registers: queries, keys and what is weighted are packed in pieces, and
-weights put down so. Scores and weights themselves are vectors, as ever."""
+"""A softmax between products in matrix registers: queries, keys and what is weighted are packed in pieces,
+and weights put down so. Scores and weights themselves are vectors, as ever."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from opendml.targets.cpu.contraction.packing import F32, Range
 from opendml.targets.cpu.contraction.pieces import Magnitudes, PartLayout, Splitter
 from opendml.targets.cpu.pattern import (
     LINE,
-    PIECES,
     REGISTER_BYTES,
     REGISTER_ROWS,
     STEP,
@@ -41,7 +40,9 @@ class MatrixChainCode(ChainCode):
         self._splitter = Splitter(self.code, _MAGNITUDES)
         self._queries = PanelParts(self.a, chaining.a, self.room, _MAGNITUDES)
         self._keys = StripParts(self.b, self.width, depth, self.room, _MAGNITUDES, "split_keys")
-        self._values = StripParts(self.weighted, self.result_width, keys, self.room, _MAGNITUDES, "split_values")
+        self._values = StripParts(
+            self.weighted, self.result_width, keys, self.room, _MAGNITUDES, "split_values"
+        )
         self._key_bytes, self._value_bytes = (
             pieces_bytes(width, count) for width, count in ((self.width, depth), (self.result_width, keys))
         )
@@ -52,7 +53,10 @@ class MatrixChainCode(ChainCode):
         module, result_bytes = self.function.module, self.result_width * F32.bytes
         multiply, add = (
             ChainMatrixMicroKernel(module, name, micro, count, result_bytes, _MAGNITUDES)
-            for name, micro, count in (("products", chaining.micro, depth), ("weighted", chaining.weighting, keys))
+            for name, micro, count in (
+                ("products", chaining.micro, depth),
+                ("weighted", chaining.weighting, keys),
+            )
         )
         self.multiply, self.add_weighted = multiply.function, add.function
         self._scratch = self._bytes(max(multiply.scratch_bytes, add.scratch_bytes))
@@ -69,7 +73,14 @@ class MatrixChainCode(ChainCode):
     def pack_keys(self, keys: Range) -> None:
         parts = (
             (self._keys, self.b_room, self.width, self._key_bytes, (I64(0), self.depth), keys),
-            (self._values, self.weighted_room, self.result_width, self._value_bytes, keys, (I64(0), self.inner)),
+            (
+                self._values,
+                self.weighted_room,
+                self.result_width,
+                self._value_bytes,
+                keys,
+                (I64(0), self.inner),
+            ),
         )
         for strips, room, width, tile_bytes, depth, (first, last) in parts:
             with self.code.loop(I64(0), self.a.parts(self.builder.sub(last, first), width)) as tile:
@@ -101,7 +112,9 @@ class MatrixChainCode(ChainCode):
             step = self.builder.mul(self.builder.udiv(index, I64(STEP)), I64(self._weights.step_bytes))
             for piece, pair in enumerate(zip(*halves, strict=True)):
                 at = self.builder.add(step, I64(piece * self._weights.piece_bytes))
-                self.builder.store(self._splitter.side_by_side(*pair), self.code.offset(place, at), align=LINE)
+                self.builder.store(
+                    self._splitter.side_by_side(*pair), self.code.offset(place, at), align=LINE
+                )
 
         with self.code.loop(I64(0), count, STEP) as index:
             put(index, [None, None])

@@ -1,4 +1,4 @@
-"""Sums of products in matrix registers: parts of panels and strips are packed in pieces."""
+"""Sums of products in matrix registers: parts of panels and strips are packed as these take them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from opendml.targets.cpu.contraction.matrix_micro import (
     configure,
     release,
 )
+from opendml.targets.cpu.contraction.matrix_words import WordMatrixMicroKernel, emit_turn
 from opendml.targets.cpu.contraction.micro import Strides
 from opendml.targets.cpu.contraction.packing import F32, PackingCode, PanelCode, Range, StripCode
 from opendml.targets.cpu.contraction.pieces import (
@@ -26,7 +27,7 @@ from opendml.targets.cpu.contraction.pieces import (
     emit_split_columns,
     emit_split_rows,
 )
-from opendml.targets.cpu.contraction.words import packing_code
+from opendml.targets.cpu.contraction.words import WordPackingCode, packing_code
 from opendml.targets.cpu.kernel_code import Pointers
 from opendml.targets.cpu.pattern import (
     PIECES,
@@ -103,15 +104,38 @@ class StripParts:
         builder.call(self._split, [place, pitch, part, builder.sub(depth[1], depth[0])])
 
 
+class _TurnedPanelParts:
+    """Packs parts of panels of words: as for vectors, by way of a room."""
+
+    def __init__(self, packing: PackingCode, panels: Panels, room: Room) -> None:
+        self._packing, self._pitch = packing, panels.rows * F32.bytes
+        self._turn = emit_turn(packing.function.module, "turn", panels)
+        self._room = room(F32, (panels.words + 2 + packing.lanes) * panels.rows)
+
+    def pack(self, part: ir.Value, rows: Range, depth: Range) -> None:
+        builder, packing = self._packing.builder, self._packing
+        packing.put_down(packing.rows_at(self._room, self._pitch), rows, depth)
+        words = packing.parts(builder.sub(depth[1], depth[0]), packing.packing.group)
+        builder.call(self._turn, [self._room, part, words])
+
+
+def _panel_parts(packing: PackingCode, panels: Panels, room: Room) -> PanelParts | _TurnedPanelParts:
+    return (_TurnedPanelParts if panels.turned else PanelParts)(packing, panels, room)
+
+
 class MatrixPanelCode(PanelCode):
     """Packs all panels of an operand in pieces."""
 
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
-        self._parts = PanelParts(self, self._panels, self.room)
+        self._parts = _panel_parts(self, self._panels, self.room)
 
     def pack_panel(self, place: ir.Value, panels: Panels, rows: Range, depth: Range) -> None:
         self._parts.pack(place, rows, depth)
+
+
+class WordMatrixPanelCode(MatrixPanelCode, WordPackingCode):
+    """The same of words."""
 
 
 class MatrixStripCode(StripCode):
@@ -138,13 +162,15 @@ class _InMatrixRegisters(ContractionCode):
     def _lay_out_rows(self, first_parameter: int) -> tuple[int, int | None]:
         result = super()._lay_out_rows(first_parameter)
         if not self.tiling.ahead:
-            self._panel_parts = PanelParts(self.a, self.tiling.a, self.room)
+            self._panel_parts = _panel_parts(self.a, self.tiling.a, self.room)
         return result
 
-    def _micro_kernel(self, kind: type[MatrixMicroKernel]) -> None:
-        tiling, module = self.tiling, self.function.module
-        kernel = kind(module, "micro", tiling.micro, tiling.a.depth, self.column_pitch)
+    def _use(self, kernel: MatrixMicroKernel | WordMatrixMicroKernel) -> None:
         self.micro, self._scratch = kernel.function, self.room(F32, kernel.scratch_bytes // F32.bytes)
+
+    def _of_pieces(self, kind: type[MatrixMicroKernel]) -> MatrixMicroKernel:
+        tiling = self.tiling
+        return kind(self.function.module, "micro", tiling.micro, tiling.a.depth, self.column_pitch)
 
     def _panel(
         self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value
@@ -155,22 +181,8 @@ class _InMatrixRegisters(ContractionCode):
         return self.a_room, []
 
 
-class MatrixCode(_InMatrixRegisters):
-    """Both operands are matrices."""
-
-    def _lay_out_vectors(self, first_parameter: int) -> int | None:
-        tiling = self.tiling
-        self.b = packing_code(self.function, tiling.b, self.lanes, self.code, first_parameter)
-        self.in_tiles, self.tile_bytes = True, pieces_bytes(self.width, tiling.a.depth)
-        tiles = 0 if tiling.b_ahead else tiling.columns // self.width
-        self.b_room = self.room(F32, tiles * self.tile_bytes // F32.bytes)
-        if not tiling.b_ahead:
-            self._strip_parts = StripParts(self.b, self.width, tiling.a.depth, self.room)
-        return None
-
-    def _emit_micro_kernel(self, strides: Strides) -> None:
-        self._micro_kernel(MatrixMicroKernel)
-        self.further = [self._scratch]
+class _OfMatrices(_InMatrixRegisters):
+    """Both operands are matrices; each tile asks for its results."""
 
     def _ask_for_results(
         self, pointers: Pointers, row: ir.Value, behind: ir.Value, start: ir.Value, stop: ir.Value
@@ -188,6 +200,24 @@ class MatrixCode(_InMatrixRegisters):
         row_bytes = self.parameter(self.layout.row_stride(position, 0))
         return [self.builder.select(is_last, *pair) for pair in ((place, held), (row_bytes, pitch))]
 
+
+class MatrixCode(_OfMatrices):
+    """Of numbers in pieces."""
+
+    def _lay_out_vectors(self, first_parameter: int) -> int | None:
+        tiling = self.tiling
+        self.b = packing_code(self.function, tiling.b, self.lanes, self.code, first_parameter)
+        self.in_tiles, self.tile_bytes = True, pieces_bytes(self.width, tiling.a.depth)
+        tiles = 0 if tiling.b_ahead else tiling.columns // self.width
+        self.b_room = self.room(F32, tiles * self.tile_bytes // F32.bytes)
+        if not tiling.b_ahead:
+            self._strip_parts = StripParts(self.b, self.width, tiling.a.depth, self.room)
+        return None
+
+    def _emit_micro_kernel(self, strides: Strides) -> None:
+        self._use(self._of_pieces(MatrixMicroKernel))
+        self.further = [self._scratch]
+
     def _block(
         self, start: ir.Value, stop: ir.Value, depth: Range, part: ir.Value, parts: ir.Value
     ) -> tuple[ir.Value, ir.Value]:
@@ -200,6 +230,19 @@ class MatrixCode(_InMatrixRegisters):
             place = self.code.offset(self.b_room, self.builder.mul(tile, I64(self.tile_bytes)))
             self._strip_parts.pack(place, depth, (first, last))
         return self.b_room, I64(self.tile_bytes)
+
+
+class WordMatrixCode(_OfMatrices):
+    """Of 8-bit integers, of which those of b are packed as for vectors."""
+
+    def _emit_micro_kernel(self, strides: Strides) -> None:
+        if strides.b_depth is None:
+            raise TypeError("a matrix has rows")
+        tiling, module = self.tiling, self.function.module
+        self._use(
+            WordMatrixMicroKernel(module, "micro", tiling.micro, tiling.a, self.column_pitch, strides.b_depth)
+        )
+        self.further = [self._scratch]
 
 
 class PieceImageCode(ImageCode):
@@ -250,8 +293,8 @@ class PieceImageCode(ImageCode):
         numbers: tuple[ir.Value, ir.Value],
         distances: Sequence[ir.Value],
     ) -> None:
-        """Of each group the two channels of one pair, into the planes from one on: in pieces, or as FLOAT32 if
-        these are two. `numbers`: those of the pair and of the plane."""
+        """Of each group the two channels of one pair, into the planes from one on: in pieces, or as FLOAT32
+        if these are two. `numbers`: those of the pair and of the plane."""
         self._distances = distances
         pair, first = numbers
         origin = self._moved_channels(self._pointers, self.builder.mul(pair, I64(2)))
@@ -301,7 +344,7 @@ class MatrixImageCode(_InMatrixRegisters, ImageContractionCode):
         return PieceImageCode
 
     def _emit_micro_kernel(self, strides: Strides) -> None:
-        self._micro_kernel(ImageMatrixMicroKernel)
+        self._use(self._of_pieces(ImageMatrixMicroKernel))
 
     def _pack_seen(self, windows: Range, block: ir.Value, depth: Range, part: ir.Value) -> ir.Value:
         plane = super()._pack_seen(windows, block, depth, part)

@@ -1,14 +1,14 @@
-"""The innermost loop of sums of products in matrix registers: a tile of results in some of them, which take in
-STEP products at a time of numbers in pieces."""
+"""The innermost loop of sums of products in matrix registers: a tile of results in some of them, which take
+in STEP products at a time of numbers in pieces."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.code import I1, I8, I32, I64, POINTER, Code
+from opendml.targets.cpu.code import I1, I8, I32, I64, POINTER, Code, internal_function
 from opendml.targets.cpu.contraction.micro import DISTANCE_BYTES, Strides, emit_micro_kernel
 from opendml.targets.cpu.contraction.pieces import (
     LANES,
@@ -34,11 +34,13 @@ _F32 = ScalarType.FLOAT32
 
 Rows = tuple[ir.Value, ir.Value]
 """Where a tile lies, and the bytes from one row to the next."""
+Finished = Callable[[ir.Value, list[ir.Value]], list[ir.Value]]
+"""What is made of a row's sums, by the row's number."""
 
 _SMALL = ((0, (2, 1)), (1, (1, 0)), (2, (0,)))
 _LARGE = ((0, (0,)),)
-"""Pieces of b, and those of a by which each is multiplied. The products of the first pieces, most of a sum, are
-added to all others: so these are rounded as little as they count. What is left out is below 2^-25 of a
+"""Pieces of b, and those of a by which each is multiplied. The products of the first pieces, most of a sum,
+are added to all others: so these are rounded as little as they count. What is left out is below 2^-25 of a
 product."""
 _CONFIGURATION_BYTES = 64
 _ROWS_ASKED = 8
@@ -68,20 +70,99 @@ def release(code: Code) -> None:
 
 
 def keep_awake(code: Code) -> None:
-    """Multiplies whatever is in matrix registers. What multiplies sleeps where it has nothing to do for some
-    1,000 cycles of other code, and then takes as long to be as fast as before."""
-    intrinsic(code.builder, "llvm.x86.tdpbf16ps", ir.VoidType(), [I8(0), I8(REGISTERS - 2), I8(REGISTERS - 1)])
+    """Multiplies whatever is in matrix registers: the unit that multiplies sleeps where it has nothing to do
+    for some 1,000 cycles, and takes as long to be as fast again."""
+    registers = [I8(0), I8(REGISTERS - 2), I8(REGISTERS - 1)]
+    intrinsic(code.builder, "llvm.x86.tdpbf16ps", ir.VoidType(), registers)
 
 
-class MatrixMicroKernel:
+class RegisterTile:
     """Adds the function name(a, b, c, results, row_bytes, depth, adds, scratch) to a module: the sums of
-    `depth` products of a part of a panel and one of a strip, added to what `c` holds if `adds`, into `results`,
-    whose rows are `row_bytes` apart. Further arguments are where a tile will be written later, and the bytes
-    from one row to the next there.
+    `depth` products of a part of a panel and one of a strip, added to what `c` holds if `adds`, into
+    `results`, whose rows are `row_bytes` apart. Further arguments are where a tile will be written later, and
+    the bytes from one row to the next there.
 
-    Where one of the parts holds FLOAT32, the products are added one by one, of FLOAT32."""
+    Here is what such functions have in common."""
 
     _further: Sequence[ir.Type] = (POINTER, I64)
+
+    def __init__(
+        self, module: ir.Module, name: str, micro: MicroKernel, held_row_bytes: int, type: ScalarType
+    ) -> None:
+        """`held_row_bytes`: from one row of `c` to the next; `type`: that of sums."""
+        rows, columns = self.registers = micro.rows // REGISTER_ROWS, micro.vectors
+        self.totals = [[row * columns + column for column in range(columns)] for row in range(rows)]
+        """The registers of sums."""
+        self.held_row_bytes, self.type = held_row_bytes, type
+        self.row_bytes = micro.vectors * LINE
+        self.tile_bytes = micro.rows * self.row_bytes
+        arguments = [POINTER, POINTER, POINTER, POINTER, I64, I64, I1, POINTER, *self._further]
+        self.function = internal_function(module, name, arguments)
+        self._code = Code(self.function, LANES)
+        self._builder = self._code.builder
+
+    def _clear_totals(self) -> None:
+        for register in range(self.registers[0] * self.registers[1]):
+            self._on_registers("tilezero", [register])
+
+    def _keep_totals(self, place: Rows) -> None:
+        """Into memory, row by row."""
+        for row, registers in enumerate(self.totals):
+            for column, register in enumerate(registers):
+                before = self._builder.mul(place[1], I64(row * REGISTER_ROWS))
+                at = self._code.offset(place[0], self._builder.add(before, I64(column * LINE)))
+                self._on_registers("tilestored64", [register], at, place[1])
+
+    def _ask_for_results(self, step: ir.Value, asked: Sequence[ir.Value]) -> None:
+        """Asks for some rows of what will be written."""
+        place, row_bytes = asked
+        last = I64(self.registers[0] * REGISTER_ROWS - 1)
+        first = self._builder.mul(step, I64(_ROWS_ASKED))
+        for each in range(_ROWS_ASKED):
+            row = self._code.minimum(self._builder.add(first, I64(each)), last)
+            at = self._code.offset(place, self._builder.mul(row, row_bytes))
+            for column in range(self.registers[1]):
+                self._code.prefetch(self._code.offset(at, I64(column * LINE)), written=True)
+
+    def _on_registers(self, name: str, registers: Sequence[int], *operands: ir.Value) -> None:
+        numbers = [I8(register) for register in registers]
+        intrinsic(self._builder, f"llvm.x86.{name}", ir.VoidType(), [*numbers, *operands])
+
+    def _put_down(self, tile: ir.Value, target: Sequence[ir.Value], finished: Finished) -> None:
+        """The sums of a tile as `finished` makes them, added to what is held, if anything is."""
+        held, results, row_bytes, adds = target
+        with self._builder.if_else(adds) as (added, stored):
+            with added:
+                self._put_rows(tile, held, (results, row_bytes), finished)
+            with stored:
+                self._put_rows(tile, None, (results, row_bytes), finished)
+
+    def _put_rows(
+        self,
+        tile: ir.Value,
+        held: ir.Value | None,
+        results: Rows,
+        finished: Finished,
+    ) -> None:
+        builder, code = self._builder, self._code
+        add = builder.fadd if self.type.is_float else builder.add
+        distances = [I64(column * LINE) for column in range(self.registers[1])]
+        with code.loop(I64(0), I64(self.registers[0] * REGISTER_ROWS), _ROWS_PUT_TOGETHER) as first:
+            for row in (builder.add(first, I64(each)) for each in range(_ROWS_PUT_TOGETHER)):
+                sums = code.offset(tile, builder.mul(row, I64(self.row_bytes)))
+                place = code.offset(results[0], builder.mul(row, results[1]))
+                totals = [code.load(code.offset(sums, each), self.type, LANES) for each in distances]
+                for distance, value in zip(distances, finished(row, totals), strict=True):
+                    total = value
+                    if held is not None:
+                        before = code.offset(held, builder.mul(row, I64(self.held_row_bytes)))
+                        total = add(value, code.load(code.offset(before, distance), self.type, LANES))
+                    code.store(code.offset(place, distance), total, self.type)
+
+
+class MatrixMicroKernel(RegisterTile):
+    """Of numbers in pieces. Where one of the parts holds FLOAT32, the products are added one by one, of
+    FLOAT32."""
 
     def __init__(
         self,
@@ -92,22 +173,12 @@ class MatrixMicroKernel:
         held_row_bytes: int,
         magnitudes: Magnitudes = OF_FACTORS,
     ) -> None:
-        self.registers = micro.rows // REGISTER_ROWS, micro.vectors
-        self.held_row_bytes = held_row_bytes
+        super().__init__(module, name, micro, held_row_bytes, _F32)
         self.a, self.b = (PartLayout(count, depth, magnitudes) for count in self.registers)
-        self.row_bytes = micro.vectors * LINE
-        self.tile_bytes = micro.rows * self.row_bytes
         strides = Strides(self.a.row_bytes, _F32.bytes, self.row_bytes, self.row_bytes)
         plain = MicroKernel(_PLAIN_ROWS, micro.vectors)
         self._plain = emit_micro_kernel(module, f"{name}.plain", plain, LANES, strides)
         self._join_rows = emit_join_rows(module, f"{name}.rows", self.a)
-        arguments = [POINTER, POINTER, POINTER, POINTER, I64, I64, I1, POINTER, *self._further]
-        self.function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), name)
-        self.function.linkage = "internal"
-        for attribute in ("nounwind", "noinline"):
-            self.function.attributes.add(attribute)
-        self._code = Code(self.function, LANES)
-        self._builder = self._code.builder
         self._emit()
 
     @property
@@ -128,31 +199,25 @@ class MatrixMicroKernel:
             with plain:
                 self._multiply_floats(a, states, depth, place)
                 builder.store(number(_F32, 1, 1.0), unscaled)
-        self._put_down(self._code.broadcast(builder.load(unscaled, typ=ir.FloatType())))
+        self._put_sums(self._code.broadcast(builder.load(unscaled, typ=ir.FloatType())))
         builder.ret_void()
 
     def _sums(self) -> Rows:
         """Where the sums of a tile are put first."""
         return self.function.args[7], I64(self.row_bytes)
 
-    def _put_down(self, factor: ir.Value) -> None:
+    def _put_sums(self, factor: ir.Value) -> None:
         """The sums, times a factor, where they belong."""
         _, _, c, results, row_bytes, _, adds, tile, *_ = self.function.args
-        with self._builder.if_else(adds) as (added, stored):
-            with added:
-                self._put_rows(tile, c, (results, row_bytes), factor)
-            with stored:
-                self._put_rows(tile, None, (results, row_bytes), factor)
+        target = c, results, row_bytes, adds
+        self._put_down(tile, target, lambda row, sums: [self._builder.fmul(each, factor) for each in sums])
 
     def _state_of_b(self) -> ir.Value:
         """Where it is said that b is FLOAT32."""
         return self.function.args[1]
 
     def _multiply_pieces(self, a: ir.Value, depth: ir.Value, place: Rows) -> None:
-        rows, columns = self.registers
-        totals = [[row * columns + column for column in range(columns)] for row in range(rows)]
-        for register in range(rows * columns):
-            self._on_registers("tilezero", [register])
+        self._clear_totals()
         steps = self._builder.udiv(self._builder.add(depth, I64(STEP - 1)), I64(STEP))
         for pairs in (_SMALL, _LARGE):
             with self._code.loop(I64(0), steps) as step:
@@ -160,29 +225,15 @@ class MatrixMicroKernel:
                 distance = self._builder.mul(step, I64(self.a.step_bytes))
                 a_at = self._code.offset(a, self._builder.add(I64(LINE), distance))
                 if pairs is _SMALL:
-                    self._ask_for_results(step)
+                    self._ask(step)
                 for b_piece, a_pieces in pairs:
-                    self._take_in((a_at, b_at), b_piece, a_pieces, totals)
-        for row, registers in enumerate(totals):
-            for column, register in enumerate(registers):
-                before = self._builder.mul(place[1], I64(row * REGISTER_ROWS))
-                at = self._code.offset(place[0], self._builder.add(before, I64(column * LINE)))
-                self._on_registers("tilestored64", [register], at, place[1])
+                    self._take_in((a_at, b_at), b_piece, a_pieces)
+        self._keep_totals(place)
 
-    def _ask_for_results(self, step: ir.Value) -> None:
-        """Asks for some rows of what will be written."""
-        *_, place, row_bytes = self.function.args
-        last = I64(self.registers[0] * REGISTER_ROWS - 1)
-        first = self._builder.mul(step, I64(_ROWS_ASKED))
-        for each in range(_ROWS_ASKED):
-            row = self._code.minimum(self._builder.add(first, I64(each)), last)
-            at = self._code.offset(place, self._builder.mul(row, row_bytes))
-            for column in range(self.registers[1]):
-                self._code.prefetch(self._code.offset(at, I64(column * LINE)), written=True)
+    def _ask(self, step: ir.Value) -> None:
+        self._ask_for_results(step, self.function.args[8:])
 
-    def _take_in(
-        self, at: Sequence[ir.Value], b_piece: int, a_pieces: Sequence[int], totals: list[list[int]]
-    ) -> None:
+    def _take_in(self, at: Sequence[ir.Value], b_piece: int, a_pieces: Sequence[int]) -> None:
         """The products of a piece of b with some of a."""
         rows, columns = self.registers
         first_a = rows * columns
@@ -193,7 +244,7 @@ class MatrixMicroKernel:
             for row in range(rows):
                 here = self._code.offset(at[0], I64(piece * self.a.piece_bytes + row * REGISTER_BYTES))
                 self._on_registers("tileloadd64", [first_a + row], here, I64(LINE))
-            for row, registers in enumerate(totals):
+            for row, registers in enumerate(self.totals):
                 for column, total in enumerate(registers):
                     self._on_registers("tdpbf16ps", [total, first_a + row, first_b + column])
 
@@ -206,13 +257,7 @@ class MatrixMicroKernel:
         here = self._code.offset(at, I64(piece * self.b.piece_bytes + column * REGISTER_BYTES))
         self._on_registers("tileloadd64", [register], here, I64(LINE))
 
-    def _on_registers(self, name: str, registers: Sequence[int], *operands: ir.Value) -> None:
-        numbers = [I8(register) for register in registers]
-        intrinsic(self._builder, f"llvm.x86.{name}", ir.VoidType(), [*numbers, *operands])
-
-    def _multiply_floats(
-        self, a: ir.Value, states: Sequence[ir.Value], depth: ir.Value, place: Rows
-    ) -> None:
+    def _multiply_floats(self, a: ir.Value, states: Sequence[ir.Value], depth: ir.Value, place: Rows) -> None:
         """The same of FLOAT32, which are put together where a part holds pieces."""
         builder, tile = self._builder, self.function.args[7]
         a_room = self._code.offset(tile, I64(self.tile_bytes))
@@ -236,32 +281,10 @@ class MatrixMicroKernel:
             builder.call(join, [b, room, depth])
         return builder.select(holds, self._code.offset(b, I64(LINE)), room)
 
-    def _put_rows(
-        self,
-        tile: ir.Value,
-        held: ir.Value | None,
-        results: Rows,
-        factor: ir.Value,
-    ) -> None:
-        """The sums of a tile, added to what is held, if anything is."""
-        builder, code = self._builder, self._code
-        with code.loop(I64(0), I64(self.registers[0] * REGISTER_ROWS), _ROWS_PUT_TOGETHER) as first:
-            for row in (builder.add(first, I64(each)) for each in range(_ROWS_PUT_TOGETHER)):
-                sums = code.offset(tile, builder.mul(row, I64(self.row_bytes)))
-                place = code.offset(results[0], builder.mul(row, results[1]))
-                for column in range(self.registers[1]):
-                    distance = I64(column * LINE)
-                    total = builder.fmul(code.load(code.offset(sums, distance), _F32, LANES), factor)
-                    if held is not None:
-                        before = code.offset(held, builder.mul(row, I64(self.held_row_bytes)))
-                        old = code.load(code.offset(before, distance), _F32, LANES)
-                        total = builder.fadd(total, old)
-                    code.store(code.offset(place, distance), total, _F32)
-
 
 class ChainMatrixMicroKernel(MatrixMicroKernel):
-    """The same of a chain, whose results lie in a room: those that are added to nothing are put there at once.
-    Its magnitudes have no scale."""
+    """The same of a chain, whose results lie in a room: those that are added to nothing are put there at
+    once. Its magnitudes have no scale."""
 
     _further = ()
 
@@ -270,12 +293,12 @@ class ChainMatrixMicroKernel(MatrixMicroKernel):
         held = super()._sums()
         return self._builder.select(adds, held[0], results), self._builder.select(adds, held[1], row_bytes)
 
-    def _put_down(self, factor: ir.Value) -> None:
+    def _put_sums(self, factor: ir.Value) -> None:
         _, _, c, results, row_bytes, _, adds, tile = self.function.args
         with self._builder.if_then(adds):
-            self._put_rows(tile, c, (results, row_bytes), factor)
+            self._put_rows(tile, c, (results, row_bytes), lambda row, sums: sums)
 
-    def _ask_for_results(self, step: ir.Value) -> None:
+    def _ask(self, step: ir.Value) -> None:
         """They are there."""
 
 
@@ -292,7 +315,7 @@ class ImageMatrixMicroKernel(MatrixMicroKernel):
     def _state_of_b(self) -> ir.Value:
         return self.function.args[10]
 
-    def _ask_for_results(self, step: ir.Value) -> None:
+    def _ask(self, step: ir.Value) -> None:
         """They are asked for before."""
 
     def _b_at(self, step: ir.Value) -> ir.Value:

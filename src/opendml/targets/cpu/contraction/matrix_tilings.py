@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 
+from opendml.targets.cpu.contraction.arithmetic import BYTES
 from opendml.targets.cpu.contraction.costs import (
     COPIED,
     ROW,
@@ -25,25 +27,30 @@ from opendml.targets.cpu.contraction.image_tilings import (
 from opendml.targets.cpu.contraction.operands import is_contiguous
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles
-from opendml.targets.cpu.contraction.tiles import DEPTH, PRODUCTS_IN_PIECES, Tiles, groups_of
+from opendml.targets.cpu.contraction.tiles import DEPTH, PRODUCTS_IN_REGISTERS, Tiles, groups_of
+from opendml.targets.cpu.contraction.tilings import SCATTERED
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import PIECES, REGISTER_ROWS, STEP, MicroKernel
 
-MOST_MATRIX_RESULTS = 512, 256
+MOST_MATRIX_RESULTS = 512, 512
 """The most rows and columns of a block."""
 
-MATRIX_MICRO_KERNELS = MicroKernel(2 * REGISTER_ROWS, 2), MicroKernel(REGISTER_ROWS, 3)
-"""Of whose registers, and those of what they take in, there are eight at most."""
+MATRIX_TILE = MicroKernel(2 * REGISTER_ROWS, 2)
+"""Four registers of sums and four of what they take in. One row of three is half as fast: it waits for what
+it takes in."""
+_FEWEST = REGISTER_ROWS + 1
+"""Rows and columns: with less, half of each tile is computed for nothing."""
 _MOST_TAPS = 9
 """Of windows whose products are added up with those of STEP channels."""
+_SUMS = MATRIX_TILE.rows // REGISTER_ROWS * MATRIX_TILE.vectors
+"""Registers of these."""
 _PRODUCTS = PIECES * (PIECES + 1) // 2
 """Of pieces, for one of FLOAT32."""
 
 # Cycles of one core, fitted on an Intel Xeon with AMX and 2 MB of second cache, November 2026.
-_MULTIPLIED = 16.0
-"""Cycles for the products of two registers, and until the next ones may begin."""
-_WAITED = 52.0
-"""Cycles until a sum is there to be added to."""
+_MULTIPLIED = 20.0
+"""Cycles for the products of two registers, and until the next ones may begin: of zeros 16, but of other
+numbers the processor becomes slower."""
 _PUT_DOWN = 40.0
 """Cycles to add a register's sums to those of other parts."""
 SPLIT = 8.0
@@ -54,83 +61,96 @@ _PUT_AHEAD = 14.0
 """Cycles to write that to memory, where it is packed ahead."""
 _ASKED = 0.7
 """The share of what it takes to fetch from afar that is saved where items ask for it ahead."""
+_TURNED = 1.0
+"""Cycles to turn words into rows, for as many integers as a vector has words."""
+_WORDS_PUT_DOWN = 60.0
+"""Cycles to add a register's sums of integers to those of other parts, less what is to be subtracted."""
 _ROW = 30.0
 """Cycles to begin with a row of results."""
 
 
 def matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
-    """Each tile, with each division of the results into blocks."""
-    if roles.types[0] is not F32 or not machine().has("amx-bf16"):
-        return
+    """Each division of the results into blocks."""
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
+    if roles.types[0] is not F32 or not machine().has("amx-bf16") or min(m, n) < _FEWEST:
+        return
     a, b = (each + SPLIT for each in packing_cycles(roles, lanes))
-    stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else copied_cycles(False)
+    stored = _stored(roles)
     far = far_cycles(roles.a, roles.a.loads), far_cycles(roles.b, roles.b.loads)
     a_work = groups_of(roles, roles.a) * m * k * (a + _PUT_AHEAD) / lanes
     b_work = groups_of(roles, roles.b) * n * k * (b + _PUT_AHEAD) / lanes
     a, b = (each - _ASKED * distant for each, distant in zip((a, b), far, strict=True))
-    for micro in MATRIX_MICRO_KERNELS:
-        width = micro.vectors * lanes
-        most_rows, most_columns = (
-            most // unit * unit for most, unit in zip(MOST_MATRIX_RESULTS, (micro.rows, width), strict=True)
+    tile = matrix_tile_cycles(k, PRODUCTS_IN_REGISTERS)
+    for rows, columns, count in _blocks(m, n, lanes):
+        item = STARTED + count * tile + rows * (_ROW + columns * stored / lanes)
+        a_packed, b_packed = rows * k * a / lanes, columns * k * b / lanes
+        a_fetched, b_fetched = (
+            count * k * (_FETCHED + each) / lanes for count, each in zip((rows, columns), far, strict=True)
         )
-        tile = matrix_tile_cycles(micro, k, PRODUCTS_IN_PIECES)
-        for rows, columns in product(
-            block_sizes(m, micro.rows, most_rows), block_sizes(n, width, most_columns)
-        ):
-            panels, tiles = -(-rows // micro.rows), -(-columns // width)
-            item = STARTED + panels * tiles * tile + rows * (_ROW + columns * stored / lanes)
-            a_packed, b_packed = rows * k * a / lanes, columns * k * b / lanes
-            a_fetched, b_fetched = (
-                count * k * (_FETCHED + each) / lanes
-                for count, each in zip((rows, columns), far, strict=True)
-            )
-            yield Tiles(roles, micro, rows, columns, item + a_packed + b_packed, in_pieces=True)
-            yield Tiles(
-                roles, micro, rows, columns, item + a_fetched + b_packed, True, a_work, in_pieces=True
-            )
-            yield Tiles(
-                roles,
-                micro,
-                rows,
-                columns,
-                item + a_packed + b_fetched,
-                packing_work=b_work,
-                b_ahead=True,
-                in_pieces=True,
-            )
+        here = partial(Tiles, roles, MATRIX_TILE, rows, columns, in_registers=True)
+        yield here(item_cycles=item + a_packed + b_packed)
+        yield here(item_cycles=item + a_fetched + b_packed, ahead=True, packing_work=a_work)
+        yield here(item_cycles=item + a_packed + b_fetched, b_ahead=True, packing_work=b_work)
 
 
 def matrix_image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
     """The same where b is windows of an image: blocks have whole rows of windows."""
     roles, image = seen.roles, seen.image
-    if not machine().has("amx-bf16") or image.taps > _MOST_TAPS:
-        return
     m, k = roles.count(roles.rows), roles.count(roles.depth)
+    if not machine().has("amx-bf16") or image.taps > _MOST_TAPS or m < _FEWEST:
+        return
     a, _ = packing_cycles(roles, lanes)
+    a_work = groups_of(roles, roles.a) * m * k * (a + SPLIT) / lanes
     stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
-    for micro in MATRIX_MICRO_KERNELS:
-        width = micro.vectors * lanes
-        tile = matrix_tile_cycles(micro, k, seen.depth(DEPTH))
-        for lines in block_lines(seen):
-            span = lines * seen.pitch - image.columns.reach
-            if span > MOST_COLUMNS:
-                break
-            columns = image_columns(span, width)
-            most_rows = max(micro.rows, image_rows(columns) // micro.rows * micro.rows)
-            for rows in block_sizes(m, micro.rows, most_rows):
-                item = STARTED + -(-rows // micro.rows) * -(-span // width) * tile
-                item += image_cycles(seen, lines, lanes)
-                item += rows * lines * (ROW + -(-seen.width // lanes) * stored)
-                packing = groups_of(roles, roles.a) * m * k * (a + SPLIT) / lanes
-                item += rows * k * _FETCHED / lanes
-                yield Tiles(
-                    roles, micro, rows, lines * seen.width, item, True, packing, seen=seen, in_pieces=True
-                )
+    unit, width = MATRIX_TILE.rows, MATRIX_TILE.vectors * lanes
+    tile = matrix_tile_cycles(k, seen.depth(DEPTH))
+    for lines in block_lines(seen):
+        span = lines * seen.pitch - image.columns.reach
+        if span > MOST_COLUMNS:
+            break
+        most_rows = max(unit, image_rows(image_columns(span, width)) // unit * unit)
+        for rows in block_sizes(m, unit, most_rows):
+            item = STARTED + -(-rows // unit) * -(-span // width) * tile + rows * k * _FETCHED / lanes
+            item += image_cycles(seen, lines, lanes)
+            item += rows * lines * (ROW + -(-seen.width // lanes) * stored)
+            columns = lines * seen.width
+            yield Tiles(roles, MATRIX_TILE, rows, columns, item, True, a_work, seen=seen, in_registers=True)
 
 
-def matrix_tile_cycles(micro: MicroKernel, k: int, together: int) -> float:
-    """Cycles for a tile, of which so many products are added up together."""
-    registers = micro.rows // REGISTER_ROWS * micro.vectors
-    step = _PRODUCTS * max(registers * _MULTIPLIED, _WAITED)
-    return -(-k // STEP) * step + -(-k // together) * registers * _PUT_DOWN
+def word_matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
+    """The same of matrices of 8-bit integers, in words."""
+    m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
+    if roles.types[0] not in BYTES or not machine().has("amx-int8") or min(m, n) < _FEWEST:
+        return
+    a, b = packing_cycles(roles, lanes)
+    a += _TURNED
+    stored, words = _stored(roles), roles.words
+    tile = -(-words // REGISTER_ROWS) * _SUMS * _MULTIPLIED
+    tile += -(-words // PRODUCTS_IN_REGISTERS) * _SUMS * _WORDS_PUT_DOWN
+    for rows, columns, count in _blocks(m, n, lanes):
+        item = STARTED + count * tile + rows * (_ROW + columns * stored / lanes) + columns * k * b / lanes
+        here = partial(Tiles, roles, MATRIX_TILE, rows, columns, in_registers=True)
+        yield here(item_cycles=item + rows * k * a / lanes)
+        a_work = groups_of(roles, roles.a) * m * k * a / lanes
+        yield here(item_cycles=item + rows * words * _FETCHED / lanes, ahead=True, packing_work=a_work)
+
+
+def matrix_tile_cycles(k: int, together: int) -> float:
+    """Cycles for a tile of numbers in pieces, of which so many products are added up together."""
+    return _SUMS * (-(-k // STEP) * _PRODUCTS * _MULTIPLIED + -(-k // together) * _PUT_DOWN)
+
+
+def _stored(roles: Roles) -> float:
+    """Cycles to store a vector of results."""
+    return COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else SCATTERED
+
+
+def _blocks(m: int, n: int, lanes: int) -> Iterator[tuple[int, int, int]]:
+    """Rows and columns of blocks, and the tiles of each."""
+    units = MATRIX_TILE.rows, MATRIX_TILE.vectors * lanes
+    sizes = (
+        block_sizes(count, unit, most // unit * unit)
+        for count, unit, most in zip((m, n), units, MOST_MATRIX_RESULTS, strict=True)
+    )
+    for rows, columns in product(*sizes):
+        yield rows, columns, -(-rows // units[0]) * -(-columns // units[1])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.code import I1, I32, I64, POINTER
+from opendml.targets.cpu.code import I1, I32, I64, POINTER, internal_function
 from opendml.targets.cpu.contraction.arithmetic import BYTES, multiply_add, total_type
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.pattern import LINE, MicroKernel
@@ -61,11 +61,8 @@ def emit_micro_kernel(
     further += [POINTER, I64] * _asked_places(strides)
     further += [I64] * (strides.a_row is None)
     further += [I64] * strides.b_in_place
-    signature = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, POINTER, I64, I64, I1, *further])
-    function = ir.Function(module, signature, name)
-    function.linkage = "internal"
-    function.attributes.add("nounwind")
-    function.attributes.add("noinline")
+    arguments = [POINTER, POINTER, POINTER, POINTER, I64, I64, I1, *further]
+    function = internal_function(module, name, arguments)
     for argument in function.args[:2]:
         argument.add_attribute("noalias")
     _MicroCode(function, micro, lanes, strides).emit()

@@ -1,9 +1,9 @@
-"""FLOAT32 as matrix registers multiply it: in three pieces of bfloat16, of which six products make one of
-FLOAT32. Here is the code that takes numbers apart, and puts them together again.
+"""FLOAT32 as matrix registers (Intel's AMX) multiply it: in three pieces of bfloat16, of which six products
+make one of FLOAT32. Here is the code that takes numbers apart, and puts them together again.
 
-A part of a panel (of a strip) is a line that says how it is, and for every STEP products the registers of each
-piece: rows of a along k, or rows of words of two neighbours along k of columns of b. Where a number is too
-large or too small to be taken apart, the part holds FLOAT32 instead.
+A part of a panel (of a strip) is a line that says how it is, and for every STEP products the registers of
+each piece: rows of a along k, or rows of words of two neighbours along k of columns of b. Where a number is
+too large or too small to be taken apart, the part holds FLOAT32 instead.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.code import I32, I64, POINTER, Code
+from opendml.targets.cpu.code import I32, I64, POINTER, Code, internal_function
 from opendml.targets.cpu.pattern import LINE, PIECES, REGISTER_BYTES, REGISTER_ROWS, STEP
 from opendml.targets.cpu.values import Literal, intrinsic, llvm_type, number, vector_constant, vector_type
 
@@ -180,7 +180,7 @@ class _PieceCode(Code):
 def emit_split_rows(module: ir.Module, name: str, layout: PartLayout) -> ir.Function:
     """Adds the function name(source, row_bytes, part, rows, depth) to the module: a part of a panel from
     `rows` rows of `depth` FLOAT32; rows that it lacks are zero."""
-    function = _function(module, name, [POINTER, I64, POINTER, I64, I64])
+    function = internal_function(module, name, [POINTER, I64, POINTER, I64, I64])
     source, row_bytes, part, rows, depth = function.args
     code = _PieceCode(function, layout)
     builder = code.builder
@@ -214,10 +214,12 @@ def emit_split_rows(module: ir.Module, name: str, layout: PartLayout) -> ir.Func
         with builder.if_then(builder.icmp_unsigned("!=", rest, I64(0))):
             put(row, steps, False)
     zero = Literal(vector_type(ir.IntType(16), 2 * LANES), "zeroinitializer")
-    with code.loop(rows, I64(layout.registers * REGISTER_ROWS)) as row:
-        with code.loop(I64(0), _steps(code, depth)) as step:
-            for piece in range(PIECES):
-                store(row, step, piece, zero)
+    with (
+        code.loop(rows, I64(layout.registers * REGISTER_ROWS)) as row,
+        code.loop(I64(0), _steps(code, depth)) as step,
+    ):
+        for piece in range(PIECES):
+            store(row, step, piece, zero)
     with builder.if_then(code.splitter.judged(part)), code.loop(I64(0), rows) as row:
         at = code.offset(source, builder.mul(row, row_bytes))
         to = code.offset(part, builder.add(I64(LINE), builder.mul(row, I64(layout.row_bytes))))
@@ -229,7 +231,7 @@ def emit_split_rows(module: ir.Module, name: str, layout: PartLayout) -> ir.Func
 def emit_split_columns(module: ir.Module, name: str, layout: PartLayout) -> ir.Function:
     """Adds the function name(source, row_bytes, part, depth) to the module: a part of a strip from `depth`
     rows of FLOAT32, as many as its registers have columns."""
-    function = _function(module, name, [POINTER, I64, POINTER, I64])
+    function = internal_function(module, name, [POINTER, I64, POINTER, I64])
     source, row_bytes, part, depth = function.args
     code = _PieceCode(function, layout)
     builder = code.builder
@@ -273,7 +275,7 @@ def emit_split_columns(module: ir.Module, name: str, layout: PartLayout) -> ir.F
 def emit_join_rows(module: ir.Module, name: str, layout: PartLayout) -> ir.Function:
     """Adds the function name(part, target, depth) to the module, which puts the rows of a part together,
     `layout.row_bytes` apart."""
-    function = _function(module, name, [POINTER, POINTER, I64])
+    function = internal_function(module, name, [POINTER, POINTER, I64])
     part, target, depth = function.args
     code = _PieceCode(function, layout)
     builder = code.builder
@@ -298,7 +300,7 @@ def emit_join_rows(module: ir.Module, name: str, layout: PartLayout) -> ir.Funct
 def emit_join_columns(module: ir.Module, name: str, layout: PartLayout) -> ir.Function:
     """Adds the function name(part, target, depth) to the module, which puts the columns of a part together,
     one row after the other; a row more may be written."""
-    function = _function(module, name, [POINTER, POINTER, I64])
+    function = internal_function(module, name, [POINTER, POINTER, I64])
     part, target, depth = function.args
     code = _PieceCode(function, layout)
     builder = code.builder
@@ -334,14 +336,6 @@ def _copy(code: Code, source: ir.Value, target: ir.Value, count: ir.Value) -> No
         )
 
     code.vector_loop(I64(0), count, move)
-
-
-def _function(module: ir.Module, name: str, arguments: Sequence[ir.Type]) -> ir.Function:
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), name)
-    function.linkage = "internal"
-    for attribute in ("nounwind", "noinline"):
-        function.attributes.add(attribute)
-    return function
 
 
 def _bits_of(value: float) -> int:

@@ -17,7 +17,11 @@ from opendml.targets.cpu.contraction.costs import CLAIMED, GATHERED, ROW, far_cy
 from opendml.targets.cpu.contraction.image import seen_by
 from opendml.targets.cpu.contraction.image_tilings import broadcast_image_tilings, image_tilings
 from opendml.targets.cpu.contraction.launches import launches_of
-from opendml.targets.cpu.contraction.matrix_tilings import matrix_image_tilings, matrix_tilings
+from opendml.targets.cpu.contraction.matrix_tilings import (
+    matrix_image_tilings,
+    matrix_tilings,
+    word_matrix_tilings,
+)
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import roles_of
 from opendml.targets.cpu.contraction.tiles import (
@@ -113,9 +117,11 @@ def _sums_alike(tiles: Tiles, others: Tiles) -> bool:
     if tiles.seen and others.seen:
         windows = tiles.seen.image.taps == others.seen.image.taps
         return windows and tiles.roles.depth == others.roles.depth
-    if tiles.in_pieces != others.in_pieces:
+    if tiles.in_registers != others.in_registers:
         return False
-    if tiles.in_pieces and (tiles.micro != others.micro or (tiles.seen and tiles.columns != others.columns)):
+    if tiles.in_registers and (
+        tiles.micro != others.micro or (tiles.seen and tiles.columns != others.columns)
+    ):
         # What meets a number that cannot be taken apart is computed in another way.
         return False
     return tiles.roles is others.roles and tiles.depth == others.depth
@@ -139,6 +145,10 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
                 # What all steps multiply by is packed once, for all of them.
                 for tiles in (*tilings_in_rows(roles, lanes), *tilings_of_dots(roles, lanes)):
                     yield _candidate(tiles, exchanged)
+            for tiles in word_matrix_tilings(roles, lanes):
+                yield _candidate(tiles, exchanged)
+                if stays and not tiles.ahead and lies_in_tiles(tiles):
+                    yield _candidate(with_strips(tiles), exchanged)
             seen = seen_by(roles, False, in_pieces=True)
             if seen is not None:
                 for tiles in matrix_image_tilings(seen, lanes):
@@ -155,7 +165,7 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
 def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
     roles, micro = tiles.roles, tiles.micro
     part = packed_ahead(tiles)
-    kind = "dots" if tiles.dots else "matrices" if tiles.in_pieces else "tiles"
+    kind = "dots" if tiles.dots else "matrices" if tiles.in_registers else "tiles"
     name = f"{kind} of {micro.rows}x{micro.vectors}"
     name += " of an image" if tiles.seen else ""
     name += (" exchanged" if exchanged else "") + (" packed ahead" if part else "")

@@ -22,9 +22,9 @@ ROWS_TOGETHER = 32
 """The same where b is read in place: so many rows are read side by side, a tile of each."""
 VECTORS_TOGETHER = 128
 """The same of vectors along k, whose lanes then are put together."""
-PRODUCTS_IN_PIECES = 128
-"""The same of numbers in pieces: a part of a panel and one of a strip, which take half as much room again,
-stay in the first cache."""
+PRODUCTS_IN_REGISTERS = 128
+"""The same where matrix registers multiply them: a part of a panel and one of a strip, of numbers in pieces
+or of words, stay in the first cache."""
 ITEMS = 8
 """Items that a job should have, at least, so that threads finish together."""
 
@@ -56,16 +56,21 @@ class Tiles:
     """Whether whole tiles of the other operand are."""
     dots: bool = False
     """Whether vectors lie along k, of b where it lies."""
-    in_pieces: bool = False
-    """Whether numbers are multiplied in pieces, in matrix registers."""
+    in_registers: bool = False
+    """Whether they are multiplied in matrix registers: FLOAT32 in pieces, integers in words."""
+
+    @property
+    def in_pieces(self) -> bool:
+        """Whether operands are packed in pieces."""
+        return self.in_registers and self.roles.types[0] is F32
 
     @property
     def depth(self) -> int:
         """Products, or words of several, that are added up before they are added to the result."""
         if self.seen:
             return self.seen.depth(DEPTH)
-        if self.in_pieces:
-            return PRODUCTS_IN_PIECES
+        if self.in_registers:
+            return PRODUCTS_IN_REGISTERS
         if self.dots:
             return VECTORS_TOGETHER * lane_count()
         return ROWS_TOGETHER if self.b_in_place else DEPTH

@@ -217,9 +217,16 @@ def _lies_in_columns(roles: Roles) -> bool:
 
 
 def lies_in_tiles(tiles: Tiles) -> bool:
-    """Whether each tile's part of b is packed apart from the others."""
+    """Whether each tile's part of b is packed apart from the others, and so may be packed ahead; in pieces
+    that is a way of its own."""
     roles = tiles.roles
-    if tiles.apart or tiles.b_in_place or tiles.dots or (tiles.seen and not tiles.seen.broadcast):
+    if (
+        tiles.in_pieces
+        or tiles.apart
+        or tiles.b_in_place
+        or tiles.dots
+        or (tiles.seen and not tiles.seen.broadcast)
+    ):
         return False
     packing, nest = packing_of(roles.b, [], *b_order(roles), b_along_depth(roles), roles.types[1])
     return packing.along_depth or len(nest.rows) == packing.majors
