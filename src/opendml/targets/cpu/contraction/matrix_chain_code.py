@@ -8,7 +8,12 @@ from llvmlite import ir
 from opendml.targets.cpu.code import I1, I32, I64
 from opendml.targets.cpu.contraction.chain_code import ChainCode, Weigh
 from opendml.targets.cpu.contraction.matrix_code import PanelParts, StripParts
-from opendml.targets.cpu.contraction.matrix_micro import ChainMatrixMicroKernel, configure, keep_awake, release
+from opendml.targets.cpu.contraction.matrix_micro import (
+    ChainMatrixMicroKernel,
+    configure,
+    keep_awake,
+    release,
+)
 from opendml.targets.cpu.contraction.packing import F32, Range
 from opendml.targets.cpu.contraction.pieces import Magnitudes, PartLayout, Splitter
 from opendml.targets.cpu.pattern import (
