@@ -139,8 +139,8 @@ AT_ODDS = {
     "large": 2.0**40,
     "above the window": np.nextafter(np.float32(2.0**29), np.float32(np.inf)),
     "greatest of the window": 2.0**29,
-    "least of the window": 2.0**-55,
-    "below the window": np.nextafter(np.float32(2.0**-55), np.float32(0)),
+    "least of the window": 2.0**-49,
+    "below the window": np.nextafter(np.float32(2.0**-49), np.float32(0)),
     "denormal": 1e-40,
     "minus zero": -0.0,
 }
@@ -173,6 +173,21 @@ def test_values_of_any_size_are_weighted_alike(size: float, kind: Kind) -> None:
     arrays[2] *= np.float32(size)
     wanted, least = expected(*arrays), 2.0**-149
     np.testing.assert_allclose(computed(kind, arrays), wanted, rtol=2e-6, atol=2e-6 * size + 2 * least)
+
+
+@KINDS
+@pytest.mark.parametrize("size", [2.0**-60, 2.0**-49, 2.0**-30, 2.0**14])
+def test_tiny_factors_of_scores_count(size: float, kind: Kind) -> None:
+    """Of queries and keys, all about as large; scores are made of their products by a large number."""
+    generator = np.random.default_rng(7)
+    q, k, v = tensors(1, 40, 70, 64, 24)
+    for each in (q, k):
+        each[:] = np.copysign(generator.uniform(1, 2, each.shape), each)
+    back = size**-2 / 16
+    small = [each * np.float32(size) for each in (q, k)]
+    kernel = chain(attended(*sources(*small, v), lambda scores: scores * back), *small, v)
+    found = computed(kind, [*small, v], kernel)
+    np.testing.assert_allclose(found, expected(q / 16, k, v), rtol=2e-6, atol=2e-6)
 
 
 @KINDS

@@ -214,7 +214,7 @@ def matrix_ways(roles: ChainedRoles) -> Iterator[Way]:
 def _room(in_pieces: bool) -> int:
     """Elements of packed queries, and of results, of an item: each take a quarter of a core's own cache, and
     hold a panel at least."""
-    panel = pieces_bytes(32, _WIDEST) // F32.bytes if in_pieces else 32 * _WIDEST
+    panel = pieces_bytes(MATRIX_TILE.rows, _WIDEST) // F32.bytes if in_pieces else 32 * _WIDEST
     return max(machine().l2_bytes // 4 // F32.bytes, panel)
 
 

@@ -25,15 +25,16 @@ from opendml.targets.cpu.pattern import (
     pieces_bytes,
 )
 
-_MAGNITUDES = Magnitudes(2.0**-55, 2.0**29)
-"""Of queries, keys and values: without a scale, so that sums need none either."""
+_MAGNITUDES = Magnitudes(2.0**-49, 2.0**29)
+"""Of queries, keys and values: without a scale, so that sums need none either. What of a product is less than
+the least normal number, and lost, is below 2^-27 of it."""
 
 
 class MatrixChainCode(ChainCode):
-    """Weights are not judged before they are taken apart. They are at most a power of two by which no sum
-    overflows, and at least the least normal number: times the scale of pieces, all pieces of them are normal.
-    Their products with values that can be taken apart, where these are too small for that, are far below what
-    a result can tell. Where a weight is not a number, neither is the sum of its row."""
+    """Weights are not judged before they are taken apart. The greatest of a row is 2^24, by which no sum of
+    values in pieces overflows. The least is the least normal number: so is its first piece, and what pieces
+    that are not lose is less than weights lose that are 0 for being smaller still. Where a weight is not a
+    number, neither is the sum of its row."""
 
     def item(self, item: ir.Value) -> None:
         configure(self.code)
