@@ -33,12 +33,11 @@ from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
 from tests.programs import layout_of, sources
 from tests.targets.kernels import run_launches, without_matrix_registers
+from tests.targets.test_cpu_matrix_registers import HERE, X86, assert_compiles, with_matrix_registers
 
 FLOAT32 = ScalarType.FLOAT32
 Scores = Callable[[Node], Node]
 Kind = Callable[[ChainedRoles], Iterator[Way]]
-
-HERE = pytest.mark.skipif(not machine().has("amx-bf16"), reason="this processor has no matrix registers")
 
 
 def attended(q: Node, k: Node, v: Node, scores: Scores = lambda scores: scores) -> Node:
@@ -222,6 +221,15 @@ def test_small_weights_beside_large_ones_count(kind: Kind) -> None:
     v = np.ones((1, keys, 16), np.float32)
     v[0, 0] = 0
     np.testing.assert_allclose(computed(kind, [q, k, v]), expected(q, k, v), rtol=1e-6)
+
+
+@X86
+def test_code_for_matrix_registers_is_made_on_any_machine() -> None:
+    with assumed(with_matrix_registers()):
+        roles = roles_of(*tensors(2, 128, 128, 64, 64))
+        patterns = {way: launch_of_way(roles, way).pattern for way in matrix_ways(roles)}
+        assert {pattern.mode for pattern in patterns.values()} == {Mode.CONTRACTION_CHAIN_MATRICES}
+        assert_compiles(next(iter(patterns.values())))
 
 
 @HERE
