@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -18,15 +18,26 @@ from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import permuted, reshaped
 from opendml.runtime.memory.host_array import Array
-from opendml.targets.cpu.contraction.chain import chained_roles, is_chained, launch_of_way, ways
+from opendml.targets.cpu.contraction.chain import (
+    ChainedRoles,
+    Way,
+    chained_roles,
+    is_chained,
+    launch_of_way,
+    matrix_ways,
+    vector_ways,
+    ways,
+)
 from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
 from tests.programs import layout_of, sources
-from tests.targets.kernels import run_launches
+from tests.targets.kernels import run_launches, without_matrix_registers
+from tests.targets.test_cpu_matrix_registers import HERE, X86, assert_compiles, with_matrix_registers
 
 FLOAT32 = ScalarType.FLOAT32
 Scores = Callable[[Node], Node]
+Kind = Callable[[ChainedRoles], Iterator[Way]]
 
 
 def attended(q: Node, k: Node, v: Node, scores: Scores = lambda scores: scores) -> Node:
@@ -64,35 +75,194 @@ def tensors(heads: int, queries: int, keys: int, depth: int, size: int) -> list[
     return [q / np.float32(depth**0.5), k, v]
 
 
+def roles_of(*arrays: Array) -> ChainedRoles:
+    """Those of queries, keys and values."""
+    return chained(chain(attended(*sources(*arrays)), *arrays))
+
+
+def chained(kernel: Kernel) -> ChainedRoles:
+    """The roles of a kernel that is a chain."""
+    roles = chained_roles(kernel)
+    assert roles is not None
+    return roles
+
+
+def computed(kind: Kind, arrays: list[Array], kernel: Kernel | None = None) -> Array:
+    """The results of queries, keys and values, and whatever else a kernel reads, computed in the cheapest way
+    of a kind."""
+    roles = chained(kernel) if kernel else roles_of(*arrays)
+    way = min(kind(roles), key=lambda way: way.item_cycles)
+    out = np.full((*arrays[0].shape[:2], arrays[2].shape[2]), np.nan, np.float32)
+    run_launches([launch_of_way(roles, way)], [*arrays, out])
+    return out
+
+
 def across(array: Array) -> Array:
     """The same values, whose last dimension lies across memory."""
     return np.ascontiguousarray(array.swapaxes(1, 2)).swapaxes(1, 2)
 
 
-def test_every_way_is_accurate_and_gives_the_same_bits() -> None:
-    arrays = tensors(2, 41, 257, 33, 49)
+KINDS = pytest.mark.parametrize("kind", [vector_ways, pytest.param(matrix_ways, marks=HERE)])
+
+
+@KINDS
+def test_every_way_is_accurate_and_gives_the_same_bits(kind: Kind) -> None:
+    arrays = tensors(2, 141, 257, 33, 49)
     wanted, found = expected(*arrays), set()
-    roles = chained_roles(chain(attended(*sources(*arrays)), *arrays))
-    assert roles is not None
-    tried = {(each.micro, each.rows): each for each in ways(roles)}
+    tried = {(each.micro, each.rows): each for each in kind(roles_of(*arrays))}
     for way in tried.values():
         out = np.full(wanted.shape, np.nan, np.float32)
-        run_launches([launch_of_way(roles, way)], [*arrays, out], at_once=1)
+        run_launches([launch_of_way(roles_of(*arrays), way)], [*arrays, out], at_once=1)
         np.testing.assert_allclose(out, wanted, rtol=2e-6, atol=2e-6, err_msg=str(way))
         found.add(out.tobytes())
     assert len(tried) > 2
     assert len(found) == 1
 
 
+@KINDS
 @pytest.mark.parametrize(
-    "sizes", [(2, 28, 2, 2, 2), (2, 27, 255, 5, 3), (1, 27, 530, 256, 20), (3, 41, 40, 64, 256)], ids=str
+    "sizes",
+    [(2, 28, 2, 2, 2), (2, 27, 255, 5, 3), (1, 27, 530, 256, 20), (3, 41, 40, 64, 256), (1, 16, 273, 31, 33)],
+    ids=str,
 )
-def test_any_sizes_are_accurate(sizes: tuple[int, ...]) -> None:
+def test_any_sizes_are_accurate(sizes: tuple[int, ...], kind: Kind) -> None:
     arrays = tensors(*sizes)
+    np.testing.assert_allclose(computed(kind, arrays), expected(*arrays), rtol=2e-6, atol=2e-6)
+
+
+AT_ODDS = {
+    "not a number": np.nan,
+    "infinite": np.inf,
+    "minus infinite": -np.inf,
+    "largest": np.finfo(np.float32).max,
+    "large": 2.0**40,
+    "above the window": np.nextafter(np.float32(2.0**29), np.float32(np.inf)),
+    "greatest of the window": 2.0**29,
+    "least of the window": 2.0**-49,
+    "below the window": np.nextafter(np.float32(2.0**-49), np.float32(0)),
+    "denormal": 1e-40,
+    "minus zero": -0.0,
+}
+
+
+@KINDS
+@pytest.mark.parametrize("value", AT_ODDS.values(), ids=AT_ODDS)
+@pytest.mark.parametrize("which", [0, 1, 2], ids=["query", "key", "value"])
+def test_any_number_may_stand_among_others(which: int, value: float, kind: Kind) -> None:
+    """In one query, key or value of several panels and of two parts of the keys: no other row or column is
+    wrong then. Scores beyond FLOAT32 are infinite."""
+    arrays = tensors(1, 70, 300, 40, 50)
+    arrays[which][0, 37, 3] = value
+    with np.errstate(all="ignore"):
+        wanted, found = expected(*arrays), computed(kind, arrays)
+        scores = arrays[0].astype(np.float64) @ arrays[1].astype(np.float64).swapaxes(1, 2)
+    wanted[(scores > np.finfo(np.float32).max).any(axis=2)] = np.nan
+    finite = np.isfinite(wanted)
+    np.testing.assert_array_equal(np.isfinite(found), finite)
+    np.testing.assert_array_equal(found[~finite], wanted[~finite].astype(np.float32))
+    largest = np.abs(np.where(np.isfinite(arrays[2]), arrays[2], 0)).max(axis=1, keepdims=True)
+    error = np.abs(np.where(finite, found, 0) - np.where(finite, wanted, 0)) / largest
+    assert error.max() <= 2e-6
+
+
+@KINDS
+@pytest.mark.parametrize("size", [2.0**-140, 2.0**-60, 2.0**-40, 2.0**28, 2.0**100])
+def test_values_of_any_size_are_weighted_alike(size: float, kind: Kind) -> None:
+    arrays = tensors(1, 40, 300, 16, 24)
+    arrays[2] *= np.float32(size)
+    wanted, least = expected(*arrays), 2.0**-149
+    np.testing.assert_allclose(computed(kind, arrays), wanted, rtol=2e-6, atol=2e-6 * size + 2 * least)
+
+
+@KINDS
+@pytest.mark.parametrize("size", [2.0**-60, 2.0**-49, 2.0**-30, 2.0**14])
+def test_tiny_factors_of_scores_count(size: float, kind: Kind) -> None:
+    """Of queries and keys, all about as large; scores are made of their products by a large number."""
+    generator = np.random.default_rng(7)
+    q, k, v = tensors(1, 40, 70, 64, 24)
+    for each in (q, k):
+        each[:] = np.copysign(generator.uniform(1, 2, each.shape), each)
+    back = size**-2 / 16
+    small = [each * np.float32(size) for each in (q, k)]
+    kernel = chain(attended(*sources(*small, v), lambda scores: scores * back), *small, v)
+    found = computed(kind, [*small, v], kernel)
+    np.testing.assert_allclose(found, expected(q / 16, k, v), rtol=2e-6, atol=2e-6)
+
+
+@KINDS
+@pytest.mark.parametrize("hidden", [-np.inf, np.finfo(np.float32).min], ids=["infinite", "lowest"])
+def test_hidden_keys_weigh_nothing(hidden: float, kind: Kind) -> None:
+    """In some rows all that come first are hidden, in one all keys: it is not a number where scores are
+    -infinity, and the mean of all values where they are the lowest number."""
+    arrays = tensors(1, 40, 530, 32, 32)
+    mask = np.where(np.random.default_rng(3).random((1, 40, 530)) < 0.5, 0, hidden).astype(np.float32)
+    mask[0, 5:20, :300] = hidden
+    mask[0, :, 0] = 0
+    mask[0, 30] = hidden
+    q, k, v, added = sources(*arrays, mask)
+    kernel = chain(attended(q, k, v, lambda scores: scores + added), *arrays, mask)
+    with np.errstate(invalid="ignore"):
+        wanted = expected(*arrays, mask.astype(np.float64))
+    if np.isfinite(hidden):
+        wanted[0, 30] = arrays[2][0].astype(np.float64).mean(axis=0)
+    found = computed(kind, [*arrays, mask], kernel)
+    np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=2e-6)
+    assert np.isnan(found[0, 30]).all() != np.isfinite(hidden)
+
+
+@KINDS
+def test_small_weights_beside_large_ones_count(kind: Kind) -> None:
+    """What the greatest score weighs is zero; so the results are what others add, by ever smaller weights."""
+    queries, keys = 32, 64
+    distance = np.linspace(0, 60, queries).astype(np.float32)
+    q = np.stack([distance, np.zeros_like(distance)], axis=-1)[None]
+    k = np.zeros((1, keys, 2), np.float32)
+    k[0, 1:, 0] = -1
+    v = np.ones((1, keys, 16), np.float32)
+    v[0, 0] = 0
+    np.testing.assert_allclose(computed(kind, [q, k, v]), expected(q, k, v), rtol=1e-6)
+
+
+@X86
+def test_code_for_matrix_registers_is_made_on_any_machine() -> None:
+    with assumed(with_matrix_registers()):
+        roles = roles_of(*tensors(2, 128, 128, 64, 64))
+        patterns = {way: launch_of_way(roles, way).pattern for way in matrix_ways(roles)}
+        assert {pattern.mode for pattern in patterns.values()} == {Mode.CONTRACTION_CHAIN_MATRICES}
+        assert_compiles(next(iter(patterns.values())))
+
+
+@HERE
+def test_matrix_registers_are_more_accurate() -> None:
+    """Than sums in vector registers, as far as a typical error tells."""
+    arrays = tensors(2, 128, 300, 64, 64)
     wanted = expected(*arrays)
-    out = np.full(wanted.shape, np.nan, np.float32)
-    run_launches(schedule(chain(attended(*sources(*arrays)), *arrays)), [*arrays, out])
-    np.testing.assert_allclose(out, wanted, rtol=2e-6, atol=2e-6)
+    errors = [np.sqrt(np.mean((computed(kind, arrays) - wanted) ** 2)) for kind in (matrix_ways, vector_ways)]
+    assert errors[0] < errors[1]
+
+
+@HERE
+def test_matrix_registers_are_taken_where_the_processor_has_them() -> None:
+    roles = roles_of(*tensors(1, 128, 128, 64, 64))
+    assert all(way.in_pieces for way in ways(roles))
+    with assumed(without_matrix_registers(machine())):
+        found = ways(roles)
+        assert found == list(vector_ways(roles))
+
+
+@HERE
+@pytest.mark.parametrize("sizes", [(3, 128, 128, 64, 64), (2, 700, 300, 64, 64)], ids=str)
+def test_threads_change_no_bits_in_matrix_registers(sizes: tuple[int, ...]) -> None:
+    arrays = tensors(*sizes)
+    found = set()
+    for threads in (1, 2, 7):
+        with assumed(replace(machine(), threads=threads)):
+            launches = schedule(chain(attended(*sources(*arrays)), *arrays))
+        assert [launch.pattern.mode for launch in launches] == [Mode.CONTRACTION_CHAIN_MATRICES]
+        out = np.full((*sizes[:2], sizes[4]), np.nan, np.float32)
+        run_launches(launches, [*arrays, out])
+        found.add(out.tobytes())
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])

@@ -20,7 +20,7 @@ from opendml.targets.cpu import machine as machines
 from opendml.targets.cpu.contraction.schedule import Tiles, candidates, launches_of
 from opendml.targets.cpu.engine import Effort, compile_object, kernel_assembly
 from opendml.targets.cpu.machine import Machine, assumed, machine
-from opendml.targets.cpu.pattern import Mode
+from opendml.targets.cpu.pattern import Mode, Pattern
 from opendml.targets.cpu.schedule import schedule
 from tests.targets.kernels import contraction_kernel, run_launches
 from tests.targets.test_cpu_windows import Form, convolution
@@ -208,23 +208,31 @@ def test_other_processes_have_matrix_registers_too(way: str) -> None:
 @X86
 def test_code_for_matrix_registers_is_made_on_any_machine() -> None:
     """Of both operands packed by items, of either packed ahead, and of an image."""
-    host = replace(
-        machine(), name="sapphirerapids", features=SAPPHIRE_RAPIDS, vector_bytes=64, l2_bytes=2 * 1024 * 1024
-    )
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_triple(host.triple).create_target_machine(
-        cpu=host.name, features=host.features, opt=1
-    )
     a, b, out = (np.empty(sizes, np.float32) for sizes in ((64, 300), (300, 64), (64, 64)))
-    with assumed(host):
+    with assumed(with_matrix_registers()):
         ways = in_pieces(a, b, out).values()
         patterns = {
             each.pattern.text(): each.pattern for tiles in list(ways)[:3] for each in launches_of(tiles)
         }
         assert patterns
         for pattern in patterns.values():
-            assert b"ELF" in compile_object(kernel_assembly(pattern), Effort.HOIST, target)
+            assert_compiles(pattern)
+
+
+def with_matrix_registers() -> Machine:
+    """A machine that has them."""
+    name, l2_bytes = "sapphirerapids", 2 * 1024 * 1024
+    return replace(machine(), name=name, features=SAPPHIRE_RAPIDS, vector_bytes=64, l2_bytes=l2_bytes)
+
+
+def assert_compiles(pattern: Pattern) -> None:
+    """For the machine that is assumed."""
+    host = machine()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    triple = llvm.Target.from_triple(host.triple)
+    target = triple.create_target_machine(cpu=host.name, features=host.features, opt=1)
+    assert b"ELF" in compile_object(kernel_assembly(pattern), Effort.HOIST, target)
 
 
 SAPPHIRE_RAPIDS = ",".join(

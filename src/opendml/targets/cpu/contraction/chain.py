@@ -155,7 +155,7 @@ def ways(roles: ChainedRoles) -> list[Way]:
     rows = roles.scores.count(roles.scores.rows)
     if rows < _FEWEST_ROWS:
         return []
-    found = [list(_vector_ways(roles)), list(_matrix_ways(roles))]
+    found = [list(vector_ways(roles)), list(matrix_ways(roles))]
 
     def cycles(alike: list[Way]) -> float:
         return min(-(-rows // way.rows) * way.item_cycles for way in alike)
@@ -163,7 +163,8 @@ def ways(roles: ChainedRoles) -> list[Way]:
     return min(filter(None, found), key=cycles)
 
 
-def _vector_ways(roles: ChainedRoles) -> Iterator[Way]:
+def vector_ways(roles: ChainedRoles) -> Iterator[Way]:
+    """Those whose tiles are in vector registers."""
     scores, results = roles.scores, roles.results
     lanes = lane_count()
     m, keys = scores.count(scores.rows), scores.count(scores.columns)
@@ -188,7 +189,8 @@ def _vector_ways(roles: ChainedRoles) -> Iterator[Way]:
             yield Way(micro, weighting, rows, item)
 
 
-def _matrix_ways(roles: ChainedRoles) -> Iterator[Way]:
+def matrix_ways(roles: ChainedRoles) -> Iterator[Way]:
+    """Those whose tiles are in matrix registers, where the processor has them."""
     if not machine().has("amx-bf16"):
         return
     scores, results = roles.scores, roles.results
@@ -212,7 +214,7 @@ def _matrix_ways(roles: ChainedRoles) -> Iterator[Way]:
 def _room(in_pieces: bool) -> int:
     """Elements of packed queries, and of results, of an item: each take a quarter of a core's own cache, and
     hold a panel at least."""
-    panel = pieces_bytes(32, _WIDEST) // F32.bytes if in_pieces else 32 * _WIDEST
+    panel = pieces_bytes(MATRIX_TILE.rows, _WIDEST) // F32.bytes if in_pieces else 32 * _WIDEST
     return max(machine().l2_bytes // 4 // F32.bytes, panel)
 
 

@@ -275,6 +275,9 @@ class ChainCode(KernelCode):
             c = self.result_at(results, tile, I64(0))
             self.builder.call(self.add_weighted, [self.scores_room, b, c, c, pitch, count, adds])
 
+    def pass_row(self) -> None:
+        """Between products, for each row of what is made of them."""
+
     # Steps
 
     def _following(self, item: ir.Value, keys: Range, is_last: ir.Value) -> tuple[ir.Value, Range, Range]:
@@ -305,6 +308,7 @@ class ChainCode(KernelCode):
         much less weigh those before."""
         queries = self.builder.add(first, rows[0]), self.builder.add(first, rows[1])
         with self.scores.walk(*queries) as (query, pointers):
+            self.pass_row()
             row = self.builder.sub(query, queries[0])
             at = self._state_at(self.greatest_room, panel, row)
             before = self.code.load(at, F32, 1)
@@ -317,6 +321,7 @@ class ChainCode(KernelCode):
             given = [self.code.load(at, F32, self.lanes), self._origin(greatest, self.lanes)]
             self.code.store(at, emitted(self.builder, [_FACTOR], self.lanes, given)[0], F32)
         with self.code.loop(I64(0), self.builder.sub(rows[1], rows[0])) as row:
+            self.pass_row()
             self._weigh_row(panel, row, keys)
 
     def _scores_at(self, row: ir.Value) -> ir.Value:
@@ -390,6 +395,7 @@ class ChainCode(KernelCode):
         """What follows the results, of a panel's rows: of those that are done, and then of the others."""
         queries = self.builder.add(first, rows[0]), self.builder.add(first, rows[1])
         with self.walk_rows(pointers, *queries) as (query, row_pointers):
+            self.pass_row()
             row = self.builder.sub(query, queries[0])
             with self.builder.if_then(self._is_done(panel, row, again)):
                 row_values = self.evaluate(Level.ROW, 1, row_pointers, known)

@@ -8,7 +8,12 @@ from llvmlite import ir
 from opendml.targets.cpu.code import I1, I32, I64
 from opendml.targets.cpu.contraction.chain_code import ChainCode, Weigh
 from opendml.targets.cpu.contraction.matrix_code import PanelParts, StripParts
-from opendml.targets.cpu.contraction.matrix_micro import ChainMatrixMicroKernel, configure, release
+from opendml.targets.cpu.contraction.matrix_micro import (
+    ChainMatrixMicroKernel,
+    configure,
+    keep_awake,
+    release,
+)
 from opendml.targets.cpu.contraction.packing import F32, Range
 from opendml.targets.cpu.contraction.pieces import Magnitudes, PartLayout, Splitter
 from opendml.targets.cpu.pattern import (
@@ -20,15 +25,16 @@ from opendml.targets.cpu.pattern import (
     pieces_bytes,
 )
 
-_MAGNITUDES = Magnitudes(2.0**-55, 2.0**29)
-"""Of queries, keys and values: without a scale, so that sums need none either."""
+_MAGNITUDES = Magnitudes(2.0**-49, 2.0**29)
+"""Of queries, keys and values: without a scale, so that sums need none either. What of a product is less than
+the least normal number, and lost, is below 2^-27 of it."""
 
 
 class MatrixChainCode(ChainCode):
-    """Weights are not judged before they are taken apart. They are at most a power of two by which no sum
-    overflows, and at least the least normal number: times the scale of pieces, all pieces of them are normal.
-    Their products with values that can be taken apart, where these are too small for that, are far below what
-    a result can tell. Where a weight is not a number, neither is the sum of its row."""
+    """Weights are not judged before they are taken apart. The greatest of a row is 2^24, by which no sum of
+    values in pieces overflows. The least is the least normal number: so is its first piece, and what pieces
+    that are not lose is less than weights lose that are 0 for being smaller still. Where a weight is not a
+    number, neither is the sum of its row."""
 
     def item(self, item: ir.Value) -> None:
         configure(self.code)
@@ -123,6 +129,9 @@ class MatrixChainCode(ChainCode):
             behind = self.code.maximum(I64(0), self.builder.sub(rest, I64(self.lanes)))
             masks = [self.code.first_lanes(each) for each in (rest, behind)]
             put(self.builder.sub(count, rest), masks)
+
+    def pass_row(self) -> None:
+        keep_awake(self.code)
 
     def add_weighted_panel(self, results: ir.Value, keys: Range, adds: ir.Value) -> None:
         count, pitch = self.builder.sub(keys[1], keys[0]), I64(self.result_width * F32.bytes)

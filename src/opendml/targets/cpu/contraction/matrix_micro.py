@@ -69,6 +69,13 @@ def release(code: Code) -> None:
     intrinsic(code.builder, "llvm.x86.tilerelease", ir.VoidType(), [])
 
 
+def keep_awake(code: Code) -> None:
+    """Multiplies whatever is in matrix registers: the unit that multiplies sleeps where it has nothing to do
+    for some 1,000 cycles, and takes as long to be as fast again."""
+    registers = [I8(0), I8(REGISTERS - 2), I8(REGISTERS - 1)]
+    intrinsic(code.builder, "llvm.x86.tdpbf16ps", ir.VoidType(), registers)
+
+
 class RegisterTile:
     """Adds the function name(a, b, c, results, row_bytes, depth, adds, scratch) to a module: the sums of
     `depth` products of a part of a panel and one of a strip, added to what `c` holds if `adds`, into
