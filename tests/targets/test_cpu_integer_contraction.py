@@ -38,7 +38,7 @@ TYPES = ["uint8", "int8"]
 SIGNS = list(product(TYPES, TYPES))
 FEATURES = {
     "bytes in 512 bits": (64, "avx512f,avx512bw,avx512vnni"),
-    "bytes in matrix registers": (64, "avx512f,avx512bw,avx512vnni,amx-tile,amx-int8"),
+    "bytes in matrix registers": (64, "avx512f,avx512bw,avx512vnni,amx-tile,amx-int8,amx-bf16"),
     "bytes in 256 bits": (32, "avx2,avxvnni"),
     "pairs in 256 bits": (32, "avx2"),
     "words": (64, "avx512f"),

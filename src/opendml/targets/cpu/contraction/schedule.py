@@ -147,7 +147,7 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
                 yield _candidate(tiles, exchanged)
                 if stays and not tiles.ahead and lies_in_tiles(tiles):
                     yield _candidate(with_strips(tiles), exchanged)
-            seen = seen_by(roles, False, in_pieces=True)
+            seen = seen_by(roles, False, in_pieces=True) if roles.types[0] is F32 else None
             if seen is not None:
                 for tiles in matrix_image_tilings(seen, lanes):
                     yield _candidate(tiles, exchanged)
