@@ -204,7 +204,7 @@ def test_windows_are_exact_whether_their_rows_begin_words_or_not(
 @pytest.mark.parametrize(
     ("form", "channels", "types"),
     [
-        (FORMS[0], 120, ("int8", "uint8")),
+        (FORMS[0], 128, ("int8", "uint8")),
         (FORMS[1], 8, ("uint8", "int8")),
         (FORMS[3], 4, ("int8", "int8")),
     ],
