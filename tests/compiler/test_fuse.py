@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+import opendml as dml
 from opendml.compiler.fuse import MAXIMUM_PASSES, MAXIMUM_REDUCTIONS, MOST_AGAIN, fuse
-from opendml.compiler.kernel import KernelProgram
+from opendml.compiler.kernel import KernelProgram, number_of
+from opendml.compiler.simplify import simplify
 from opendml.operators.softmax import softmax1
 from opendml.program.functions import deviation, maximum, mean, reduce_maximum, tanh, variance
 from opendml.program.node import (
@@ -24,6 +26,7 @@ from opendml.program.node import (
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import reshaped
+from opendml.runtime.program import program_of
 
 FLOAT32 = ScalarType.FLOAT32
 SIZES = (2, 3, 4, 5)
@@ -210,6 +213,32 @@ def test_a_chain_with_two_consumers_is_one_kernel() -> None:
     inner = maximum(X, 0.0)
     (kernel,) = fused(inner * 2.0, inner + 1.0).kernels
     assert (len(kernel.loads), len(kernel.stores)) == (1, 2)
+
+
+def test_a_load_of_a_kernel_is_guarded_in_one_way() -> None:
+    """Of parts beside each other that read the same element under different conditions."""
+    image, gradient = (dml.TensorDesc(dml.FLOAT32, (1, 1, size, size)) for size in (2, 3))
+    desc = dml.descs.MaxPoolingGrad(
+        image,
+        gradient,
+        image,
+        strides=[2, 2],
+        window_size=[1, 1],
+        dilations=[1, 1],
+        start_padding=[2, 2],
+        end_padding=[1, 1],
+    )
+    program = program_of(desc)
+    kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results))).kernels
+    guarded = False
+    for kernel in kernels:
+        ways: dict[int, set[tuple[int, ...]]] = {}
+        for node in ordered(kernel.values):
+            if node.operation is Operation.SOURCE:
+                ways.setdefault(number_of(node), set()).add(tuple(map(id, node.operands)))
+        guarded |= len(kernel.stores) > 1
+        assert all(len(each) == 1 for each in ways.values())
+    assert guarded
 
 
 def test_results_that_share_nothing_are_kernels_of_their_own() -> None:

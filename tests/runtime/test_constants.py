@@ -104,7 +104,8 @@ def test_what_depends_on_constants_alone_is_no_launch_of_a_dispatch(name: str, o
 
 def test_weights_that_are_packed_once_are_not_kept_as_they_are() -> None:
     constant, _, (_, weights) = models("deep convolution", Device("cpu"))
-    assert weights.nbytes <= constant.persistent_bytes < 1.5 * weights.nbytes
+    # In pieces they take half as much again, each part ends with a whole step, and parts say how they are.
+    assert weights.nbytes <= constant.persistent_bytes < 1.8 * weights.nbytes
 
 
 @pytest.mark.parametrize("name", ["batch normalization", "deep convolution"])

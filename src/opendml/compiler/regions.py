@@ -7,10 +7,10 @@ else, as long as the values of one element fit the registers: the limits below s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from opendml.compiler.kernel import Access, Kernel, renumbered
+from opendml.compiler.kernel import Access, Kernel, number_of, renumbered
 from opendml.program.node import (
     FUNCTIONS,
     PLACINGS,
@@ -112,13 +112,32 @@ def _share_rows(accesses: Iterable[Access], others: Iterable[Access]) -> bool:
 
 
 def _together(a: Kernel, b: Kernel) -> Kernel:
-    """Both kernels as one: equal loads are one load, equal values one value."""
-    loads = list(dict.fromkeys((*a.loads, *b.loads)))
-
-    def values_of(kernel: Kernel) -> tuple[Node, ...]:
-        return renumbered(
-            kernel.values, {number: loads.index(load) for number, load in enumerate(kernel.loads)}
-        )
-
-    values = rebuild([*values_of(a), *values_of(b)], lambda node: node)
+    """Both kernels as one: equal loads are one load, if they are guarded alike, and equal values are one."""
+    loads, places = list(a.loads), {}
+    for number, load in enumerate(b.loads):
+        if load not in loads:
+            loads.append(load)
+        places[number] = loads.index(load)
+    values = _values_of(a, b, places)
+    several = _guarded_in_several_ways(values)
+    for number, place in places.items():
+        if place in several:
+            places[number] = len(loads)
+            loads.append(b.loads[number])
+    if several:
+        values = _values_of(a, b, places)
     return replace(a, loads=tuple(loads), stores=(*a.stores, *b.stores), values=values)
+
+
+def _values_of(a: Kernel, b: Kernel, places: Mapping[int, int]) -> tuple[Node, ...]:
+    """Those of both kernels, of which the loads of the second have these numbers."""
+    return rebuild([*a.values, *renumbered(b.values, places)], lambda node: node)
+
+
+def _guarded_in_several_ways(values: Sequence[Node]) -> set[int]:
+    """The numbers of loads that are read under different conditions."""
+    ways: dict[int, set[tuple[int, ...]]] = {}
+    for node in ordered(values):
+        if node.operation is Operation.SOURCE:
+            ways.setdefault(number_of(node), set()).add(tuple(map(id, node.operands)))
+    return {number for number, found in ways.items() if len(found) > 1}

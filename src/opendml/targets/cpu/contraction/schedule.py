@@ -23,7 +23,7 @@ from opendml.targets.cpu.contraction.matrix_tilings import (
     word_matrix_tilings,
 )
 from opendml.targets.cpu.contraction.packing import F32
-from opendml.targets.cpu.contraction.roles import roles_of
+from opendml.targets.cpu.contraction.roles import Roles, roles_of
 from opendml.targets.cpu.contraction.tiles import (
     DEPTH,
     ITEMS,
@@ -137,7 +137,7 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
                 yield _candidate(tiles, exchanged)
                 if stays and not tiles.ahead and lies_in_tiles(tiles):
                     yield _candidate(with_strips(tiles), exchanged)
-            for tiles in matrix_tilings(roles, lanes):
+            for tiles in _in_pieces(roles, lanes):
                 yield _candidate(tiles, exchanged)
             if roles.types[0] is F32 and not stays:
                 # What all steps multiply by is packed once, for all of them.
@@ -147,10 +147,6 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
                 yield _candidate(tiles, exchanged)
                 if stays and not tiles.ahead and lies_in_tiles(tiles):
                     yield _candidate(with_strips(tiles), exchanged)
-            seen = seen_by(roles, False, in_pieces=True) if roles.types[0] is F32 else None
-            if seen is not None:
-                for tiles in matrix_image_tilings(seen, lanes):
-                    yield _candidate(tiles, exchanged)
             for broadcast, divisions in ((False, image_tilings), (True, broadcast_image_tilings)):
                 seen = seen_by(roles, broadcast)
                 if seen is not None and seen.depth(DEPTH):
@@ -158,6 +154,13 @@ def candidates(kernel: Kernel) -> Iterator[Candidate]:
                         yield _candidate(tiles, exchanged)
                         if broadcast and roles.outer and lies_in_tiles(tiles):
                             yield _candidate(with_strips(tiles), exchanged)
+
+
+def _in_pieces(roles: Roles, lanes: int) -> Iterator[Tiles]:
+    """The ways in matrix registers, for numbers in pieces. What several windows see is taken apart once."""
+    seen = seen_by(roles, False, in_pieces=True) if roles.types[0] is F32 else None
+    images = [] if seen is None else list(matrix_image_tilings(seen, lanes))
+    yield from images or matrix_tilings(roles, lanes)
 
 
 def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
