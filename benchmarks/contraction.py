@@ -11,20 +11,16 @@ of floats, also beside integers. Filters and biases are constants, as in a netwo
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.table_command import case_options, parsed, write_table
-from benchmarks.turns import rest
+from benchmarks.turns import rest, seconds
 
 if TYPE_CHECKING:
     from benchmarks.contraction_cases import Case
     from benchmarks.peak import Peak
-
-_SHORTEST = 2e-3
-"""Seconds that a contender runs in each of its turns, at least: shorter runs are repeated."""
 
 
 def time_case(case: Case, peak: Peak, rounds: int) -> dict[str, Any]:
@@ -46,7 +42,7 @@ def time_case(case: Case, peak: Peak, rounds: int) -> dict[str, Any]:
         speeds["floor"].append(peak.flops() / 1e9)
         for name, run in runs.items():
             rest()
-            speeds[name].append(case.operations / _seconds(run) / 1e9)
+            speeds[name].append(case.operations / seconds(run) / 1e9)
     medians = {name: statistics.median(values) for name, values in speeds.items()}
     peers = [name for name in medians if name != "floor" and not name.startswith("opendml")]
     fastest = max((medians[name] for name in peers), default=1.0)
@@ -57,18 +53,6 @@ def time_case(case: Case, peak: Peak, rounds: int) -> dict[str, Any]:
         "gflops": medians,
         "difference": difference,
     }
-
-
-def _seconds(run: Callable[[], Any]) -> float:
-    """Of one run, behind another one that fills the caches."""
-    run()
-    begun, count = time.perf_counter(), 0
-    while True:
-        run()
-        count += 1
-        elapsed = time.perf_counter() - begun
-        if elapsed >= _SHORTEST:
-            return elapsed / count
 
 
 def table(rows: list[dict[str, Any]]) -> str:

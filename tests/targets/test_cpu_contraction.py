@@ -56,7 +56,7 @@ def assert_accurate(result: Array, a: Array, b: Array, axes: tuple[int, ...], wh
         return
     magnitude = product(np.abs(a), np.abs(b), axes)
     error = np.abs(result.astype(np.float64) - wanted) / np.maximum(magnitude, 1e-30)
-    assert error.max(initial=0) <= 4e-7 + np.finfo(result.dtype).eps * (result.dtype != np.float32), what
+    assert error.max(initial=0) <= 1e-6 + np.finfo(result.dtype).eps * (result.dtype != np.float32), what
 
 
 def run(kernel: Kernel, *arrays: Array) -> set[Mode]:
@@ -438,7 +438,7 @@ MATRICES = {
     (128, 768, 768): "matrices of 32x2 packed ahead",
     (1, 4096, 4096): "as any reduction",
     (6, 2048, 2048): "tiles of 6x4 by rows",
-    (50176, 64, 147): "matrices of 32x2 packed ahead",
+    (50176, 64, 147): "tiles of 14x2 in place",
     (30, 30, 30): "tiles of 10x2 in place",
 }
 """The way that is chosen for products of matrices of (m, n, k) where there are matrix registers."""

@@ -55,6 +55,8 @@ _PUT_DOWN = 40.0
 """Cycles to add a register's sums to those of other parts."""
 SPLIT = 8.0
 """Cycles to take a vector apart."""
+_ROW_TAKEN = 20.0
+"""Cycles to begin and end with a part of a row that is taken apart."""
 _FETCHED = 1.5
 """Cycles to fetch, from the second cache, what was a vector."""
 _PUT_AHEAD = 14.0
@@ -77,13 +79,14 @@ def matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
     a, b = (each + SPLIT for each in packing_cycles(roles, lanes))
     stored = _stored(roles)
     far = far_cycles(roles.a, roles.a.loads), far_cycles(roles.b, roles.b.loads)
-    a_work = groups_of(roles, roles.a) * m * k * (a + _PUT_AHEAD) / lanes
+    begun = -(-k // PRODUCTS_IN_REGISTERS) * _ROW_TAKEN
+    a_work = groups_of(roles, roles.a) * m * (k * (a + _PUT_AHEAD) / lanes + begun)
     b_work = groups_of(roles, roles.b) * n * k * (b + _PUT_AHEAD) / lanes
     a, b = (each - _ASKED * distant for each, distant in zip((a, b), far, strict=True))
     tile = matrix_tile_cycles(k, PRODUCTS_IN_REGISTERS)
     for rows, columns, count in _blocks(m, n, lanes):
         item = STARTED + count * tile + rows * (_ROW + columns * stored / lanes)
-        a_packed, b_packed = rows * k * a / lanes, columns * k * b / lanes
+        a_packed, b_packed = rows * (k * a / lanes + begun), columns * k * b / lanes
         a_fetched, b_fetched = (
             count * k * (_FETCHED + each) / lanes for count, each in zip((rows, columns), far, strict=True)
         )

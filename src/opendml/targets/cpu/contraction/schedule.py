@@ -50,6 +50,8 @@ _REDUCED, _READ = 3.0, 2.0
 """Cycles for a vector of products of a reduction like any other, and to read one that lies contiguous."""
 _IN_ROWS = 2.5
 """The first two where many rows are taken in at once."""
+_CLAIMED_AWAKE = 20_000
+"""Cycles of work for which a thread joins that has worked on the step before, and is awake."""
 _LAUNCHED = 3000.0
 """Cycles until all threads have come to the end of a launch."""
 
@@ -77,7 +79,8 @@ class Candidate:
         if self.tiles is None:
             return self.cycles
         items = round(self.work / self.tiles.item_cycles)
-        longest = -(-items // max(1, min(threads, self.work // CLAIMED))) * self.tiles.item_cycles
+        claimed = _CLAIMED_AWAKE if steps_of(self.tiles.roles.b) > 1 else CLAIMED
+        longest = -(-items // max(1, min(threads, self.work // claimed))) * self.tiles.item_cycles
         part = packed_ahead(self.tiles)
         if part is None or is_fixed(part):
             return longest
