@@ -77,6 +77,7 @@ def detected() -> Machine:
     with compiling:
         features = llvm.get_host_cpu_features()
         triple, name = llvm.get_process_triple(), llvm.get_host_cpu_name()
+        has_registers = features.get("amx-tile") and _may_use_matrix_registers()
     if triple.startswith("x86_64"):
         missing = [name for feature, name in _NEEDED.items() if not features.get(feature)]
         if missing:
@@ -84,7 +85,7 @@ def detected() -> Machine:
                 f"cpu: this processor has no {' and no '.join(missing)}, which x86-64 processors have "
                 'from 2013 on; use the device "reference"'
             )
-    if features.get("amx-tile") and not _may_use_matrix_registers():
+    if not has_registers:
         for feature in [each for each in features if each.startswith("amx-")]:
             features[feature] = False
     vector_bytes = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
