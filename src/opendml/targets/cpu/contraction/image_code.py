@@ -108,6 +108,16 @@ class ImageCode(PackingCode):
             for distance in distances:
                 self._clear_exactly(self.code.offset(at(stop), distance), rest)
 
+    def _moved_channels(self, pointers: Pointers, count: ir.Value) -> Pointers:
+        """Where the accesses stand so many channels further on in each group. What counts does not count
+        these, so guards are computed once."""
+        moved = list(pointers)
+        for position, access in enumerate(self.accesses):
+            if not access.counter:
+                step = self.parameter(self.layout.row_stride(position, self._majors + 1))
+                moved[position] = self.code.offset(pointers[position], self.builder.mul(count, step))
+        return moved
+
     def _clear_exactly(self, place: ir.Value, size: ir.Value) -> None:
         """Zeros in so many bytes, and in none behind them."""
         zero = constant(F32, self.lanes, 0.0)
@@ -154,7 +164,7 @@ class WordImageCode(ImageCode, WordPackingCode):
         position: ir.Value,
         ahead: int,
     ) -> None:
-        rows = [self._of_channel(run, each) for each in range(self.packing.group)]
+        rows = [self._moved_channels(run, I64(each)) for each in range(self.packing.group)]
         known = [self.evaluate(Level.ROW, 1, row, self._known) for row in rows]
 
         def put(index: ir.Value, mask: ir.Value | None) -> None:
@@ -163,16 +173,6 @@ class WordImageCode(ImageCode, WordPackingCode):
             )
 
         self.code.vector_loop(*part, put)
-
-    def _of_channel(self, run: Pointers, number: int) -> Pointers:
-        """Where the accesses stand at a channel of a group. What counts does not count channels, so guards
-        are computed once."""
-        moved = list(run)
-        for position, access in enumerate(self.accesses):
-            if not access.counter:
-                step = self.parameter(self.layout.row_stride(position, self._majors + 1))
-                moved[position] = self.code.offset(run[position], self.builder.mul(I64(number), step))
-        return moved
 
     def put_differences(
         self, image: ir.Value, taps: ir.Value, words: ir.Value, windows: ir.Value, places: Sequence[ir.Value]

@@ -301,16 +301,6 @@ class PieceImageCode(ImageCode):
         start = self.code.offset(place, self.builder.mul(first, plane))
         self._pack_planes(origin, start, channels, rows, plane, distances)
 
-    def _moved_channels(self, pointers: Pointers, count: ir.Value) -> Pointers:
-        """Where the accesses stand so many channels further on in each group. What counts does not count
-        these."""
-        moved = list(pointers)
-        for position, access in enumerate(self.accesses):
-            if not access.counter:
-                step = self.parameter(self.layout.row_stride(position, self._majors + 1))
-                moved[position] = self.code.offset(pointers[position], self.builder.mul(count, step))
-        return moved
-
     def _pack_run(
         self,
         run: Pointers,
