@@ -28,7 +28,6 @@ from opendml.targets.cpu.contraction.operands import is_contiguous
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles
 from opendml.targets.cpu.contraction.tiles import DEPTH, PRODUCTS_IN_REGISTERS, Tiles, groups_of
-from opendml.targets.cpu.contraction.tilings import SCATTERED
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import PIECES, REGISTER_ROWS, STEP, MicroKernel
 
@@ -59,6 +58,8 @@ _ROW_TAKEN = 20.0
 """Cycles to begin and end with a part of a row that is taken apart."""
 _FETCHED = 1.5
 """Cycles to fetch, from the second cache, what was a vector."""
+_SCATTERED = 30.0
+"""Cycles to write a vector of results to as many rows of memory, of which a tile has many."""
 _PUT_AHEAD = 14.0
 """Cycles to write that to memory, where it is packed ahead."""
 _ASKED = 0.7
@@ -88,7 +89,8 @@ def matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
         item = STARTED + count * tile + rows * (_ROW + columns * stored / lanes)
         a_packed, b_packed = rows * (k * a / lanes + begun), columns * k * b / lanes
         a_fetched, b_fetched = (
-            count * k * (_FETCHED + each) / lanes for count, each in zip((rows, columns), far, strict=True)
+            count * k * (_FETCHED + (1.0 - _ASKED) * each) / lanes
+            for count, each in zip((rows, columns), far, strict=True)
         )
         here = partial(Tiles, roles, MATRIX_TILE, rows, columns, in_registers=True)
         yield here(item_cycles=item + a_packed + b_packed)
@@ -145,7 +147,7 @@ def matrix_tile_cycles(k: int, together: int) -> float:
 
 def _stored(roles: Roles) -> float:
     """Cycles to store a vector of results."""
-    return COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else SCATTERED
+    return COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else _SCATTERED
 
 
 def _blocks(m: int, n: int, lanes: int) -> Iterator[tuple[int, int, int]]:

@@ -52,6 +52,8 @@ _IN_ROWS = 2.5
 """The first two where many rows are taken in at once."""
 _CLAIMED_AWAKE = 20_000
 """Cycles of work for which a thread joins that has worked on the step before, and is awake."""
+_THREADS = (1, 2, 4, 8)
+"""What must not depend on how many threads there are suits so many."""
 _LAUNCHED = 3000.0
 """Cycles until all threads have come to the end of a launch."""
 
@@ -98,6 +100,8 @@ def tiled(kernel: Kernel) -> list[Launch]:
         return []
     # That constants are packed once changes neither the bits, which all tiles share, nor the roles.
     alike = [way.tiles for way in ways if way.tiles and _sums_alike(way.tiles, best)]
+    if best.in_registers and best.seen:
+        alike = _of_one_width(alike)
     alike += [
         with_strips(tiles)
         for tiles in alike
@@ -119,13 +123,24 @@ def _sums_alike(tiles: Tiles, others: Tiles) -> bool:
         return tiles.roles.types == others.roles.types
     if tiles.in_registers != others.in_registers:
         return False
-    if tiles.in_registers and tiles.seen and tiles.columns != others.columns:
-        # Of an image with a number that cannot be taken apart all is multiplied in another way.
-        return False
     if tiles.seen and others.seen:
         windows = tiles.seen.image.taps == others.seen.image.taps
         return windows and tiles.roles.depth == others.roles.depth
     return tiles.roles is others.roles and tiles.depth == others.depth
+
+
+def _of_one_width(alike: list[Tiles]) -> list[Tiles]:
+    """Those whose blocks have as many columns as suits any number of threads best: of a block of an image
+    with a number that cannot be taken apart all is multiplied in another way."""
+    by_columns: dict[int, list[Tiles]] = {}
+    for tiles in alike:
+        by_columns.setdefault(tiles.columns, []).append(tiles)
+
+    def cycles(same: list[Tiles]) -> float:
+        ways = [_candidate(tiles, False) for tiles in same]
+        return math.prod(min(way.cycles_on(threads) for way in ways) for threads in _THREADS)
+
+    return min(by_columns.values(), key=cycles)
 
 
 def candidates(kernel: Kernel) -> Iterator[Candidate]:
