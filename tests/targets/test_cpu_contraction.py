@@ -434,7 +434,7 @@ def test_only_matrices_of_many_rows_are_read_in_place_where_these_lie_apart() ->
 
 MATRICES = {
     (512, 512, 512): "matrices of 32x2 packed ahead",
-    (1024, 1024, 1024): "matrices of 32x2",
+    (1024, 1024, 1024): "matrices of 32x2 packed ahead",
     (128, 768, 768): "matrices of 32x2 packed ahead",
     (1, 4096, 4096): "as any reduction",
     (6, 2048, 2048): "tiles of 6x4 by rows",

@@ -374,6 +374,8 @@ class ImageContractionCode(_SeeingCode):
     """Neighbouring windows are the lanes of vectors. An item's columns are whole rows of windows."""
 
     _lies_in_rows = False
+    _panel_rows: tuple[Pointers, ir.Value, ir.Value]
+    """Where the rows of the panel lie that are computed now, the first of them and the one behind."""
 
     def _lay_out_vectors(self, first_parameter: int) -> None:
         self.b = self._see(self.tiling.b, first_parameter)
@@ -383,6 +385,20 @@ class ImageContractionCode(_SeeingCode):
     ) -> tuple[ir.Value, ir.Value]:
         self._pack_seen((start, stop), self.block, depth, part)
         return self.image_room, I64(self.width * F32.bytes)
+
+    def _ask_for_results(
+        self, pointers: Pointers, row: ir.Value, behind: ir.Value, start: ir.Value, stop: ir.Value
+    ) -> None:
+        """Each tile asks for a share, or the first would wait for what all ask for."""
+        self._panel_rows = pointers, row, behind
+
+    def _ask_for_share(self, tile: ir.Value, columns: Range) -> None:
+        """For as many columns as a tile has: tiles have some more than there are results."""
+        first = self.builder.add(columns[0], self.builder.mul(tile, I64(self.width)))
+        end = self.code.minimum(self.builder.add(first, I64(self.width)), columns[1])
+        _, _, is_last = self._panel_of_results
+        with self.builder.if_then(is_last):
+            super()._ask_for_results(*self._panel_rows, first, end)
 
     def _multiply(
         self,
@@ -401,6 +417,7 @@ class ImageContractionCode(_SeeingCode):
         count, adds = self._products(depth, part)
         tiles = self.b.parts(span, self.width)
         with self.code.loop(I64(0), tiles) as tile:
+            self._ask_for_share(tile, columns)
             at = self.builder.mul(tile, block[1])
             b, held = self.code.offset(block[0], at), self.code.offset(sums.held, at)
             further = [*self.further, *self._share_of_next(a, tile, tiles)]
