@@ -142,7 +142,7 @@ def _products() -> Iterator[tuple[str, Node]]:
     for type, (m, n, k) in sizes:
         result = matrix_product(type, (m, n, k), b_turned=True)
         yield f"product {type.name} [{m}, {n}, {k}]", convert(result, type)
-    for m, n, k in ((1, 4096, 4096), (1024, 1024, 1024), (128, 768, 3072)):
+    for m, n, k in ((1, 4096, 4096), (1, 1000, 16_384), (1024, 1024, 1024), (128, 768, 3072)):
         yield f"product FLOAT32 [{m}, {n}, {k}] along rows", matrix_product(FLOAT32, (m, n, k))
     images, filters = (1, 64, 56, 56), (64, 3, 3)
     yield (

@@ -498,6 +498,25 @@ def test_the_number_of_threads_decides_blocks_and_nothing_that_bits_depend_on(
     assert len(operands) == 1
 
 
+@pytest.mark.parametrize("sizes", [(1, 4096, 300), (1, 4100, 1029), (2, 2049, 4500)], ids=str)
+def test_vectors_times_matrices_have_the_same_bits_on_any_number_of_threads(
+    sizes: tuple[int, int, int],
+) -> None:
+    count, n, k = sizes
+    a, b = values("float32", count, 1, k), values("float32", count, k, n).transpose(0, 2, 1)
+    out = np.empty((count, n, 1), np.float32)
+    results, modes = set(), []
+    for threads in (1, 2, 3, 64):
+        with assumed(replace(machine(), threads=threads)):
+            out[:] = np.nan
+            modes.append(run(contraction_kernel(a, b, (2,), [out]), a, b, out))
+        assert_accurate(out, a, b, (2,))
+        results.add(out.tobytes())
+    assert len(results) == 1
+    assert modes[0] == {Mode.COLUMNS}
+    assert modes[-1] == {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE}
+
+
 @pytest.mark.parametrize("count", [1, 13, 14, 255, 256, 257, 518, 1000, 5000])
 @pytest.mark.parametrize("unit", [1, 13, 48])
 def test_blocks_are_whole_tiles_that_fit_their_room(count: int, unit: int) -> None:

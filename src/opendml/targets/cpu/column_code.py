@@ -26,9 +26,11 @@ processor to look ahead. Normalizations of 51 MB of FLOAT16 side by side then ta
 _LINES_AHEAD = 4
 """Cache lines of such a row, if it has as many: the processor foresees the others, and asking for all takes
 longer."""
-_MANY_ROWS = 8
-"""The same where a vector is multiplied by a matrix: memory is read faster the more rows there are, while the
-next are asked for."""
+_MANY_ROWS = 4
+"""The same where a vector is multiplied by a matrix, while the next are asked for."""
+
+_States = dict[int, list[ir.Value]]
+"""Room for the states of a tile, part by part, by accumulation."""
 
 
 class ColumnCode(GroupCode):
@@ -37,7 +39,7 @@ class ColumnCode(GroupCode):
 
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
-        self._states = {
+        self._states: _States = {
             id(accumulation): [self._tile(part) for part in accumulation.parts]
             for stage in self.passes
             for accumulation in stage
@@ -75,15 +77,27 @@ class ColumnCode(GroupCode):
 
     def state(self, accumulation: Accumulation, index: ir.Value) -> State:
         """The states of a vector of groups."""
-        rooms = zip(self._states[id(accumulation)], accumulation.parts, strict=True)
-        return [self.code.load(self._at(room, part, index), part, self.lanes) for room, part in rooms]
+        return self._read(self._states, accumulation, index)
 
     def set_state(
         self, accumulation: Accumulation, index: ir.Value, state: State, mask: ir.Value | None = None
     ) -> None:
         """Replaces them; those outside the mask stay."""
-        rooms = self._states[id(accumulation)]
-        for room, part, value in zip(rooms, accumulation.parts, state, strict=True):
+        self._write(self._states, accumulation, index, state, mask)
+
+    def _read(self, rooms: _States, accumulation: Accumulation, index: ir.Value) -> State:
+        parts = zip(rooms[id(accumulation)], accumulation.parts, strict=True)
+        return [self.code.load(self._at(room, part, index), part, self.lanes) for room, part in parts]
+
+    def _write(
+        self,
+        rooms: _States,
+        accumulation: Accumulation,
+        index: ir.Value,
+        state: State,
+        mask: ir.Value | None,
+    ) -> None:
+        for room, part, value in zip(rooms[id(accumulation)], accumulation.parts, state, strict=True):
             self.code.store(self._at(room, part, index), value, part, mask)
 
     def _known(self, index: ir.Value) -> Values:
@@ -104,7 +118,10 @@ class ColumnCode(GroupCode):
                 self._take_in(number, pointers, row, 1, fresh=False)
             return
         if self.pattern.many_rows:
-            self._take_in_many(number, pointers, first, last)
+            if self.pattern.mode is Mode.COLUMNS:
+                self._take_in_chunks(number, pointers)
+            else:
+                self._take_in_many(number, pointers, first, last)
             return
         if self.adds_together(number):
             self._take_in_together(number, pointers, first, last)
@@ -115,6 +132,28 @@ class ColumnCode(GroupCode):
         self._choose(odd, lambda rows: self._take_in(number, pointers, first, rows + 1, fresh=True))
         with self.code.loop(done, last, _ROWS_AT_ONCE) as row:
             self._take_in(number, pointers, row, _ROWS_AT_ONCE, fresh=False)
+
+    def _take_in_chunks(self, number: int, pointers: Pointers) -> None:
+        """The same, with states of each chunk that are put together as those of items are."""
+        stage = self.passes[number]
+        totals = {id(each): [self._tile(part) for part in each.parts] for each in stage}
+        with self.code.loop(I64(0), self.chunks) as chunk:
+            begin, end = self.chunk_range(chunk, self.units)
+            self._take_in_many(number, pointers, begin, end)
+            is_first = self.builder.icmp_signed("==", chunk, I64(0))
+
+            def put_together(index: ir.Value, mask: ir.Value | None) -> None:
+                for accumulation in stage:
+                    state, before = (
+                        self._read(rooms, accumulation, index) for rooms in (self._states, totals)
+                    )
+                    merged = accumulation.merge(self.builder, self.lanes, before, state)
+                    pairs = zip(state, merged, strict=True)
+                    total = [self.builder.select(is_first, *pair) for pair in pairs]
+                    for rooms in (self._states, totals):
+                        self._write(rooms, accumulation, index, total, mask)
+
+            self.code.vector_loop(self.start, self.stop, put_together)
 
     def _take_in_many(self, number: int, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
         """The same for many rows at once."""
@@ -146,8 +185,10 @@ class ColumnCode(GroupCode):
                 stride = self.parameter(self.layout.row_stride(position, self.pattern.rows - 1))
                 distance = self.builder.mul(index, self.steps[position])
                 distance = self.builder.add(distance, self.builder.mul(stride, I64(len(rows))))
+                # As many rows as a matrix has between are more than the first cache holds.
+                level = 2 if self.pattern.many_rows else 1
                 for row in rows:
-                    self.code.prefetch(self.code.offset(row[position], distance))
+                    self.code.prefetch(self.code.offset(row[position], distance), level=level)
 
     def _choose(self, choice: ir.Value, emit: Callable[[int], None]) -> None:
         """Emits one case for each value below _ROWS_AT_ONCE."""

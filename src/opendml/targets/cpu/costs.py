@@ -41,10 +41,10 @@ def chunked(query: Query, reads: int, is_scan: bool = False) -> dict[str, float]
     return {"memory": far, "caches": near, "chunks": (far + near) * share}
 
 
-def many_rows(query: Query) -> dict[str, float]:
-    """The terms of groups in chunks that are read once, many rows at a time."""
+def many_rows(query: Query, in_chunks: bool = False) -> dict[str, float]:
+    """The terms of groups that are read once, many rows at a time."""
     terms = chunked(query, 1)
-    return terms | {"memory": terms["memory"] * _MANY_ROWS}
+    return {"memory": terms["memory"] * _MANY_ROWS} | ({"chunks": terms["chunks"]} if in_chunks else {})
 
 
 def _bytes(query: Query) -> int:

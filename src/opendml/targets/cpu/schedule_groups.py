@@ -25,6 +25,7 @@ from opendml.targets.cpu.launch import (
 from opendml.targets.cpu.pattern import MATRIX_TILE, TILE, WIDE_TILE, Mode
 from opendml.targets.cpu.row_code import BATCH
 from opendml.targets.cpu.stash import MOST_STASHED, repeats_functions, row_pitch, with_counter
+from opendml.targets.cpu.threads import available_threads
 
 _LEAST_TILE = 64
 """Groups in a tile of columns, at least: some cache lines of each row."""
@@ -36,6 +37,8 @@ _MATRIX_CHUNKS = 16
 """Chunks of such a group, at most: as many sums are added to each other, and a chunk has"""
 _MATRIX_ROWS = 256
 """a multiple of so many rows."""
+_NARROW = 1024
+"""Columns of a tile of whole groups then, at least: rows of fewer are read slower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,18 +193,47 @@ def takes_in_many_rows(kernel: Kernel, nest: LoopNest) -> bool:
     )
 
 
-def _many_rows(query: Query) -> Estimate[Chunks] | Refusal:
-    if not takes_in_many_rows(query.kernel, query.nest):
-        return Refusal(f"no vectors times matrices of {_MATRIX_ROWS} rows or more")
-    chunk = _MATRIX_ROWS * -(-query.shape.rows // (_MATRIX_ROWS * _MATRIX_CHUNKS))
-    way = Chunks(min(query.shape.inner, MATRIX_TILE), chunk)
-    return Estimate(way, many_rows(query))
+def _many_rows(query: Query) -> Estimate[Tiles] | Refusal:
+    """Tiles of whole groups, as many as threads."""
+    if refusal := _of_few_rows(query):
+        return refusal
+    shape = query.shape
+    threads = query.host.threads or available_threads()
+    sharing = -(-threads // shape.groups)
+    tiles = sharing * -(-shape.inner // (sharing * MATRIX_TILE))
+    tile = min(shape.inner, _LEAST_TILE * -(-shape.inner // (tiles * _LEAST_TILE)))
+    if sharing > 1 and tile < _NARROW:
+        return Refusal(f"{tile} columns for each thread; {_NARROW} are read as fast as memory gives them")
+    return Estimate(Tiles(tile), many_rows(query))
 
 
-def _run_many_rows(query: Query, way: Chunks) -> list[Launch]:
+def _run_many_rows(query: Query, way: Tiles) -> list[Launch]:
+    shape, chunks = query.shape, Chunks(way.tile, _rows_of_a_chunk(query))
+    numbers = replace(numbers_of_tiles(query, chunks), many_rows=True)
+    items, item_bytes = shape.groups * numbers.blocks, shape.rows * way.tile * shape.step_bytes
+    return [launch_of(query.kernel, query.nest, Mode.COLUMNS, numbers, items, item_bytes)]
+
+
+def _many_rows_in_chunks(query: Query) -> Estimate[Chunks] | Refusal:
+    """The same bits: states are put together in the same order."""
+    way = Chunks(min(query.shape.inner, MATRIX_TILE), _rows_of_a_chunk(query))
+    return _of_few_rows(query) or Estimate(way, many_rows(query, in_chunks=True))
+
+
+def _run_many_rows_in_chunks(query: Query, way: Chunks) -> list[Launch]:
     numbers = replace(numbers_of_tiles(query, way), many_rows=True)
     modes = (Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE, Mode.COLUMNS_MAP)
     return in_chunks(query, modes, numbers)
+
+
+def _of_few_rows(query: Query) -> Refusal | None:
+    if takes_in_many_rows(query.kernel, query.nest):
+        return None
+    return Refusal(f"no vectors times matrices of {_MATRIX_ROWS} rows or more")
+
+
+def _rows_of_a_chunk(query: Query) -> int:
+    return _MATRIX_ROWS * -(-query.shape.rows // (_MATRIX_ROWS * _MATRIX_CHUNKS))
 
 
 # What scans share
@@ -264,6 +296,7 @@ ROWS: Table = (
 COLUMNS: Table = (
     Candidate("tiles of whole groups", _whole_tiles, _run_whole_tiles),
     Candidate("tiles of groups in chunks", _chunks_of_tiles, _run_chunks_of_tiles),
-    Candidate("many rows at once in chunks", _many_rows, _run_many_rows),
+    Candidate("many rows at once", _many_rows, _run_many_rows),
+    Candidate("many rows at once in chunks", _many_rows_in_chunks, _run_many_rows_in_chunks),
 )
 """The ways to reduce groups that lie side by side."""
