@@ -46,9 +46,19 @@ def cases() -> Iterator[Case]:
         yield from _matrices(dtype)
     for dtype, images in (("float32", IMAGES), ("float16", IMAGES[1:2])):
         for sizes in images:
-            x = _normal(sizes, dtype)
-            yield from _poolings(x)
-            yield from _resamplings(x)
+            yield from _windows(_normal(sizes, dtype))
+
+
+def image_cases(sizes: Sequence[int]) -> Iterator[Case]:
+    """What is done to one image of FLOAT32."""
+    x = _normal(sizes)
+    yield from _movements(x)
+    yield from _windows(x)
+
+
+def _windows(x: Array) -> Iterator[Case]:
+    yield from _poolings(x)
+    yield from _resamplings(x)
 
 
 def _normal(sizes: Sequence[int], dtype: str = "float32") -> Array:

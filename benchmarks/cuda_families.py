@@ -1,0 +1,98 @@
+"""Times operators that the memory bounds on a CUDA device beside PyTorch, eager and compiled, and the floor:
+their bytes over the speed of a copy.
+
+python -m benchmarks.cuda_families [--words WORD ...] [--compiled] [--out FILE]
+
+Every figure is the median over several timings by events of a run of calls that go around several sets of
+tensors, so that no call finds its data in the L2 cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import opendml as dml
+from benchmarks.cuda import SET_BYTES, Call, median_seconds
+from benchmarks.cuda_contractions import copy_speed
+from benchmarks.cuda_family_cases import Case, cases
+
+
+def _allocated(tensor: Any) -> Any:
+    type = getattr(torch, tensor.data_type.name.lower())
+    return torch.empty(tuple(tensor.sizes), dtype=type, device="cuda")
+
+
+def _opendml(case: Case, sets: list[tuple[Any, ...]]) -> tuple[list[Call], int]:
+    """A dispatch over each set, and the bytes of the results."""
+    graph = dml.Graph()
+    tensors = [
+        graph.input(f"x{number}", dml.TensorDataType[str(x.dtype).removeprefix("torch.").upper()], x.shape)
+        for number, x in enumerate(sets[0])
+    ]
+    made = case.opendml(*tensors)
+    listed = [made] if isinstance(made, dml.GraphTensor) else [each for each in made if each is not None]
+    # A tensor that only sees another is copied.
+    named = {f"y{number}": dml.element_wise_identity(each) for number, each in enumerate(listed)}
+    model = graph.compile(named, device="cuda")
+    calls: list[Call] = []
+    for arrays in sets:
+        outputs = {name: _allocated(each) for name, each in named.items()}
+        calls.append(model.bind({f"x{n}": x for n, x in enumerate(arrays)}, outputs).dispatch)
+    return calls, sum(each.nbytes for each in outputs.values())
+
+
+def time_case(case: Case, compiled: bool, copied: float) -> dict[str, Any]:
+    """Seconds of the contenders, and the floor."""
+    sets = [case.inputs()]
+    read = sum(x.nbytes for x in sets[0]) if case.read is None else case.read
+    while len(sets) < 12 and len(sets) * sum(x.nbytes for x in sets[0]) < SET_BYTES:
+        sets.append(case.inputs())
+    calls, written = _opendml(case, sets)
+    seconds = {"opendml": median_seconds(calls)}
+    del calls
+    if case.torch is not None:
+        seconds["torch"] = median_seconds([partial(case.torch, *each) for each in sets], 5)
+        if compiled:
+            torch._dynamo.reset()
+            peer = torch.compile(case.torch, dynamic=False)
+            seconds["torch compiled"] = median_seconds([partial(peer, *each) for each in sets], 5)
+    floor = (read + written) / copied
+    return {"name": case.name, "floor": floor, "of_floor": floor / seconds["opendml"], "seconds": seconds}
+
+
+def main() -> int:
+    """Times the cases and prints the table."""
+    parser = argparse.ArgumentParser(description="Times operators that the memory bounds on a CUDA device.")
+    parser.add_argument("--words", nargs="*", default=[], help="only cases whose names have all of these")
+    parser.add_argument("--compiled", action="store_true", help="also time torch.compile")
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    copied = copy_speed()
+    print(f"copy: {copied / 1e9:.0f} GB/s", flush=True)
+    rows = []
+    for case in cases():
+        if all(word in case.name for word in arguments.words):
+            rows.append(time_case(case, arguments.compiled, copied))
+            print(_line(rows[-1]), flush=True)
+            torch.cuda.empty_cache()
+    if arguments.out:
+        arguments.out.write_text(json.dumps({"copy": copied, "rows": rows}, indent=1))
+    return 0
+
+
+def _line(row: dict[str, Any]) -> str:
+    times = " ".join(f"{name} {value * 1e6:.1f}" for name, value in row["seconds"].items())
+    fastest = min((v for name, v in row["seconds"].items() if name != "opendml"), default=0.0)
+    ratio = fastest / row["seconds"]["opendml"]
+    return f"{row['name']:48} {row['of_floor']:.2f} of floor, {ratio:.2f} of fastest; microseconds: {times}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
