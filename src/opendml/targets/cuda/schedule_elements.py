@@ -21,14 +21,17 @@ _SQUARE_THREADS = 256
 """Threads of a block that transposes."""
 _LEAST_SIDE = 16
 """Least steps of both loops for which a transposition goes through shared memory."""
+_LONGEST_SHORT = 8
+"""Steps of a loop along which units are whole rows, at most."""
 _SECTOR_BYTES = 32
 """Bytes that memory moves at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Units of so many elements, so many of them by each thread."""
+    """Units of so many elements along the innermost loop of `nest`, so many of them by each thread."""
 
+    nest: Nest
     vector: int
     per_thread: int
 
@@ -45,7 +48,23 @@ class Squares:
 
 
 def _in_units(query: Query) -> Estimate[Units]:
-    nest, machine = query.nest, query.machine
+    return _units_of(query, query.nest, _moved_bytes(query.nest))
+
+
+def _in_short_units(query: Query) -> Estimate[Units] | Refusal:
+    """Along rows of few results, as windows of upsampling and blocks of space have: threads beside each other
+    take rows that follow each other."""
+    nest = _along_stores(query.nest)
+    if nest is query.nest or nest.inner.count > _LONGEST_SHORT or nest.inner.count & (nest.inner.count - 1):
+        return Refusal(f"results are contiguous along no other loop of 2, 4 or {_LONGEST_SHORT} steps")
+    first = len(nest.loads)
+    groups = tuple(sorted(nest.groups, key=lambda loop: loop.strides[first:], reverse=True))
+    nest = replace(nest, groups=groups)
+    return _units_of(query, nest, _moved_in_short_units(nest))
+
+
+def _units_of(query: Query, nest: Nest, moved: int) -> Estimate[Units]:
+    machine = query.machine
     vector = nest.vector(query.alignments, whole_rows=False)
     units = nest.group_count * -(-nest.inner.count // vector)
     widest = max((a.type.bytes for a in nest.accesses if a.step is not Step.NONE), default=1) * vector
@@ -53,11 +72,11 @@ def _in_units(query: Query) -> Estimate[Units]:
     # Small work is spread over the whole device.
     while per_thread > 1 and units < machine.multiprocessors * _THREADS * per_thread:
         per_thread //= 2
-    return Estimate(Units(vector, per_thread), {"memory": reading(machine, _moved_bytes(nest))})
+    return Estimate(Units(nest, vector, per_thread), {"memory": reading(machine, moved)})
 
 
-def _run_units(query: Query, way: Units) -> Launch:
-    nest = query.nest
+def _run_units(_: Query, way: Units) -> Launch:
+    nest = way.nest
     row_units = -(-nest.inner.count // way.vector)
     units = nest.group_count * row_units
     constants = (("THREADS", _THREADS), ("UNITS", way.per_thread))
@@ -177,8 +196,23 @@ def _moved_bytes(nest: Nest, turned: list[bool] | None = None) -> int:
     return moved * nest.group_count * nest.row_count * nest.inner.count
 
 
+def _moved_in_short_units(nest: Nest) -> int:
+    """The same of rows of few elements: what neighbouring threads access may lie side by side, too."""
+    moved, count = 0, nest.inner.count
+    for number, access in enumerate(nest.accesses):
+        along, between = abs(nest.inner.strides[number]), abs(nest.groups[-1].strides[number])
+        size = access.type.bytes
+        if access.counter:
+            continue
+        if between > (count if along == size else 1) * size:
+            size = max(size, min(_SECTOR_BYTES, between) // (count if along in (0, size) else 1))
+        moved += size
+    return moved * nest.group_count * count
+
+
 ELEMENTS: Table = (
     Candidate("squares", _in_squares, _run_squares),
     Candidate("units", _in_units, _run_units),
+    Candidate("units of short rows", _in_short_units, _run_units),
 )
 """The ways to run a kernel without axes."""
