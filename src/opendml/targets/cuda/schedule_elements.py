@@ -65,7 +65,8 @@ def _in_short_units(query: Query) -> Estimate[Units] | Refusal:
 
 def _units_of(query: Query, nest: Nest, moved: int) -> Estimate[Units]:
     machine = query.machine
-    vector = nest.vector(query.alignments, whole_rows=False)
+    # Where elements lie apart within a sector, threads beside each other take those beside each other.
+    vector = 1 if _is_interleaved(nest) else nest.vector(query.alignments, whole_rows=False)
     units = nest.group_count * -(-nest.inner.count // vector)
     widest = max((a.type.bytes for a in nest.accesses if a.step is not Step.NONE), default=1) * vector
     per_thread = _UNITS if widest >= VECTOR_BYTES // 2 else _SCALAR_UNITS
@@ -73,6 +74,14 @@ def _units_of(query: Query, nest: Nest, moved: int) -> Estimate[Units]:
     while per_thread > 1 and units < machine.multiprocessors * _THREADS * per_thread:
         per_thread //= 2
     return Estimate(Units(nest, vector, per_thread), {"memory": reading(machine, moved)})
+
+
+def _is_interleaved(nest: Nest) -> bool:
+    """Whether an access leaves out elements of the sectors that it moves."""
+    return any(
+        access.step is Step.STRIDED and not access.counter and access.type.bytes < abs(stride) < _SECTOR_BYTES
+        for access, stride in zip(nest.accesses, nest.inner.strides, strict=True)
+    )
 
 
 def _run_units(_: Query, way: Units) -> Launch:
