@@ -119,6 +119,9 @@ def _sums_alike(tiles: Tiles, others: Tiles) -> bool:
         return tiles.roles.types == others.roles.types
     if tiles.in_registers != others.in_registers:
         return False
+    if tiles.in_registers and tiles.micro != others.micro:
+        # All rows of a tile that has a number that cannot be taken apart are multiplied in another way.
+        return False
     if tiles.in_registers and tiles.seen and tiles.columns != others.columns:
         # Of an image with a number that cannot be taken apart all is multiplied in another way.
         return False
@@ -177,7 +180,7 @@ def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
     items = roles.count(roles.outer)
     items *= -(-roles.count(roles.rows) // tiles.rows) * -(-roles.count(roles.columns) // tiles.columns)
     work = tiles.item_cycles * items
-    cycles = _shared(work, items)
+    cycles = _shared(work, items, steps_of(roles.b) > 1)
     if part:
         across, size = (
             (roles.rows, micro.rows) if tiles.ahead else (roles.columns, micro.vectors * lane_count())
@@ -202,7 +205,10 @@ def _as_any_reduction(kernel: Kernel, lanes: int) -> Candidate:
     return Candidate("as any reduction", _shared(work, kept), work)
 
 
-def _shared(cycles: float, items: int) -> float:
+def _shared(cycles: float, items: int, again: bool = False) -> float:
     """The cycles of the thread that works longest, where threads share so many items. A thread joins for as
-    much work as it claims."""
-    return cycles / max(1.0, min(ITEMS, items, cycles / CLAIMED))
+    much work as it claims; where they do the same `again` and again, a second one for less."""
+    joining = cycles / CLAIMED
+    if again:
+        joining = max(joining, min(2.0, cycles / _CLAIMED_AWAKE))
+    return cycles / max(1.0, min(ITEMS, items, joining))
