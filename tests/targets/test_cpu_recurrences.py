@@ -184,8 +184,10 @@ def test_threads_keep_rows_in_all_launches_of_a_step(has_bias: bool) -> None:
 
 
 @X86
-def test_threads_keep_columns_of_what_no_cache_has_room_for() -> None:
-    products, *_ = _step(32, 512, replace(with_matrix_registers(), threads=2))
+@pytest.mark.parametrize("hidden", [256, 512])
+def test_threads_keep_columns_of_what_no_cache_has_room_for(hidden: int) -> None:
+    products, *_ = _step(32, hidden, replace(with_matrix_registers(), threads=2))
+    assert products.pattern.mode is Mode.CONTRACTION_MATRICES
     assert isinstance(products.pattern.tiling, Tiling)
     assert products.pattern.tiling.micro.rows == 32
 

@@ -180,13 +180,14 @@ def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
     items = roles.count(roles.outer)
     items *= -(-roles.count(roles.rows) // tiles.rows) * -(-roles.count(roles.columns) // tiles.columns)
     work = tiles.item_cycles * items
-    cycles = _shared(work, items, steps_of(roles.b) > 1)
+    again = max(steps_of(roles.a), steps_of(roles.b)) > 1
+    cycles = _shared(work, items, again)
     if part:
         across, size = (
             (roles.rows, micro.rows) if tiles.ahead else (roles.columns, micro.vectors * lane_count())
         )
         parts = groups_of(roles, part) * -(-roles.count(across) // size)
-        cycles += (_LAUNCHED + _shared(tiles.packing_work, parts)) / steps_of(part)
+        cycles += (_LAUNCHED + _shared(tiles.packing_work, parts, again)) / steps_of(part)
     return Candidate(name, cycles, work, tiles)
 
 
@@ -202,13 +203,13 @@ def _as_any_reduction(kernel: Kernel, lanes: int) -> Candidate:
     kept = math.prod(size for number, size in enumerate(kernel.domain) if number not in kernel.axes)
     rows = math.prod(kernel.domain) // inner.count
     work = rows * (ROW + -(-inner.count // lanes) * vector)
-    return Candidate("as any reduction", _shared(work, kept), work)
+    again = any(load.steps > 1 for load in kernel.loads)
+    return Candidate("as any reduction", _shared(work, kept, again), work)
 
 
 def _shared(cycles: float, items: int, again: bool = False) -> float:
     """The cycles of the thread that works longest, where threads share so many items. A thread joins for as
-    much work as it claims; where they do the same `again` and again, a second one for less."""
-    joining = cycles / CLAIMED
-    if again:
-        joining = max(joining, min(2.0, cycles / _CLAIMED_AWAKE))
+    much work as it claims. Of what they do `again` and again, two threads count, however much it is: more
+    would join for a way that takes more work, which then seemed to take no longer."""
+    joining = min(2.0, cycles / _CLAIMED_AWAKE) if again else cycles / CLAIMED
     return cycles / max(1.0, min(ITEMS, items, joining))
