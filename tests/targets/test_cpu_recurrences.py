@@ -20,12 +20,13 @@ from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.targets.cpu.executable import CpuExecutable, _scheduled
 from opendml.targets.cpu.launch import Launch
-from opendml.targets.cpu.machine import assumed, machine
+from opendml.targets.cpu.machine import Machine, assumed, machine
 from opendml.targets.cpu.native import MOST_KEPT, THREADS
 from opendml.targets.cpu.pattern import Mode, Tiling
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.reference.evaluate import evaluate
 from tests.programs import layout_of, sources
+from tests.targets.test_cpu_matrix_registers import X86, assert_compiles, with_matrix_registers
 
 HIDDEN = 320
 GENERATOR = np.random.default_rng(0)
@@ -125,15 +126,16 @@ def test_threads_keep_their_items_from_step_to_step(rows: int) -> None:
     assert (first.backwards, second.backwards) == (False, True)
 
 
-def _lstm(hidden: int, features: int) -> Program:
-    """Of 100 steps and a batch of one."""
-    tensors = ((1, 100, 1, features), (1, 1, 4 * hidden, features), (1, 1, 4 * hidden, hidden))
+def _lstm(hidden: int, features: int, batch: int = 1, has_bias: bool = False) -> Program:
+    """Of 100 steps."""
+    tensors = ((1, 100, batch, features), (1, 1, 4 * hidden, features), (1, 1, 4 * hidden, hidden))
     x, weights, recurrent = (dml.TensorDesc(dml.FLOAT32, sizes) for sizes in tensors)
     desc = dml.descs.Lstm(
         x,
         weights,
         recurrent,
-        output_sequence_tensor=dml.TensorDesc(dml.FLOAT32, (100, 1, 1, hidden)),
+        bias_tensor=dml.TensorDesc(dml.FLOAT32, (1, 1, 1, 8 * hidden)) if has_bias else None,
+        output_sequence_tensor=dml.TensorDesc(dml.FLOAT32, (100, 1, batch, hidden)),
         activation_descs=(dml.descs.ActivationSigmoid(), *[dml.descs.ActivationTanh()] * 2),
         direction=dml.RecurrentNetworkDirection.FORWARD,
     )
@@ -155,6 +157,66 @@ def test_threads_are_asked_where_they_would_not_only_wait(hidden: int, features:
     with assumed(replace(machine(), threads=2)):
         executable = CpuExecutable(_lstm(hidden, features), 2)
     assert executable.instantiate_without_arena()._job.words[THREADS] == threads
+
+
+def _step(batch: int, hidden: int, host: Machine, has_bias: bool = False) -> list[Launch]:
+    """What is launched in each step of an LSTM, the sums of products first."""
+    kernels = fuse(_lstm(hidden, hidden, batch, has_bias))
+    (repeat,) = kernels.repeats
+    with assumed(host):
+        launches = _scheduled(kernels)[repeat.first :][: repeat.length]
+    return [launch for several in launches for launch in several if not launch.steady]
+
+
+@X86
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_threads_keep_rows_in_all_launches_of_a_step(has_bias: bool) -> None:
+    """Of few rows half a tile each, where a cache has room for what all are multiplied by."""
+    host = replace(with_matrix_registers(), threads=2)
+    products, *others = _step(32, 128, host, has_bias)
+    assert len(others) == 2
+    assert isinstance(products.pattern.tiling, Tiling)
+    assert products.pattern.mode is Mode.CONTRACTION_MATRICES
+    assert products.pattern.tiling.micro.rows == 16
+    assert [(each.claims, each.kept) for each in (products, *others)] == [(2, True)] * 3
+    with assumed(host):
+        assert_compiles(products.pattern)
+
+
+@X86
+@pytest.mark.parametrize("hidden", [256, 512])
+def test_threads_keep_columns_of_what_no_cache_has_room_for(hidden: int) -> None:
+    products, *_ = _step(32, hidden, replace(with_matrix_registers(), threads=2))
+    assert products.pattern.mode is Mode.CONTRACTION_MATRICES
+    assert isinstance(products.pattern.tiling, Tiling)
+    assert products.pattern.tiling.micro.rows == 32
+
+
+@X86
+def test_the_number_of_threads_chooses_no_tile_of_a_step() -> None:
+    shapes = set()
+    for threads in (1, 2, 3, 8, 32):
+        products, *_ = _step(32, 128, replace(with_matrix_registers(), threads=threads))
+        assert isinstance(products.pattern.tiling, Tiling)
+        shapes.add(products.pattern.tiling.micro)
+    assert len(shapes) == 1
+
+
+@pytest.mark.parametrize("value", [1.0, 1e-40, 1e30, np.inf, np.nan])
+def test_steps_of_few_rows_hold_any_number(value: float) -> None:
+    """Whatever the number of threads, to the same bits."""
+    arrays = [_state(32), WEIGHTS]
+    arrays[0][0, 20, 7] = value
+    result = _multiplied(*sources(*arrays), 3) * 1.0
+    (wanted,) = evaluate([result], arrays)
+    found = []
+    for threads in (1, 2, 3, 8):
+        with assumed(replace(machine(), threads=threads)):
+            found.append(_run(_program(result, arrays), arrays, threads))
+    scale = np.max(np.abs(wanted), axis=-1, keepdims=True, where=np.isfinite(wanted), initial=1e-30)
+    np.testing.assert_allclose(found[0] / scale, wanted / scale, rtol=0, atol=1e-5)
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0], other)
 
 
 @pytest.mark.usefixtures("no_matrix_registers")

@@ -282,23 +282,27 @@ def _scheduled(kernels: KernelProgram) -> list[list[Launch]]:
         until = repeat.first + min(repeat.count, 2) * repeat.length
         result += [schedule(kernel) for kernel in kernels.kernels[len(result) : until]]
         steps = result[repeat.first :]
+        claims = max((each for launches in steps for each in launches), key=lambda each: each.work).claims
         first, second = steps[: repeat.length], steps[repeat.length :]
         result[repeat.first :] = [
-            [_advanced(*each, step, pair[0][0].steady) for each in zip(*pair, strict=True)]
+            [_advanced(*each, step, claims) for each in zip(*pair, strict=True)]
             for step in range(repeat.count)
             for pair in zip(first, second or first, strict=True)
         ]
     return result + [schedule(kernel) for kernel in kernels.kernels[len(result) :]]
 
 
-def _advanced(first: Launch, second: Launch, step: int, reads_steady: bool) -> Launch:
+def _advanced(first: Launch, second: Launch, step: int, claims: int) -> Launch:
     """The launch of a step, by those of the first two. Every other step begins with the items that the step
     before has ended with: of what all read, some may still be in a cache. So that it is in that of the thread
-    that reads it again, threads keep their items."""
+    that reads it again, threads keep their items. All launches have as many `claims` as the one with most of
+    the work has, so that threads find what they have made themselves."""
     both = zip(first.parameters, second.parameters, strict=True)
     parameters = tuple([a + step * (b - a) for a, b in both])
-    kept = reads_steady and first.claims <= MOST_KEPT
-    return replace(first, parameters=parameters, backwards=step % 2 == 1, kept=kept)
+    launch = replace(first, parameters=parameters, backwards=step % 2 == 1)
+    if 1 < claims <= MOST_KEPT and not first.steady:
+        launch = replace(launch, grain=-(-first.items // claims))
+    return replace(launch, kept=1 < launch.claims <= MOST_KEPT)
 
 
 class _Job:

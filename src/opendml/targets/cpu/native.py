@@ -7,9 +7,10 @@ words for each of them, of which the first is the address of its function.
 Threads claim items by adding to NEXT and report them by adding to DONE; a launch is over when DONE reaches
 its items, whoever worked on them. So a thread that comes late, or never, delays nobody. A launch that is
 claimed at once is the caller's: from one such launch to the next, data stays in the caches of its core.
-Where launches that read the same follow each other, as in the steps of a recurrence, each thread begins with
-a share of its own, the same in all of them (KEPT), and claims of another's only what is late. Who has done
-all of such a launch, since the others were late, takes the next one as if there were none.
+Where launches that read the same, or what the one before has made, follow each other, as in the steps of a
+recurrence, each thread begins with a share of its own, the same in all of them (KEPT), and claims of
+another's only what is late. Who has done all of such a launch, since the others were late, takes the next
+one as if there were none.
 
 A pool holds one job at a time: a caller that finds it taken does its work alone. Workers spin for a while on
 the pool's epoch, then sleep in the system until it changes.

@@ -132,7 +132,10 @@ def _in_shared_blocks(query: Query) -> Estimate[SharedBlocks] | Refusal:
     shape = shape_of(query.kernel, rows.nest)
     block = min(shape.inner, BLOCK_BYTES // shape.element_bytes)
     together = len(rows.together.readings)
-    chunk = together * max(1, CLAIM_BYTES // (together * block * shape.step_bytes))
+    # In a step of a recurrence, threads share all that there is as they share most of the work.
+    in_step = any(load.advance for load in query.kernel.loads)
+    most = 0 if in_step else CLAIM_BYTES
+    chunk = together * max(1, most // (together * block * shape.step_bytes))
     memory = FAR * _moved_bytes(query.kernel, rows.nest) * rows.reads
     return Estimate(
         SharedBlocks(rows, block, chunk), {"memory": memory, "through caches": _through_in_rows(query, rows)}

@@ -27,7 +27,7 @@ from opendml.targets.cpu.contraction.image_tilings import (
 from opendml.targets.cpu.contraction.operands import is_contiguous
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles
-from opendml.targets.cpu.contraction.tiles import DEPTH, PRODUCTS_IN_REGISTERS, Tiles, groups_of
+from opendml.targets.cpu.contraction.tiles import DEPTH, PRODUCTS_IN_REGISTERS, Tiles, groups_of, steps_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import PIECES, REGISTER_ROWS, STEP, MicroKernel
 
@@ -37,12 +37,13 @@ MOST_MATRIX_RESULTS = 512, 512
 MATRIX_TILE = MicroKernel(2 * REGISTER_ROWS, 2)
 """Four registers of sums and four of what they take in. One row of three is half as fast: it waits for what
 it takes in."""
+_HALF_TILE = MicroKernel(REGISTER_ROWS, 2)
+"""Two of sums and three of what they take in: as fast, where a cache has b. So in the steps of a recurrence
+each of two threads has rows of its own where there are few."""
 _FEWEST = REGISTER_ROWS + 1
 """Rows and columns: with less, half of each tile is computed for nothing."""
 _MOST_TAPS = 9
 """Of windows whose products are added up with those of STEP channels."""
-_SUMS = MATRIX_TILE.rows // REGISTER_ROWS * MATRIX_TILE.vectors
-"""Registers of these."""
 _PRODUCTS = PIECES * (PIECES + 1) // 2
 """Of pieces, for one of FLOAT32."""
 
@@ -70,12 +71,15 @@ _WORDS_PUT_DOWN = 60.0
 """Cycles to add a register's sums of integers to those of other parts, less what is to be subtracted."""
 _ROW = 30.0
 """Cycles to begin with a row of results."""
+_CROSSED = 16.0
+"""Cycles more for a vector of rows of which threads compute parts in each step of a recurrence: of what all
+have made before, some lies in the caches of other cores, as does what they read next."""
 
 
 def matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
     """Each division of the results into blocks."""
     m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
-    if roles.types[0] is not F32 or not machine().has("amx-bf16") or min(m, n) < _FEWEST:
+    if roles.types[0] is not F32 or not machine().has("amx-bf16"):
         return
     a, b = (each + SPLIT for each in packing_cycles(roles, lanes))
     stored = _stored(roles)
@@ -84,18 +88,29 @@ def matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
     a_work = groups_of(roles, roles.a) * m * (k * (a + _PUT_AHEAD) / lanes + begun)
     b_work = groups_of(roles, roles.b) * n * k * (b + _PUT_AHEAD) / lanes
     a, b = (each - _ASKED * distant for each, distant in zip((a, b), far, strict=True))
-    tile = matrix_tile_cycles(k, PRODUCTS_IN_REGISTERS)
-    for rows, columns, count in _blocks(m, n, lanes):
-        item = STARTED + count * tile + rows * (_ROW + columns * stored / lanes)
-        a_packed, b_packed = rows * (k * a / lanes + begun), columns * k * b / lanes
-        a_fetched, b_fetched = (
-            count * k * (_FETCHED + (1.0 - _ASKED) * each) / lanes
-            for count, each in zip((rows, columns), far, strict=True)
-        )
-        here = partial(Tiles, roles, MATRIX_TILE, rows, columns, in_registers=True)
-        yield here(item_cycles=item + a_packed + b_packed)
-        yield here(item_cycles=item + a_fetched + b_packed, ahead=True, packing_work=a_work)
-        yield here(item_cycles=item + a_packed + b_fetched, b_ahead=True, packing_work=b_work)
+    for micro in _shapes(roles):
+        tile = matrix_tile_cycles(k, PRODUCTS_IN_REGISTERS, micro)
+        for rows, columns, count in _blocks(m, n, lanes, micro):
+            item = STARTED + count * tile + rows * (_ROW + columns * stored / lanes)
+            if steps_of(roles.b) > 1 and columns < n:
+                item += rows * (k + columns) * _CROSSED / lanes
+            a_packed, b_packed = rows * (k * a / lanes + begun), columns * k * b / lanes
+            a_fetched, b_fetched = (
+                count * k * (_FETCHED + (1.0 - _ASKED) * each) / lanes
+                for count, each in zip((rows, columns), far, strict=True)
+            )
+            here = partial(Tiles, roles, micro, rows, columns, in_registers=True)
+            yield here(item_cycles=item + a_packed + b_packed)
+            yield here(item_cycles=item + a_fetched + b_packed, ahead=True, packing_work=a_work)
+            yield here(item_cycles=item + a_packed + b_fetched, b_ahead=True, packing_work=b_work)
+
+
+def _shapes(roles: Roles) -> Iterator[MicroKernel]:
+    """The tiles of which no more than half is computed for nothing."""
+    m, n = roles.count(roles.rows), roles.count(roles.columns)
+    for micro in (MATRIX_TILE, _HALF_TILE) if steps_of(roles.b) > 1 else (MATRIX_TILE,):
+        if m > micro.rows // 2 and n >= _FEWEST:
+            yield micro
 
 
 def matrix_image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
@@ -130,8 +145,8 @@ def word_matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
     a, b = packing_cycles(roles, lanes)
     a += _TURNED
     stored, words = _stored(roles), roles.words
-    tile = -(-words // REGISTER_ROWS) * _SUMS * _MULTIPLIED
-    tile += -(-words // PRODUCTS_IN_REGISTERS) * _SUMS * _WORDS_PUT_DOWN
+    tile = -(-words // REGISTER_ROWS) * _sums(MATRIX_TILE) * _MULTIPLIED
+    tile += -(-words // PRODUCTS_IN_REGISTERS) * _sums(MATRIX_TILE) * _WORDS_PUT_DOWN
     for rows, columns, count in _blocks(m, n, lanes):
         item = STARTED + count * tile + rows * (_ROW + columns * stored / lanes) + columns * k * b / lanes
         here = partial(Tiles, roles, MATRIX_TILE, rows, columns, in_registers=True)
@@ -140,9 +155,14 @@ def word_matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
         yield here(item_cycles=item + rows * words * _FETCHED / lanes, ahead=True, packing_work=a_work)
 
 
-def matrix_tile_cycles(k: int, together: int) -> float:
+def matrix_tile_cycles(k: int, together: int, micro: MicroKernel = MATRIX_TILE) -> float:
     """Cycles for a tile of numbers in pieces, of which so many products are added up together."""
-    return _SUMS * (-(-k // STEP) * _PRODUCTS * _MULTIPLIED + -(-k // together) * _PUT_DOWN)
+    return _sums(micro) * (-(-k // STEP) * _PRODUCTS * _MULTIPLIED + -(-k // together) * _PUT_DOWN)
+
+
+def _sums(micro: MicroKernel) -> int:
+    """Registers of sums."""
+    return micro.rows // REGISTER_ROWS * micro.vectors
 
 
 def _stored(roles: Roles) -> float:
@@ -150,9 +170,9 @@ def _stored(roles: Roles) -> float:
     return COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else _SCATTERED
 
 
-def _blocks(m: int, n: int, lanes: int) -> Iterator[tuple[int, int, int]]:
+def _blocks(m: int, n: int, lanes: int, micro: MicroKernel = MATRIX_TILE) -> Iterator[tuple[int, int, int]]:
     """Rows and columns of blocks, and the tiles of each."""
-    units = MATRIX_TILE.rows, MATRIX_TILE.vectors * lanes
+    units = micro.rows, micro.vectors * lanes
     sizes = (
         block_sizes(count, unit, most // unit * unit)
         for count, unit, most in zip((m, n), units, MOST_MATRIX_RESULTS, strict=True)

@@ -123,6 +123,9 @@ def _sums_alike(tiles: Tiles, others: Tiles) -> bool:
         return tiles.roles.types == others.roles.types
     if tiles.in_registers != others.in_registers:
         return False
+    if tiles.in_registers and tiles.micro != others.micro:
+        # All rows of a tile that has a number that cannot be taken apart are multiplied in another way.
+        return False
     if tiles.seen and others.seen:
         windows = tiles.seen.image.taps == others.seen.image.taps
         return windows and tiles.roles.depth == others.roles.depth
@@ -192,13 +195,14 @@ def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
     items = roles.count(roles.outer)
     items *= -(-roles.count(roles.rows) // tiles.rows) * -(-roles.count(roles.columns) // tiles.columns)
     work = tiles.item_cycles * items
-    cycles = _shared(work, items)
+    again = max(steps_of(roles.a), steps_of(roles.b)) > 1
+    cycles = _shared(work, items, again)
     if part:
         across, size = (
             (roles.rows, micro.rows) if tiles.ahead else (roles.columns, micro.vectors * lane_count())
         )
         parts = groups_of(roles, part) * -(-roles.count(across) // size)
-        cycles += (_LAUNCHED + _shared(tiles.packing_work, parts)) / steps_of(part)
+        cycles += (_LAUNCHED + _shared(tiles.packing_work, parts, again)) / steps_of(part)
     return Candidate(name, cycles, work, tiles)
 
 
@@ -214,10 +218,13 @@ def _as_any_reduction(kernel: Kernel, lanes: int) -> Candidate:
     kept = math.prod(size for number, size in enumerate(kernel.domain) if number not in kernel.axes)
     rows = math.prod(kernel.domain) // inner.count
     work = rows * (ROW + -(-inner.count // lanes) * vector)
-    return Candidate("as any reduction", _shared(work, kept), work)
+    again = any(load.steps > 1 for load in kernel.loads)
+    return Candidate("as any reduction", _shared(work, kept, again), work)
 
 
-def _shared(cycles: float, items: int) -> float:
+def _shared(cycles: float, items: int, again: bool = False) -> float:
     """The cycles of the thread that works longest, where threads share so many items. A thread joins for as
-    much work as it claims."""
-    return cycles / max(1.0, min(ITEMS, items, cycles / CLAIMED))
+    much work as it claims. Of what they do `again` and again, two threads count, however much it is: more
+    would join for a way that takes more work, which then seemed to take no longer."""
+    joining = min(2.0, cycles / _CLAIMED_AWAKE) if again else cycles / CLAIMED
+    return cycles / max(1.0, min(ITEMS, items, joining))
