@@ -16,7 +16,7 @@ from functools import partial
 from llvmlite import ir
 
 from opendml.compiler.kernel import number_of
-from opendml.program.node import REDUCTIONS, SCANS, Node, Operation, ordered
+from opendml.program.node import PLACINGS, REDUCTIONS, SCANS, Node, Operation, ordered
 from opendml.program.rarely import always_needed, is_rare
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
@@ -241,7 +241,7 @@ class KernelCode:
                 levels[id(node)] = self.pattern.loads[number_of(node)].level
             elif node.operation in REDUCTIONS:
                 levels[id(node)] = Level.STATISTIC
-            elif node.operation in SCANS:
+            elif node.operation in SCANS | PLACINGS:
                 levels[id(node)] = Level.ELEMENT
             else:
                 below = {levels[id(operand)] for operand in node.operands}

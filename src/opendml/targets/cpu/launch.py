@@ -55,7 +55,7 @@ _NEVER_STREAMED = {
     Mode.SCATTER,
     Mode.SCATTER_COLUMNS,
     Mode.SCATTER_TILES,
-    Mode.POSITIONS,
+    Mode.POSITIONS_CHUNKS,
     Mode.TOP,
     Mode.TOP_MERGE,
     Mode.CONTRACTION_DOTS,
@@ -69,7 +69,7 @@ _NEVER_STREAMED = {
 """Streamed vectors begin where memory has boundaries. The vectors of a line that is scanned begin where it
 does, since its sums depend on that; and its arithmetic takes as long as writing through the caches. What is
 placed is written element by element. Short rows have streams of their own."""
-_BUNDLED = (Mode.POINTWISE, Mode.SHORT_ROWS, Mode.SHARED_ROWS)
+_BUNDLED = (Mode.POINTWISE, Mode.SHORT_ROWS, Mode.SHARED_ROWS, Mode.POSITIONS)
 _MOST_ROW_VECTORS = 4
 """Of rows whose vectors follow each other in the code, without a loop: counting them takes as long as moving
 them."""
