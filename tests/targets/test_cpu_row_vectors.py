@@ -29,16 +29,17 @@ def slice_of_rows(type: TensorDataType, width: int) -> descs.Slice:
 @pytest.mark.parametrize("type", [FLOAT32, FLOAT16, UINT8, INT64], ids=str)
 @pytest.mark.parametrize("vectors", [1, 2, 4])
 def test_rows_of_full_vectors_have_no_loop(type: TensorDataType, vectors: int) -> None:
-    for more, expected in ((0, vectors), (1, 0)):
-        desc = slice_of_rows(type, vectors * lanes(type) + more)
+    steps = vectors * lanes(type)
+    for width, expected in ((steps, steps), (steps + 1, 0)):
+        desc = slice_of_rows(type, width)
         (launch,) = launches(desc)
-        assert launch.pattern.row_vectors == expected
+        assert launch.pattern.row_steps == expected
         check(desc, Device("cpu"))
 
 
 def test_of_many_vectors_there_is_a_loop() -> None:
     (launch,) = launches(slice_of_rows(FLOAT32, 5 * lanes(FLOAT32)))
-    assert not launch.pattern.row_vectors
+    assert not launch.pattern.row_steps
 
 
 def test_guards_of_rows_of_full_vectors() -> None:
@@ -46,7 +47,7 @@ def test_guards_of_rows_of_full_vectors() -> None:
     margins: dict[str, Sequence[int]] = {"start_padding": [0, 0, 2], "end_padding": [0, 0, 1]}
     desc = descs.Padding(x, y, padding_mode=PaddingMode.CONSTANT, padding_value=3.0, **margins)
     (launch,) = launches(desc)
-    assert launch.pattern.row_vectors == 1
+    assert launch.pattern.row_steps == lanes(FLOAT32)
     check(desc, Device("cpu"))
 
 
@@ -54,7 +55,7 @@ def test_guards_of_rows_of_full_vectors() -> None:
 def test_rows_that_follow_each_other_are_written_together() -> None:
     desc = slice_of_rows(FLOAT32, 3 * lanes(FLOAT32))
     (launch,) = launches(desc)
-    assert (launch.pattern.mode, launch.pattern.row_vectors) == (Mode.SHORT_ROWS, 3)
+    assert (launch.pattern.mode, launch.pattern.row_steps) == (Mode.SHORT_ROWS, 3 * lanes(FLOAT32))
     check(desc, Device("cpu"))
 
 
@@ -64,7 +65,7 @@ def test_rows_at_indices_are_one_kernel() -> None:
     x, indices = TensorDesc(FLOAT32, [1, 50, width]), TensorDesc(INT64, [1, 1, 70])
     desc = descs.Gather(x, indices, TensorDesc(FLOAT32, [1, 70, width]), axis=1, index_dimensions=1)
     (launch,) = launches(desc)
-    assert launch.pattern.row_vectors == 1
+    assert launch.pattern.row_steps == lanes(FLOAT32)
     table = np.arange(50 * width, dtype=np.float32).reshape(1, 50, width)
     chosen = np.random.default_rng(0).integers(-60, 60, (1, 1, 70))
     within = np.clip(np.where(chosen < 0, chosen + 50, chosen), 0, 49)
@@ -80,6 +81,6 @@ def test_rows_that_are_streamed_begin_where_memory_has_boundaries() -> None:
     y = TensorDesc(FLOAT32, [45, steps, width], [width * steps + 3, width, 1])
     desc = descs.ElementWiseIdentity(x, y)
     (launch,) = launches(desc)
-    assert (launch.pattern.mode, launch.pattern.row_vectors) == (Mode.POINTWISE, 0)
+    assert (launch.pattern.mode, launch.pattern.row_steps) == (Mode.POINTWISE, 0)
     assert launch.pattern.stores[0].streamed == (width in (2, 4, 8))
     check(desc, Device("cpu"))

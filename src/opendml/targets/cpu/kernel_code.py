@@ -500,9 +500,9 @@ class KernelCode:
     def store_vectors(self, pointers: Pointers, start: ir.Value, stop: ir.Value, store: Body) -> None:
         """Stores all vectors of a range by `store`, what is streamed from a boundary on. A bundle of which no
         element begins at one is written through the caches."""
-        if self.pattern.row_vectors:
-            for number in range(self.pattern.row_vectors):
-                store(I64(number * self.lanes), None)
+        if self.pattern.row_steps:
+            for index in range(0, self.pattern.row_steps, self.lanes):
+                store(I64(index), None)
             return
         if sum(access.step is not Step.NONE for access in self.accesses) > _COUNTED_ACCESSES:
             store = self._at_hidden_index(store)

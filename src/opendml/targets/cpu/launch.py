@@ -272,16 +272,16 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
         streams=streams_of(kernel, nest, bundled) if mode is Mode.SHORT_ROWS else (),
         bounded=_bounded(kernel, nest) if mode is Mode.COLUMNS else (),
     )
-    return replace(pattern, row_vectors=_row_vectors(pattern, nest))
+    return replace(pattern, row_steps=_row_steps(pattern, nest))
 
 
-def _row_vectors(pattern: Pattern, nest: LoopNest) -> int:
-    """The full vectors that each row is, if they are few, and begin where it does: streamed ones do not."""
+def _row_steps(pattern: Pattern, nest: LoopNest) -> int:
+    """Those of each row, if it is a few full vectors that begin where it does: streamed ones do not."""
     is_streamed = any(store.streamed for store in pattern.stores)
     if pattern.mode not in (Mode.POINTWISE, Mode.SHORT_ROWS) or is_streamed or not nest.groups:
         return 0
     vectors, rest = divmod(nest.inner.count, machine().vector_bytes // pattern.lane_bytes)
-    return vectors if not rest and vectors <= _MOST_ROW_VECTORS else 0
+    return nest.inner.count if not rest and vectors <= _MOST_ROW_VECTORS else 0
 
 
 def _bounded(kernel: Kernel, nest: LoopNest) -> tuple[tuple[int, int], ...]:

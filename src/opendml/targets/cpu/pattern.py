@@ -187,7 +187,7 @@ class Pattern:
     `whole_rows`: a tile of columns is as wide as the rows are. `wide_tile`: it may be wider than TILE.
     `bundles`: accesses that together have all elements along the innermost loop, in their order.
     `streams`: stores whose rows together follow each other and are put together before they are written.
-    `row_vectors`: full vectors that a row of an element-wise kernel is, if so few; else 0.
+    `row_steps`: those of a row of an element-wise kernel, if it is a few full vectors; else 0.
     `many_rows`: rows are taken in many at once, and the next asked for.
     `together`: what rows that are computed together read.
     `bounded`: loops over rows that end where the load which is the position there shows that no further
@@ -209,7 +209,7 @@ class Pattern:
     wide_tile: bool = False
     bundles: tuple[tuple[int, ...], ...] = ()
     streams: tuple[tuple[int, ...], ...] = ()
-    row_vectors: int = 0
+    row_steps: int = 0
     many_rows: bool = False
     together: Together | None = None
     bounded: tuple[tuple[int, int], ...] = ()
@@ -223,7 +223,7 @@ class Pattern:
         ]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)} {self.stage} {self.in_order}"
         head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile} {self.bundles}"
-        head += f" {self.streams} {self.row_vectors} {self.many_rows} {self.together} {self.bounded}"
+        head += f" {self.streams} {self.row_steps} {self.many_rows} {self.together} {self.bounded}"
         tiling = [self.tiling.text()] if self.tiling else []
         return "\n".join([head, *accesses, fingerprint(self.values), *tiling])
 

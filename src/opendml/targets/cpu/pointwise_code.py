@@ -37,7 +37,7 @@ class PointwiseCode(KernelCode):
 
     def items(self, first: ir.Value, last: ir.Value) -> None:
         """Some blocks."""
-        if self.pattern.row_vectors:
+        if self.pattern.row_steps:
             with self.walk_groups(first, last) as (_, pointers):
                 self._map_part(pointers, I64(0), self.inner)
             return
