@@ -10,6 +10,7 @@ import pytest
 
 from opendml.compiler.fuse import fuse
 from opendml.compiler.placings import in_any_order
+from opendml.program.functions import reduce_sum, select
 from opendml.program.node import (
     Node,
     Operation,
@@ -128,6 +129,43 @@ def test_positions_of_what_holds(least: int, axis: int) -> None:
     placed = placing(Operation.POSITIONS, found, axis, SIZES[axis])
     outputs = [_strided(placed.type, placed.sizes), packed(placed.type, placed.sizes)]
     _check([placed, placed], outputs, [_strided(INT32, SIZES)])
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_positions_are_gone_on_from_where_they_are_found(axis: int) -> None:
+    """As kernels of several results, of which one moves along less, and of a kernel of its own."""
+    x, others = source(0, INT32, SIZES), source(1, INT32, (1, *SIZES[1:]))
+    placed = placing(Operation.POSITIONS, x * others >= 0, axis, SIZES[axis])
+    results = [placed, placed * 3 + others, convert(placed, INT64) - convert(x, INT64)]
+    results.append(select(placed < 0, constant(7, INT32), placed))
+    results.append(reduce_sum(placed + 1, [axis]))
+    outputs = [
+        make(each.type, each.sizes) for make, each in zip((_strided, _spaced) * 3, results, strict=False)
+    ]
+    inputs = [_spaced(INT32, SIZES), packed(INT32, others.sizes)]
+    _check(results, outputs, inputs)
+    program = Program(tuple(inputs), tuple(outputs[:4]), tuple(results[:4]))
+    (kernel,) = fuse(program, in_order=True).kernels
+    assert len(kernel.stores) == 4
+
+
+@pytest.mark.usefixtures("small_caches")
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.7, 1.0])
+@pytest.mark.parametrize("length", [33, 16 * 1024, 3 * 16 * 1024 + 7])
+def test_positions_of_chunks_follow_each_other(share: float, length: int) -> None:
+    sizes = (2, length)
+    # The reference's inputs lie evenly in these bounds.
+    x = source(0, INT32, sizes)
+    placed = placing(Operation.POSITIONS, x >= round(_PLACES + 3 - share * (_PLACES + 6)), 1, length)
+    results = [convert(placed, UINT32) * 5, placed]
+    program = Program(
+        (packed(INT32, sizes),), tuple(packed(each.type, sizes) for each in results), tuple(results)
+    )
+    (kernel,) = fuse(program, in_order=True).kernels
+    launches = schedule(kernel)
+    assert [each.pattern.mode for each in launches] == [Mode.POSITIONS_CHUNKS, Mode.POSITIONS]
+    assert launches[0].items == 2 * -(-length // (16 * 1024))
+    _check(results, program.outputs, program.inputs)
 
 
 def test_placing_in_any_order_means_the_same() -> None:

@@ -28,7 +28,7 @@ from opendml.compiler.recurrences import steps_of
 from opendml.compiler.regions import merged
 from opendml.compiler.repeated import stored_once
 from opendml.compiler.stored import Users
-from opendml.compiler.views import moved, split_groups
+from opendml.compiler.views import IN_MEMORY, moved, split_groups
 from opendml.compiler.windows import unrolled
 from opendml.compiler.write import Place, Writer, parts_of
 from opendml.program.node import COLLECTIVE, PLACINGS, Node, Operation, Recurrence, ordered
@@ -274,15 +274,14 @@ def _in_memory(nodes: Sequence[Node], roots: Sequence[Node], program: Program) -
             yield node
             _, *read = node.operands
             yield from (each for each in read if each.operation not in _SOURCES)
-        if node.operation in PLACINGS and id(node) in users:
+        used_by = users.get(id(node), ())
+        if node.operation in PLACINGS and used_by and not _is_gone_on_from(node, used_by):
             yield node
-        if node.operation is Operation.JOIN and any(
-            user.operation not in _MOVEMENTS for user in users.get(id(node), ())
-        ):
+        if node.operation is Operation.JOIN and any(user.operation not in _MOVEMENTS for user in used_by):
             yield node
         if node.operation not in (Operation.VIEW, Operation.RESHAPE):
             continue
-        value, used_by = node.operands[0], users.get(id(node), ())
+        value = node.operands[0]
         if node.operation is Operation.RESHAPE and value.operation is not Operation.SOURCE:
             is_part = all(user.operation is Operation.JOIN for user in used_by)
             fits = id(node) not in written or written[id(node)].reshaped(value.sizes) is not None
@@ -294,6 +293,13 @@ def _in_memory(nodes: Sequence[Node], roots: Sequence[Node], program: Program) -
                 yield value
         elif value.operation is not Operation.RESHAPE:
             yield value
+
+
+def _is_gone_on_from(node: Node, used_by: Sequence[Node]) -> bool:
+    """Whether the kernel that places computes what is made of that, too: of as many positions as elements."""
+    if node.operation is not Operation.POSITIONS or node.sizes != node.operands[0].sizes:
+        return False
+    return all(user.operation not in IN_MEMORY and user.sizes == node.sizes for user in used_by)
 
 
 _SOURCES = frozenset({Operation.SOURCE, Operation.RESHAPE})

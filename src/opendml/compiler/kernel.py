@@ -36,8 +36,9 @@ class Kernel:
     In the values, SOURCE i stands for `loads[i]`, and PARAMETER i for `numbers[i]`, the bits of a float as a
     64-bit word. Reductions, or one scan, run over `axes` of the domain; a kernel without axes is
     element-wise. A store that does not vary along the axes is written once per group. One of PLACINGS runs
-    along the axes of its kernel, and its store has another size along the first. A chain (`compiler.chains`)
-    contains sums of products over other dimensions than the axes.
+    along the axes of its kernel, and its store has another size along the first; values are made of
+    POSITIONS alone, where these are as many as elements. A chain (`compiler.chains`) contains sums of
+    products over other dimensions than the axes.
     """
 
     domain: tuple[int, ...]

@@ -83,12 +83,17 @@ def _fit(a: _Placed, b: _Placed) -> bool:
     if not shared and not side_by_side:
         return False
     operations = _operations(_together(a.kernel, b.kernel))
-    if any(each in SCANS | PLACINGS or each is Operation.CONTRACTION for each in operations):
-        return False
+    alone = [each for each in operations if each in SCANS | PLACINGS or each is Operation.CONTRACTION]
+    if alone:
+        return alone == [Operation.POSITIONS] and all(_has_positions(each.kernel) for each in (a, b))
     parts = (work(_operations(each.kernel)) for each in (a, b))
     most = max(MOST_OPERATIONS, HARDLY_MORE * max(parts))
     reductions = sum(each in REDUCTIONS for each in operations)
     return work(operations) <= most and reductions <= MOST_REDUCTIONS
+
+
+def _has_positions(kernel: Kernel) -> bool:
+    return Operation.POSITIONS in _operations(kernel)
 
 
 def _operations(kernel: Kernel) -> list[Operation]:

@@ -25,7 +25,12 @@ def gather(x: Node, indices: Node, *, axis: int, index_dimensions: int, output: 
     leading = (1, *x.sizes[:axis])
     sizes = (*leading, *chosen, *x.sizes[axis + 1 :])
     trailing = len(x.sizes) - axis - 1
-    places = reshaped(_within(indices, x.sizes[axis]), (*(1,) * len(leading), *chosen, *(1,) * trailing))
+    across = (*(1,) * len(leading), *chosen, *(1,) * trailing)
+    if math.prod(leading) == 1:
+        # Each index is used in one place: it is moved into the range as it is read.
+        places = _within(reshaped(indices, across), x.sizes[axis])
+    else:
+        places = reshaped(_within(indices, x.sizes[axis]), across)
     own = {d: d + 1 for d in range(axis)}
     own |= {d: d + len(chosen) for d in range(axis + 1, len(x.sizes))}
     return reshaped(

@@ -31,13 +31,13 @@ from opendml.targets.cpu.contraction.words import WordPanelCode, WordStripCode
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.pattern import Chaining, Mode, Packing, Panels, Pattern, Strips, Tiling
 from opendml.targets.cpu.placing_code import (
-    PositionsCode,
     ScatterCode,
     ScatterColumnCode,
     ScatterTileCode,
     TopCode,
 )
 from opendml.targets.cpu.pointwise_code import PointwiseCode
+from opendml.targets.cpu.positions_code import PositionsCode
 from opendml.targets.cpu.row_code import RowCode, SplitRowCode
 from opendml.targets.cpu.scan_code import ScanColumnCode, ScanRowCode
 from opendml.targets.cpu.shared_rows_code import SharedRowsCode
@@ -66,6 +66,7 @@ _CODE: dict[Mode, type[KernelCode]] = {
     Mode.SCATTER: ScatterCode,
     Mode.SCATTER_COLUMNS: ScatterColumnCode,
     Mode.SCATTER_TILES: ScatterTileCode,
+    Mode.POSITIONS_CHUNKS: PositionsCode,
     Mode.POSITIONS: PositionsCode,
     Mode.TOP: TopCode,
     Mode.TOP_CHUNKS: TopCode,

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 
 from llvmlite import ir
 
 from opendml.compiler.kernel import number_of
-from opendml.program.node import REDUCTIONS, SCANS, Node, Operation, ordered
+from opendml.program.node import PLACINGS, REDUCTIONS, SCANS, Node, Operation, ordered
 from opendml.program.rarely import always_needed, is_rare
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
@@ -182,21 +183,39 @@ class KernelCode:
         self, pointers: list[ir.Value], indices: list[ir.Value], counts: list[ir.Value], stride: Stride
     ) -> None:
         """One step of the innermost of the loops, and where it is at its end, of those around it."""
-        if not indices:
-            return
+        if indices:
+            numbers = self._strides(pointers, len(indices) - 1, stride)
+            # Every step needs these: they are read once, before all.
+            distances = [self.code.once(partial(self.parameter, number)) for number in numbers]
+            self._step(pointers, indices, counts, stride, distances)
+
+    def _step(
+        self,
+        pointers: list[ir.Value],
+        indices: list[ir.Value],
+        counts: list[ir.Value],
+        stride: Stride,
+        distances: list[ir.Value],
+    ) -> None:
+        """One step of a loop by these distances; where it is at its end, one of the loop around it."""
         loop = len(indices) - 1
         following = self.builder.add(self.code.get(indices[loop]), I64(1))
         self.code.set(indices[loop], following)
-        self._move(pointers, loop, I64(1), stride)
+        self._move(pointers, distances)
         if loop:
             with self.builder.if_then(self.builder.icmp_signed("==", following, counts[loop]), likely=False):
                 self.code.set(indices[loop], I64(0))
-                self._move(pointers, loop, self.builder.neg(counts[loop]), stride)
-                self._advance(pointers, indices[:loop], counts[:loop], stride)
+                back = self.builder.neg(counts[loop])
+                self._move(pointers, [self.builder.mul(back, each) for each in distances])
+                outer = [self.parameter(number) for number in self._strides(pointers, loop - 1, stride)]
+                self._step(pointers, indices[:loop], counts[:loop], stride, outer)
 
-    def _move(self, pointers: list[ir.Value], loop: int, steps: ir.Value, stride: Stride) -> None:
-        for access, pointer in enumerate(pointers):
-            distance = self.builder.mul(steps, self.parameter(stride(access, loop)))
+    def _strides(self, pointers: Pointers, loop: int, stride: Stride) -> list[int]:
+        """The parameters that say how far a step of a loop moves each access."""
+        return [stride(access, loop) for access in range(len(pointers))]
+
+    def _move(self, pointers: list[ir.Value], distances: list[ir.Value]) -> None:
+        for pointer, distance in zip(pointers, distances, strict=True):
             self.code.set(pointer, self.code.offset(self.code.get(pointer), distance))
 
     def _moved(self, pointers: Pointers, indices: Sequence[ir.Value], stride: Stride) -> Pointers:
@@ -222,7 +241,7 @@ class KernelCode:
                 levels[id(node)] = self.pattern.loads[number_of(node)].level
             elif node.operation in REDUCTIONS:
                 levels[id(node)] = Level.STATISTIC
-            elif node.operation in SCANS:
+            elif node.operation in SCANS | PLACINGS:
                 levels[id(node)] = Level.ELEMENT
             else:
                 below = {levels[id(operand)] for operand in node.operands}
@@ -481,6 +500,10 @@ class KernelCode:
     def store_vectors(self, pointers: Pointers, start: ir.Value, stop: ir.Value, store: Body) -> None:
         """Stores all vectors of a range by `store`, what is streamed from a boundary on. A bundle of which no
         element begins at one is written through the caches."""
+        if self.pattern.row_steps:
+            for index in range(0, self.pattern.row_steps, self.lanes):
+                store(I64(index), None)
+            return
         if sum(access.step is not Step.NONE for access in self.accesses) > _COUNTED_ACCESSES:
             store = self._at_hidden_index(store)
         streamed = next((number for number, access in enumerate(self.accesses) if access.streamed), None)

@@ -55,7 +55,7 @@ _NEVER_STREAMED = {
     Mode.SCATTER,
     Mode.SCATTER_COLUMNS,
     Mode.SCATTER_TILES,
-    Mode.POSITIONS,
+    Mode.POSITIONS_CHUNKS,
     Mode.TOP,
     Mode.TOP_MERGE,
     Mode.CONTRACTION_DOTS,
@@ -69,7 +69,10 @@ _NEVER_STREAMED = {
 """Streamed vectors begin where memory has boundaries. The vectors of a line that is scanned begin where it
 does, since its sums depend on that; and its arithmetic takes as long as writing through the caches. What is
 placed is written element by element. Short rows have streams of their own."""
-_BUNDLED = (Mode.POINTWISE, Mode.SHORT_ROWS, Mode.SHARED_ROWS)
+_BUNDLED = (Mode.POINTWISE, Mode.SHORT_ROWS, Mode.SHARED_ROWS, Mode.POSITIONS)
+_MOST_ROW_VECTORS = 4
+"""Of rows whose vectors follow each other in the code, without a loop: counting them takes as long as moving
+them."""
 _LONG_ROW = 256
 """Steps of the innermost loop from which on several vectors of states pay."""
 
@@ -256,7 +259,7 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
         mode.columns
         or all(_in_order(nest, number) for number, load in enumerate(kernel.loads) if load.buffer is None)
     )
-    return Pattern(
+    pattern = Pattern(
         mode,
         len(nest.groups),
         len(nest.rows),
@@ -269,6 +272,16 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
         streams=streams_of(kernel, nest, bundled) if mode is Mode.SHORT_ROWS else (),
         bounded=_bounded(kernel, nest) if mode is Mode.COLUMNS else (),
     )
+    return replace(pattern, row_steps=_row_steps(pattern, nest))
+
+
+def _row_steps(pattern: Pattern, nest: LoopNest) -> int:
+    """Those of each row, if it is a few full vectors that begin where it does: streamed ones do not."""
+    is_streamed = any(store.streamed for store in pattern.stores)
+    if pattern.mode not in (Mode.POINTWISE, Mode.SHORT_ROWS) or is_streamed or not nest.groups:
+        return 0
+    vectors, rest = divmod(nest.inner.count, machine().vector_bytes // pattern.lane_bytes)
+    return nest.inner.count if not rest and vectors <= _MOST_ROW_VECTORS else 0
 
 
 def _bounded(kernel: Kernel, nest: LoopNest) -> tuple[tuple[int, int], ...]:

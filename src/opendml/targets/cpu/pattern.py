@@ -76,8 +76,10 @@ class Mode(Enum):
     """The same for lines side by side in memory; an item is a tile of neighbouring lines."""
     SCATTER_TILES = "scatter columns in a room"
     """Likewise, where a tile of the results lies in the thread's room meanwhile."""
+    POSITIONS_CHUNKS = "positions of chunks"
+    """The positions along the innermost loop of what holds, into the arena; an item is a chunk of a line."""
     POSITIONS = "positions"
-    """The positions along the innermost loop of what holds; an item is a batch of lines."""
+    """What is made of them, from where those of the chunks before end."""
     TOP = "top"
     """The least elements along the innermost loop, in order; an item is a batch of lines."""
     TOP_CHUNKS = "top chunks"
@@ -185,6 +187,7 @@ class Pattern:
     `whole_rows`: a tile of columns is as wide as the rows are. `wide_tile`: it may be wider than TILE.
     `bundles`: accesses that together have all elements along the innermost loop, in their order.
     `streams`: stores whose rows together follow each other and are put together before they are written.
+    `row_steps`: those of a row of an element-wise kernel, if it is a few full vectors; else 0.
     `many_rows`: rows are taken in many at once, and the next asked for.
     `together`: what rows that are computed together read.
     `bounded`: loops over rows that end where the load which is the position there shows that no further
@@ -206,6 +209,7 @@ class Pattern:
     wide_tile: bool = False
     bundles: tuple[tuple[int, ...], ...] = ()
     streams: tuple[tuple[int, ...], ...] = ()
+    row_steps: int = 0
     many_rows: bool = False
     together: Together | None = None
     bounded: tuple[tuple[int, int], ...] = ()
@@ -219,7 +223,7 @@ class Pattern:
         ]
         head = f"{self.mode.name} {self.groups} {self.rows} {len(self.loads)} {self.stage} {self.in_order}"
         head += f" {self.long_rows} {self.stashes} {self.whole_rows} {self.wide_tile} {self.bundles}"
-        head += f" {self.streams} {self.many_rows} {self.together} {self.bounded}"
+        head += f" {self.streams} {self.row_steps} {self.many_rows} {self.together} {self.bounded}"
         tiling = [self.tiling.text()] if self.tiling else []
         return "\n".join([head, *accesses, fingerprint(self.values), *tiling])
 

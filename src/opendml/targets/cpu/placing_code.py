@@ -1,5 +1,5 @@
 """Kernels that place along lines: the last position or value that goes to each place, and the positions, in
-order, of what holds and of the least elements.
+order, of the least elements.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from opendml.compiler.homes import moving_operands
-from opendml.program.node import Operation
+from opendml.program.node import PLACINGS, Operation
 from opendml.targets.cpu.bitonic import BitonicNetwork, Words, word_bytes
 from opendml.targets.cpu.code import I1, I64
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
 from opendml.targets.cpu.pattern import LINE, Level, Mode, Pattern, Step
 from opendml.targets.cpu.values import (
-    Literal,
     any_lane,
     intrinsic,
     llvm_type,
@@ -35,11 +34,11 @@ _ROWS_AHEAD = 8
 
 
 class PlacingCode(KernelCode):
-    """The one placing of a kernel, along the innermost loop: an item is a batch of lines."""
+    """The one placing of a kernel, along the innermost loop: an item is a batch of lines or a chunk."""
 
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
-        self.placed = pattern.values[0]
+        self.placed = next(node for node in self.nodes if node.operation in PLACINGS)
         self.operands = moving_operands(self.placed)
         self.before = self.placed.operands[len(self.operands) :]
         """What the places hold before, if the kernel computes it; else it lies there."""
@@ -328,49 +327,6 @@ class ScatterTileCode(ScatterColumnCode):
                     self.store(access, value, there, index, mask)
 
             self.code.vector_loop(start, stop, put_back)
-
-
-class PositionsCode(PlacingCode):
-    """The positions of what holds, vector by vector, and -1 behind them."""
-
-    def line(self, item: ir.Value, pointers: Pointers) -> None:
-        """One line, in order."""
-        known = self.outside_loops(Level.GROUP, pointers, {})
-        number = self.code.local(I64, I64(0))
-        vector = llvm_type(self.placed.type, self.lanes)
-
-        def step(index: ir.Value, mask: ir.Value | None) -> None:
-            (found,) = self.elements_at(pointers, known, index, self.lanes, mask)
-            if mask is not None:
-                found = self.builder.and_(found, mask)
-            together = self.code.together(
-                self.positions(index), found, Literal(vector, "undef"), self.placed.type
-            )
-            there = self.code.get(number)
-            after = self.builder.add(there, self.code.count(found))
-            # A full vector ends no further than the elements that were read.
-            inside = None if mask is None else self.code.first_lanes(self.builder.sub(after, there))
-            self._write_vector(pointers, there, together, inside)
-            self.code.set(number, after)
-
-        self.code.vector_loop(I64(0), self.inner, step)
-        nothing = Literal(vector, f"splat (i{self.placed.type.bits} -1)")
-        self.code.vector_loop(
-            self.code.get(number),
-            self.inner,
-            lambda index, mask: self._write_vector(pointers, index, nothing, mask),
-        )
-
-    def _write_vector(
-        self, pointers: Pointers, first: ir.Value, value: ir.Value, mask: ir.Value | None
-    ) -> None:
-        """Writes to neighbouring places of a line."""
-        stores = zip(self.places(pointers, first), self.pattern.stores, strict=True)
-        for number, (target, store) in enumerate(stores, len(self.pattern.loads)):
-            if store.step is Step.CONTIGUOUS:
-                self.code.store(target, value, self.placed.type, mask)
-            else:
-                self.code.scatter(target, self.steps[number], value, self.placed.type, mask)
 
 
 class TopCode(PlacingCode):

@@ -37,11 +37,18 @@ class PointwiseCode(KernelCode):
 
     def items(self, first: ir.Value, last: ir.Value) -> None:
         """Some blocks."""
+        if self.pattern.row_steps:
+            with self.walk_groups(first, last) as (_, pointers):
+                self._map_part(pointers, I64(0), self.inner)
+            return
         with self._walk_blocks(first, last) as (pointers, block):
-            known = self.evaluate(Level.GROUP, 1, pointers, {})
             start = self.builder.mul(block, self.block)
             stop = self.code.minimum(self.builder.add(start, self.block), self.inner)
-            self.map_block(pointers, known, start, stop)
+            self._map_part(pointers, start, stop)
+
+    def _map_part(self, pointers: Pointers, start: ir.Value, stop: ir.Value) -> None:
+        """A part of the row at `pointers`."""
+        self.map_block(pointers, self.evaluate(Level.GROUP, 1, pointers, {}), start, stop)
 
     @contextmanager
     def _walk_blocks(self, first: ir.Value, last: ir.Value) -> Iterator[tuple[Pointers, ir.Value]]:

@@ -7,12 +7,17 @@ from dataclasses import replace
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LONG, Loop, LoopNest, line_nest
-from opendml.program.node import PLACINGS, Operation
+from opendml.program.node import PLACINGS, Operation, ordered
+from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.bitonic import word_bytes
 from opendml.targets.cpu.launch import CLAIM_BYTES, Launch, Numbers, launch_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import LINE, Mode
 
+_LEAST_FOUND = 16 * 1024
+"""Elements of a chunk in which positions are found: its results are a few times a first cache."""
+_MOST_FOUND = 256
+"""Of a line: for each of them the numbers of all are added up."""
 _FEW_LINES = 8
 """Below this many lines, long ones are split between threads."""
 _LEAST_CHUNK = 64 * 1024
@@ -37,26 +42,43 @@ _ROOM_BYTES = 256 * 1024 * 1024
 
 def schedule_placing(kernel: Kernel) -> list[Launch] | None:
     """The launches of a kernel that places along lines; None: it does not."""
-    placed = kernel.values[0]
-    if placed.operation not in PLACINGS:
+    placed = next((node for node in ordered(kernel.values) if node.operation in PLACINGS), None)
+    if placed is None:
         return None
     assert isinstance(placed.attribute, tuple)
     nest, count = line_nest(kernel), placed.attribute[-1]
     if placed.operation is Operation.TOP:
         return _top(kernel, nest, count)
-    across = None if placed.operation is Operation.POSITIONS else _across(kernel, nest)
+    if placed.operation is Operation.POSITIONS:
+        return _positions(kernel, nest, placed.type.bytes)
+    across = _across(kernel, nest)
     if across is not None:
         return _scatter_side_by_side(kernel, across, count)
-    mode = Mode.POSITIONS if placed.operation is Operation.POSITIONS else Mode.SCATTER
-    return _lines_in_order(kernel, nest, mode, count)
+    return _lines_in_order(kernel, nest, count)
 
 
-def _lines_in_order(kernel: Kernel, nest: LoopNest, mode: Mode, count: int) -> list[Launch]:
+def _positions(kernel: Kernel, nest: LoopNest, position_bytes: int) -> list[Launch]:
+    """Of chunks of lines: what holds is found in all of them before it is known where its positions go."""
+    length, lines, line_bytes = _lines(kernel, nest)
+    chunk = min(length, max(_LEAST_FOUND, -(-length // _MOST_FOUND)))
+    chunks = -(-length // chunk)
+    items, read_bytes = lines * chunks, -(-chunk * line_bytes // length)
+    written_bytes = chunk * sum(store.type.bytes for store in kernel.stores)
+    numbers = Numbers(length, 1, 1, chunk, chunks, length, lines)
+    found = launch_of(kernel, nest, Mode.POSITIONS_CHUNKS, numbers, items, read_bytes)
+    put = launch_of(kernel, nest, Mode.POSITIONS, numbers, items, written_bytes)
+    room = items * ScalarType.INT64.bytes + lines * length * position_bytes
+    # Positions are read a vector at a time, of the last ones too.
+    vector_bytes = machine().vector_bytes // 4 * position_bytes
+    return [replace(launch, partial_bytes=room + vector_bytes) for launch in (found, put)]
+
+
+def _lines_in_order(kernel: Kernel, nest: LoopNest, count: int) -> list[Launch]:
     length, lines, line_bytes = _lines(kernel, nest)
     batch = max(1, min(lines, CLAIM_BYTES // line_bytes))
     rows = math.prod(loop.count for loop in nest.rows)
     numbers = Numbers(length, 1, rows, batch, 1, count, lines)
-    return [launch_of(kernel, nest, mode, numbers, -(-lines // batch), batch * line_bytes)]
+    return [launch_of(kernel, nest, Mode.SCATTER, numbers, -(-lines // batch), batch * line_bytes)]
 
 
 def _across(kernel: Kernel, nest: LoopNest) -> LoopNest | None:

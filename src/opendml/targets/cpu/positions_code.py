@@ -1,0 +1,104 @@
+"""Kernels that find the positions of what holds along lines, in order, and compute with them.
+
+Threads find those of a chunk each, before it is known how many the chunks before it have.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.code import I64
+from opendml.targets.cpu.kernel_code import Pointers, Values
+from opendml.targets.cpu.pattern import Level, Mode, Pattern
+from opendml.targets.cpu.placing_code import PlacingCode
+from opendml.targets.cpu.values import Literal, llvm_type
+
+
+class PositionsCode(PlacingCode):
+    """The positions of what holds in a chunk of a line, and their number, into the arena; or what is made of
+    those positions where they belong, and of -1 behind those of all chunks.
+
+    The arena has the numbers of all chunks, then a line of positions for each of the lines."""
+
+    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+        super().__init__(function, pattern, lanes)
+        self.reductions = {id(self.placed)}
+
+    def item(self, item: ir.Value) -> None:
+        """One chunk."""
+        line, chunk = self.code.split(item, [I64(0), self.chunks])
+        first, last = self.chunk_range(chunk, self.inner)
+        pointers = self.group_pointers(line)
+        positions = self._positions_from(self.builder.add(self.builder.mul(line, self.inner), first))
+        if self.pattern.mode is Mode.POSITIONS_CHUNKS:
+            self.builder.store(self._find(pointers, positions, first, last), self._number_of(item))
+        else:
+            self._put(item, pointers, positions, first, last)
+
+    def _number_of(self, item: ir.Value) -> ir.Value:
+        """Where the number of a chunk's positions lies."""
+        return self.code.offset(self.arena(), self.builder.mul(item, I64(ScalarType.INT64.bytes)))
+
+    def _positions_from(self, element: ir.Value) -> ir.Value:
+        """Where positions of a chunk lie that begins at an element of all lines."""
+        numbers = self.builder.mul(self.builder.mul(self.groups, self.chunks), I64(ScalarType.INT64.bytes))
+        behind = self.builder.mul(element, I64(self.placed.type.bytes))
+        return self.code.offset(self.arena(), self.builder.add(numbers, behind))
+
+    def _find(self, pointers: Pointers, positions: ir.Value, first: ir.Value, last: ir.Value) -> ir.Value:
+        """Writes the positions of what holds, and returns their number."""
+        known = self.outside_loops(Level.GROUP, pointers, {})
+        number = self.code.local(I64, I64(0))
+        others = Literal(llvm_type(self.placed.type, self.lanes), "undef")
+
+        def step(index: ir.Value, mask: ir.Value | None) -> None:
+            (found,) = self.elements_at(pointers, known, index, self.lanes, mask)
+            if mask is not None:
+                found = self.builder.and_(found, mask)
+            together = self.code.together(self.positions(index), found, others, self.placed.type)
+            there = self.code.get(number)
+            after = self.builder.add(there, self.code.count(found))
+            # A full vector ends no further than the elements that were read.
+            inside = None if mask is None else self.code.first_lanes(self.builder.sub(after, there))
+            self.code.store(self._behind(positions, there), together, self.placed.type, inside)
+            self.code.set(number, after)
+
+        self.code.vector_loop(first, last, step)
+        return self.code.get(number)
+
+    def _put(
+        self, item: ir.Value, pointers: Pointers, positions: ir.Value, first: ir.Value, last: ir.Value
+    ) -> None:
+        """Stores what is made of a chunk's positions behind those of the chunks before it, and of -1 in that
+        part of the chunk which is behind all."""
+        before, after, end = self._ends(item)
+        known = self.evaluate(Level.GROUP, 1, pointers, {})
+        vector = llvm_type(self.placed.type, self.lanes)
+        nothing = Literal(vector, f"splat (i{self.placed.type.bits} -1)")
+
+        def found(index: ir.Value) -> Values:
+            there = self._behind(positions, self.builder.sub(index, before))
+            return known | {id(self.placed): self.code.load(there, self.placed.type, self.lanes)}
+
+        self.store_range(pointers, before, after, found)
+        behind = self.code.minimum(self.code.maximum(end, first), last)
+        self.store_range(pointers, behind, last, lambda index: known | {id(self.placed): nothing})
+
+    def _ends(self, item: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
+        """How many positions the chunks of a line have before one, with it, and together."""
+        chunk = self.builder.urem(item, self.chunks)
+        line = self.builder.sub(item, chunk)
+        total, ends = self.code.local(I64, I64(0)), []
+        stops = [chunk, self.builder.add(chunk, I64(1)), self.chunks]
+        for start, stop in zip([I64(0), *stops], stops, strict=False):
+            with self.code.loop(start, stop) as each:
+                number = self.builder.load(self._number_of(self.builder.add(line, each)), typ=I64)
+                self.code.set(total, self.builder.add(self.code.get(total), number))
+            ends.append(self.code.get(total))
+        before, after, end = ends
+        return before, after, end
+
+    def _behind(self, positions: ir.Value, number: ir.Value) -> ir.Value:
+        """The address so many positions on."""
+        return self.code.offset(positions, self.builder.mul(number, I64(self.placed.type.bytes)))
