@@ -19,10 +19,14 @@ F32 = np.dtype("float32")
 
 
 def _gradients(forward: Callable[..., Any], inputs: list[Array], incoming: Array) -> list[Array]:
-    """The gradients of the sum of the result times what comes in, for each input."""
+    """The gradients of the sum of the result times what comes in, for each input.
+
+    All are packed: those of PyTorch's batch_norm are wrong where only one of the two has its channels last.
+    """
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    wide = [torch.from_numpy(exact(each)).requires_grad_() for each in inputs]
-    forward(torch.nn.functional, *wide).backward(torch.from_numpy(exact(incoming)))
+    *wide, gradient = (torch.from_numpy(np.ascontiguousarray(exact(each))) for each in [*inputs, incoming])
+    wide = [each.requires_grad_() for each in wide]
+    forward(torch.nn.functional, *wide).backward(gradient)
     return [each.grad.numpy() for each in wide]
 
 
