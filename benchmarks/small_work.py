@@ -104,7 +104,7 @@ def _calls(peers: list[str], rounds: int, threads: int) -> Iterator[Small]:
     medians = _interleaved(_call_contenders(peers, threads), rounds)
     empty, eager = medians["empty ctypes call"], medians.get("torch celu, new")
     limits = {
-        "opendml bound dispatch": empty + 2e-6,
+        "opendml bound dispatch": empty + 0.5e-6,
         "opendml activation_celu, new": eager * 1.5 if eager else None,
         "opendml model of celu": 4e-6,
     }

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml import Device
+from opendml import Device, directml, pydirectml, serialized
 from tests.cuda import fake
 from tests.runtime.object_model import BIAS, PACKED, SCALE, SIZES, VALUES, celu, initialized, normalization
 from tests.runtime.test_compile_graph import two_nodes
@@ -230,6 +230,14 @@ def test_descs_that_nest_deeply_are_refused_where_they_are_compared() -> None:
         _ = desc == deep.__wrapped__()[0]
     with pytest.raises(dml.InvalidArgument):
         dml.validate(desc)
+
+
+@pytest.mark.parametrize(
+    "module", [dml, directml, pydirectml, serialized], ids=lambda module: module.__name__
+)
+def test_instances_of_all_public_classes_say_what_they_are(module: ModuleType) -> None:
+    classes = [value for name in module.__all__ if isinstance(value := getattr(module, name), type)]
+    assert [each for each in classes if each.__repr__ is object.__repr__] == []
 
 
 # Names

@@ -683,6 +683,9 @@ def element_wise_divide(
     DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     ATensor or BTensor.
 
+    An integer divided by zero gives all bits one, as on Direct3D: the greatest unsigned number, -1. The least
+    integer divided by -1 wraps to itself.
+
     Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
 
     Args:
@@ -1384,6 +1387,11 @@ def element_wise_pow(
     DML_ELEMENT_WISE_POW_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same memory as
     InputTensor.
 
+    Integers to integers are exact, modulo the range of the type. A negative exponent gives the reciprocal,
+    truncated: 0 unless x is 1 or -1; 0 to a negative exponent is 0. Of an integer with a float exponent the
+    result is truncated; it is as exact as with an integer where the exponent is whole and below 2^31. An
+    integer exponent of a float is rounded to FLOAT32, but decides the sign before.
+
     Greatest distance from the exact result, in ULP: FLOAT32 0.903, FLOAT16 0.508.
 
     Args:
@@ -1755,6 +1763,8 @@ def element_wise_quantize_linear(
 
     DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
 
+    NaN (0 / 0, say) gives 0.
+
     Args:
         input: input, FLOAT32; INT32 from 2_1; FLOAT16 from 6_0; 1 to 8 dimensions (4 below 3_0). Values to
             quantize.
@@ -1908,6 +1918,16 @@ def convolution(
 
     DML_CONVOLUTION_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
 
+    Products are added in float32. Forward, the output at o sees the inputs at o * stride + k * dilation -
+    start_padding; output padding is zeros beyond the sums, to which the bias is added too.
+
+    Backward it is the transposed operation, PyTorch's conv_transpose and ONNX's ConvTranspose: the input at i
+    adds to the outputs at i * stride + k * dilation - start_padding, those of the output padding among them;
+    the output's sizes alone say where it ends. Filters are filled up with zeros to multiples of the stride,
+    so that an input that is not finite also makes NaN of the outputs beside those that it adds to.
+
+    CONVOLUTION takes the filter's elements from the last to the first along each spatial dimension.
+
     Args:
         input: input, FLOAT32, FLOAT16; 3 to 5 dimensions (4 to 5 below 4_0). 3D {BatchCount,
             InputChannelCount, InputWidth}; 4D {BatchCount, InputChannelCount, InputHeight, InputWidth}; 5D
@@ -2019,6 +2039,8 @@ def gemm(
 
     DML_GEMM_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
 
+    Products are added in float32. What a factor of 0 multiplies still counts where it is not finite.
+
     Args:
         a: input, FLOAT32, FLOAT16; 2 to 4 dimensions (4 below 4_0). {BatchCount, ChannelCount, M, K} with
             TransA NONE, {BatchCount, ChannelCount, K, M} with TRANSPOSE.
@@ -2082,6 +2104,11 @@ def reduce(
 
     DML_REDUCE_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
 
+    Sums and products of floats are made in float64 and rounded once; those of integers wrap, the magnitude of
+    the least integer included. LOG_SUM is the logarithm of the sum (NaN where that is negative), LOG_SUM_EXP
+    the logarithm of the sum of exponentials, which cannot overflow. A NaN makes its whole group NaN. ARGMIN
+    and ARGMAX are the operators of these names, with the first of equal elements.
+
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
             4_1; 1 to 8 dimensions (4 below 3_0). Any sizes.
@@ -2144,6 +2171,9 @@ def argmin(
 
     DML_ARGMIN_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. Not in place.
 
+    The order in which the axes are listed has no meaning. NaN counts as the least, as in NumPy and PyTorch;
+    zeros are equal whatever their sign.
+
     Args:
         input: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1; 1
             to 8 dimensions. Any sizes.
@@ -2204,6 +2234,9 @@ def argmax(
             element; ties decided by AxisDirection
 
     DML_ARGMAX_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. Not in place.
+
+    The order in which the axes are listed has no meaning. NaN counts as the greatest, as in NumPy and
+    PyTorch; zeros are equal whatever their sign.
 
     Args:
         input: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 4_1; 1
@@ -2274,6 +2307,9 @@ def average_pooling(
             or number of window elements inside the input (FALSE)
 
     DML_AVERAGE_POOLING_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Sums are made in float64 and rounded once. What lies beyond the padding, where the output's sizes are
+    rounded up, never counts, as in PyTorch. A window without any element is 0.
 
     Args:
         input: input, FLOAT32, FLOAT16; 4 to 5 dimensions. 4D {BatchCount, ChannelCount, Height, Width}; 5D
@@ -2357,6 +2393,9 @@ def average_pooling1(
 
     DML_AVERAGE_POOLING1_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_2. Not in place.
 
+    Sums are made in float64 and rounded once. What lies beyond the padding, where the output's sizes are
+    rounded up, never counts, as in PyTorch. A window without any element is 0.
+
     Args:
         input: input, FLOAT32, FLOAT16; 4 to 5 dimensions. 4D {BatchCount, ChannelCount, Height, Width}; 5D
             {BatchCount, ChannelCount, Depth, Height, Width}.
@@ -2436,6 +2475,10 @@ def lp_pooling(
         Y = (X1^P + X2^P + ... + Xn^P)^(1/P) over the window elements
 
     DML_LP_POOLING_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    As in ONNX, magnitudes count, not elements with their signs, as DirectML's formula and PyTorch have it for
+    an odd P. The sums are made in float64; from P = 3 on relative to the window's greatest magnitude, so that
+    no power is beyond the greatest float32.
 
     Args:
         input: input, FLOAT32, FLOAT16; 4 to 5 dimensions. 4D {BatchCount, ChannelCount, Height, Width}; 5D
@@ -2519,6 +2562,10 @@ def lp_pooling1(
 
     DML_LP_POOLING1_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_2. Not in place.
 
+    As in ONNX, magnitudes count, not elements with their signs, as DirectML's formula and PyTorch have it for
+    an odd P. The sums are made in float64; from P = 3 on relative to the window's greatest magnitude, so that
+    no power is beyond the greatest float32.
+
     Args:
         input: input, FLOAT32, FLOAT16; 4 to 5 dimensions. 4D {BatchCount, ChannelCount, Height, Width}; 5D
             {BatchCount, ChannelCount, Depth, Height, Width}.
@@ -2595,6 +2642,8 @@ def max_pooling(
         out = max(x in window), padding never wins
 
     DML_MAX_POOLING_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    NaN, and windows of nothing but padding, as in MAX_POOLING2.
 
     Args:
         input: input, FLOAT32, FLOAT16; INT8, UINT8 from 3_0; INT64, INT32, INT16, UINT64, UINT32, UINT16 from
@@ -2711,6 +2760,10 @@ def max_pooling1(
 
     DML_MAX_POOLING1_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. Not in place.
 
+    NaN counts as the greatest, as in PyTorch. The first of equal elements gives the index. A window that
+    holds nothing but padding is the least number of the type (-infinity of floats), at the index after the
+    input's last.
+
     Args:
         input: input, FLOAT32, FLOAT16; INT8, UINT8 from 3_0; INT64, INT32, INT16, UINT64, UINT32, UINT16 from
             5_0; 4 to 5 dimensions. 4D {BatchCount, ChannelCount, Height, Width}; 5D {BatchCount,
@@ -2792,6 +2845,13 @@ def roi_pooling(
             x1; out[roi, c, Y, X] = max(Input[BatchID, c, y, x]) for y in [StartY, EndY), x in [StartX, EndX)
 
     DML_ROI_POOLING_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    The corners x1, y1, x2, y2 are rounded, halves up, and moved to the nearest element of the input; where x2
+    is less than x1 it is taken to be x1, and so is y2. So every output has at least one element, and each
+    region at most those of the input. NaN counts as the greatest. A batch index is truncated; one out of
+    range is moved to the nearest end.
+
+    Whatever a region is, its outputs together look at hardly more than the whole input.
 
     Args:
         input: input, FLOAT32, FLOAT16; 4 dimensions. {BatchCount, ChannelCount, InputHeight, InputWidth}.
@@ -2903,6 +2963,9 @@ def cast(
         f(x) = (OutputType) x
 
     DML_CAST_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Floats are rounded to nearest even, and become integers by truncation; out of range that saturates, and
+    NaN becomes 0, as on Direct3D. Integers wrap.
 
     Args:
         input: input, FLOAT32, FLOAT16, INT16, INT8, UINT16, UINT8; INT64, INT32, UINT64, UINT32 from 3_0;
@@ -3075,6 +3138,9 @@ def padding(
             input for CONSTANT
 
     DML_PADDING_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    An integer tensor is padded with PaddingValue truncated, or with the nearest end of its type. Where a
+    dimension has one element, every mode but CONSTANT repeats it.
 
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; FLOAT64, INT64,
@@ -3314,6 +3380,8 @@ def gather(
 
     DML_GATHER_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
 
+    A negative index counts from the end. One out of range is moved to the nearest end, as in WebNN.
+
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; FLOAT64, INT64,
             UINT64 from 4_1; 1 to 8 dimensions (4 below 3_0). Source.
@@ -3533,6 +3601,8 @@ def top_k(
 
     DML_TOP_K_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
 
+    NaN and equal elements as in TOP_K1.
+
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; INT64, UINT64 from
             5_0; 1 to 8 dimensions (4 below 3_1). Source.
@@ -3575,6 +3645,8 @@ def batch_normalization(
         Output = FusedActivation(Scale * ((Input - Mean) / sqrt(Variance + Epsilon)) + Bias)
 
     DML_BATCH_NORMALIZATION_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Spatial changes nothing: it only says which sizes the mean and the variance may have.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). Any sizes.
@@ -3652,6 +3724,8 @@ def batch_normalization_grad(
             sum(InputGradient)
 
     DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_1. Not in place.
+
+    The sums run over the dimensions where the mean has size 1, are made in float64, and rounded once.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Forward input.
@@ -3732,6 +3806,9 @@ def batch_normalization_training_grad(
             OutputBiasGradient = sum(InputGradient)
 
     DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC, from DML_FEATURE_LEVEL_4_1. Not in place.
+
+    mean(...) is over the dimensions where the scale has size 1, and computed of x, as DirectML's formula has
+    it; the MeanTensor is for the gradient of the scale alone. Sums are made in float64 and rounded once.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Forward input.
@@ -3831,6 +3908,11 @@ def local_response_normalization(
 
     DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
 
+    The region holds local_size elements across the channels, or, without cross_channel, along the height and
+    the width each: (local_size - 1) / 2 before the element, rounded down, and the rest after it, less those
+    beyond the tensor's bounds. Microsoft's page says neither; so does ONNX, which only has regions across
+    channels. As Microsoft's page has it, alpha is divided by local_size in both cases.
+
     Args:
         input: input, FLOAT32, FLOAT16; 4 dimensions. {BatchCount, ChannelCount, Height, Width}.
         cross_channel: TRUE sums across channels.
@@ -3878,6 +3960,9 @@ def local_response_normalization_grad(
 
     DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_1. Not in place.
 
+    DirectML's page has no formula; this is the derivative of the forward operator, with its local regions.
+    The power is float32: where the base is so near 0 that it is 0, its terms are infinite or NaN.
+
     Args:
         input: input, FLOAT32, FLOAT16; 4 dimensions. {BatchCount, ChannelCount, Height, Width}.
         input_gradient: input, FLOAT32, FLOAT16; 4 dimensions. Incoming gradient.
@@ -3919,6 +4004,9 @@ def lp_normalization(
         norm = (sum over Axis of |x|^P)^(1/P); Output = x / max(norm, Epsilon)
 
     DML_LP_NORMALIZATION_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Microsoft's page does not say how epsilon guards the division; as a lower bound of the norm it leaves
+    results of all other groups exact, as ONNX's operator, which has no epsilon, and PyTorch's have them.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). Data, any sizes.
@@ -3997,6 +4085,10 @@ def rnn(
             ^T = transposed; H before the first step = HiddenInitTensor of that direction, or 0)
 
     DML_RNN_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Products are added in float32, and h is rounded to its type after every step. A batch keeps its state from
+    the step on that its length is, and has 0 in the sequence there: so a length of 0 gives the initial state.
+    A length beyond the sequence counts as all of it.
 
     Args:
         input: input, FLOAT32, FLOAT16; 4 dimensions. X {1, seq_length, batch_size, input_size}; sequences
@@ -4123,6 +4215,9 @@ def lstm(
 
     DML_LSTM_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
 
+    As in DirectML's formula, all peepholes see the cell before the step; in ONNX that of o sees the new one.
+    With CoupleInputForget f is 1 - i. Products, lengths and h as in RNN; the cell is kept in float32.
+
     Args:
         input: input, FLOAT32, FLOAT16; 4 dimensions. X {1, seq_length, batch_size, input_size};
             DML_TENSOR_FLAG_OWNED_BY_DML not supported.
@@ -4242,6 +4337,8 @@ def gru(
             seq_length-1 .. 0 with the W_B, R_B, W_Bb, R_Bb parts and t+1 as the previous step.
 
     DML_GRU_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    Products, lengths and h as in RNN; without LinearBeforeReset r h_(t-1) is rounded to the type of h too.
 
     Args:
         input: input, FLOAT32, FLOAT16; 4 dimensions. X {1, seq_length, batch_size, input_size};
@@ -4759,6 +4856,9 @@ def max_unpooling(
 
     DML_MAX_UNPOOLING_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. Not in place.
 
+    An element whose index is out of range is left out. Of several elements of one index the last in row-major
+    order holds.
+
     Args:
         input: input, FLOAT32, FLOAT16; INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8 from 5_0; 4
             dimensions. {Batch, Channel, Height, Width}; pooled values.
@@ -4818,6 +4918,8 @@ def diagonal_matrix(
 
     DML_DIAGONAL_MATRIX_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. Not in place.
 
+    An integer tensor gets Value truncated, or the nearest end of its type.
+
     Args:
         offset: Shift of the diagonal; > 0 right/up, < 0 left/down; may move it out of the matrix (all zeros).
         value: Diagonal value; standard 1.0; truncated for non-float output types (10.6 becomes 10).
@@ -4862,6 +4964,9 @@ def scatter(
             updates[c]
 
     DML_SCATTER_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. Not in place.
+
+    A negative index counts from the end. An update whose index is out of range is left out. Of several
+    updates of one element the last in row-major order holds.
 
     Args:
         input: input, FLOAT32, FLOAT16; INT32, INT16, INT8, UINT32, UINT16, UINT8 from 2_1; FLOAT64, INT64,
@@ -4925,6 +5030,9 @@ def one_hot(
             OutputTensor.Sizes[Axis]; Output[c] = (c[Axis] == k) ? OnValue : OffValue
 
     DML_ONE_HOT_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. Not in place.
+
+    A negative index of a signed type counts from the end. Of one that is out of range all its line is
+    OffValue.
 
     Args:
         indices: input, UINT32; INT64, INT32, UINT64 from 3_0; 1 to 8 dimensions (4 below 3_0). Sizes of
@@ -5201,6 +5309,8 @@ def element_wise_modulus_floor(
     DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. OutputTensor may be the same
     memory as ATensor or BTensor.
 
+    A float is rounded once where the signs differ.
+
     Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
 
     Args:
@@ -5315,6 +5425,8 @@ def fill_value_sequence(
 
     DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
 
+    Floats are computed in FLOAT64 and rounded once, so that no error adds up along the sequence.
+
     Args:
         value_data_type: DML_TENSOR_DATA_TYPE of both values; must equal OutputTensor.DataType.
         value_start: First element.
@@ -5357,6 +5469,8 @@ def cumulative_summation(
 
     DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. OutputTensor may be the same memory as
     InputTensor.
+
+    Sums of floats are made in float64 and rounded once each; those of integers wrap.
 
     Args:
         input: input, FLOAT32, FLOAT16, INT32, UINT32; INT64, UINT64 from 5_0; 1 to 8 dimensions (4 below
@@ -5402,6 +5516,9 @@ def cumulative_product(
     DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_1. OutputTensor may be the same memory as
     InputTensor.
 
+    Products of floats are made in float64 and rounded once each, so that an intermediate product may lie
+    beyond the greatest float32; those of integers wrap.
+
     Args:
         input: input, FLOAT32, FLOAT16, INT32, UINT32; INT64, UINT64 from 5_0; 1 to 8 dimensions (4 below
             4_0). Data.
@@ -5443,6 +5560,8 @@ def reverse_subsequences(
             ? Input[c with c[Axis] = n-1-i] : Input[c]
 
     DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
+
+    A length beyond the line is that of the line.
 
     Args:
         input: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; FLOAT64, INT64, UINT64 from
@@ -5499,6 +5618,8 @@ def gather_elements(
         output[c] = input[c with c[Axis] replaced by indices[c]]
 
     DML_GATHER_ELEMENTS_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
+
+    Indices as in GATHER.
 
     Args:
         input: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; FLOAT64, INT64, UINT64 from
@@ -5559,6 +5680,8 @@ def gather_nd(
 
     DML_GATHER_ND_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
 
+    Indices as in GATHER.
+
     Args:
         input: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; FLOAT64, INT64, UINT64 from
             4_1; 1 to 8 dimensions (4 below 3_0). Data.
@@ -5608,6 +5731,8 @@ def scatter_nd(
             j...]
 
     DML_SCATTER_ND_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
+
+    Indices and updates of one element as in SCATTER; a tuple with an index out of range is left out.
 
     Args:
         input: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; FLOAT64, INT64, UINT64 from
@@ -5733,6 +5858,10 @@ def max_pooling2(
 
     DML_MAX_POOLING2_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
 
+    NaN counts as the greatest, as in PyTorch. The first of equal elements gives the index. A window that
+    holds nothing but padding is the least number of the type (-infinity of floats), at the index after the
+    input's last.
+
     Args:
         input: input, FLOAT32, FLOAT16; INT8, UINT8 from 3_0; INT64, INT32, INT16, UINT64, UINT32, UINT16 from
             5_0; 4 to 5 dimensions. {BatchCount, ChannelCount, Height, Width} (4-D) or {BatchCount,
@@ -5820,6 +5949,9 @@ def slice1(
 
     DML_SLICE1_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
 
+    The start is the window's first element along a dimension with a positive stride, its last one along one
+    with a negative stride, whatever part of the window the output takes.
+
     Args:
         input: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; FLOAT64, INT64, UINT64 from
             4_1; 1 to 8 dimensions (4 to 5 below 3_0). Any sizes.
@@ -5895,6 +6027,9 @@ def top_k1(
             INCREASING; ties by ascending index); OutputValue = first K values, OutputIndex = first K indices
 
     DML_TOP_K1_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
+
+    NaN counts as the greatest, as in PyTorch; all NaN are equal, and so are 0 and -0. Of equal elements that
+    with the lowest index comes first, in both directions.
 
     Args:
         input: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; INT64, UINT64 from 5_0; 1
@@ -6065,6 +6200,8 @@ def mean_variance_normalization1(
 
     DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
 
+    Without normalize_variance the division is left out. An absent scale is 1, an absent bias 0.
+
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). { BatchCount, ChannelCount, Height,
             Width } in the 4D case.
@@ -6145,6 +6282,9 @@ def resample1(
 
     DML_RESAMPLE1_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
 
+    Of two that are equally near it is the one behind: so ONNX Runtime takes it from DirectML. The remark on
+    DirectML's page of RESAMPLE2, which shifts OutputPixelOffsets instead, holds for scales of 1 only.
+
     Args:
         input: input, FLOAT32, FLOAT16; INT8, UINT8 from 6_2; 1 to 4 dimensions (4 below 5_1). Any sizes.
         interpolation_mode: DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR (nearest input element) or
@@ -6216,6 +6356,8 @@ def matrix_multiply_integer(
             or 0])
 
     DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
+
+    The sums are exact; beyond INT32 they wrap.
 
     Args:
         a: input, INT8, UINT8; 2 to 4 dimensions (4 below 4_0). { [BatchCount], [ChannelCount], M, K }.
@@ -6289,6 +6431,8 @@ def quantized_linear_matrix_multiply(
             clamp(round(Y / OutputScale) + OutputZP, Min, Max)
 
     DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
+
+    The sums are exact. NaN (0 / 0, say) gives 0.
 
     Args:
         a: input, INT8, UINT8; 2 to 4 dimensions (4 below 4_0). { [BatchCount], [ChannelCount], M, K }.
@@ -6381,6 +6525,8 @@ def convolution_integer(
             channels; padded positions contribute 0
 
     DML_CONVOLUTION_INTEGER_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
+
+    The sums are exact; beyond INT32 they wrap. A padded position counts as the zero point.
 
     Args:
         input: input, INT8, UINT8; 3 to 4 dimensions (4 below 4_0). { BatchCount, InputChannelCount,
@@ -6492,6 +6638,8 @@ def quantized_linear_convolution(
             clamp(round(Y / OutputScale) + OutputZP, Min, Max)
 
     DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_1. Not in place.
+
+    The sums are exact; the bias counts in units of scale * filter_scale, as in ONNX. NaN gives 0.
 
     Args:
         input: input, INT8, UINT8; 3 to 4 dimensions (4 below 4_0). { InputBatchCount, InputChannelCount,
@@ -6810,6 +6958,8 @@ def average_pooling_grad(
 
     DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. Not in place.
 
+    Sums are made in float64 and rounded once; where the numbers differ, so is each quotient before.
+
     Args:
         input_gradient: input, FLOAT32, FLOAT16; 4 to 5 dimensions. Typically the sizes of the forward output.
         strides: As AVERAGE_POOLING. When None, 1 for each dimension.
@@ -6857,6 +7007,10 @@ def max_pooling_grad(
             maximum of Input in the window of o; OutputGradient[i*] += InputGradient[o]
 
     DML_MAX_POOLING_GRAD_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. Not in place.
+
+    Of equal elements it is the first in row-major order, and NaN counts as the greatest, as the indices of
+    MAX_POOLING2 have it. A window of nothing but padding gives its gradient to no element. Sums are made in
+    float64 and rounded once.
 
     Args:
         input: input, FLOAT32, FLOAT16; 4 to 5 dimensions (4 below 4_0). forward-pass input.
@@ -6952,6 +7106,9 @@ def random_generator(
 
     DML_RANDOM_GENERATOR_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. Not in place.
 
+    The first word of the state is the least significant one of the counter, as in Random123, whose published
+    numbers these are. The counter goes on from 0 after its last value.
+
     Args:
         input_state: input, UINT32; 1 to 8 dimensions (4 below 4_0). UINT32, 6 elements {1,1,1,6}: four words
             of counter, two words of key; leading dimensions 1.
@@ -7012,6 +7169,9 @@ def nonzero_coordinates(
             len(rows); OutputCoordinates[0:OutputCount] = last N components of each coordinate
 
     DML_NONZERO_COORDINATES_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. Not in place.
+
+    NaN is not 0, -0 is. The rows from the count on are 0. Where a row has fewer coordinates than there are
+    dimensions, those of the first dimensions are left out.
 
     Args:
         input: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; 1 to 8 dimensions (4 to 5
@@ -7203,6 +7363,11 @@ def adam_optimizer(
     DML_ADAM_OPTIMIZER_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. OutputParametersTensor may be the same
     memory as InputParametersTensor, InputFirstMomentTensor, InputSecondMomentTensor or GradientTensor.
 
+    Steps count from 1: step 0 makes NaN of the parameters, as it does in DirectML's formula, whose alpha is 0
+    / 0 there. The parameters are made of m and v as they were before they were rounded to their type. Where v
+    is beyond float32 it is infinite, and the step 0; where it is below float32 it is 0, and only epsilon is
+    divided by. The reference device goes on with the exact numbers.
+
     Args:
         input_parameters: input, FLOAT32, FLOAT16; 4 dimensions. Weights, {D0,D1,D2,D3}.
         input_first_moment: input, FLOAT32, FLOAT16; 4 dimensions. Same sizes; zero at the first step.
@@ -7299,6 +7464,8 @@ def roi_align(
             InputPixelOffset 0.5, OutputPixelOffset -0.5, AlignRegionsToCorners FALSE
 
     DML_ROI_ALIGN_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. Not in place.
+
+    Samples, what is out of bounds, and batch indices as in ROI_ALIGN1.
 
     Args:
         input: input, FLOAT32, FLOAT16; 4 dimensions. { BatchCount, ChannelCount, InputHeight, InputWidth }.
@@ -7419,6 +7586,19 @@ def roi_align1(
 
     DML_ROI_ALIGN1_OPERATOR_DESC, from DML_FEATURE_LEVEL_4_0. Not in place.
 
+    nX is |regionX| / outX rounded up, but at least MinimumSamplesPerOutput and 1, and at most
+    MaximumSamplesPerOutput; a region larger than the input has no more samples than one as large. As in ONNX
+    and PyTorch, a sample is out of bounds, and is OutOfBoundsInputValue, if it is more than one element
+    before the first or after the last; nearer ones are those at the edge. A region with NaN is out of bounds.
+    The nearest neighbor is at floor(InputX + 0.5). The greatest is that of the interpolated samples. A batch
+    index out of range is moved to the last batch.
+
+    With AlignRegionsToCorners the divisor is outX * nX - 1, so that samples reach from corner to corner; a
+    single sample is in the middle, as in TensorFlow's crop_and_resize.
+
+    Averages of few channels are made along one dimension after the other where that is less work. Whatever a
+    region is, an output looks at no more samples than one of the whole input has.
+
     Args:
         input: input, FLOAT32, FLOAT16; 4 dimensions. { BatchCount, ChannelCount, InputHeight, InputWidth }.
         roi: input, FLOAT32, FLOAT16; 2 to 4 dimensions. {NumROIs,4}, {1,NumROIs,4} or {1,1,NumROIs,4}; rows
@@ -7516,6 +7696,8 @@ def gather_nd1(
 
     DML_GATHER_ND1_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. Not in place.
 
+    Indices as in GATHER.
+
     Args:
         input: input, FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8; FLOAT64, INT64, UINT64 from
             4_1; 1 to 8 dimensions. Data, right-aligned with leading 1s.
@@ -7586,6 +7768,11 @@ def dynamic_quantize_linear(
             OutputZeroPoint, Min, Max); UINT8: Min 0, Max 255; INT8: Min -128, Max 127
 
     DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, from DML_FEATURE_LEVEL_4_0. Not in place.
+
+    As in ONNX, which ONNX Runtime gives to this operator, 0 counts among the elements whose extremes are
+    taken, so that it has a number of its own. Where all elements are 0, the scale is 1. A NaN makes the scale
+    NaN and all numbers 0. An infinity, or max(x) - min(x) beyond float32, makes the scale infinite: infinite
+    elements then are 0, the others the zero point, which is Min, or 0 beside -infinity.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes.
@@ -7783,6 +7970,16 @@ def roi_align_grad(
 
     DML_ROI_ALIGN_GRAD_OPERATOR_DESC, from DML_FEATURE_LEVEL_4_1. Not in place.
 
+    Samples out of bounds, which are 0 where the greatest is looked for, have no gradient; of several greatest
+    ones the first has it. The gradient of the corners is that of the samples' places, whose number is taken
+    to be fixed, per unit of the region: DirectML's page leaves out the scales and the division by the number
+    of samples, and has no other interpolation. It is 0 for the nearest neighbor, and for what is beyond the
+    outermost elements.
+
+    Sums of the image's gradient are made in integers of 62 bits, relative to the greatest magnitude of the
+    incoming gradient, so that they depend on no order; if that is not finite, every element is NaN. A batch
+    index out of range is moved to the last batch; NaN counts as the greatest.
+
     Args:
         input: input, optional; FLOAT32, FLOAT16; 4 dimensions. Forward input { BatchCount, ChannelCount,
             InputHeight, InputWidth }; required when OutputROIGradientTensor is given or ReductionFunction is
@@ -7887,6 +8084,9 @@ def batch_normalization_training(
 
     DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC, from DML_FEATURE_LEVEL_4_1. Not in place.
 
+    The mean and the variance that are put out are rounded to their type; the result is made of them as they
+    were before.
+
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. InputDimensions.
         scale: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Each dimension 1 (broadcast, and reduced for
@@ -7969,6 +8169,10 @@ def resample2(
 
     DML_RESAMPLE2_OPERATOR_DESC, from DML_FEATURE_LEVEL_5_1. Not in place.
 
+    Coordinates are computed in float32, each step rounded, so that a scale of 1 / 3 meets the elements that
+    it is meant to meet, as in ONNX Runtime. Indices beyond an end are that end. Means of integers are
+    truncated.
+
     Args:
         input: input, FLOAT32, FLOAT16; INT8, UINT8 from 6_2; 1 to 4 dimensions. Any sizes.
         interpolation_mode: DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR or DML_INTERPOLATION_MODE_LINEAR (weighted
@@ -8049,6 +8253,9 @@ def resample_grad1(
             weight(o, i) * Input[i]
 
     DML_RESAMPLE_GRAD1_OPERATOR_DESC, from DML_FEATURE_LEVEL_5_1. Not in place.
+
+    Indices, clamped at the ends, and weights are those of RESAMPLE2. It is done along one dimension after the
+    other: sums are made in float64, and rounded after each dimension.
 
     Args:
         input_gradient: input, FLOAT32, FLOAT16; 1 to 4 dimensions. Typically the sizes of the forward output.
@@ -8309,6 +8516,8 @@ def multihead_attention(
 
     DML_MULTIHEAD_ATTENTION_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_1. Not in place.
 
+    Masks, roundings and what is not finite as in MULTIHEAD_ATTENTION1.
+
     Args:
         query: input, optional; FLOAT32, FLOAT16; 3 to 5 dimensions. [batchSize, sequenceLength, hiddenSize],
             hiddenSize = headCount*headSize; 4D/5D with leading 1s; excludes StackedQueryKey,
@@ -8450,6 +8659,8 @@ def quantized_linear_average_pooling(
 
     DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_2. Not in place.
 
+    The sums are exact. Padding counts as the zero point; its elements are counted as in AVERAGE_POOLING1.
+
     Args:
         input: input, INT8, UINT8; 4 to 5 dimensions. { BatchCount, ChannelCount, Height, Width } or {
             BatchCount, ChannelCount, Depth, Height, Width }.
@@ -8535,6 +8746,9 @@ def matrix_multiply_integer_to_float(
 
     DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_2. Not in place.
 
+    Of 8-bit integers the sums are exact. Of wider ones the differences are rounded to float32, in which their
+    products are added.
+
     Args:
         a: input, INT32, INT16, INT8, UINT32, UINT16, UINT8; 2 to 4 dimensions. { [BatchCount],
             [ChannelCount], M, K }.
@@ -8586,6 +8800,10 @@ def mean_variance_normalization2(
             m) / sqrt(v + Epsilon) : (Input - m); Output = FusedActivation(Scale * y + Bias)
 
     DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_3. Not in place.
+
+    Without use_mean, the mean is taken to be 0: the variance is then the mean of the squares. Without
+    use_variance the division is left out. (Microsoft's page says neither; this is how simplified layer
+    normalization uses the operator.) An absent scale is 1, an absent bias 0.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. {BatchCount, ChannelCount, Height, Width} in the
@@ -8819,6 +9037,19 @@ def multihead_attention1(
 
     DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_3. Not in place.
 
+    Query heads share the heads of keys and values in groups that follow each other. The filter value is added
+    where a BOOLEAN mask is 0, to keys from a batch's length on, or to those before its start and from its end
+    on. Of KEY_QUERY_SEQUENCE_LENGTH_START_END only the lengths of keys count: the others say where batches
+    lie in tensors without a batch dimension.
+
+    With PastSequenceLengths, a batch's new keys and values follow its own past ones, as far as the present
+    has room; what comes behind them is 0 in the present, and no query sees it. There are as many keys as the
+    present has, or a BOOLEAN mask or a relative position bias, or as past and new ones together. A query that
+    sees no key gives NaN.
+
+    Queries, keys and values with their bias are rounded to their types. Weights are float32: one that is
+    below its numbers is 0, which makes an infinite value NaN.
+
     Args:
         query: input, optional; FLOAT32, FLOAT16; 3 to 5 dimensions. [batchSize, sequenceLength, hiddenSize],
             hiddenSize = headCount*headSize; 4 or 5 dims allowed with leading 1s; exclusive with
@@ -8946,6 +9177,9 @@ def quantize(
 
     DML_QUANTIZE_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_3. Not in place.
 
+    Elements of a block, as many along each dimension as the parameter's size goes into that of x, share a
+    scale or a zero point. NaN (0 / 0, say) gives 0.
+
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Source; floats.
         quantizations: inputs, FLOAT32, FLOAT16, INT8, INT4, UINT8, UINT4; 1 to 8 dimensions. Array; element 0
@@ -9009,6 +9243,8 @@ def dequantize(
         Output = (Input - ZeroPoint) * Scale; ZeroPoint = 0 for SCALE
 
     DML_DEQUANTIZE_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_3. Not in place.
+
+    Blocks as in QUANTIZE. The difference is exact.
 
     Args:
         input: input, INT8, INT4, UINT8, UINT4; 1 to 8 dimensions. Source; quantized integers.
@@ -9077,6 +9313,10 @@ def activation_celu(
     DML_ACTIVATION_CELU_OPERATOR_DESC, from DML_FEATURE_LEVEL_3_0. OutputTensor may be the same memory as
     InputTensor.
 
+    So near to zero that the two parts do not differ, x itself is taken: x / alpha may be denormal there.
+    Where the formula has no value its limit is taken: alpha = 0 is RELU, an infinite alpha the identity. With
+    alpha = NaN everything is NaN.
+
     Greatest distance from the exact result, in ULP: FLOAT32 1.583, FLOAT16 0.537.
 
     Args:
@@ -9106,6 +9346,8 @@ def activation_hardmax(
         out[b, i] = 1 if i == first index of max(in[b, :]) else 0; rows run along the last dimension
 
     DML_ACTIVATION_HARDMAX_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
+
+    NaN counts as the greatest, as in ARGMAX.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Effective rank
@@ -9137,6 +9379,8 @@ def activation_hardmax1(
             Output[c] = 1 if r[c] == (index of c within the reduced axes) else 0
 
     DML_ACTIVATION_HARDMAX1_OPERATOR_DESC, from DML_FEATURE_LEVEL_5_1. Not in place.
+
+    NaN counts as the greatest, as in ARGMAX.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.
@@ -9300,6 +9544,8 @@ def activation_log_softmax(
 
     DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
 
+    What is not finite as in ACTIVATION_SOFTMAX1.
+
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Effective rank
             (DimensionCount without leftmost dimensions of size 1) at most 2, e.g. {1, 1, BatchCount, Width}
@@ -9330,6 +9576,8 @@ def activation_log_softmax1(
             all Axes
 
     DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC, from DML_FEATURE_LEVEL_5_1. Not in place.
+
+    Computed relative to the greatest element; not finite elements as in softmax.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.
@@ -9397,6 +9645,8 @@ def activation_parametric_softplus(
 
     DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. OutputTensor may be the same
     memory as InputTensor.
+
+    The logarithm is above 0, so with an infinite alpha everything but NaN is alpha.
 
     Greatest distance from the exact result, in ULP: FLOAT32 2.852, FLOAT16 0.522.
 
@@ -9564,6 +9814,8 @@ def activation_softmax(
 
     DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, from DML_FEATURE_LEVEL_1_0. Not in place.
 
+    What is not finite as in ACTIVATION_SOFTMAX1.
+
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 to 5 below 3_0, 4 below 2_0). Effective rank
             (DimensionCount without leftmost dimensions of size 1) at most 2, e.g. {1, 1, BatchCount, Width}
@@ -9594,6 +9846,9 @@ def activation_softmax1(
             Axes
 
     DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, from DML_FEATURE_LEVEL_5_1. Not in place.
+
+    Computed relative to the greatest element, so that nothing overflows. A group with a NaN or an infinity,
+    or of nothing but -infinity, becomes NaN, as in PyTorch; -infinity beside numbers becomes 0.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions. Any sizes (element-wise); source.
@@ -9753,6 +10008,8 @@ def activation_shrink(
 
     DML_ACTIVATION_SHRINK_OPERATOR_DESC, from DML_FEATURE_LEVEL_2_0. OutputTensor may be the same memory as
     InputTensor.
+
+    Integers are computed in FLOAT64 and truncated, and saturate.
 
     Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
 
@@ -9926,6 +10183,11 @@ def resample3(
 
     DML_RESAMPLE3_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_4. Not in place.
 
+    As in PyTorch and Pillow the weights are divided by their sum, and elements that the input does not have
+    do not count; InputX is moved to the nearest element of the input before. PyTorch and Pillow filter from 1
+    / Scale > 1 on, DirectML's page from 2 on. Dimensions are filtered one after the other; means of integers
+    are truncated at the end.
+
     Args:
         input: input, FLOAT32, FLOAT16, INT8, UINT8; 1 to 4 dimensions. Any sizes, 1 to 4 dims.
         interpolation_mode: DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR or _LINEAR (up to four dimensions, i.e. 16
@@ -10018,6 +10280,9 @@ def fold(
 
     DML_FOLD_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_4. Not in place.
 
+    Sums are made in float64 and rounded once. What lies in the padding is left out; a place that is in no
+    window is 0.
+
     Args:
         input: input, FLOAT32, FLOAT16; 3 to 8 dimensions. (N, C * product(WindowSizes), BlockCount).
         window_sizes: UINT[DimensionCount]; size of the sliding window (extracted patch).
@@ -10096,6 +10361,9 @@ def unfold(
             zero-padded Input[n, c, block*Strides + w*Dilations - StartPadding]
 
     DML_UNFOLD_OPERATOR_DESC, from DML_FEATURE_LEVEL_6_4. Not in place.
+
+    A column is a window o, counted in row-major order; its rows are the channels, each with the elements k of
+    its window in row-major order.
 
     Args:
         input: input, FLOAT32, FLOAT16; 3 to 8 dimensions. (N, C, spatial...), up to 6 spatial dimensions.

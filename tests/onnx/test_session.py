@@ -163,6 +163,14 @@ def test_what_a_program_holds_says_what_it_is(path: str) -> None:
     options = dml_onnx.SessionOptions()
     options.intra_op_num_threads = 2
     assert repr(options) == "SessionOptions(intra_op_num_threads=2)"
+    binding = session.io_binding()
+    assert repr(binding) == "<IOBinding: nothing -> nothing>"
+    binding.bind_cpu_input("x", _X)
+    binding.bind_cpu_input("picked", _PICKED)
+    binding.bind_output("y")
+    assert repr(binding) == "<IOBinding: x, picked -> y>"
+    prepared = dml_onnx.Backend.prepare(onnx.load(path))
+    assert repr(prepared) == f"<PreparedModel of {prepared.model!r}>"
 
 
 def test_the_module_has_no_names_of_other_packages() -> None:

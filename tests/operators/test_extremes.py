@@ -162,6 +162,18 @@ def test_activations_of_two_factors_are_within_their_bounds(
     assert worst <= bound(name), f"at {where!r}"
 
 
+@pytest.mark.parametrize("beta", [1.0, -0.1, 0.0, 3e38, *NOT_FINITE])
+@pytest.mark.parametrize("alpha", [math.inf, -math.inf])
+@pytest.mark.parametrize("type", [np.float32, np.float16])
+def test_parametric_softplus_of_an_infinite_alpha_is_alpha(
+    type: Any, alpha: float, beta: float, any_device: Device
+) -> None:
+    x = np.array([-math.inf, -5844, -0.0, 1e-3, 5844, math.inf, math.nan], type)
+    result = dml.activation_parametric_softplus(x, alpha=alpha, beta=beta, device=any_device)
+    expected = np.where(np.isnan(x), x, math.nan if math.isnan(beta) else alpha)
+    np.testing.assert_array_equal(result, expected)
+
+
 @pytest.mark.parametrize("factor", [0.01, -0.3, 1e-30, 5e-37, -1e30, 1e-40, 3e38])
 @pytest.mark.parametrize(
     ("name", "attribute"),

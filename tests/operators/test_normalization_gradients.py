@@ -57,7 +57,7 @@ def _normalized(x: Array, scale: Array, bias: Array) -> Array:
 @types
 @groups
 @pytest.mark.parametrize("adds", [False, True])
-def test_training(sizes: list[int], kept: list[int], adds: bool, type: Any, device: Device) -> None:
+def test_training(sizes: list[int], kept: list[int], adds: bool, type: Any, any_device: Device) -> None:
     x, add = values(0, sizes, type), values(1, sizes, type)
     scale, bias = values(2, kept, type), values(3, kept, type)
     output, mean, variance = dml.batch_normalization_training(
@@ -67,7 +67,7 @@ def test_training(sizes: list[int], kept: list[int], adds: bool, type: Any, devi
         add if adds else None,
         epsilon=EPSILON,
         fused_activation=descs.ActivationRelu(),
-        device=device,
+        device=any_device,
     )
     axes = _axes(kept)
     assert_close(mean, x.astype(np.float64).mean(axis=axes, keepdims=True))
@@ -76,10 +76,10 @@ def test_training(sizes: list[int], kept: list[int], adds: bool, type: Any, devi
     assert_close(output, np.maximum(wanted, 0))
 
 
-def test_training_keeps_the_digits_of_a_great_mean(device: Device) -> None:
+def test_training_keeps_the_digits_of_a_great_mean(any_device: Device) -> None:
     x = (np.random.default_rng(0).standard_normal((1, 1, 8, 500)) + 4e4).astype(np.float32)
     one = np.ones((1, 1, 1, 1), np.float32)
-    output, mean, variance = dml.batch_normalization_training(x, one, one * 0, epsilon=0.0, device=device)
+    output, mean, variance = dml.batch_normalization_training(x, one, one * 0, epsilon=0.0, device=any_device)
     wide = x.astype(np.float64)
     np.testing.assert_allclose(output, (wide - wide.mean()) / wide.std(), atol=4e-6)
     np.testing.assert_allclose(mean.item(), wide.mean(), rtol=1e-7)
@@ -89,12 +89,14 @@ def test_training_keeps_the_digits_of_a_great_mean(device: Device) -> None:
 @types
 @groups
 def test_gradients_with_given_statistics(
-    sizes: list[int], kept: list[int], type: Any, device: Device
+    sizes: list[int], kept: list[int], type: Any, any_device: Device
 ) -> None:
     x, incoming = values(0, sizes, type), values(1, sizes, type)
     mean, variance, scale = (values(2 + number, kept, type) for number in range(3))
     variance = np.abs(variance)
-    results = dml.batch_normalization_grad(x, incoming, mean, variance, scale, epsilon=EPSILON, device=device)
+    results = dml.batch_normalization_grad(
+        x, incoming, mean, variance, scale, epsilon=EPSILON, device=any_device
+    )
     wide, gradient, center, spread, gain = _wide(x, incoming, mean, variance, scale)
     root = np.sqrt(spread + np.float32(EPSILON))
     axes = _axes(kept)
@@ -109,13 +111,13 @@ def test_gradients_with_given_statistics(
 
 @types
 @groups
-def test_gradients_of_a_training(sizes: list[int], kept: list[int], type: Any, device: Device) -> None:
+def test_gradients_of_a_training(sizes: list[int], kept: list[int], type: Any, any_device: Device) -> None:
     x, incoming, scale = values(0, sizes, type), values(1, sizes, type), values(2, kept, type)
     axes = _axes(kept)
     mean = x.astype(np.float64).mean(axis=axes, keepdims=True).astype(type)
     variance = x.astype(np.float64).var(axis=axes, keepdims=True).astype(type)
     results = dml.batch_normalization_training_grad(
-        x, incoming, mean, variance, scale, epsilon=EPSILON, device=device
+        x, incoming, mean, variance, scale, epsilon=EPSILON, device=any_device
     )
     wide, gradient, gain = _wide(x, incoming, scale)
     none = np.zeros_like(gain)
@@ -128,12 +130,12 @@ def test_gradients_of_a_training(sizes: list[int], kept: list[int], type: Any, d
         assert_close(result, expected)
 
 
-def test_the_mean_of_a_training_is_for_the_scale_alone(device: Device) -> None:
+def test_the_mean_of_a_training_is_for_the_scale_alone(any_device: Device) -> None:
     x, incoming = values(0, [3, 2, 4], np.float32), values(1, [3, 2, 4], np.float32)
     variance, scale = np.ones((1, 2, 1), np.float32), values(2, [1, 2, 1], np.float32)
     results = [
         dml.batch_normalization_training_grad(
-            x, incoming, mean, variance, scale, epsilon=EPSILON, device=device
+            x, incoming, mean, variance, scale, epsilon=EPSILON, device=any_device
         )
         for mean in (x.mean(axis=(0, 2), keepdims=True), np.full((1, 2, 1), 1e3, np.float32))
     ]
@@ -160,10 +162,10 @@ def _local_response(x: Array, across: bool, size: int) -> Array:
     across=[False, True],
     size=[1, 2, 3, 40],
 )
-def test_gradient_of_local_responses(size: int, across: bool, type: Any, device: Device) -> None:
+def test_gradient_of_local_responses(size: int, across: bool, type: Any, any_device: Device) -> None:
     x, incoming = values(0, [2, 5, 3, 4], type), values(1, [2, 5, 3, 4], type)
     attributes = {"cross_channel": across, "local_size": size, "alpha": 0.3, "beta": 0.75, "bias": 0.5}
-    result = dml.local_response_normalization_grad(x, incoming, **attributes, device=device)
+    result = dml.local_response_normalization_grad(x, incoming, **attributes, device=any_device)
     wide, gradient = _wide(x, incoming)
     expected = by_differences(lambda x: _local_response(x, across, size), wide, gradient)
     assert_close(result, expected)
@@ -184,34 +186,34 @@ def test_a_gradient_that_a_graph_repeats_counts_as_often_as_it_is_repeated(name:
         np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=1e-5)
 
 
-def test_a_constant_gradient_of_a_training_vanishes_far_from_zero(device: Device) -> None:
+def test_a_constant_gradient_of_a_training_vanishes_far_from_zero(any_device: Device) -> None:
     x = (100 + np.random.default_rng(1).random((4, 3, 5, 5))).astype(np.float32)
     # The mean of the training is no longer that of x.
     statistics = np.full((1, 3, 1, 1), 0.3, np.float32), np.full((1, 3, 1, 1), 0.1, np.float32)
     scale = np.ones((1, 3, 1, 1), np.float32)
     gradient = np.ones_like(x)
     found = dml.batch_normalization_training_grad(
-        x, gradient, *statistics, scale, epsilon=1e-5, device=device
+        x, gradient, *statistics, scale, epsilon=1e-5, device=any_device
     )
     assert np.abs(found[0]).max() < 1e-6
 
 
 @pytest.mark.parametrize("name", ["batch_normalization_grad", "batch_normalization_training_grad"])
-def test_what_no_epsilon_holds_back_is_zero_where_the_scale_is(name: str, device: Device) -> None:
+def test_what_no_epsilon_holds_back_is_zero_where_the_scale_is(name: str, any_device: Device) -> None:
     x, gradient = np.array([[-1, 2, 3], [0, 1, 1]], np.float16), np.array([[-3, 1, 2], [4, 0, 1]], np.float16)
     mean, zero = np.array([[4], [1]], np.float16), np.zeros((2, 1), np.float16)
-    of_input, _, of_bias = getattr(dml, name)(x, gradient, mean, zero, zero, epsilon=1e-40, device=device)
+    of_input, _, of_bias = getattr(dml, name)(x, gradient, mean, zero, zero, epsilon=1e-40, device=any_device)
     assert not of_input.any()
     np.testing.assert_array_equal(of_bias, [[0], [5]])
 
 
-def test_a_gradient_of_a_training_is_finite_where_only_its_terms_are_not(device: Device) -> None:
+def test_a_gradient_of_a_training_is_finite_where_only_its_terms_are_not(any_device: Device) -> None:
     # The deviations times their slope, without the scale, are about 1e42.
     x, gradient = np.array([[-1e14, 2e14, 1e13]], np.float32), np.array([[2e14, -1e14, 3e14]], np.float32)
     mean, one = np.zeros((1, 1), np.float32), np.ones((1, 1), np.float32)
     scale = np.full((1, 1), 1e-26, np.float32)
     of_input, _, _ = dml.batch_normalization_training_grad(
-        x, gradient, mean, one, scale, epsilon=1.0, device=device
+        x, gradient, mean, one, scale, epsilon=1.0, device=any_device
     )
     wide, incoming, gain = _wide(x, gradient, scale)
     centered = wide - wide.mean()
@@ -219,28 +221,28 @@ def test_a_gradient_of_a_training_is_finite_where_only_its_terms_are_not(device:
     np.testing.assert_allclose(of_input, gain / np.sqrt(2) * terms, rtol=1e-6)
 
 
-def test_a_gradient_is_finite_where_only_its_factor_is_not(device: Device) -> None:
+def test_a_gradient_is_finite_where_only_its_factor_is_not(any_device: Device) -> None:
     x, gradient = np.ones((1, 2), np.float32), np.full((1, 2), 1e-25, np.float32)
     zero, scale = np.zeros((1, 1), np.float32), np.full((1, 1), 1e30, np.float32)
     of_input, _, _ = dml.batch_normalization_grad(
-        x, gradient, zero, zero, scale, epsilon=1e-20, device=device
+        x, gradient, zero, zero, scale, epsilon=1e-20, device=any_device
     )
     expected = np.float64(gradient) * np.float64(scale) / np.sqrt(np.float64(np.float32(1e-20)))
     np.testing.assert_allclose(of_input, expected, rtol=1e-6)
 
 
-def test_a_gradient_of_local_responses_is_infinite_where_only_its_terms_differ(device: Device) -> None:
+def test_a_gradient_of_local_responses_is_infinite_where_only_its_terms_differ(any_device: Device) -> None:
     # Of a base of 1e-10 both terms are beyond float32, and so is what is left of them.
     x, gradient = np.full((1, 1, 1, 1), 1e-5, np.float32), np.full((1, 1, 1, 1), 100, np.float32)
     attributes = {"cross_channel": True, "local_size": 1, "alpha": 1.0, "beta": 3.7, "bias": 0.0}
-    result = dml.local_response_normalization_grad(x, gradient, device=device, **attributes)
+    result = dml.local_response_normalization_grad(x, gradient, device=any_device, **attributes)
     assert result.item() == -np.inf
 
 
-def test_a_power_of_local_responses_that_float32_has_not_is_zero(device: Device) -> None:
+def test_a_power_of_local_responses_that_float32_has_not_is_zero(any_device: Device) -> None:
     x, gradient = np.array([1e-20, 1], np.float32), np.ones((1, 2, 1, 1), np.float32)
     attributes = {"cross_channel": True, "local_size": 1, "alpha": 1.0, "beta": 1.5, "bias": 0.0}
     result = dml.local_response_normalization_grad(
-        x.reshape(1, 2, 1, 1), gradient, device=device, **attributes
+        x.reshape(1, 2, 1, 1), gradient, device=any_device, **attributes
     )
     np.testing.assert_allclose(result.reshape(-1), [np.nan, -2], rtol=1e-6)

@@ -50,9 +50,9 @@ def _expected(state: Array, count: int) -> tuple[list[int], list[int]]:
 
 
 @pytest.mark.parametrize(("counter", "key", "numbers"), KNOWN)
-def test_known_answers(counter: list[int], key: list[int], numbers: list[int], device: Device) -> None:
+def test_known_answers(counter: list[int], key: list[int], numbers: list[int], any_device: Device) -> None:
     state = np.array([*counter, *key], np.uint32)
-    np.testing.assert_array_equal(dml.random_generator(state, sizes=[4], device=device), numbers)
+    np.testing.assert_array_equal(dml.random_generator(state, sizes=[4], device=any_device), numbers)
 
 
 @pytest.mark.parametrize(
@@ -66,22 +66,22 @@ def test_known_answers(counter: list[int], key: list[int], numbers: list[int], d
         ([0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 1, 2], [6]),
     ],
 )
-def test_numbers_go_on_with_the_counter(words: list[int], sizes: list[int], device: Device) -> None:
+def test_numbers_go_on_with_the_counter(words: list[int], sizes: list[int], any_device: Device) -> None:
     state = np.array(words, np.uint32).reshape(1, 1, 6)
-    numbers, after = dml.random_generator(state, sizes=sizes, output_state=True, device=device)
+    numbers, after = dml.random_generator(state, sizes=sizes, output_state=True, device=any_device)
     expected, state_after = _expected(state, int(np.prod(sizes)))
     np.testing.assert_array_equal(numbers.reshape(-1), expected)
     np.testing.assert_array_equal(after.reshape(-1), state_after)
     assert after.shape == state.shape
-    alone = dml.random_generator(state, sizes=sizes, device=device)
+    alone = dml.random_generator(state, sizes=sizes, device=any_device)
     np.testing.assert_array_equal(alone, numbers)
 
 
-def test_the_counter_goes_on_as_on_the_page_of_directml(device: Device) -> None:
+def test_the_counter_goes_on_as_on_the_page_of_directml(any_device: Device) -> None:
     """DirectML's page has the same numbers the wrong way round."""
     counter = 0x48656C6C_6F46726F_6D536561_746F776E
     state = np.array([*(counter >> 32 * place & 0xFFFFFFFF for place in range(4)), 1, 2], np.uint32)
-    _, after = dml.random_generator(state, sizes=[1_299_420], output_state=True, device=device)
+    _, after = dml.random_generator(state, sizes=[1_299_420], output_state=True, device=any_device)
     assert sum(int(word) << 32 * place for place, word in enumerate(after[:4])) == counter + 324_855
     assert counter + 324_855 == 0x48656C6C_6F46726F_6D536561_74746C65
 

@@ -47,29 +47,31 @@ def _expected(given: list[Array], step: int, rates: dict[str, float]) -> list[Ar
         {"learning_rate": 1e-4, "beta1": 0.99999, "beta2": 0.0, "epsilon": 1e-3},
     ],
 )
-def test_step(rates: dict[str, float], step: int, type: Any, device: Device) -> None:
+def test_step(rates: dict[str, float], step: int, type: Any, any_device: Device) -> None:
     given = _given(type)
-    results = dml.adam_optimizer(*given, _step(step), **rates, device=device)
+    results = dml.adam_optimizer(*given, _step(step), **rates, device=any_device)
     for result, expected in zip(results, _expected(given, step, rates), strict=True):
         eps = float(np.finfo(type).eps)
         np.testing.assert_allclose(result, expected, rtol=8 * eps, atol=2 * eps)
 
 
-def test_the_square_of_a_gradient_may_be_beyond_its_type_where_the_moment_is_not(device: Device) -> None:
+def test_the_square_of_a_gradient_may_be_beyond_its_type_where_the_moment_is_not(any_device: Device) -> None:
     given = _given(np.float32)
     given[3] = np.where(given[3] < 0, np.float32(-3e19), np.float32(5e19))
-    results = dml.adam_optimizer(*given, _step(2), **RATES, device=device)
+    results = dml.adam_optimizer(*given, _step(2), **RATES, device=any_device)
     for result, expected in zip(results, _expected(given, 2, RATES), strict=True):
         np.testing.assert_allclose(result, expected, rtol=1e-6)
 
 
 @types
-def test_outputs_may_take_the_place_of_inputs(type: Any, device: Device) -> None:
+def test_outputs_may_take_the_place_of_inputs(type: Any, any_device: Device) -> None:
     given = _given(type)
-    apart = dml.adam_optimizer(*given, _step(3), **RATES, device=device)
+    apart = dml.adam_optimizer(*given, _step(3), **RATES, device=any_device)
     for inputs in ((0, 1, 2), (3, 0, 1)):
         own = [each.copy() for each in given]
-        dml.adam_optimizer(*own, _step(3), **RATES, device=device, out=tuple(own[each] for each in inputs))
+        dml.adam_optimizer(
+            *own, _step(3), **RATES, device=any_device, out=tuple(own[each] for each in inputs)
+        )
         for place, expected in zip(inputs, apart, strict=True):
             np.testing.assert_array_equal(own[place], expected)
 
@@ -80,15 +82,15 @@ def test_a_step_is_one_kernel_since_it_may_write_over_what_it_reads(type: Tensor
     assert len(launches(descs.AdamOptimizer(x, x, x, x, step, x, x, x, **RATES))) == 1
 
 
-def test_step_zero_has_no_result(device: Device) -> None:
+def test_step_zero_has_no_result(any_device: Device) -> None:
     given = _given(np.float32)
-    parameters, first, second = dml.adam_optimizer(*given, _step(0), **RATES, device=device)
+    parameters, first, second = dml.adam_optimizer(*given, _step(0), **RATES, device=any_device)
     assert np.isnan(parameters).all()
     assert np.isfinite(first).all()
     assert np.isfinite(second).all()
 
 
-def test_a_training_agrees_with_pytorch(device: Device) -> None:
+def test_a_training_agrees_with_pytorch(any_device: Device) -> None:
     """But for epsilon, which PyTorch adds before it corrects the second moment."""
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     target = _given(np.float32)[3]
@@ -101,5 +103,5 @@ def test_a_training_agrees_with_pytorch(device: Device) -> None:
         optimizer.step()
         gradient = 2 * (state[0] - target)
         rates = RATES | {"epsilon": 1e-30}
-        dml.adam_optimizer(*state, gradient, _step(step), **rates, device=device, out=tuple(state))
+        dml.adam_optimizer(*state, gradient, _step(step), **rates, device=any_device, out=tuple(state))
     np.testing.assert_allclose(state[0], weights.detach().numpy(), rtol=1e-4, atol=1e-5)

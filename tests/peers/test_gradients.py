@@ -11,6 +11,7 @@ from hypothesis import given
 
 import opendml as dml
 from opendml.runtime.memory.host_array import Array
+from tests.vision import torchvision
 
 from .peer import DEVICES, Random, exact, examples, seeds
 
@@ -19,10 +20,14 @@ F32 = np.dtype("float32")
 
 
 def _gradients(forward: Callable[..., Any], inputs: list[Array], incoming: Array) -> list[Array]:
-    """The gradients of the sum of the result times what comes in, for each input."""
+    """The gradients of the sum of the result times what comes in, for each input.
+
+    All are packed: those of PyTorch's batch_norm are wrong where only one of the two has its channels last.
+    """
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    wide = [torch.from_numpy(exact(each)).requires_grad_() for each in inputs]
-    forward(torch.nn.functional, *wide).backward(torch.from_numpy(exact(incoming)))
+    *wide, gradient = (torch.from_numpy(np.ascontiguousarray(exact(each))) for each in [*inputs, incoming])
+    wide = [each.requires_grad_() for each in wide]
+    forward(torch.nn.functional, *wide).backward(gradient)
     return [each.grad.numpy() for each in wide]
 
 
@@ -174,12 +179,13 @@ def test_those_of_a_slice(device: str, random: Random) -> None:
     np.testing.assert_array_equal(result, expected[0].astype(np.float32))
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")
 @every_device
 @given(random=seeds)
 @examples
 def test_those_of_aligned_regions(device: str, random: Random) -> None:
-    vision = pytest.importorskip("torchvision", reason="torchvision is not installed")
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    vision = torchvision()
     x = random.values(F32, (2, 3, 7, 8), -4, 4, special=False)
     starts = random.generator.uniform(0, 3, (4, 2))
     regions = np.concatenate([starts, starts + random.generator.uniform(1, 4, (4, 2))], axis=1)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import opendml as dml
+from opendml.reference.definitions import definition_text
 from opendml.spec import descs, enums
 from opendml.spec.facts import enum_facts, operator_facts
 from opendml.spec.naming import camel_case, snake_case
@@ -99,6 +101,13 @@ def test_immediate_functions_take_tensors_then_attributes() -> None:
         is_overload = function is not last[function.name]
         assert bool(function.decorator_list) == is_overload
         assert bool(ast.get_docstring(function)) != is_overload
+
+
+def test_functions_say_what_their_definitions_decide() -> None:
+    for operator in operators().values():
+        told = " ".join((getattr(dml, operator.function_name).__doc__ or "").split())
+        _, *decisions = definition_text(operator)
+        assert all(decision in told for decision in decisions), operator.name
 
 
 @for_each("operator", NAMES)

@@ -5,9 +5,6 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -17,6 +14,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import opendml as dml  # noqa: E402
 from opendml.frontends.torch.report import explained  # noqa: E402
 from tests.torch.training import require_equal_training  # noqa: E402
+from tests.vision import torchvision  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif("OPENDML_TEST_MODELS" not in os.environ, reason="OPENDML_TEST_MODELS is not set"),
@@ -61,18 +59,9 @@ TRAINED = ["alexnet", "resnet18", "squeezenet1_1"]
 
 
 @pytest.fixture(scope="module")
-def models() -> Iterator[Any]:
-    """torchvision's models. Where its compiled operators fit another PyTorch, they are declared at least: the
-    models use none of them."""
-    if find_spec("torchvision") is None:
-        pytest.skip("torchvision is not installed")
-    try:
-        yield import_module("torchvision.models")
-    except RuntimeError:
-        library = torch.library.Library("torchvision", "DEF")
-        for name in ("nms", "qnms"):
-            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        yield import_module("torchvision.models")
+def models() -> Any:
+    """torchvision's models, which use none of its compiled operators."""
+    return torchvision().models
 
 
 def network(models: Any, name: str, count: int = 2, size: int = 32) -> tuple[Any, Any]:

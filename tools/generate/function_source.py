@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator
 
+from opendml.reference.definitions import definition_text
 from opendml.spec.facts import accuracy_facts
 from opendml.spec.naming import camel_case
 from opendml.spec.outputs import has_usual_sizes, output_arguments
@@ -206,6 +207,9 @@ def _tuple(names: Iterable[str]) -> str:
 
 def _docstring(operator: Operator) -> Iterator[str]:
     yield from docstring_head(operator)
+    for decision in definition_text(operator)[1:]:
+        yield wrap(decision, "    ")
+        yield ""
     accuracy = [
         f"{type} {fact['measured']:g}" for type, fact in accuracy_facts().get(operator.name, {}).items()
     ]

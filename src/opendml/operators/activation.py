@@ -11,6 +11,7 @@ import math
 from opendml.operators.registry import defines
 from opendml.operators.scale_bias import in_floats
 from opendml.program.functions import (
+    equal,
     exp,
     expm1,
     gaussian_error_linear_unit,
@@ -100,7 +101,12 @@ def parameterized_relu(x: Node, slope: Node) -> Node:
 
 @defines("ACTIVATION_PARAMETRIC_SOFTPLUS")
 def parametric_softplus(x: Node, *, alpha: float, beta: float) -> Node:
-    """alpha * ln(1 + exp(beta * x))"""
+    """alpha * ln(1 + exp(beta * x))
+
+    The logarithm is above 0, so with an infinite alpha everything but NaN is alpha.
+    """
+    if math.isinf(alpha):
+        return select(equal(x, x), beta if math.isnan(beta) else alpha, x)
     growing = scaled(_growing_part(x, beta), alpha * beta)
     if abs(alpha) <= 1.0:
         return multiply_add(_logistic_rest(x, beta), alpha, growing)

@@ -41,8 +41,10 @@ def multihead_attention(
     mask_type: MaskType,
     output: Outputs,
 ) -> tuple[Node, ...]:
-    """MULTIHEAD_ATTENTION1 with as many heads of keys and values as of queries, without
-    PastSequenceLengths"""
+    """MULTIHEAD_ATTENTION1 with as many heads of keys and values as of queries, without PastSequenceLengths
+
+    Masks, roundings and what is not finite as in MULTIHEAD_ATTENTION1.
+    """
     return multihead_attention1(
         query,
         key,

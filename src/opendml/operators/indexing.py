@@ -53,7 +53,10 @@ def gather_elements(x: Node, indices: Node, *, axis: int) -> Node:
 def gather_nd(
     x: Node, indices: Node, *, input_dimension_count: int, indices_dimension_count: int, output: TensorDesc
 ) -> Node:
-    """GATHER_ND1 without batches"""
+    """GATHER_ND1 without batches
+
+    Indices as in GATHER.
+    """
     return gather_nd1(
         x,
         indices,

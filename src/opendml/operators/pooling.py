@@ -122,7 +122,10 @@ def max_pooling(
     end_padding: Sequence[int],
     output: TensorDesc,
 ) -> Node:
-    """MAX_POOLING2 without indices and dilation"""
+    """MAX_POOLING2 without indices and dilation
+
+    NaN, and windows of nothing but padding, as in MAX_POOLING2.
+    """
     seen = windows_of(x.sizes, output.sizes[2:], window_size, strides, (), start_padding)
     return _greatest(seen, x)
 

@@ -64,7 +64,10 @@ def roi_align(
     maximum_samples_per_output: int,
     output: TensorDesc,
 ) -> Node:
-    """ROI_ALIGN1 of pixel centers: InputPixelOffset 0.5, OutputPixelOffset -0.5, and not to corners"""
+    """ROI_ALIGN1 of pixel centers: InputPixelOffset 0.5, OutputPixelOffset -0.5, and not to corners
+
+    Samples, what is out of bounds, and batch indices as in ROI_ALIGN1.
+    """
     return roi_align1(
         x,
         regions,

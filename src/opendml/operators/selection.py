@@ -15,7 +15,10 @@ from opendml.spec.enums import AxisDirection
 
 @defines("TOP_K", stored=True)
 def top_k(x: Node, *, axis: int, k: int) -> tuple[Node, Node]:
-    """TOP_K1 in the direction DECREASING"""
+    """TOP_K1 in the direction DECREASING
+
+    NaN and equal elements as in TOP_K1.
+    """
     return top_k1(x, axis=axis, k=k, axis_direction=AxisDirection.DECREASING)
 
 

@@ -18,7 +18,10 @@ from opendml.program.node import Node, Operation, apply, constant, convert, posi
 
 @defines("ACTIVATION_SOFTMAX")
 def softmax(x: Node) -> Node:
-    """exp(x) / (sum of exp(x) over the last dimension)"""
+    """exp(x) / (sum of exp(x) over the last dimension)
+
+    What is not finite as in ACTIVATION_SOFTMAX1.
+    """
     return softmax1(x, axes=_last(x))
 
 
@@ -35,7 +38,10 @@ def softmax1(x: Node, *, axes: Sequence[int]) -> Node:
 
 @defines("ACTIVATION_LOG_SOFTMAX")
 def log_softmax(x: Node) -> Node:
-    """x - ln(sum of exp(x) over the last dimension)"""
+    """x - ln(sum of exp(x) over the last dimension)
+
+    What is not finite as in ACTIVATION_SOFTMAX1.
+    """
     return log_softmax1(x, axes=_last(x))
 
 
@@ -51,7 +57,10 @@ def log_softmax1(x: Node, *, axes: Sequence[int]) -> Node:
 
 @defines("ACTIVATION_HARDMAX")
 def hardmax(x: Node) -> Node:
-    """1 at the first greatest element along the last dimension, 0 elsewhere"""
+    """1 at the first greatest element along the last dimension, 0 elsewhere
+
+    NaN counts as the greatest, as in ARGMAX.
+    """
     return hardmax1(x, axes=_last(x))
 
 

@@ -28,7 +28,8 @@ def adam_optimizer(
 
     Steps count from 1: step 0 makes NaN of the parameters, as it does in DirectML's formula, whose alpha is 0
     / 0 there. The parameters are made of m and v as they were before they were rounded to their type. Where v
-    is beyond float32 it is infinite, and the step 0; the reference device goes on with the exact numbers.
+    is beyond float32 it is infinite, and the step 0; where it is below float32 it is 0, and only epsilon is
+    divided by. The reference device goes on with the exact numbers.
     """
     type = parameters.type
     m = multiply_add(first_moment, beta1, gradient * (1.0 - beta1))

@@ -372,7 +372,11 @@ def test_a_policy_lays_out_what_operators_compute(device: Any) -> None:
     np.testing.assert_array_equal(buffer.numpy(), 2 * image)
 
 
-def test_operators_and_devices_say_what_they_are(device: Any) -> None:
+def test_graphs_operators_and_devices_say_what_they_are(device: Any) -> None:
+    graph = directml.Graph(device)
+    graph.input([2])
+    graph.constant(np.zeros(2, np.float32))
+    assert repr(graph) == "<dml.Graph: 2 inputs>"
     _, op = copier(device, [2])
     assert repr(op).startswith("<dml.CompiledOperator of <CompiledOperator cpu: ")
     assert repr(device) == "dml.Device on CPU"

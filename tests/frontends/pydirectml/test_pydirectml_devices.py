@@ -47,6 +47,27 @@ def test_expressions_and_models_say_what_they_are(module: Any) -> None:
 
 
 @BOTH
+def test_what_leads_to_a_model_says_what_it_is(module: Any) -> None:
+    builder = module.GraphBuilder(module.Device(use_gpu=False))
+    assert repr(builder) == "<dml.GraphBuilder: 0 inputs>"
+    x = module.input_tensor(builder, 0, module.TensorDesc(module.TensorDataType.FLOAT32, [2, 3]))
+    assert repr(builder) == "<dml.GraphBuilder: 1 input>"
+    binding = module.Binding(x, np.zeros((2, 3), np.float32))
+    assert repr(binding) == "<Binding TensorDesc(FLOAT32, [2, 3])>"
+    binding.release_data()
+    assert repr(binding) == "<Binding TensorDesc(FLOAT32, [2, 3]), released>"
+    assert repr(module.Size2D(3, 2)) == "dml.Size2D(3, 2)"
+    assert repr(module.TensorPolicy.default) == "dml.TensorPolicy.default"
+    assert repr(module.TensorPolicy.interleaved_channel) == "dml.TensorPolicy.interleaved_channel"
+
+
+def test_several_outputs_say_what_they_are() -> None:
+    empty = "<Expression None>"
+    assert repr(pydirectml.GRUOutputs()) == f"<GRUOutputs sequence={empty}, single={empty}>"
+    assert repr(pydirectml.MaxPoolingOutputs()) == f"<MaxPoolingOutputs values={empty}, indices={empty}>"
+
+
+@BOTH
 def test_a_desc_is_made_in_four_ways(module: Any) -> None:
     float32, owned = module.TensorDataType.FLOAT32, module.TensorFlags.OWNED_BY_DML
     packed = module.TensorDesc(float32, [1, 2, 3])

@@ -21,6 +21,9 @@ class PreparedModel(BackendRep):  # type: ignore[misc,unused-ignore]
     def __init__(self, model: OnnxModel) -> None:
         self.model = model
 
+    def __repr__(self) -> str:
+        return f"<PreparedModel of {self.model!r}>"
+
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs in the model's order, for a list of inputs, one input, or a mapping by name."""
         if isinstance(inputs, Mapping):

@@ -115,6 +115,10 @@ class IOBinding:
         self._outputs: dict[str, OrtValue | None] = {}
         self._results: list[OrtValue] = []
 
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(each) or "nothing" for each in (self._inputs, self._outputs))
+        return f"<IOBinding: {inputs} -> {outputs}>"
+
     def bind_cpu_input(self, name: str, arr_on_cpu: Array) -> None:
         """An array as an input."""
         self.bind_ortvalue_input(name, OrtValue(np.asarray(arr_on_cpu)))

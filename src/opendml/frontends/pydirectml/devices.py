@@ -54,6 +54,10 @@ class Binding:
         self._tensor = tensor
         self._data: Array | None = _bytes_of(given.astype(wanted), tensor)
 
+    def __repr__(self) -> str:
+        released = ", released" if self._data is None else ""
+        return f"<Binding {self._tensor!r}{released}>"
+
     def release_data(self) -> None:
         """Frees the copy of the array. An input that is OWNED_BY_DML needs it no more once the model is
         initialized."""

@@ -64,6 +64,10 @@ class Scope:
         self.policy = policy or TensorPolicy()
         """How what its operators compute lies in memory."""
 
+    def __repr__(self) -> str:
+        count = len(self.sources)
+        return f"<dml.{type(self).__name__}: {count} input{'s' if count != 1 else ''}>"
+
     def add_input(self, index: int, desc: TensorDesc) -> Expression:
         """An input of the graph.
 

@@ -61,6 +61,9 @@ class Size2D:
     def __init__(self, width: int, height: int, /) -> None:
         self.width, self.height = width, height
 
+    def __repr__(self) -> str:
+        return f"dml.Size2D({self.width}, {self.height})"
+
 
 class MaxPoolingOutputs:
     """What `max_pooling` gives: the greatest elements and, if asked for, where they stood."""
@@ -69,6 +72,9 @@ class MaxPoolingOutputs:
         self.values: Expression = InPlace()
         self.indices: Expression = InPlace()
 
+    def __repr__(self) -> str:
+        return f"<MaxPoolingOutputs values={self.values!r}, indices={self.indices!r}>"
+
 
 class GRUOutputs:
     """What `gru` gives: all states, the last one, or both; what is not asked for is an empty expression."""
@@ -76,6 +82,9 @@ class GRUOutputs:
     def __init__(self) -> None:
         self.sequence: Expression = InPlace()
         self.single: Expression = InPlace()
+
+    def __repr__(self) -> str:
+        return f"<GRUOutputs sequence={self.sequence!r}, single={self.single!r}>"
 
 
 def member(kind: type[_Enum], value: Any, name: str) -> int:

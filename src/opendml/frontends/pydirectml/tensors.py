@@ -31,6 +31,9 @@ class TensorPolicy:
     def __init__(self, *, channel_last: bool = False) -> None:
         self._channel_last = channel_last
 
+    def __repr__(self) -> str:
+        return f"dml.TensorPolicy.{'interleaved_channel' if self._channel_last else 'default'}"
+
     default = _ReadOnly(lambda: TensorPolicy())
     """Packed, in row-major order."""
     interleaved_channel = _ReadOnly(lambda: TensorPolicy(channel_last=True))
