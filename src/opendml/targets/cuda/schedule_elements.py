@@ -21,6 +21,8 @@ _SQUARE_THREADS = 256
 """Threads of a block that transposes."""
 _LEAST_SIDE = 16
 """Least steps of both loops for which a transposition goes through shared memory."""
+_INTERLEAVED = 2
+"""Elements of a unit where loads leave out some of those between, at most."""
 _LONGEST_SHORT = 8
 """Steps of a loop along which units are whole rows, at most."""
 _SECTOR_BYTES = 32
@@ -65,23 +67,27 @@ def _in_short_units(query: Query) -> Estimate[Units] | Refusal:
 
 def _units_of(query: Query, nest: Nest, moved: int) -> Estimate[Units]:
     machine = query.machine
+    vector = nest.vector(query.alignments, whole_rows=False)
     # Where elements lie apart within a sector, threads beside each other take those beside each other.
-    vector = 1 if _is_interleaved(nest) else nest.vector(query.alignments, whole_rows=False)
+    reads, writes = _interleaved(nest)
+    if reads or writes:
+        vector = min(vector, 1 if writes else _INTERLEAVED)
     units = nest.group_count * -(-nest.inner.count // vector)
     widest = max((a.type.bytes for a in nest.accesses if a.step is not Step.NONE), default=1) * vector
-    per_thread = _UNITS if widest >= VECTOR_BYTES // 2 else _SCALAR_UNITS
+    per_thread = _UNITS if reads or writes or widest >= VECTOR_BYTES // 2 else _SCALAR_UNITS
     # Small work is spread over the whole device.
     while per_thread > 1 and units < machine.multiprocessors * _THREADS * per_thread:
         per_thread //= 2
     return Estimate(Units(nest, vector, per_thread), {"memory": reading(machine, moved)})
 
 
-def _is_interleaved(nest: Nest) -> bool:
-    """Whether an access leaves out elements of the sectors that it moves."""
-    return any(
+def _interleaved(nest: Nest) -> tuple[bool, bool]:
+    """Whether a load, and whether a store, leaves out elements of the sectors that it moves."""
+    found = [
         access.step is Step.STRIDED and not access.counter and access.type.bytes < abs(stride) < _SECTOR_BYTES
         for access, stride in zip(nest.accesses, nest.inner.strides, strict=True)
-    )
+    ]
+    return any(found[: len(nest.loads)]), any(found[len(nest.loads) :])
 
 
 def _run_units(_: Query, way: Units) -> Launch:
