@@ -45,6 +45,8 @@ def _elements() -> Iterator[tuple[str, Node]]:
     yield _name("channels first", x), permuted(x, (0, 3, 1, 2))
     x = source(0, FLOAT32, (32, 64, 56, 56))
     yield _name("columns", x), view(x, (32, 64, 56, 48), (0, 0, 0, 4), np.eye(4, dtype=int).tolist())
+    x = source(0, FLOAT32, (8, 2, 2, 16, 56, 56))
+    yield _name("depth to space", x), permuted(x, (0, 3, 4, 1, 5, 2))
     x, y = (source(number, FLOAT32, (1024, 1024)) for number in range(2))
     yield _name("sum with a transpose", x), x + permuted(y, (1, 0))
     for channels, size, stride in ((192, 28, 1), (960, 7, 1), (96, 112, 2)):

@@ -23,7 +23,7 @@ _MOST_THREADS = 1024
 """Greatest number of threads of a block."""
 _WINDOW = 64
 """Greatest number of elements of a group that a thread takes alone, where groups lie side by side."""
-_MANY_GROUPS = 1024
+_MANY_GROUPS = 512
 """Least number of groups for each multiprocessor where each has one thread."""
 _NEAR = 4
 """Greatest distance, in elements, of what neighbouring groups read, where those are windows."""
