@@ -10,7 +10,6 @@ tensors, so that no call finds its data in the L2 cache.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -84,15 +83,33 @@ def main() -> int:
             print(_line(rows[-1]), flush=True)
             torch.cuda.empty_cache()
     if arguments.out:
-        arguments.out.write_text(json.dumps({"copy": copied, "rows": rows}, indent=1))
+        arguments.out.write_text(table(rows) + "\n")
     return 0
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """The rows as a Markdown table, in microseconds."""
+    names = ("opendml", "torch", "torch compiled")
+    lines = [f"| case | of floor | of fastest peer | {' | '.join(names)} |", "|---|--:|--:|--:|--:|--:|"]
+    for row in rows:
+        ratio, seconds = _of_fastest(row), row["seconds"]
+        cells = [f"{seconds[name] * 1e6:.1f}" if name in seconds else "" for name in names]
+        peer = f"{ratio:.2f}" if ratio else ""
+        lines.append(f"| {row['name']} | {row['of_floor']:.2f} | {peer} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _of_fastest(row: dict[str, Any]) -> float | None:
+    """How many times as fast as the fastest peer, if there is one."""
+    peers = [value for name, value in row["seconds"].items() if name != "opendml"]
+    return min(peers) / row["seconds"]["opendml"] if peers else None
 
 
 def _line(row: dict[str, Any]) -> str:
     times = " ".join(f"{name} {value * 1e6:.1f}" for name, value in row["seconds"].items())
-    fastest = min((v for name, v in row["seconds"].items() if name != "opendml"), default=0.0)
-    ratio = f", {fastest / row['seconds']['opendml']:.2f} of fastest" if fastest else ""
-    return f"{row['name']:48} {row['of_floor']:.2f} of floor{ratio}; microseconds: {times}"
+    ratio = _of_fastest(row)
+    peer = f", {ratio:.2f} of fastest" if ratio else ""
+    return f"{row['name']:48} {row['of_floor']:.2f} of floor{peer}; microseconds: {times}"
 
 
 if __name__ == "__main__":
