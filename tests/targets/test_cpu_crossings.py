@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from opendml import FLOAT16, FLOAT32, INT8, UINT8, Device, TensorDataType, TensorDesc, descs
+from opendml import FLOAT16, FLOAT32, INT8, INT64, UINT8, Device, TensorDataType, TensorDesc, descs
 from opendml.compiler.loops import WIDEST_BUNDLE
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.pattern import Mode, Step, crossed_block
@@ -81,4 +81,14 @@ def test_windows_as_far_apart_as_they_are_wide_are_loaded_as_bundles() -> None:
     (launch,) = launches(desc)
     assert sorted(map(len, launch.pattern.bundles)) == [3, 3, 3]
     assert all(load.step is Step.STRIDED for load in launch.pattern.loads)
+    check(desc, Device("cpu"))
+
+
+def test_what_is_gathered_is_read_where_it_lies_beside_what_lies_across() -> None:
+    """Along the row loop the elements of both follow each other, the gathered ones from a computed place."""
+    sizes = [8, 8, 64]
+    x, indices = TensorDesc(INT64, [8, 39, 64]), TensorDesc(INT64, sizes)
+    desc = descs.GatherElements(x, indices, TensorDesc(INT64, sizes, [1, 8, 128]), axis=1)
+    (launch,) = launches(desc)
+    assert launch.pattern.mode is Mode.TRANSPOSED
     check(desc, Device("cpu"))

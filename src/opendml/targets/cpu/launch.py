@@ -12,6 +12,7 @@ from opendml.compiler.kernel import Access, Kernel, operations_of
 from opendml.compiler.loops import LoopNest, bundles, loop_nest
 from opendml.program.node import SEARCHES, Node, Operation, ordered
 from opendml.targets.common.candidates import Candidate
+from opendml.targets.common.guards import guards_of
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cpu.interleave import interleaved
 from opendml.targets.cpu.machine import Machine, machine
@@ -244,6 +245,12 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
     widths = {bundle[0]: len(bundle) for bundle in bundled}
     loads = tuple(
         _access_pattern(access, nest, position, mode, False) for position, access in enumerate(kernel.loads)
+    )
+    # What is guarded or gathered is not loaded as a whole tile, wherever it lies.
+    guarded = guards_of(kernel.values)
+    loads = tuple(
+        replace(load, step=Step.STRIDED) if position in guarded and load.step is Step.ACROSS else load
+        for position, load in enumerate(loads)
     )
     stores = tuple(
         _access_pattern(access, nest, position, mode, True, widths.get(position, 1))
