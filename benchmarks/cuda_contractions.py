@@ -79,7 +79,7 @@ INTEGER_PRODUCTS = (512, 1024, 4096)
 """m, n and k of products of INT8."""
 ATTENTIONS = ((1, 12, 12, 128, 64), (1, 12, 12, 1024, 64), (8, 12, 12, 1024, 64), (4, 16, 4, 4096, 128))
 """Batch, heads, those of keys and values, tokens, elements of a head."""
-_MOST_SETS = 12
+MOST_SETS = 12
 """Sets of tensors that calls go around, at most: so no call of a large case finds its data in the cache."""
 
 
@@ -200,7 +200,7 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
     (layout,) = case.program.outputs
     layouts = (*case.program.inputs, layout)
     bytes_each = sum(each.element_count * each.type.bytes for each in layouts)
-    count = min(_MOST_SETS, -(-SET_BYTES // bytes_each))
+    count = min(MOST_SETS, -(-SET_BYTES // bytes_each))
     sets = [[_drawn(each) for each in case.program.inputs] for _ in range(count)]
     outputs = [torch.empty(layout.sizes, device="cuda", dtype=TORCH[layout.type]) for _ in range(count)]
     inputs, output = sets[0], outputs[0]

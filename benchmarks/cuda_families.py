@@ -17,10 +17,10 @@ from typing import Any
 
 import torch
 
-import opendml as dml
 from benchmarks.cuda import SET_BYTES, Call, median_seconds
-from benchmarks.cuda_contractions import copy_speed
+from benchmarks.cuda_contractions import MOST_SETS, copy_speed
 from benchmarks.cuda_family_cases import Case, cases
+from benchmarks.graphs import compiled, named
 
 
 def _allocated(tensor: Any) -> Any:
@@ -30,36 +30,27 @@ def _allocated(tensor: Any) -> Any:
 
 def _opendml(case: Case, sets: list[tuple[Any, ...]]) -> tuple[list[Call], int]:
     """A dispatch over each set, and the bytes of the results."""
-    graph = dml.Graph()
-    tensors = [
-        graph.input(f"x{number}", dml.TensorDataType[str(x.dtype).removeprefix("torch.").upper()], x.shape)
-        for number, x in enumerate(sets[0])
-    ]
-    made = case.opendml(*tensors)
-    listed = [made] if isinstance(made, dml.GraphTensor) else [each for each in made if each is not None]
-    # A tensor that only sees another is copied.
-    named = {f"y{number}": dml.element_wise_identity(each) for number, each in enumerate(listed)}
-    model = graph.compile(named, device="cuda")
+    model, made = compiled(sets[0], case.opendml, "cuda", has_views=True)
     calls: list[Call] = []
     for arrays in sets:
-        outputs = {name: _allocated(each) for name, each in named.items()}
-        bound = model.bind({f"x{n}": x for n, x in enumerate(arrays)}, outputs)
+        outputs = {name: _allocated(each) for name, each in made.items()}
+        bound = model.bind(named(arrays), outputs)
         calls.append(partial(bound.enqueue, torch.cuda.current_stream().cuda_stream))
     return calls, sum(each.nbytes for each in outputs.values())
 
 
-def time_case(case: Case, compiled: bool, copied: float) -> dict[str, Any]:
+def time_case(case: Case, compiles: bool, copied: float) -> dict[str, Any]:
     """Seconds of the contenders, and the floor."""
     sets = [case.inputs()]
     read = sum(x.nbytes for x in sets[0]) if case.read is None else case.read
-    while len(sets) < 12 and len(sets) * sum(x.nbytes for x in sets[0]) < SET_BYTES:
+    while len(sets) < MOST_SETS and len(sets) * sum(x.nbytes for x in sets[0]) < SET_BYTES:
         sets.append(case.inputs())
     calls, written = _opendml(case, sets)
     seconds = {"opendml": median_seconds(calls)}
     del calls
     if case.torch is not None:
         seconds["torch"] = median_seconds([partial(case.torch, *each) for each in sets], 5)
-        if compiled:
+        if compiles:
             torch._dynamo.reset()
             peer = torch.compile(case.torch, dynamic=False)
             seconds["torch compiled"] = median_seconds([partial(peer, *each) for each in sets], 5)

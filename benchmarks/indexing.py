@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from benchmarks.graphs import compiled, named
 from benchmarks.sessions import onnxruntime_session
 from benchmarks.table_command import case_options, parsed, table_of_peers, write_table
 from benchmarks.turns import fastest, in_turns
@@ -49,19 +50,9 @@ def _opendml(case: Any) -> tuple[Callable[[], Any], int]:
     """opendml's run, and the bytes that it writes."""
     import numpy as np
 
-    import opendml as dml
-
-    graph = dml.Graph()
-    tensors = [
-        graph.input(f"x{number}", dml.TensorDataType[x.dtype.name.upper()], x.shape)
-        for number, x in enumerate(case.inputs)
-    ]
-    made = case.opendml(*tensors, *(graph.constant(each) for each in case.constants))
-    results = list(made) if isinstance(made, (list, tuple)) else [made]
-    named = {f"y{number}": each for number, each in enumerate(results) if each is not None}
-    outputs = {name: np.empty(each.sizes, each.data_type.name.lower()) for name, each in named.items()}
-    model = graph.compile(named, device="cpu")
-    work = model.bind({f"x{number}": x for number, x in enumerate(case.inputs)}, outputs)
+    model, made = compiled(case.inputs, case.opendml, "cpu", case.constants)
+    outputs = {name: np.empty(each.sizes, each.data_type.name.lower()) for name, each in made.items()}
+    work = model.bind(named(case.inputs), outputs)
     work.dispatch()
     return work.dispatch, sum(each.nbytes for each in outputs.values())
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from benchmarks.graphs import compiled, listed, named
 from benchmarks.sessions import onnxruntime_session, openvino_request
 from benchmarks.table_command import case_options, parsed, table_of_peers, write_table
 from benchmarks.turns import fastest, in_turns
@@ -61,18 +62,9 @@ def _opendml(case: Any) -> tuple[dict[str, Callable[[], Any]], list[Any]]:
     import opendml as dml
 
     def bound(arrays: Sequence[Any], function: Callable[..., Any]) -> tuple[Callable[[], Any], list[Any]]:
-        graph = dml.Graph()
-        tensors = [
-            graph.input(f"x{number}", dml.TensorDataType[x.dtype.name.upper()], x.shape)
-            for number, x in enumerate(arrays)
-        ]
-        made = _listed(function(*tensors))
-        named = {f"y{number}": _written(each) for number, each in enumerate(made)}
-        outputs = {
-            name: np.empty(each.sizes, arrays[0].dtype) for name, each in zip(named, made, strict=True)
-        }
-        model = graph.compile(named, device="cpu")
-        work = model.bind({f"x{number}": x for number, x in enumerate(arrays)}, outputs)
+        model, made = compiled(arrays, function, "cpu", has_views=True)
+        outputs = {name: np.empty(each.sizes, arrays[0].dtype) for name, each in made.items()}
+        work = model.bind(named(arrays), outputs)
         work.dispatch()
         return work.dispatch, list(outputs.values())
 
@@ -81,19 +73,8 @@ def _opendml(case: Any) -> tuple[dict[str, Callable[[], Any]], list[Any]]:
 
     run, results = bound(case.inputs, case.opendml)
     alone, _ = bound(results, relu)
-    fused, _ = bound(case.inputs, lambda *inputs: relu(*_listed(case.opendml(*inputs))))
+    fused, _ = bound(case.inputs, lambda *inputs: relu(*listed(case.opendml(*inputs))))
     return {"opendml": run, "relu": alone, "fused": fused}, results
-
-
-def _written(tensor: Any) -> Any:
-    """A tensor as an output: one that only sees another is copied."""
-    import opendml as dml
-
-    return dml.element_wise_identity(tensor)
-
-
-def _listed(values: Any) -> list[Any]:
-    return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
 Run = tuple[Callable[[], Any], Callable[[Any], list[Any]]]
@@ -117,7 +98,7 @@ def _torch(case: Any) -> Run:
     import torch
 
     tensors = [torch.from_numpy(x) for x in case.inputs]
-    return lambda: case.torch(*tensors), lambda made: [each.numpy() for each in _listed(made)]
+    return lambda: case.torch(*tensors), lambda made: [each.numpy() for each in listed(made)]
 
 
 def _jax(case: Any) -> Run:
@@ -125,7 +106,7 @@ def _jax(case: Any) -> Run:
 
     function = jax.jit(case.jax)
     arrays = [jax.device_put(x) for x in case.inputs]
-    return lambda: jax.block_until_ready(function(*arrays)), _listed
+    return lambda: jax.block_until_ready(function(*arrays)), listed
 
 
 def _numpy(case: Any, results: Sequence[Any]) -> Run:
@@ -142,7 +123,7 @@ def _into(outs: list[Any], work: Callable[[], Any]) -> Run:
         work()
         return outs
 
-    return run, _listed
+    return run, listed
 
 
 def _onnxruntime(case: Any, results: Sequence[Any], threads: int) -> Run:

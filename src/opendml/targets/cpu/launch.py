@@ -243,14 +243,11 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
     """The pattern of a kernel that is walked in a mode."""
     bundled = _bundles(kernel, nest) if mode in _BUNDLED else ()
     widths = {bundle[0]: len(bundle) for bundle in bundled}
-    loads = tuple(
-        _access_pattern(access, nest, position, mode, False) for position, access in enumerate(kernel.loads)
-    )
     # What is guarded or gathered is not loaded as a whole tile, wherever it lies.
-    guarded = guards_of(kernel.values)
+    guarded = guards_of(kernel.values) if mode is Mode.TRANSPOSED else {}
     loads = tuple(
-        replace(load, step=Step.STRIDED) if position in guarded and load.step is Step.ACROSS else load
-        for position, load in enumerate(loads)
+        _access_pattern(access, nest, position, mode, False, across=position not in guarded)
+        for position, access in enumerate(kernel.loads)
     )
     stores = tuple(
         _access_pattern(access, nest, position, mode, True, widths.get(position, 1))
@@ -321,19 +318,26 @@ def _in_order(nest: LoopNest, position: int) -> bool:
 
 
 def _access_pattern(
-    access: Access, nest: LoopNest, position: int, mode: Mode, written: bool, width: int = 1
+    access: Access,
+    nest: LoopNest,
+    position: int,
+    mode: Mode,
+    written: bool,
+    width: int = 1,
+    across: bool = False,
 ) -> AccessPattern:
-    """How an access moves; `width` is that of the bundle that it is the first of."""
+    """How an access moves; `width` is that of the bundle that it is the first of, and `across` whether it may
+    be loaded as a whole tile."""
     stride = nest.inner.strides[position]
     loops = (*nest.groups, *nest.rows, nest.inner)
     written_bytes = math.prod(loop.count for loop in loops if loop.strides[position]) * access.type.bytes
     if stride == access.type.bytes or (written and nest.inner.count == 1):
         step = Step.CONTIGUOUS
     elif (
-        mode is Mode.TRANSPOSED
+        across
+        and mode is Mode.TRANSPOSED
         and nest.rows[0].strides[position] == access.type.bytes
         and stride
-        and not written
         and access.buffer is not None
     ):
         step = Step.ACROSS

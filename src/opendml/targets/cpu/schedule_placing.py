@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from opendml.compiler.kernel import Kernel
+from opendml.compiler.kernel import Kernel, operations_of
 from opendml.compiler.loops import LONG, Loop, LoopNest, line_nest
 from opendml.program.node import PLACINGS, Operation, ordered
 from opendml.program.scalar_type import ScalarType
@@ -42,9 +42,9 @@ _ROOM_BYTES = 256 * 1024 * 1024
 
 def schedule_placing(kernel: Kernel) -> list[Launch] | None:
     """The launches of a kernel that places along lines; None: it does not."""
-    placed = next((node for node in ordered(kernel.values) if node.operation in PLACINGS), None)
-    if placed is None:
+    if not PLACINGS & operations_of(kernel.values):
         return None
+    placed = next(node for node in ordered(kernel.values) if node.operation in PLACINGS)
     assert isinstance(placed.attribute, tuple)
     nest, count = line_nest(kernel), placed.attribute[-1]
     if placed.operation is Operation.TOP:

@@ -219,8 +219,9 @@ def _moved_in_short_units(nest: Nest) -> int:
         size = access.type.bytes
         if access.counter:
             continue
-        if between > (count if along == size else 1) * size:
-            size = max(size, min(_SECTOR_BYTES, between) // (count if along in (0, size) else 1))
+        in_a_row = count if along in (0, size) else 1
+        if between > (in_a_row * size if along else size):
+            size = max(size, min(_SECTOR_BYTES, between) // in_a_row)
         moved += size
     return moved * nest.group_count * count
 
