@@ -44,6 +44,8 @@ def placing_cases() -> Iterator[Case]:
             yield _of_places(f"scatter {index.name} axis {axis}", _scattered(x, axis))
         values = convert(source(1, ScalarType.FLOAT32, x.sizes), ScalarType.INT64)
         yield _of_places(f"scattered sum {index.name}", scattered_sum(x, values, (2, 0), 20))
+    wide = source(0, ScalarType.INT32, (30, 1024))
+    yield _of_places("scatter in panels", _scattered(wide, 0))
     turned = permuted(convert(source(0, ScalarType.INT32, (300, 40)), ScalarType.INT64), (1, 0))
     yield _of_places("scatter turned", _scattered(turned, 1), _scattered(turned, 0))
 

@@ -79,6 +79,13 @@ def _gathers() -> Iterator[Case]:
     x, chosen = source(0, FLOAT16, (5, 60)), source(1, INT32, (5, 77))
     elements = gathered(x, (5, 77), {1: chosen}, steps=((1, 0), (0, 0)))
     yield Case("view gathered elements", program(elements), mean=30, deviation=30)
+    columns = gathered(
+        source(0, FLOAT16, (60, 1024)),
+        (4100, 1024),
+        {0: source(1, INT32, (4100, 1024))},
+        steps=((0, 0), (0, 1)),
+    )
+    yield Case("view gathered in panels", program(columns), mean=30, deviation=30)
     again = gathered(elements, (70, 5), {0: source(2, INT32, (70, 1))}, steps=((0, 0), (0, 1)))
     yield Case("view gathered from gathered", program(again), mean=2, deviation=3)
     places = [source(number, ScalarType.UINT8, (40, 30)) for number in (1, 2)]

@@ -117,6 +117,10 @@ def _groups() -> Iterator[tuple[str, Node]]:
     for what, function, sizes, axes in reduced:
         x = source(0, FLOAT32, sizes)
         yield _name(what, x, axes), convert(function(x, axes), FLOAT32)
+    for lines, length in ((1000, 500), (64, 2000)):
+        x = source(0, FLOAT32, (lines, length))
+        padded = view(x, (lines, length + 2), (0, -1), [[1, 0], [0, 1]], 0.0)
+        yield _name("greatest of padded rows", x, (1,)), functions.reduce_maximum(padded, (1,))
     x = source(0, FLOAT32, (8, 32, 112, 112))
     seen = windows(x, (16, 16), (7, 7), (7, 7), (1, 1), (0, 0))
     yield _name("greatest of windows", x), functions.reduce_maximum(seen, (4, 5))

@@ -55,7 +55,7 @@ def way(pattern: Pattern) -> str:
         (FLOAT32, (1, 4096, 4096), "fma 16x128 split"),
         (FLOAT16, (1, 4096, 4096), "mma 16x128 split"),
         (FLOAT32, (1, 16, 16), "reduce"),
-        (FLOAT32, (4096, 1, 4096), "reduce"),
+        (FLOAT32, (4096, 1, 4096), "resident"),
         (FLOAT32, (16, 16, 16), "reduce"),
         (FLOAT16, (4096, 4096, 4096), "mma 128x128"),
         (FLOAT16, (128, 768, 768), "mma 64x64 split"),

@@ -9,7 +9,7 @@ from opendml.program.functions import gaussian_error_linear_unit
 from opendml.program.narrow import narrowed
 from opendml.program.node import Node, convert, source
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import padded, permuted
+from opendml.program.view import gathered, padded, permuted
 from opendml.runtime.program import program_of
 from opendml.spec.enums import TensorDataType
 from opendml.targets.cuda.kernel_source import kernel_source
@@ -54,6 +54,18 @@ def test_transposes_of_what_is_guarded_move_single_elements() -> None:
     x = padded(source(0, FLOAT16, (318, 176)), (1, 0), (1, 0))
     pattern = launch_of(permuted(x, (1, 0))).pattern
     assert (pattern.mode, pattern.vector) == (Mode.TRANSPOSED, 1)
+
+
+def test_columns_are_gathered_from_many_rows_in_panels() -> None:
+    def loops(rows: int, columns: int, along: bool) -> list[int]:
+        chosen = source(1, ScalarType.INT32, (rows, columns if along else 1))
+        x = gathered(source(0, FLOAT32, (60, columns)), (rows, columns), {0: chosen}, steps=((0, 0), (0, 1)))
+        values = launch_of(x).values
+        return [values[name] for name in sorted(values) if name.startswith("group_count")]
+
+    assert loops(4096, 2048, True) == [4, 4096]
+    assert loops(4096, 2050, True) == loops(4096, 2048, False) == [4096]
+    assert loops(1024, 2048, True) == [1024]
 
 
 @pytest.mark.parametrize("type", [FLOAT16, FLOAT32], ids=str)

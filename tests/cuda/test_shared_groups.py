@@ -38,7 +38,7 @@ def running_sum(*sizes: int, axis: int) -> Launch:
 @pytest.mark.parametrize(
     ("sizes", "kept", "shared"),
     [
-        ((2048, 4096), True, False),
+        ((2048, 20_000), True, False),
         ((8, 100_000), True, True),
         ((1, 6_000_000), True, True),
         ((512, 1_000_000), True, True),

@@ -20,6 +20,7 @@ from opendml.targets.cuda import schedule_groups as cuda_groups
 from opendml.targets.cuda import schedule_passes as cuda_passes
 from opendml.targets.cuda import schedule_scans as cuda_scans
 from opendml.targets.cuda import schedule_shares as cuda_shares
+from opendml.targets.cuda.schedule_resident import RESIDENT
 from tools.schedules import DEVICES, PROCESSORS, TABLE, main, taken
 
 Table = tuple[Candidate[Any, Any, Any], ...]
@@ -38,6 +39,7 @@ CUDA_TABLES: tuple[Table, ...] = (
     cuda_groups.GROUPS,
     cuda_passes.ALONG,
     cuda_passes.ABREAST,
+    (RESIDENT,),
     cuda_shares.SHARES,
     cuda_scans.LINES,
     cuda_scans.LINES_ABREAST,

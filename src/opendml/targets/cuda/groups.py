@@ -12,14 +12,20 @@ from copy import copy
 from dataclasses import replace
 
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal, cheapest
+from opendml.targets.common.guards import guards_of
 from opendml.targets.cuda.costs import UNIT_INSTRUCTIONS, instructions, reading
 from opendml.targets.cuda.launch import Nest, Query
 from opendml.targets.cuda.pattern import AccessPattern, Form, Step, reduced
 
 HELD_REGISTERS = 32
 """Registers, of 4 bytes, in which a thread holds the elements of its groups."""
-_MOST_UNITS = 16
-"""Greatest number of units that a thread holds: each costs instructions and registers."""
+_MOST_UNITS, _MOST_NARROW_UNITS = 16, 40
+"""Greatest number of units that a thread holds: each costs instructions and registers; more of single
+elements in columns, for which there is no better way."""
+_HELD_THREADS = 512
+"""Threads whose registers should hold the columns of a tile."""
+_LEAST_NARROW = 8
+"""Least number of single elements side by side in a tile."""
 _LEAST_COLUMN_BYTES, _MOST_COLUMN_BYTES = 64, 256
 """Least and greatest bytes that the groups side by side in one tile have in each row."""
 _COLUMN_TILE_BYTES = 8 * 1024
@@ -44,6 +50,17 @@ _ROWS_SHARE = 8
 def in_widest_units(query: Query) -> Groups:
     """The groups of a nest in the form in which elements take the fewest instructions to load."""
     return cheapest(FORMS, query)
+
+
+def in_passes(query: Query) -> Groups | Refusal:
+    """The groups of a nest that is reduced in any way, in the widest units."""
+    nest = query.nest
+    if guards_of(nest.kernel.values):
+        return Refusal("loads are guarded")
+    if any(access.step is Step.STRIDED and not access.counter for access in nest.accesses):
+        return Refusal("elements do not follow each other")
+    forms = [form for form in (nest.flat() if nest.inner_reduced else None, nest) if form is not None]
+    return max((Groups(replace(query, nest=form)) for form in forms), key=lambda groups: groups.vector)
 
 
 def _in_form(query: Query, nest: Nest | None) -> Estimate[Groups] | Refusal:
@@ -168,10 +185,15 @@ class Groups:
             and 2 * across * self.units * self.unit_bytes <= _COLUMN_TILE_BYTES
         ):
             across *= 2
+        if self.vector == 1:
+            narrow = _HELD_THREADS * self.most_units() // self.units
+            across = min(across, 1 << narrow.bit_length() - 1) if narrow >= _LEAST_NARROW else across
         return min(across, 1 << (self.row_units - 1).bit_length())
 
     def most_units(self) -> int:
         """Units that a thread holds in registers, at most."""
+        if self.columns and self.vector == self.registers == 1:
+            return _MOST_NARROW_UNITS
         return min(_MOST_UNITS, max(1, HELD_REGISTERS // self.registers))
 
     def tiles(self) -> tuple[int, int]:

@@ -24,7 +24,8 @@ _FILES = {
     Mode.SPREAD: ("moments", "block", "meeting", "exchange", "room", "held"),
     Mode.TEAM: ("moments", "block", "meeting", "exchange", "room", "team"),
     Mode.REDUCE: ("reduce",),
-    Mode.PASSES: ("meeting", "passes"),
+    Mode.RESIDENT: ("states", "resident"),
+    Mode.PASSES: ("states", "meeting", "passes"),
     Mode.SCAN: ("meeting", "scan"),
     Mode.SCATTER: ("scatter",),
     Mode.TOP: ("top",),
@@ -38,6 +39,7 @@ _FILES = {
 
 _PRINTERS: dict[Mode, type[Printer]] = {
     Mode.REDUCE: GroupPrinter,
+    Mode.RESIDENT: PassPrinter,
     Mode.PASSES: PassPrinter,
     Mode.SCAN: ScanPrinter,
     Mode.SCATTER: PlacingPrinter,

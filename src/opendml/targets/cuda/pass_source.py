@@ -8,16 +8,17 @@ from opendml.targets.cuda.cxx import function, template
 from opendml.targets.cuda.group_source import GroupPrinter
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import Level
-from opendml.targets.cuda.position_source import positions
+from opendml.targets.cuda.position_source import item_position, positions
 
 
 class PassPrinter(GroupPrinter):
-    """Prints what kernels/passes.cuh is written in."""
+    """Prints what kernels/passes.cuh and kernels/resident.cuh are written in."""
 
     def text(self) -> str:
         """All of it."""
         kept = {id(node): f"kept.{self.names[id(node)]}" for node in self.kept}
         parts = [self._constants(), Parameters(self.pattern).declaration(), *positions(self.pattern)]
+        parts.append(item_position(self.pattern))
         parts += [self._structures(), *self._loading(), *self._storing(), *self._reductions()]
         return "\n\n".join([*parts, self._finishing(), self._evaluation(kept, "const Kept& kept")])
 

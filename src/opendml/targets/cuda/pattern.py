@@ -33,6 +33,8 @@ class Mode(Enum):
     """Groups that are read twice, by several blocks each."""
     REDUCE = "reduce"
     """Groups that are reduced in any way, and read once for each pass."""
+    RESIDENT = "resident"
+    """Groups that are reduced in any way, in the registers of a warp or a block."""
     PASSES = "passes"
     """Groups that are reduced in any way, in units that blocks keep or read in each pass, by several blocks
     where one does not do."""

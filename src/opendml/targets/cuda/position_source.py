@@ -57,12 +57,12 @@ def positions(pattern: Pattern) -> list[str]:
 
 
 def item_position(pattern: Pattern) -> str:
-    """The function that finds the start of a group; of groups side by side, each is an item."""
+    """The function that finds the start of a group; of groups side by side, those of a unit are an item."""
     lines = ["return at_group(p, item);"]
     if pattern.columns:
         lines = [
             "const Index group = divide(item, p.tiles);",
-            "return in_row<1>(p, at_group(p, group), item - group * (Index)p.tiles.count);",
+            "return in_row<VECTOR>(p, at_group(p, group), item - group * (Index)p.tiles.count);",
         ]
     return function("Offsets at_item(const Parameters& p, Index item)", lines)
 

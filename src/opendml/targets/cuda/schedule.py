@@ -21,6 +21,7 @@ from opendml.targets.cuda.schedule_elements import ELEMENTS
 from opendml.targets.cuda.schedule_groups import GROUPS
 from opendml.targets.cuda.schedule_passes import ABREAST, ALONG, windows_abreast
 from opendml.targets.cuda.schedule_placing import schedule_placing
+from opendml.targets.cuda.schedule_resident import RESIDENT
 from opendml.targets.cuda.schedule_scans import LINES, LINES_ABREAST
 from opendml.targets.cuda.schedule_shares import SHARES
 
@@ -57,4 +58,4 @@ def ways(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> tuple[T
     if any(node.operation in SCANS for node in ordered(kernel.values)):
         return LINES if query.nest.inner_reduced else LINES_ABREAST, query
     query = replace(query, nest=windows_abreast(query.nest))
-    return (*ALONG, *SHARES) if query.nest.inner_reduced else ABREAST, query
+    return (RESIDENT, *ALONG, *SHARES) if query.nest.inner_reduced else (RESIDENT, *ABREAST), query

@@ -25,6 +25,10 @@ _INTERLEAVED = 2
 """Elements of a unit where loads leave out some of those between, at most."""
 _LONGEST_SHORT = 8
 """Steps of a loop along which units are whole rows, at most."""
+_PANEL = 512
+"""Elements of a row in a panel."""
+_MANY_GATHERED = 4 * 1024 * 1024
+"""Elements that are gathered, at least, where panels are worth it."""
 _SECTOR_BYTES = 32
 """Bytes that memory moves at once."""
 
@@ -50,7 +54,21 @@ class Squares:
 
 
 def _in_units(query: Query) -> Estimate[Units]:
-    return _units_of(query, query.nest, _moved_bytes(query.nest))
+    return _units_of(query, _in_panels(query.nest), _moved_bytes(query.nest))
+
+
+def _in_panels(nest: Nest) -> Nest:
+    """The nest in panels, one after the other, if elements of a row are gathered from many: what other rows
+    take from the same sectors finds them in the L2 cache."""
+    loads = zip(nest.loads, nest.inner.strides, strict=False)
+    gathers = any(
+        load.guarded and load.step is Step.STRIDED and stride == load.type.bytes for load, stride in loads
+    )
+    count, strides = nest.inner.count, nest.inner.strides
+    if not gathers or count % _PANEL or nest.group_count * count < _MANY_GATHERED:
+        return nest
+    panels = Loop(count // _PANEL, tuple(_PANEL * stride for stride in strides))
+    return replace(nest, groups=(panels, *nest.groups), inner=Loop(_PANEL, strides))
 
 
 def _in_short_units(query: Query) -> Estimate[Units] | Refusal:

@@ -40,8 +40,6 @@ _STAGE_ELEMENTS = 4 * 1024
 """Elements of staged groups that a block has in shared memory, about."""
 _RESERVED_BYTES = 1024
 """Bytes of shared memory that the system takes for itself in each block."""
-_TILE_BYTES = 64 * 1024
-"""Greatest tile, in bytes, that the registers of a block hold."""
 _WHOLE = (2, 512)
 """Blocks on a multiprocessor, and threads of each, where shared memory holds whole groups."""
 _PARTS, _FEW_PARTS = (4, 256), (2, 512)
@@ -210,13 +208,10 @@ def _in_registers(groups: Groups) -> Estimate[Block] | Refusal:
     if groups.narrowed:
         return Refusal(f"{groups.units} rows of units that are narrower than memory allows")
     across = groups.across
-    tile_bytes = groups.units * groups.unit_bytes * across
-    if tile_bytes > _TILE_BYTES:
-        return Refusal(f"tiles of {tile_bytes} bytes; at most {_TILE_BYTES}")
     most = groups.most_units()
     # Columns of FLOAT16 cost each thread much beside its elements.
     least = most if groups.columns and groups.vector * groups.registers >= 32 else max(1, most // 2)
-    for keep in dict.fromkeys((least, most)):
+    for keep in dict.fromkeys((min(least, groups.units), min(most, groups.units))):
         threads = _threads(groups, across, -(-groups.units // keep))
         if threads <= _MOST_THREADS:
             break

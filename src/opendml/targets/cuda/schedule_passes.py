@@ -27,8 +27,8 @@ _MANY_GROUPS = 512
 """Least number of groups for each multiprocessor where each has one thread."""
 _NEAR = 4
 """Greatest distance, in elements, of what neighbouring groups read, where those are windows."""
-_TEAM_BLOCKS = 2
-"""Blocks on a multiprocessor where they share groups."""
+_TEAM_THREADS = 2048
+"""Threads on a multiprocessor where blocks share groups."""
 _LEAST_UNITS = 16
 """Least number of units of a thread whose block shares a group."""
 _STATE_BYTES = 24
@@ -66,9 +66,14 @@ def _shared_by(query: Query, threads: int, span: int) -> Threads:
     groups = _groups(nest)
     if pass_count(nest.kernel.values) == 1 and not nest.has_elements:
         blocks = -(-groups.count // (threads // span))
-        wanted = query.machine.multiprocessors * _TEAM_BLOCKS // blocks
+        wanted = query.machine.multiprocessors * (_TEAM_THREADS // threads) // blocks
         team = max(1, min(wanted, groups.units // (span * _LEAST_UNITS)))
     return Threads(threads, span, team)
+
+
+def _readings(nest: Nest) -> int:
+    """How many times all elements are read."""
+    return pass_count(nest.kernel.values) + nest.has_elements
 
 
 def _alone(query: Query) -> Estimate[Threads] | Refusal:
@@ -79,16 +84,17 @@ def _alone(query: Query) -> Estimate[Threads] | Refusal:
     least = query.machine.multiprocessors * _MANY_GROUPS
     if groups.count < least:
         return Refusal(f"{groups.count} groups; at least {least}")
-    way = _shared_by(query, _THREADS, 1)
+    way = Threads(_THREADS, 1, 1)
     # While it waits for its elements, many others read theirs.
-    return Estimate(way, {"elements": groups.units * ELEMENT_STEP / SIDE_BY_SIDE})
+    return Estimate(way, {"elements": _readings(query.nest) * groups.units * ELEMENT_STEP / SIDE_BY_SIDE})
 
 
 def _abreast(query: Query) -> Estimate[Threads]:
     """Each group, which lies beside others, by a few threads of a block."""
     units = _groups(query.nest).units
     way = _shared_by(query, _THREADS, min(SIDE_BY_SIDE, _power_of_two(units)))
-    return Estimate(way, {"elements": units * ELEMENT_STEP / way.span, "meeting": thread_meeting(32)})
+    elements = _readings(query.nest) * units * ELEMENT_STEP / way.span
+    return Estimate(way, {"elements": elements, "meeting": thread_meeting(32)})
 
 
 def _along(query: Query, span: int) -> Estimate[Threads]:

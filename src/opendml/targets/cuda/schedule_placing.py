@@ -15,6 +15,8 @@ from opendml.targets.cuda.pattern import Mode, Pattern
 
 _THREADS = 256
 """Threads of a block that scatters."""
+_PANEL = 512
+"""Lines of a panel, where they are a multiple of it."""
 _LEAST_TILE = 64
 _MOST_TILE = 2048
 """Words that a block sorts in shared memory."""
@@ -41,7 +43,9 @@ def _scatter(nest: Nest, count: int) -> Launch:
     constants = {"THREADS": _THREADS, "ACROSS": int(_lies_across(nest))}
     pattern = _pattern(Mode.SCATTER, nest, elements, constants)
     units = nest.row_count * nest.inner.count
-    words = Words(items=nest.group_count, units=units, inner=nest.inner.count, rows=count)
+    lines = nest.group_count
+    panel = lines if lines % _PANEL else _PANEL
+    words = Words(items=lines, units=units, inner=nest.inner.count, rows=count, columns=panel)
     return Launch(pattern, -(-elements // _THREADS), _THREADS, nest.given() | words.named())
 
 

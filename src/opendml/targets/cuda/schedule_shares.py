@@ -9,18 +9,17 @@ memory.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
-from opendml.program.node import REDUCTIONS, ordered
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
-from opendml.targets.common.guards import guards_of
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.costs import DEVICE_MEETING, ELEMENT_STEP, thread_meeting
-from opendml.targets.cuda.groups import Groups
+from opendml.targets.cuda.groups import Groups, in_passes
 from opendml.targets.cuda.launch import Launch, Query, Table
 from opendml.targets.cuda.parameters import Words
-from opendml.targets.cuda.pattern import Mode, Pattern, Step
+from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.schedule_resident import state_bytes
 
 _THREADS = 1024
 """Threads that a multiprocessor runs at a time, of all blocks together: each has 64 registers."""
@@ -28,8 +27,6 @@ _RESERVED_BYTES = 1024
 """Bytes of shared memory that the system takes for itself in each block."""
 _LEAST_UNITS = 4
 """Least number of units of a thread whose block shares a group for no other reason than to be faster."""
-_STATE_BYTES = 24
-"""Bytes that the state of one reduction takes, at most."""
 _READ_AGAIN = 1.5
 """Times as long as to keep the elements it takes to read them in each pass, some of them from the cache."""
 
@@ -46,21 +43,11 @@ class Shares:
     keep: int
 
 
-def _units(query: Query) -> Groups | Refusal:
-    """The groups in the widest units."""
+def _shares(query: Query, threads: int, held: bool) -> Estimate[Shares] | Refusal:
     nest = query.nest
     if pass_count(nest.kernel.values) == 1 and not nest.has_elements:
         return Refusal("one pass over the elements is all")
-    if guards_of(nest.kernel.values):
-        return Refusal("loads are guarded")
-    if any(access.step is Step.STRIDED and not access.counter for access in nest.accesses):
-        return Refusal("elements do not follow each other")
-    forms = [form for form in (nest.flat(), nest) if form is not None]
-    return max((Groups(replace(query, nest=form)) for form in forms), key=lambda groups: groups.vector)
-
-
-def _shares(query: Query, threads: int, held: bool) -> Estimate[Shares] | Refusal:
-    groups = _units(query)
+    groups = in_passes(query)
     if isinstance(groups, Refusal):
         return groups
     resident = _THREADS // threads
@@ -69,7 +56,7 @@ def _shares(query: Query, threads: int, held: bool) -> Estimate[Shares] | Refusa
     if held:
         if not groups.copyable:
             return Refusal("what is reduced is of several sizes or less than 4 bytes in a unit, or a counter")
-        room = query.machine.shared_bytes // resident - _RESERVED_BYTES - _state_bytes(groups) * threads // 32
+        room = query.machine.shared_bytes // resident - _RESERVED_BYTES - state_bytes(groups) * threads // 32
         most = room // (threads * groups.unit_bytes)
         team = max(team, -(-groups.units // (max(1, most) * threads)))
         if most < 1 or team > blocks:
@@ -87,18 +74,12 @@ def _shares(query: Query, threads: int, held: bool) -> Estimate[Shares] | Refusa
     return Estimate(Shares(groups, threads, resident, team, keep), terms)
 
 
-def _state_bytes(groups: Groups) -> int:
-    """Bytes of the states of all reductions together."""
-    values = groups.nest.kernel.values
-    return _STATE_BYTES * sum(node.operation in REDUCTIONS for node in ordered(values))
-
-
 def _run(query: Query, way: Shares, held: bool) -> Launch:
     groups, nest = way.groups, way.groups.nest
     items, slice_units = nest.group_count, way.keep * way.threads
     is_shared = way.team > 1
     teams = min(way.resident * query.machine.multiprocessors // way.team, items) if is_shared else items
-    state_bytes = _state_bytes(groups)
+    bytes_of_states = state_bytes(groups)
     constants: Mapping[str, int] = {
         "THREADS": way.threads,
         "BLOCKS": way.resident,
@@ -107,7 +88,7 @@ def _run(query: Query, way: Shares, held: bool) -> Launch:
         "TEAM": int(is_shared),
         "HELD": int(held),
         "UNIT_BYTES": groups.unit_bytes,
-        "STATE_BYTES": state_bytes,
+        "STATE_BYTES": bytes_of_states,
     }
     grid = teams * way.team
     pattern = Pattern(
@@ -138,7 +119,7 @@ def _run(query: Query, way: Shares, held: bool) -> Launch:
         shared_bytes=slice_units * groups.unit_bytes if held else 0,
         cooperative=is_shared,
         counters_bytes=8 * teams if is_shared else 0,
-        scratch_bytes=2 * grid * state_bytes if is_shared else 0,
+        scratch_bytes=2 * grid * bytes_of_states if is_shared else 0,
     )
 
 

@@ -6,23 +6,12 @@
 
 constexpr int WARPS = THREADS / 32, BATCH = HELD ? 1 : 4;  // units whose loads are under way together
 
-template <typename States>
-DEVICE States from_lane(const States& mine, int distance) {
-    unsigned long long words[sizeof(States) / 8];
-    memcpy(words, &mine, sizeof(States));
-#pragma unroll
-    for (int i = 0; i < sizeof(States) / 8; i++) words[i] = __shfl_down_sync(~0u, words[i], distance);
-    States theirs;
-    memcpy(&theirs, words, sizeof(States));
-    return theirs;
-}
-
 // Puts the states of a block's threads together, in one order for all of them.
 template <typename Stage, typename States>
 DEVICE void combine(Stage stage, States& mine) {
     __shared__ States room[WARPS];
 #pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) merge(stage, mine, from_lane(mine, distance));
+    for (int distance = 16; distance > 0; distance /= 2) merge(stage, mine, from_ahead<32>(mine, distance));
     if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = mine;
     __syncthreads();
     mine = room[0];

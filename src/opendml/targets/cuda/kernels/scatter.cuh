@@ -1,13 +1,14 @@
 // Positions to the places that elements say, of which the greatest holds; or values, which are added as integers. So the order
 // in which threads come does not matter. A thread has one element; neighbours are of one line, or of neighbouring lines if
-// ACROSS.
+// ACROSS. Panels of lines come one after the other, so that their places stay in the L2 cache meanwhile.
 
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
     const Index number = (Index)blockIdx.x * THREADS + threadIdx.x;
-    const Index lines = (Index)p.items, units = (Index)p.units;
-    if (number >= lines * units) return;
-    const Index outer = number / (ACROSS ? lines : units), rest = number - outer * (ACROSS ? lines : units);
-    const Index line = ACROSS ? rest : outer, unit = ACROSS ? outer : rest;
+    const Index units = (Index)p.units, width = (Index)p.columns;
+    if (number >= (Index)p.items * units) return;
+    const Index panel = number / (width * units), rest = number - panel * (width * units);
+    const Index outer = rest / (ACROSS ? width : units), inner = rest - outer * (ACROSS ? width : units);
+    const Index line = panel * width + (ACROSS ? inner : outer), unit = ACROSS ? outer : inner;
     const Offsets start = at_group(p, line);
     Placed value = (Placed)unit;
     const long long place = (long long)element(p, in_group<1>(p, start, unit), value);

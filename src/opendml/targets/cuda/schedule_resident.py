@@ -1,0 +1,132 @@
+"""The way to launch reductions whose groups fit the registers of a warp or a block: in units, read once,
+whatever the reductions and however many passes they need.
+
+As few threads hold a group as can, if all groups together fill the device; the cost of the way is the time of
+one group, as in `schedule_passes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opendml.program.node import REDUCTIONS, ordered
+from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.common.passes import pass_count
+from opendml.targets.cuda.groups import HELD_REGISTERS, Groups, in_passes
+from opendml.targets.cuda.launch import Launch, Query
+from opendml.targets.cuda.parameters import Words
+from opendml.targets.cuda.pattern import Mode, Pattern
+
+_THREADS = 256
+"""Threads of a block in which warps, or parts of them, have groups of their own."""
+_MOST_THREADS = 512
+"""Greatest number of threads of a block."""
+_USUAL_UNITS = 8
+"""Units that a thread holds at most, where threads suffice."""
+_STEP, _MEETING = 10.0, 10.0
+"""Cycles of a unit, whose load is under way with the others, and of each doubling of the threads that put
+their states together."""
+_NEIGHBOURS = 16
+"""Bytes that the threads of a group read side by side, at least."""
+_FILLING, _FILLING_COLUMNS = 2048, 512
+"""Threads that fill a multiprocessor, and of those that have several groups each."""
+_ROOM_BYTES = 48 * 1024
+"""Bytes of shared memory of a block that are asked for in no other way, at most."""
+STATE_BYTES = 24
+"""Bytes that the state of one reduction takes, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """Each group by `span` threads, `keep` units each, of blocks of `threads`; `across` threads lie side by
+    side."""
+
+    groups: Groups
+    threads: int
+    span: int
+    across: int
+    keep: int
+
+
+def _in_registers(query: Query) -> Estimate[Resident] | Refusal:
+    nest = query.nest
+    if not nest.inner_reduced and pass_count(nest.kernel.values) == 1 and not nest.has_elements:
+        return Refusal("one pass over groups side by side is all")
+    groups = in_passes(query)
+    if isinstance(groups, Refusal):
+        return groups
+    ways = list(_columns(groups) if groups.columns else _rows(groups))
+    ways = [way for way in ways if way.keep <= _USUAL_UNITS] or ways
+    if not ways:
+        return Refusal(f"groups of {groups.units} units, {groups.registers} registers each")
+    filling = groups.machine.multiprocessors * (_FILLING_COLUMNS if groups.columns else _FILLING)
+    way = next((way for way in ways if _items(groups) * way.span >= filling), ways[-1])
+    meeting = _MEETING * (way.span * way.across).bit_length()
+    return Estimate(way, {"elements": way.keep * _STEP, "meeting": meeting})
+
+
+def _rows(groups: Groups) -> Iterator[Resident]:
+    """Each group by threads that follow each other: up to a warp, or by a block, several units each."""
+    span = max(1, min(_NEIGHBOURS // groups.unit_bytes, 1 << (groups.units - 1).bit_length()))
+    while span < 2 * groups.units and span <= max(32, min(_MOST_THREADS, groups.units // 2)):
+        keep = -(-groups.units // span)
+        if keep * groups.registers <= HELD_REGISTERS:
+            yield Resident(groups, _THREADS if span <= 32 else span, span, 1, keep)
+        span *= 2
+
+
+def _columns(groups: Groups) -> Iterator[Resident]:
+    """Groups side by side in a block, a power of two of units."""
+    across = 1 << min(5, groups.across.bit_length() - 1)
+    threads = 32
+    while threads == 32 or threads <= min(_MOST_THREADS, across * groups.units // 2):
+        span = threads // across
+        keep = -(-groups.units // span)
+        room = threads // 32 * across * groups.vector * state_bytes(groups)
+        if keep * groups.registers <= HELD_REGISTERS and room <= _ROOM_BYTES:
+            yield Resident(groups, threads, span, across, keep)
+        threads *= 2
+
+
+def _run(query: Query, way: Resident) -> Launch:
+    groups, nest = way.groups, way.groups.nest
+    items = _items(groups)
+    together = way.threads // way.span
+    constants = {
+        "THREADS": way.threads,
+        "SPAN": way.span,
+        "TX": way.across,
+        "KEEP": way.keep,
+        "STAGES": pass_count(nest.kernel.values),
+        "HAS_ELEMENTS": int(nest.has_elements),
+    }
+    pattern = Pattern(
+        Mode.RESIDENT,
+        groups.vector,
+        groups.columns,
+        nest.wide(max(items + together, groups.units + way.span * way.keep)),
+        nest.loads,
+        nest.stores,
+        nest.kernel.values,
+        tuple(constants.items()),
+    )
+    inner = nest.inner.count // (1 if pattern.flat else groups.vector)
+    words = Words(items=items, units=groups.units, inner=inner, rows=nest.row_count, tiles=inner)
+    grid = -(-items // together)
+    return Launch(pattern, grid, way.threads, nest.given() | words.named(), 1.0 / groups.elements)
+
+
+def _items(groups: Groups) -> int:
+    """Groups, or units of groups side by side."""
+    return groups.nest.group_count * (groups.row_units if groups.columns else 1)
+
+
+def state_bytes(groups: Groups) -> int:
+    """Bytes of the states of all reductions together."""
+    values = groups.nest.kernel.values
+    return STATE_BYTES * sum(node.operation in REDUCTIONS for node in ordered(values))
+
+
+RESIDENT = Candidate("groups in registers", _in_registers, _run)
+"""The way to reduce groups that the registers of a warp or a block hold."""
