@@ -55,7 +55,7 @@ _PRINTERS: dict[Mode, type[Printer]] = {
 
 def kernel_source(pattern: Pattern) -> str:
     """The whole source; its function is `kernel`."""
-    names = ("common", "quotients", None, *_FILES[pattern.mode])
+    names = ("instructions", "common", "quotients", None, *_FILES[pattern.mode])
     return "\n".join(printed(pattern) if name is None else _file(name) for name in names)
 
 

@@ -17,6 +17,8 @@ _UNITS = 2
 """Vectors that one thread loads before it computes."""
 _SCALAR_UNITS = 8
 """Units of less than 8 bytes that one thread loads before it computes."""
+_MANY_LANES = 16
+"""Elements of a vector, each of which takes instructions, that are enough for a thread."""
 _SQUARE_THREADS = 256
 """Threads of a block that transposes."""
 _LEAST_SIDE = 16
@@ -90,9 +92,13 @@ def _units_of(query: Query, nest: Nest, moved: int) -> Estimate[Units]:
     reads, writes = _interleaved(nest)
     if reads or writes:
         vector = min(vector, 1 if writes else _INTERLEAVED)
+    # Results that take two accesses leave half of each cache line to the second.
+    vector = min(vector, VECTOR_BYTES // max(access.type.bytes for access in nest.stores))
     units = nest.group_count * -(-nest.inner.count // vector)
     widest = max((a.type.bytes for a in nest.accesses if a.step is not Step.NONE), default=1) * vector
     per_thread = _UNITS if reads or writes or widest >= VECTOR_BYTES // 2 else _SCALAR_UNITS
+    if vector >= _MANY_LANES:
+        per_thread = 1
     # Small work is spread over the whole device.
     while per_thread > 1 and units < machine.multiprocessors * _THREADS * per_thread:
         per_thread //= 2

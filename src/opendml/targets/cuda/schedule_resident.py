@@ -14,7 +14,7 @@ from opendml.program.node import REDUCTIONS, ordered
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.groups import HELD_REGISTERS, Groups, in_passes
-from opendml.targets.cuda.launch import Launch, Query
+from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Query
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
 
@@ -31,6 +31,8 @@ _NEIGHBOURS = 16
 """Bytes that the threads of a group read side by side, at least."""
 _FILLING, _FILLING_COLUMNS = 2048, 512
 """Threads that fill a multiprocessor, and of those that have several groups each."""
+_WORD_BYTES = 4
+"""Bytes of the least elements that threads read one by one as fast."""
 _ROOM_BYTES = 48 * 1024
 """Bytes of shared memory of a block that are asked for in no other way, at most."""
 STATE_BYTES = 24
@@ -51,11 +53,12 @@ class Resident:
 
 def _in_registers(query: Query) -> Estimate[Resident] | Refusal:
     nest = query.nest
-    if not nest.inner_reduced and pass_count(nest.kernel.values) == 1 and not nest.has_elements:
-        return Refusal("one pass over groups side by side is all")
     groups = in_passes(query)
     if isinstance(groups, Refusal):
         return groups
+    is_one_pass = pass_count(nest.kernel.values) == 1 and not nest.has_elements
+    if groups.columns and is_one_pass and groups.vector * _WORD_BYTES <= VECTOR_BYTES:
+        return Refusal("one pass over groups side by side is all")
     ways = list(_columns(groups) if groups.columns else _rows(groups))
     ways = [way for way in ways if way.keep <= _USUAL_UNITS] or ways
     if not ways:

@@ -98,7 +98,10 @@ DEVICE void load_origin(Origin& origin, const Parameters& p, const Tile& tile) {
 }
 
 // Makes what was derived from the thread's place be derived again, rather than kept in registers from phase to phase.
-DEVICE void forget(Tile& tile) { asm volatile("" : "+r"(tile.tx), "+r"(tile.ty)); }
+DEVICE void forget(Tile& tile) {
+    forget(tile.tx);
+    forget(tile.ty);
+}
 
 // Whether the thread has the unit that is the k-th of its own from `first` on, where the units end at `end`.
 DEVICE bool is_inside(const Tile& tile, Index first, Index end, int k) { return tile.there && first + k * TY + tile.ty < end; }

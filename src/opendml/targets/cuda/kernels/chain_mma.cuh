@@ -46,8 +46,7 @@ DEVICE void multiply(float (&scores)[SCORES], const half* q, const half* k) {
 
 // Two numbers as FLOAT16; what is left of them takes their place.
 DEVICE unsigned pair_of(float& first, float& second) {
-    unsigned pair;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+    const unsigned pair = to_halves(first, second);
     first -= to_float(half{(unsigned short)pair});
     second -= to_float(half{(unsigned short)(pair >> 16)});
     return pair;

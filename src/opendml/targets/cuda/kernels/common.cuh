@@ -1,44 +1,5 @@
 // What all kernels share: element types, vectors, index arithmetic. No header of a CUDA toolkit is needed.
 
-#define DEVICE static __device__ __forceinline__
-#define DEVICE_MEMBER __device__ __forceinline__
-
-struct half {
-    unsigned short bits;
-};
-
-// Volatile, so that elements which are used again later stay in half the registers meanwhile.
-DEVICE float to_float(half value) {
-    float result;
-    asm volatile("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
-    return result;
-}
-
-DEVICE half to_half(float value) {
-    half result;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
-    return result;
-}
-
-DEVICE half to_half(double value) {
-    half result;
-    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(result.bits) : "d"(value));
-    return result;
-}
-
-// NaN if either is NaN; -0 is below +0.
-DEVICE float minimum(float a, float b) {
-    float result;
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
-    return result;
-}
-
-DEVICE float maximum(float a, float b) {
-    float result;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
-    return result;
-}
-
 DEVICE double minimum(double a, double b) { return a != a || b != b ? a + b : fmin(a, b); }
 DEVICE double maximum(double a, double b) { return a != a || b != b ? a + b : fmax(a, b); }
 DEVICE float absolute(float x) { return fabsf(x); }
@@ -173,45 +134,6 @@ DEVICE void store(char* to, const T& from) {
     *reinterpret_cast<T*>(to) = from;
 }
 
-// Starts a copy to shared memory.
-template <int BYTES>
-DEVICE void copy_async(char* to, const char* from) {
-    const unsigned target = (unsigned)__cvta_generic_to_shared(to);
-    if constexpr (BYTES == 16) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target), "l"(from) : "memory");
-    } else if constexpr (BYTES > 16) {
-        copy_async<16>(to, from);
-        copy_async<BYTES - 16>(to + 16, from + 16);
-    } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(target), "l"(from), "n"(BYTES) : "memory");
-    }
-}
-
-// The same of what is there; else zeros, and nothing is read.
-template <int BYTES>
-DEVICE void copy_async(char* to, const char* from, bool there) {
-    const unsigned target = (unsigned)__cvta_generic_to_shared(to), nothing = !there;
-    if constexpr (BYTES == 16) {
-        asm volatile(
-            "{ .reg .pred nothing; setp.ne.u32 nothing, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, nothing; }" ::"r"(target),
-            "l"(from), "r"(nothing)
-            : "memory");
-    } else {
-        asm volatile(
-            "{ .reg .pred nothing; setp.ne.u32 nothing, %2, 0; cp.async.ca.shared.global [%0], [%1], %3, nothing; }" ::"r"(target),
-            "l"(from), "r"(nothing), "n"(BYTES)
-            : "memory");
-    }
-}
-
-DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-
-// Waits until but the last REST groups of copies are there.
-template <int REST>
-DEVICE void wait_for_copies() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(REST) : "memory");
-}
-
 // Elements that are `step` bytes apart.
 template <typename T, int V>
 DEVICE void gather(Vector<T, V>& to, const char* from, long long step) {
@@ -252,9 +174,7 @@ template <typename T>
 DEVICE T load_uncached(const char* from) {
     unsigned long long words[sizeof(T) / 8];
 #pragma unroll
-    for (int i = 0; i < sizeof(T) / 8; i++) {
-        asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(words[i]) : "l"(from + 8 * i) : "memory");
-    }
+    for (int i = 0; i < sizeof(T) / 8; i++) words[i] = load_uncached(reinterpret_cast<const unsigned long long*>(from) + i);
     T value;
     memcpy(&value, words, sizeof(T));
     return value;

@@ -13,11 +13,7 @@ constexpr int STEPS_OF_PART = PART == 0 ? 1 : PART / DEPTH;
 struct Totals {
     Sum room[PART == 0 ? 1 : SUMS];
 
-    DEVICE_MEMBER Sum* place() {
-        Sum* place = room;
-        asm volatile("" : "+l"(place) : : "memory");
-        return place;
-    }
+    DEVICE_MEMBER Sum* place() { return forget_memory(room); }
 
     // Adds the sums of a part, which begin anew.
     DEVICE_MEMBER void take(Sum (&part)[SUMS], bool is_first) {
@@ -42,12 +38,6 @@ struct Totals {
         for (int i = 0; i < SUMS; i++) last[i] += totals[i];
     }
 };
-
-DEVICE unsigned load_uncached(const unsigned* from) {
-    unsigned value;
-    asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
-    return value;
-}
 
 // Whether this block is the last of its team; then the sums become those of the team.
 DEVICE bool gather(Sum (&sums)[SUMS], const Parameters& p, Index tile, int rank) {

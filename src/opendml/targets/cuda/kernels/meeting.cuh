@@ -21,13 +21,10 @@ struct Meeting {
         if (threadIdx.x == 0) {
             unsigned* const counter = (unsigned*)p.counters + 2 * team;
             const unsigned goal = (unsigned)round * blocks;
-            asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
-            unsigned arrived;
+            arrive(counter);
             // Acquiring empties the L1 cache: that is done once, when all are there.
-            do {
-                asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(arrived) : "l"(counter) : "memory");
-            } while (arrived < goal);
-            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(arrived) : "l"(counter) : "memory");
+            while (look_at(counter) < goal) {}
+            acquire(counter);
         }
         __syncthreads();
     }

@@ -1,8 +1,6 @@
 // Small groups that follow each other in memory without being aligned: a block copies BATCH of them to shared memory in units of
 // 16 bytes, gives each to SPAN neighbouring lanes, puts the results in their place, and copies those out.
 
-DEVICE void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
     extern __shared__ uint4 memory[];
     char* staged = reinterpret_cast<char*>(memory);
@@ -14,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
     char* target = stored_address(p, at_group(p, first));
     for (int at = threadIdx.x * 16; at + 16 <= bytes; at += THREADS * 16) copy_async<16>(staged + at, source + at);
     for (int at = bytes / 16 * 16 + threadIdx.x; at < bytes; at += THREADS) staged[at] = source[at];
-    wait_for_copies();
+    wait_for_all_copies();
     __syncthreads();
     const int lane = threadIdx.x % SPAN;
     for (int slot = threadIdx.x / SPAN; slot < BATCH; slot += THREADS / SPAN) {

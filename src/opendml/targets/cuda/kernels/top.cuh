@@ -20,20 +20,16 @@ DEVICE Word nothing() {
 }
 
 // What other blocks wrote, past this one's L1 cache.
+template <typename Bits>
+DEVICE Word load_word_of(const Word* from) {
+    Bits bits[2];
+    load_uncached(bits, from);
+    return {(Element)bits[0], (unsigned)bits[1]};
+}
+
 DEVICE Word load_word(const Word* from) {
-    Word word;
-    if constexpr (sizeof(Word) == 8) {
-        unsigned key, position;
-        asm volatile("ld.global.cg.v2.u32 {%0, %1}, [%2];" : "=r"(key), "=r"(position) : "l"(from) : "memory");
-        word.key = key;
-        word.position = position;
-    } else {
-        unsigned long long key, position;
-        asm volatile("ld.global.cg.v2.u64 {%0, %1}, [%2];" : "=l"(key), "=l"(position) : "l"(from) : "memory");
-        word.key = (Element)key;
-        word.position = (unsigned)position;
-    }
-    return word;
+    if constexpr (sizeof(Element) == 4) return load_word_of<unsigned>(from);
+    else return load_word_of<unsigned long long>(from);
 }
 
 // All blocks arrive, for the round-th time from 1 on, before one goes on.
@@ -41,11 +37,8 @@ DEVICE void meet(const Parameters& p, unsigned round) {
     __syncthreads();
     if (threadIdx.x == 0) {
         unsigned* counter = (unsigned*)p.counters;
-        asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
-        unsigned arrived;
-        do {
-            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(arrived) : "l"(counter) : "memory");
-        } while (arrived < round * gridDim.x);
+        arrive(counter);
+        while (acquire(counter) < round * gridDim.x) {}
     }
     __syncthreads();
 }

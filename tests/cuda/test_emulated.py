@@ -1,0 +1,67 @@
+"""Kernels of the CUDA target run on the processor, thread by thread, and compute what the reference
+computes: of each mode a few, for each way in which elements lie. `python -m tools.cuda_check --emulated` runs
+all of them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from opendml.targets.cuda import kernel_source
+from opendml.targets.cuda.executable import Scheduler
+from opendml.targets.cuda.pattern import Mode
+from tests.cuda.compiled import launches
+from tools.cuda_case import Case
+from tools.cuda_check import runs, worst_of
+from tools.cuda_emulator import COMPILER, MACHINE, emulated
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+Run = tuple[Case, Scheduler]
+
+
+def _elements(case: Case) -> int:
+    return sum(layout.element_count for layout in (*case.program.inputs, *case.program.outputs))
+
+
+@cache
+def _chosen() -> dict[Mode, list[Run]]:
+    """Cases by mode: for each way in which elements lie the smallest."""
+    chosen: dict[Mode, list[Run]] = {mode: [] for mode in Mode}
+    seen = set()
+    for case, _, scheduler in sorted(runs(), key=lambda run: _elements(run[0])):
+        for launch in launches(case, MACHINE, scheduler):
+            pattern = launch.pattern
+            way = pattern.mode, pattern.vector > 1, pattern.columns, pattern.flat, launch.cooperative
+            if way not in seen:
+                seen.add(way)
+                chosen[pattern.mode].append((case, scheduler))
+    return chosen
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_kernels_compute_what_the_reference_does(mode: Mode) -> None:
+    with emulated():
+        for case, scheduler in _chosen()[mode]:
+            error, used = worst_of(case, scheduler)
+            assert mode.value in used
+            assert error <= 1, case.name
+
+
+def test_every_mode_is_run() -> None:
+    assert all(_chosen().values()), [mode for mode, cases in _chosen().items() if not cases]
+
+
+def test_a_kernel_that_does_not_store_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = kernel_source._file
+    monkeypatch.setattr(
+        kernel_source, "_file", lambda name: whole(name).replace("store_outputs<", "forget_outputs<")
+    )
+    case, scheduler = _chosen()[Mode.POINTWISE][0]
+    text = "template <int V, typename... T> DEVICE void forget_outputs(const T&...) {}"
+    monkeypatch.setattr(
+        kernel_source, "printed", lambda pattern, of=kernel_source.printed: of(pattern) + text
+    )
+    with emulated():
+        error, _ = worst_of(case, scheduler)
+    assert error > 1

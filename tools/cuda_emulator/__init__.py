@@ -1,0 +1,180 @@
+"""Runs kernels of the CUDA target on the processor, thread by thread, where no GPU is: their results are
+those of a GPU but for the last bits of approximations. A C++ compiler builds them, with `device.h` for what
+CUDA knows and `instructions.h` for `kernels/instructions.cuh`.
+
+What it does not show: speed, and what depends on the order in which a GPU's memory shows writes to other
+threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from opendml.targets.cuda import driver, executable
+from opendml.targets.cuda.kernel_source import kernel_source
+from opendml.targets.cuda.launch import Launch
+from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.pattern import Pattern
+
+MACHINE = Machine(90, 8, 228 * 1024)
+"""What is emulated: few multiprocessors, since all blocks of a cooperative launch run at once."""
+COMPILER = shutil.which("g++") or shutil.which("clang++")
+_FLAGS = (
+    "-std=c++17",
+    "-O1",
+    "-w",
+    "-fpermissive",
+    "-ffp-contract=off",
+    "-fno-strict-aliasing",
+    "-shared",
+    "-fPIC",
+)
+_HERE = Path(__file__).parent
+_ALIGNMENT = 256
+"""Bytes to which allocations are aligned, as those of a GPU are."""
+
+
+@contextmanager
+def emulated() -> Iterator[None]:
+    """Within it programs for `cuda` run on the processor."""
+    with tempfile.TemporaryDirectory() as folder:
+        device = _Device(Path(folder))
+        with (
+            mock.patch.object(driver, "device", device.device),
+            mock.patch.object(executable, "device", device.device),
+            mock.patch.object(executable, "cubin_of", device.library_of),
+            mock.patch.object(executable, "launcher", _launcher),
+        ):
+            yield
+
+
+class _Device:
+    """What executables need of a device; its code is the path of a library."""
+
+    machine, stream, index, is_current = MACHINE, 0, 0, True
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def device(self, index: int = 0) -> _Device:
+        """This one, which is all."""
+        return self
+
+    def library_of(self, pattern: Pattern, architecture: str) -> bytes:
+        """The path of the compiled kernel."""
+        source = _source(pattern)
+        library = self._folder / f"{hashlib.sha256(source.encode()).hexdigest()}.so"
+        if not library.exists():
+            written = library.with_suffix(".cpp")
+            written.write_text(source, "utf-8")
+            assert COMPILER is not None, "there is no C++ compiler"
+            subprocess.run([COMPILER, *_FLAGS, "-o", str(library), str(written)], check=True)
+        return str(library).encode()
+
+    def function(self, code: bytes, shared_bytes: int) -> _Function:
+        """The kernel of a library."""
+        return _Function(Path(code.decode()))
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """All of it is."""
+        yield
+
+    def allocate(self, size: int, *, cleared: bool = True) -> _Memory:
+        """Bytes, which are zero or nothing useful."""
+        return _Memory(size, cleared)
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        """Copies bytes."""
+        ctypes.memmove(target, source, size)
+
+    def synchronize(self, stream: int) -> None:
+        """Everything is done."""
+
+    def synchronize_all(self) -> None:
+        """Everything is done."""
+
+
+class _Memory:
+    """Memory of the device."""
+
+    def __init__(self, size: int, cleared: bool) -> None:
+        self._bytes = np.full(size + _ALIGNMENT, 0 if cleared else 0xAB, np.uint8)
+        self.address, self.size = -(-self._bytes.ctypes.data // _ALIGNMENT) * _ALIGNMENT, size
+
+    def write(self, source: int, size: int) -> None:
+        """Copies bytes to it."""
+        ctypes.memmove(self.address, source, size)
+
+    def read(self, target: int, size: int) -> None:
+        """Copies bytes from it."""
+        ctypes.memmove(target, self.address, size)
+
+
+class _Function:
+    """A kernel, in as many copies of its library as blocks run at once: what their threads share lies in its
+    variables."""
+
+    def __init__(self, library: Path) -> None:
+        self._library, self._copies = library, list[Any]()
+
+    def copies(self, count: int) -> list[Any]:
+        """So many of them."""
+        while len(self._copies) < count:
+            with tempfile.NamedTemporaryFile(dir=self._library.parent, suffix=".so") as copy:
+                shutil.copyfile(self._library, copy.name)
+                self._copies.append(ctypes.CDLL(copy.name).launch)
+        return self._copies[:count]
+
+
+def _launcher(function: _Function, launch: Launch, content: Any, stream: int) -> Callable[[], None]:
+    parameters = ctypes.c_void_p(ctypes.addressof(content))
+
+    def blocks(run: Any, begin: int, end: int) -> threading.Thread:
+        arguments = (parameters, launch.grid, begin, end, launch.block, launch.shared_bytes)
+        return threading.Thread(target=run, args=arguments)
+
+    def run() -> None:
+        if launch.cooperative:
+            copies = enumerate(function.copies(launch.grid))
+            threads = [blocks(copy, number, number + 1) for number, copy in copies]
+        else:
+            threads = [blocks(function.copies(1)[0], 0, launch.grid)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    return run
+
+
+def _source(pattern: Pattern) -> str:
+    """The C++ of a kernel for the processor."""
+    instructions = (
+        Path(kernel_source.__code__.co_filename).parent / "kernels" / "instructions.cuh"
+    ).read_text("utf-8")
+    text = kernel_source(pattern)
+    assert text.startswith(instructions)
+    text = text.removeprefix(instructions).replace('extern "C" __global__', "__global__")
+    memory = r"uint4* const \1 = (uint4*)emulator::shared_memory;"
+    text = re.sub(r"extern __shared__ uint4 (\w+)\[\];", memory, text)
+    before, after = (("device.h", "instructions.h"), ("launch.h",))
+    parts = [*map(_text, before), text, *map(_text, after)]
+    return "\n".join(parts)
+
+
+def _text(name: str) -> str:
+    return (_HERE / name).read_text("utf-8")
