@@ -7,9 +7,10 @@ import math
 from collections.abc import Iterator
 
 import opendml as dml
-from opendml.program.node import Node, Operation, convert, placing, scattered_sum, source
+from opendml.operators.selection import top_k1
+from opendml.program.node import Node, Operation, convert, placing, position, scattered_sum, source
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import permuted
+from opendml.program.view import padded, permuted
 from opendml.runtime.program import program_of
 from opendml.spec import descs
 from opendml.spec.enums import AxisDirection
@@ -25,6 +26,11 @@ TOPS = (
     ((2, 70001), 1, 1500),
     ((3, 20000), 1, 20000),
     ((300, 2049), 1, 3),
+    ((2, 300000), 1, 64),
+    ((1, 100001), 1, 5),
+    ((3, 9000), 1, 4000),
+    ((9000, 10), 0, 64),
+    ((70, 40, 24), 1, 5),
 )
 """Sizes, the axis, and how many are wanted."""
 
@@ -36,6 +42,7 @@ def placing_cases() -> Iterator[Case]:
             desc = _top(type, sizes, axis, count, direction)
             name = f"top {count} {type.name} {sizes} {direction.name}"
             yield Case(name, program_of(desc), special=True)
+    yield from _further_tops()
     for shape in ((1,), (1, 1), (70, 30)):
         yield Case(f"nonzero coordinates {shape}", program_of(_nonzero(shape)))
     for index in (ScalarType.INT32, ScalarType.INT64):
@@ -48,6 +55,22 @@ def placing_cases() -> Iterator[Case]:
     yield _of_places("scatter in panels", _scattered(wide, 0))
     turned = permuted(convert(source(0, ScalarType.INT32, (300, 40)), ScalarType.INT64), (1, 0))
     yield _of_places("scatter turned", _scattered(turned, 1), _scattered(turned, 0))
+
+
+def _further_tops() -> Iterator[Case]:
+    """Of other types, of equal elements, of elements of which the last are wanted, and of what is not all in
+    memory."""
+    sizes = 2, 40000
+    for type in (dml.FLOAT16, dml.UINT8):
+        yield Case(f"top 100 {type.name}", program_of(_top(type, sizes, 1, 100, AxisDirection.DECREASING)))
+    for type in (dml.FLOAT32, dml.INT64):
+        equal = _top(type, sizes, 1, 100, AxisDirection.DECREASING)
+        yield Case(f"top 100 {type.name} equal", program_of(equal), mean=3.0, deviation=0.0)
+    x, noise = source(0, ScalarType.FLOAT32, sizes), source(0, ScalarType.INT32, sizes)
+    rising, wider = position(sizes, [1]) * 4 + noise, padded(x, (0, 7), (1, 30))
+    for name, value in (("rising", rising), ("padded", wider)):
+        found = top_k1(value, axis=1, k=100, axis_direction=AxisDirection.DECREASING)
+        yield Case(f"top 100 {name}", program(*found))
 
 
 def _of_places(name: str, *results: Node) -> Case:

@@ -27,11 +27,15 @@ struct uint4 {
     unsigned x, y, z, w;
 };
 
+namespace emulator {
+
 struct Place {
     unsigned x, y, z;
 };
 
-static Place threadIdx, blockIdx, blockDim, gridDim;
+}  // namespace emulator
+
+static emulator::Place threadIdx, blockIdx, blockDim, gridDim;
 
 namespace emulator {
 

@@ -13,6 +13,7 @@ from opendml.targets.cuda.pattern import Mode, Pattern
 from opendml.targets.cuda.placing_source import PlacingPrinter
 from opendml.targets.cuda.scan_source import ScanPrinter
 from opendml.targets.cuda.source import Printer
+from opendml.targets.cuda.top_source import TopPrinter
 
 _FILES = {
     Mode.POINTWISE: ("pointwise",),
@@ -28,7 +29,8 @@ _FILES = {
     Mode.PASSES: ("states", "meeting", "passes"),
     Mode.SCAN: ("meeting", "scan"),
     Mode.SCATTER: ("scatter",),
-    Mode.TOP: ("top",),
+    Mode.TOP: ("words", "top"),
+    Mode.SORT: ("words", "sort"),
     Mode.FMA: ("operands", "unshifted", "fma", "contraction"),
     Mode.MMA: ("operands", "fragments", "warp_tile", "unshifted", "mma", "contraction"),
     Mode.IMMA: ("operands", "fragments", "warp_tile", "shifts", "mma", "contraction"),
@@ -43,7 +45,8 @@ _PRINTERS: dict[Mode, type[Printer]] = {
     Mode.PASSES: PassPrinter,
     Mode.SCAN: ScanPrinter,
     Mode.SCATTER: PlacingPrinter,
-    Mode.TOP: PlacingPrinter,
+    Mode.TOP: TopPrinter,
+    Mode.SORT: TopPrinter,
     Mode.FMA: ContractionPrinter,
     Mode.MMA: ContractionPrinter,
     Mode.IMMA: ContractionPrinter,

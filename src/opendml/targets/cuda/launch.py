@@ -140,6 +140,16 @@ class Nest:
         return any(store.strides[axis] for store in self.kernel.stores for axis in self.kernel.axes)
 
     @property
+    def lies_across(self) -> bool:
+        """Whether more operands are contiguous from group to group than along the innermost loop."""
+
+        def contiguous(strides: tuple[int, ...]) -> int:
+            loads = zip(strides, self.kernel.loads, strict=False)
+            return sum(stride == load.type.bytes for stride, load in loads if load.buffer is not None)
+
+        return bool(self.groups) and contiguous(self.groups[-1].strides) > contiguous(self.inner.strides)
+
+    @property
     def held(self) -> list[int]:
         """Numbers of the loads of elements that are reduced."""
         values, _ = apart(self.kernel.values)

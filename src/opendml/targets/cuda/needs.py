@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from opendml.compiler.kernel import number_of
 from opendml.program import vector_math
 from opendml.program.narrow import is_narrow
-from opendml.program.node import FUNCTIONS, REDUCTIONS, SCANS, Node, Operation, ordered, rebuild
+from opendml.program.node import FUNCTIONS, PLACINGS, REDUCTIONS, SCANS, Node, Operation, ordered, rebuild
 from opendml.program.quotients import NARROW, ROUGH
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import Guards, apart
@@ -17,9 +17,9 @@ from opendml.targets.cuda.pattern import COLLECTIVE, AccessPattern, Level, Mode,
 
 
 class Needs:
-    """Held are the elements that reductions or scans need, Late those that only results need; Given is what
-    is known of a group at first, Kept what the results need of it. What guards loads is kept apart, but where
-    loads are printed wherever their values are needed.
+    """Held are the elements that reductions, scans or placings need, Late those that only results need; Given
+    is what is known of a group at first, Kept what the results need of it. What guards loads is kept apart,
+    but where loads are printed wherever their values are needed.
     """
 
     def __init__(self, pattern: Pattern) -> None:
@@ -48,7 +48,7 @@ class Needs:
         for node in self.nodes:
             if node.operation is Operation.SOURCE:
                 levels[id(node)] = self.pattern.level(self.pattern.loads[number_of(node)])
-            elif node.operation in SCANS:
+            elif node.operation in SCANS | PLACINGS:
                 levels[id(node)] = Level.ELEMENT
             elif node.operation in REDUCTIONS:
                 levels[id(node)] = Level.GROUP
@@ -83,7 +83,7 @@ class Needs:
         if self.pattern.mode is Mode.TRANSPOSED:
             held = [number for number, load in enumerate(self.pattern.loads) if load.turned]
         else:
-            collective = [node for node in self.nodes if node.operation in REDUCTIONS | SCANS]
+            collective = [node for node in self.nodes if node.operation in REDUCTIONS | SCANS | PLACINGS]
             held = sorted(element_loads(operand for node in collective for operand in node.operands))
         all_loads = element_loads(root for _, _, root in self.stores)
         return held, sorted(number for number in all_loads if number not in held)

@@ -43,7 +43,9 @@ class Mode(Enum):
     SCATTER = "scatter"
     """Positions, or values that are summed, to the places that elements say."""
     TOP = "top"
-    """The least elements of lines."""
+    """The least elements of lines, found among those that may be."""
+    SORT = "sort"
+    """The least elements of lines, all of whose elements are sorted."""
     FMA = "fma"
     """Sums of products in tiles, by ordinary arithmetic."""
     MMA = "mma"
@@ -58,7 +60,7 @@ class Mode(Enum):
 
 HALF_TILES = (Mode.MMA, Mode.MMA_CHAIN)
 """The modes whose tiles are of FLOAT16, as tensor cores want them."""
-COLLECTIVE = (Mode.REDUCE, Mode.SCATTER, Mode.TOP, Mode.FMA, Mode.IMMA, Mode.FMA_CHAIN, *HALF_TILES)
+COLLECTIVE = (Mode.REDUCE, Mode.SCATTER, Mode.FMA, Mode.IMMA, Mode.FMA_CHAIN, *HALF_TILES)
 """The modes whose code reads one element at a time, where it needs it."""
 
 

@@ -1,4 +1,4 @@
-"""Prints kernels that place along lines: one element at a time."""
+"""Prints kernels that put elements to places along lines, one element at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ARGUMENTS = "const Parameters& p, const Offsets& at"
 
 
 class PlacingPrinter(Printer):
-    """Prints what kernels/scatter.cuh and kernels/top.cuh are written in."""
+    """Prints what kernels/scatter.cuh is written in."""
 
     def text(self) -> str:
         """All of it."""
@@ -21,8 +21,7 @@ class PlacingPrinter(Printer):
         lines, name = self._compute(placed.operands, {}, self._group_load)
         types = f"typedef {TYPES[placed.operands[0].type]} Element;\ntypedef {TYPES[placed.type]} Placed;"
         # What is scattered is the position if it stays as it is.
-        out = "" if placed.operation is Operation.TOP else ", Placed& value"
-        signature = f"Element element({_ARGUMENTS}{out})"
+        signature = f"Element element({_ARGUMENTS}, Placed& value)"
         if placed.operation is Operation.SCATTER_SUM:
             lines.append(f"value = {name(placed.operands[1])};")
         parts = [
@@ -41,7 +40,6 @@ class PlacingPrinter(Printer):
         put = {
             Operation.SCATTER: "atomicMax((Placed*)({}), number);",
             Operation.SCATTER_SUM: "atomicAdd((unsigned long long*)({}), (unsigned long long)number);",
-            Operation.TOP: "store({}, number);",
         }[operation]
         return [
             put.format(f"{self._address(number)} + place * {step_of(self.pattern, number)}")

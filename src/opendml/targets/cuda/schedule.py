@@ -40,7 +40,7 @@ def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Lau
         launch = launch or schedule_contraction(kernel, machine, alignments)
         if launch is not None:
             return launch
-    placing = schedule_placing(kernel, machine)
+    placing = schedule_placing(kernel, machine, alignments)
     if placing is not None:
         return placing
     table, query = ways(kernel, machine, alignments)

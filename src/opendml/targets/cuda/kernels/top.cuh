@@ -1,172 +1,266 @@
-// The least elements of lines, in order. Words are keys and positions, so no two are equal. Tiles are sorted in shared memory by
-// networks of comparisons. If all that is wanted of a line fits half a tile (NARROW_TOP), the first words of tiles make new
-// tiles, until one is left; else tiles are put together in global memory. All blocks are resident where a line has several
-// tiles (a cooperative launch).
+// The least elements of lines, in order, without sorting others. SPAN threads go along a line, or a slice of it, KEEP elements
+// each at a time, and put those that do not exceed a bound into ROOM words of shared memory. Where LIMIT are there, a lower bound
+// is found, digit by digit of the words, that as many do not exceed as are wanted, and hardly more: only those stay. Which words
+// there are may depend on the order in which threads come; which are the least does not.
+//
+// With TEAM, several blocks share a line, a slice each, and the last of them to be done goes through what all have found.
+// Threads beside each other have different lines if ACROSS.
 
-struct alignas(sizeof(Element) * 2) Word {
-    Element key;
-    unsigned position;
+constexpr int TOGETHER = THREADS / SPAN, WARPS = THREADS / 32, PARTS = KEEP / VECTOR, CHUNK = SPAN * KEEP;
+constexpr int NEXT = ACROSS ? TOGETHER : 1, LANES = 32 / NEXT;  // lanes of a warp that have the same line
+constexpr int KEY_DIGITS = sizeof(Element);
+
+// How many words of a line there are, and the least bound of the first elements; of those in question how many are wanted, how
+// many there are, and their next digit.
+struct Line {
+    Element bound;
+    unsigned count, wanted, open, digit;
 };
 
-DEVICE bool is_less(const Word& a, const Word& b) {
-    return a.key < b.key || (a.key == b.key && a.position < b.position);
+__shared__ Line lines[TOGETHER];
+__shared__ uint4 counts[TOGETHER][64];  // of the words in question with each digit
+
+// The line of a thread, and which of its threads it is.
+struct Place {
+    Word* words;
+    int line, member;
+};
+
+DEVICE unsigned digit_of(const Word& word, int number) {
+    if (number < KEY_DIGITS) return word.key >> (8 * (KEY_DIGITS - 1 - number)) & 255;
+    return word.position >> (8 * (KEY_DIGITS + 3 - number)) & 255;
 }
 
-DEVICE Word nothing() {
-    Word word;
-    word.key = greatest<Element>;
-    word.position = greatest<unsigned>;
-    return word;
-}
-
-// What other blocks wrote, past this one's L1 cache.
-template <typename Bits>
-DEVICE Word load_word_of(const Word* from) {
-    Bits bits[2];
-    load_uncached(bits, from);
-    return {(Element)bits[0], (unsigned)bits[1]};
-}
-
-DEVICE Word load_word(const Word* from) {
-    if constexpr (sizeof(Element) == 4) return load_word_of<unsigned>(from);
-    else return load_word_of<unsigned long long>(from);
-}
-
-// All blocks arrive, for the round-th time from 1 on, before one goes on.
-DEVICE void meet(const Parameters& p, unsigned round) {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        unsigned* counter = (unsigned*)p.counters;
-        arrive(counter);
-        while (acquire(counter) < round * gridDim.x) {}
+// Sets the digit of the greatest word, whose bits from there on are one, and that of the least, where they are zero.
+DEVICE void set_digit(Word& low, Word& high, int number, unsigned digit) {
+    if (number < KEY_DIGITS) {
+        const int shift = 8 * (KEY_DIGITS - 1 - number);
+        low.key |= (Element)digit << shift;
+        high.key ^= (Element)(255 - digit) << shift;
+    } else {
+        const int shift = 8 * (KEY_DIGITS + 3 - number);
+        low.position |= digit << shift;
+        high.position ^= (255 - digit) << shift;
     }
+}
+
+// A bound that as many elements of a line do not exceed as are wanted, of the least one of each of its threads: the greatest of
+// those that in each warp as many do not exceed as its share is.
+DEVICE void find_first_bound(const Place& place, Word& bound, Element least, unsigned wanted) {
+    constexpr unsigned PARTS_OF_LINE = SPAN / LANES;
+    const unsigned share = (wanted + PARTS_OF_LINE - 1) / PARTS_OF_LINE, lane = threadIdx.x % 32 / NEXT;
+    if (share > LANES) return;
+#pragma unroll
+    for (int size = 2; size <= LANES; size *= 2) {
+#pragma unroll
+        for (int stride = size / 2; stride > 0; stride /= 2) {
+            const Element other = __shfl_xor_sync(~0u, least, stride * NEXT);
+            least = !(lane & stride) == !(lane & size) ? minimum(least, other) : maximum(least, other);
+        }
+    }
+    if (lane == share - 1) atomicMax(&lines[place.line].bound, least);
     __syncthreads();
+    if (lines[place.line].bound < bound.key) bound = {greatest<unsigned>, lines[place.line].bound};
 }
 
-// The last block to come leaves the counters as they were.
-DEVICE void leave(const Parameters& p) {
-    unsigned* counters = (unsigned*)p.counters;
-    if (threadIdx.x == 0 && atomicInc(counters + 1, gridDim.x - 1) == gridDim.x - 1) atomicExch(counters, 0u);
+// A warp finds the digit of the last word that is wanted, of those that were counted.
+DEVICE void find_digit(Line& line, uint4* counts) {
+    const int lane = threadIdx.x % 32;
+    const uint4 low = counts[2 * lane], high = counts[2 * lane + 1];
+    const unsigned each[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+    unsigned own = 0;
+#pragma unroll
+    for (int i = 0; i < 8; i++) own += each[i];
+    unsigned end = own;
+#pragma unroll
+    for (int distance = 1; distance < 32; distance *= 2) {
+        const unsigned before = __shfl_up_sync(~0u, end, distance);
+        if (lane >= distance) end += before;
+    }
+    const unsigned wanted = line.wanted;
+    __syncwarp();
+    counts[2 * lane] = counts[2 * lane + 1] = {};
+    unsigned before = end - own;
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        if (before < wanted && wanted <= before + each[i]) {
+            line.wanted = wanted - before;
+            line.open = each[i];
+            line.digit = 8 * lane + i;
+        }
+        before += each[i];
+    }
 }
 
-DEVICE void exchange(Word& a, Word& b, bool is_down) {
-    if (is_less(b, a) == is_down) return;
-    const Word before = a;
-    a = b;
-    b = before;
-}
-
-// Sorts parts of `size` words from the word `first` on, each of which goes up, then down: strides from half a tile down.
-DEVICE void merge_tile(Word* words, long long first, long long size) {
-    const int half = size / 2 < TILE / 2 ? (int)(size / 2) : TILE / 2;
-    for (int stride = half; stride > 0; stride /= 2) {
-        for (int pair = threadIdx.x; pair < TILE / 2; pair += THREADS) {
-            const int low = 2 * pair - (pair & (stride - 1));
-            exchange(words[low], words[low + stride], ((first + low) & size) != 0);
+// Keeps `most` words of each line at most, with the `wanted` least among them, and makes a bound of the last.
+DEVICE void keep_least(const Place& place, Word& bound, unsigned wanted, unsigned most) {
+    Line& line = lines[place.line];
+    const unsigned count = minimum(line.count, (unsigned)ROOM);
+    Word low = {0, 0}, high = nothing();
+    unsigned least = count;  // words up to `high`
+    if (place.member == 0) line.wanted = wanted;
+    int number = 0;
+    for (; TOGETHER == 1 ? least > most : __syncthreads_or(least > most); number++) {
+        const bool is_open = least > most;
+        for (unsigned i = place.member; is_open && i < count; i += SPAN) {
+            const Word word = place.words[i];
+            if (is_less(word, low) || is_less(high, word)) continue;
+            atomicAdd((unsigned*)counts[place.line] + digit_of(word, number), 1u);
         }
         __syncthreads();
+        for (int other = threadIdx.x / 32; other < TOGETHER; other += WARPS) find_digit(lines[other], counts[other]);
+        __syncthreads();
+        if (!is_open) continue;
+        set_digit(low, high, number, line.digit);
+        least = wanted - line.wanted + line.open;
     }
-}
-
-DEVICE void sort_tile(Word* words, long long first) {
+    if (number == 0) return;
+    if (place.member == 0) line.count = 0;
+    constexpr int BATCH = 4;
+    // What stays goes where words have been taken.
+    for (int first = 0; first < (TOGETHER == 1 ? (int)count : ROOM); first += BATCH * SPAN) {
+        Word mine[BATCH];
+#pragma unroll
+        for (int i = 0; i < BATCH; i++) {
+            const unsigned from = first + i * SPAN + place.member;
+            mine[i] = from < count ? place.words[from] : nothing();
+        }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < BATCH; i++) {
+            if (!is_less(high, mine[i]) && is_less(mine[i], nothing())) place.words[atomicAdd(&line.count, 1u)] = mine[i];
+        }
+    }
     __syncthreads();
-    for (int size = 2; size <= TILE; size *= 2) merge_tile(words, first, size);
+    if (is_less(high, bound)) bound = high;
 }
 
-DEVICE void load_elements(Word* words, const Parameters& p, const Offsets& start, Index first) {
-    for (int i = threadIdx.x; i < TILE; i += THREADS) {
-        const Index unit = first + i;
-        words[i] = nothing();
-        if (unit < (Index)p.units) {
-            words[i].key = element(p, in_group<1>(p, start, unit));
-            words[i].position = (unsigned)unit;
+// Takes in what all threads have in one batch after the other: keys, the greatest where there is none, and their positions.
+template <typename Load, typename Position>
+DEVICE void take_in(
+    const Place& place, Word& bound, unsigned wanted, Index batches, Load load_keys, Position position_of) {
+    Line& line = lines[place.line];
+    Element keys[KEEP];
+    unsigned left = 0;  // bits of those that have found no room
+    bool is_full = false;
+    auto put_words = [&](unsigned chosen) {
+        left = 0;
+#pragma unroll
+        for (int i = 0; i < KEEP; i++) {
+            const Word word = {position_of(i), keys[i]};
+            if (!(chosen >> i & 1) || is_less(bound, word)) continue;
+            const unsigned at = atomicAdd(&line.count, 1u);
+            if (at < ROOM) place.words[at] = word;
+            else left |= 1u << i;
+            is_full |= at >= LIMIT;
         }
+    };
+    for (Index batch = 0;;) {
+        // A warp waits for no other until there is no more room.
+        for (is_full = false; batch < batches && !__any_sync(~0u, is_full); batch++) {
+            load_keys(keys, batch);
+            Element least = keys[0];
+#pragma unroll
+            for (int i = 1; i < KEEP; i++) least = minimum(least, keys[i]);
+            if (batch == 0) find_first_bound(place, bound, least, wanted);
+            if (least <= bound.key) put_words(~0u);
+        }
+        if (!__syncthreads_or(left != 0 || batch < batches)) return;
+        keep_least(place, bound, wanted, MOST);
+        put_words(left);
     }
 }
 
-DEVICE void put_words(const Parameters& p, const Offsets& start, const Word* words, long long first) {
-    for (int i = threadIdx.x; i < TILE; i += THREADS) {
-        if (first + i < p.rows) put(p, start, first + i, (Placed)words[i].position);
-    }
+// The elements of a slice.
+DEVICE void take_elements(const Place& place, Word& bound, const Parameters& p, const Offsets& start, Index begin, Index end) {
+    constexpr int STEP = SPAN * PARTS;
+    Kept kept;
+    load_kept(kept, p, start);
+    Held<VECTOR> held[PARTS];
+    Index next = begin + place.member;
+    auto load_units = [&] {
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) {
+            const Index unit = next + part * SPAN;
+            if (unit < end) load_held<VECTOR>(held[part], p, in_group<VECTOR>(p, start, unit));
+        }
+    };
+    auto load_keys = [&](Element (&keys)[KEEP], Index) {
+#pragma unroll
+        for (int i = 0; i < KEEP; i++) {
+            const bool there = next + i / VECTOR * SPAN < end;
+            keys[i] = there ? key_of<VECTOR>(p, held[i / VECTOR], kept, i % VECTOR) : greatest<Element>;
+        }
+        next += STEP;
+        load_units();
+    };
+    auto position_of = [&](int i) {
+        const Index unit = next - STEP + i / VECTOR * SPAN;
+        return unit < end ? (unsigned)(unit * VECTOR + i % VECTOR) : greatest<unsigned>;
+    };
+    load_units();
+    take_in(place, bound, (unsigned)p.rows, ((Index)p.slice + STEP - 1) / STEP, load_keys, position_of);
 }
 
-// The first words of tiles make new tiles.
-DEVICE void find_first(Word* words, const Parameters& p) {
-    const int wanted = (int)p.rows;
-    Word* from = nullptr;
-    Word* to = (Word*)p.scratch;
-    Word* other = to + p.items * p.slice;
-    long long length = p.units;
-    unsigned round = 0;
-    while (true) {
-        const long long tiles = (length + TILE - 1) / TILE;
-        for (long long item = blockIdx.x; item < p.items * tiles; item += gridDim.x) {
-            const Index line = (Index)(item / tiles);
-            const long long first = item % tiles * TILE;
-            const Offsets start = at_group(p, line);
-            if (from == nullptr) {
-                load_elements(words, p, start, (Index)first);
-            } else {
-                for (int i = threadIdx.x; i < TILE; i += THREADS) {
-                    words[i] = first + i < length ? load_word(from + line * length + first + i) : nothing();
-                }
-            }
-            sort_tile(words, 0);
-            if (tiles == 1) put_words(p, start, words, 0);
-            else for (int i = threadIdx.x; i < wanted; i += THREADS) to[item * wanted + i] = words[i];
-            __syncthreads();
+// What the blocks of a team have found, if this is the last of them.
+DEVICE bool gather(const Place& place, Word& bound, const Parameters& p, Index line) {
+    __shared__ bool is_last;
+    const int team = (int)p.team, wanted = (int)p.rows, rank = blockIdx.x % team;
+    const bool there = line < (Index)p.items;
+    Word* const page = (Word*)p.scratch + (long long)line * team * wanted;
+    const int count = lines[place.line].count;
+    for (int i = place.member; there && i < wanted; i += SPAN) page[rank * wanted + i] = i < count ? place.words[i] : nothing();
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) is_last = atomicInc((unsigned*)p.counters + blockIdx.x / team, team - 1) == team - 1;
+    if (place.member == 0) lines[place.line].count = lines[place.line].bound = 0;
+    __syncthreads();
+    if (!is_last) return false;
+    __threadfence();
+    unsigned positions[KEEP];
+    auto load_keys = [&](Element (&keys)[KEEP], Index batch) {
+#pragma unroll
+        for (int i = 0; i < KEEP; i++) {
+            const int from = (int)batch * CHUNK + i * SPAN + place.member;
+            const bool is_word = there && from < team * wanted;
+            const Word word = is_word ? load_uncached<Word>((const char*)(page + from)) : nothing();
+            keys[i] = word.key;
+            positions[i] = word.position;
         }
-        if (tiles == 1) break;
-        meet(p, ++round);
-        from = to;
-        to = other;
-        other = from;
-        length = tiles * wanted;
-    }
-    if (round > 0) leave(p);
-}
-
-// Lines of p.slice words, a power of two.
-DEVICE void sort_all(Word* words, const Parameters& p) {
-    Word* all = (Word*)p.scratch;
-    const long long tiles = p.slice / TILE;
-    unsigned round = 0;
-    for (long long size = TILE; size <= p.slice; size *= 2) {
-        for (long long stride = size / 2; stride >= TILE; stride /= 2) {
-            const long long count = p.items * (p.slice / 2);
-            for (long long pair = (long long)blockIdx.x * THREADS + threadIdx.x; pair < count;
-                 pair += (long long)gridDim.x * THREADS) {
-                const long long low = 2 * pair - (pair & (stride - 1));
-                Word a = load_word(all + low), b = load_word(all + low + stride);
-                exchange(a, b, (low & (p.slice - 1) & size) != 0);
-                all[low] = a;
-                all[low + stride] = b;
-            }
-            meet(p, ++round);
-        }
-        for (long long item = blockIdx.x; item < p.items * tiles; item += gridDim.x) {
-            const Index line = (Index)(item / tiles);
-            const long long first = item % tiles * TILE;
-            const Offsets start = at_group(p, line);
-            if (size == TILE) {
-                load_elements(words, p, start, (Index)first);
-                sort_tile(words, first);
-            } else {
-                for (int i = threadIdx.x; i < TILE; i += THREADS) words[i] = load_word(all + item * TILE + i);
-                __syncthreads();
-                merge_tile(words, first, size);
-            }
-            if (size == p.slice) put_words(p, start, words, first);
-            else for (int i = threadIdx.x; i < TILE; i += THREADS) all[item * TILE + i] = words[i];
-            __syncthreads();
-        }
-        if (size < p.slice) meet(p, ++round);
-    }
-    if (round > 0) leave(p);
+    };
+    const Index batches = (team * wanted + CHUNK - 1) / CHUNK;
+    take_in(place, bound, wanted, batches, load_keys, [&](int i) { return positions[i]; });
+    keep_least(place, bound, wanted, SORTED);
+    return true;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
-    __shared__ Word words[TILE];
-    if constexpr (NARROW_TOP) find_first(words, p);
-    else sort_all(words, p);
+    extern __shared__ uint4 memory[];
+    Word* const words = reinterpret_cast<Word*>(memory);
+    const int block = TEAM ? blockIdx.x / (int)p.team : blockIdx.x, rank = TEAM ? blockIdx.x % (int)p.team : 0;
+    Place place;
+    place.line = ACROSS ? threadIdx.x % TOGETHER : threadIdx.x / SPAN;
+    place.member = ACROSS ? threadIdx.x / TOGETHER : threadIdx.x % SPAN;
+    place.words = words + place.line * ROOM;
+    const Index line = (Index)block * TOGETHER + place.line, begin = (Index)rank * (Index)p.slice;
+    const bool there = line < (Index)p.items;
+    const Offsets start = at_group(p, there ? line : 0);
+    const Index slice_end = begin + (Index)p.slice, units = there ? (Index)p.units : 0;
+    for (int i = threadIdx.x; i < TOGETHER * 64; i += THREADS) counts[0][i] = {};
+    if (place.member == 0) lines[place.line].count = lines[place.line].bound = 0;
+    __syncthreads();
+    Word bound = {greatest<unsigned> - 1, greatest<Element>};  // nothing() alone exceeds it
+    take_elements(place, bound, p, start, begin, slice_end < units ? slice_end : units);
+    const unsigned wanted = (unsigned)p.rows;
+    keep_least(place, bound, wanted, TEAM ? wanted : SORTED);
+    if constexpr (TEAM) {
+        if (!gather(place, bound, p, line)) return;
+    }
+    for (int i = lines[place.line].count + place.member; i < SORTED; i += SPAN) place.words[i] = nothing();
+    auto at = [&](int number) -> Word& { return words[number / SORTED * ROOM + bank_of(number % SORTED)]; };
+    sort_in_block(at, TOGETHER * SORTED, SORTED / 2, 0);
+    merge_in_block(at, TOGETHER * SORTED, SORTED / 2, 0, 0);
+    for (int i = place.member; there && i < wanted; i += SPAN) {
+        put(p, start, i, (Placed)place.words[bank_of(i)].position);
+    }
 }

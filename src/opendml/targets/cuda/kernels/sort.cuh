@@ -1,0 +1,66 @@
+// Whole lines in order, of which the first elements are wanted. Words are sorted in shared memory, a tile at a time, and put
+// together in global memory. All blocks are resident where a line has several tiles (a cooperative launch).
+
+// All blocks arrive, for the round-th time from 1 on, before one goes on.
+DEVICE void meet(const Parameters& p, unsigned round) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        unsigned* counter = (unsigned*)p.counters;
+        arrive(counter);
+        while (acquire(counter) < round * gridDim.x) {}
+    }
+    __syncthreads();
+}
+
+// The last block to come leaves the counters as they were.
+DEVICE void leave(const Parameters& p) {
+    unsigned* counters = (unsigned*)p.counters;
+    if (threadIdx.x == 0 && atomicInc(counters + 1, gridDim.x - 1) == gridDim.x - 1) atomicExch(counters, 0u);
+}
+
+// Lines of p.slice words, a power of two.
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
+    extern __shared__ uint4 memory[];
+    Word* const words = reinterpret_cast<Word*>(memory);
+    auto at = [&](int number) -> Word& { return words[bank_of(number)]; };
+    Word* const all = (Word*)p.scratch;
+    const long long tiles = p.slice / TILE;
+    unsigned round = 0;
+    for (long long size = TILE; size <= p.slice; size *= 2) {
+        merge_words(
+            [&](long long number) -> Word& { return all[number]; }, p.items * p.slice, size / 2, (long long)TILE,
+            (long long)blockIdx.x * THREADS + threadIdx.x, (long long)gridDim.x * THREADS, 0, size < p.slice ? size : 0,
+            [&] { meet(p, ++round); });
+        for (long long item = blockIdx.x; item < p.items * tiles; item += gridDim.x) {
+            const Index line = (Index)(item / tiles);
+            const long long first = item % tiles * TILE;
+            const Offsets start = at_group(p, line);
+            if (size == TILE) {
+                Kept kept;
+                load_kept(kept, p, start);
+                for (int i = threadIdx.x; i < TILE; i += THREADS) {
+                    const Index unit = (Index)first + i;
+                    Held<1> held;
+                    if (unit < (Index)p.units) {
+                        load_held<1>(held, p, in_group<1>(p, start, unit));
+                        at(i) = {(unsigned)unit, key_of<1>(p, held, kept, 0)};
+                    } else {
+                        at(i) = nothing();
+                    }
+                }
+                sort_in_block(at, TILE, TILE, first);
+            } else {
+                for (int i = threadIdx.x; i < TILE; i += THREADS) at(i) = all[item * TILE + i];
+                __syncthreads();
+                merge_in_block(at, TILE, TILE / 2, first, size);
+            }
+            for (int i = threadIdx.x; i < TILE; i += THREADS) {
+                if (size < p.slice) all[item * TILE + i] = at(i);
+                else if (first + i < p.rows) put(p, start, first + i, (Placed)at(i).position);
+            }
+            __syncthreads();
+        }
+        if (size < p.slice) meet(p, ++round);
+    }
+    if (round > 0) leave(p);
+}
