@@ -9,7 +9,7 @@ from opendml.program.functions import gaussian_error_linear_unit
 from opendml.program.narrow import narrowed
 from opendml.program.node import Node, convert, source
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import padded, permuted
+from opendml.program.view import gathered, padded, permuted
 from opendml.runtime.program import program_of
 from opendml.spec.enums import InterpolationMode, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
@@ -138,6 +138,14 @@ def test_what_needs_many_registers_is_not_taken_across() -> None:
     margins = {"start_padding": [1, 1], "end_padding": [1, 1]}
     pattern = image_launch(descs.Fold(columns, image, **window, **margins)).pattern
     assert (pattern.vector, dict(pattern.constants)["ACROSS"]) == (4, 0)
+
+
+def test_what_is_at_places_that_elements_say_is_not_taken_across() -> None:
+    """A block then reads from few rows, which its cache keeps."""
+    sizes = (4096, 4096)
+    x, places = source(0, FLOAT32, sizes), source(1, ScalarType.INT64, sizes)
+    found = gathered(x, sizes, {1: places}, steps=((1, 0), (0, 0)))
+    assert dict(launch_of(found).pattern.constants)["ACROSS"] == 0
 
 
 def test_every_access_moves_by_its_own_strides() -> None:

@@ -189,6 +189,12 @@ class Nest:
         return [n for n in numbers if moves_in_group(self.accesses[n], not self.inner_reduced)]
 
     @property
+    def looks_up(self) -> bool:
+        """Whether loads are where, or read if, elements say so."""
+        saying = loads_of(operand for guard in self._guards.values() for operand in guard)
+        return any(not self.accesses[number].counter for number in saying)
+
+    @property
     def loads(self) -> tuple[AccessPattern, ...]:
         """The accesses that read."""
         return self.accesses[: len(self.kernel.loads)]

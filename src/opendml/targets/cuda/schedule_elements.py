@@ -94,14 +94,15 @@ def _units_of(query: Query, nest: Nest, moved: int) -> Estimate[Units]:
 
 def _across(nest: Nest, vector: int, per_thread: int) -> Nest:
     """The nest with a few steps of a loop as rows, which one thread takes: it finds once what is alike for
-    all of them, such as the places of windows. As it is where there is little to be found, where registers do
-    not do, or where units are so short that more of them had better be on their way at once."""
+    all of them, such as the places of windows. As it is where there is little to be found, as of places that
+    elements say, where registers do not do, or where units are so short that more of them had better be on
+    their way at once."""
     first = len(nest.loads)
     read = [n for n, load in enumerate(nest.loads) if not load.counter and load.step is not Step.NONE]
     count = min(per_thread, _ACROSS)
     is_simple = len(read) < _ACROSS_LOADS and not any(nest.accesses[number].guarded for number in read)
     words = count * vector * sum(max(1, nest.accesses[number].type.bytes // 4) for number in read)
-    if count == 1 or len(read) < 2 or is_simple or words > _ACROSS_WORDS:
+    if count == 1 or len(read) < 2 or is_simple or nest.looks_up or words > _ACROSS_WORDS:
         return nest
 
     def moved(place: int) -> tuple[int, int]:
