@@ -23,6 +23,7 @@ from tools.cuda_placing_cases import placing_cases
 from tools.cuda_sequence_cases import sequence_cases
 from tools.cuda_training_cases import training_cases
 from tools.cuda_view_cases import view_cases
+from tools.cuda_window_cases import window_cases
 from tools.pointwise_cases import OPERATORS, desc_of, random_values, type_combinations
 
 FLOATS = (dml.FLOAT32, dml.FLOAT16)
@@ -100,6 +101,7 @@ def all_cases() -> Iterator[Case]:
     yield from sequence_cases()
     yield from placing_cases()
     yield from training_cases()
+    yield from window_cases()
 
 
 def activation_cases() -> Iterator[Case]:

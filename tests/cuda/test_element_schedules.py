@@ -11,11 +11,13 @@ from opendml.program.node import Node, convert, source
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, padded, permuted
 from opendml.runtime.program import program_of
-from opendml.spec.enums import TensorDataType
-from opendml.targets.cuda.kernel_source import kernel_source
+from opendml.spec.enums import InterpolationMode, TensorDataType
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.targets.cuda.kernel_source import kernel_source, printed
 from opendml.targets.cuda.launch import Launch
-from opendml.targets.cuda.pattern import Mode
-from tests.cuda.compiled import MACHINES, launches
+from opendml.targets.cuda.pattern import Mode, Step
+from opendml.targets.cuda.position_source import step_of
+from tests.cuda.compiled import MACHINES, all_launches, launches
 from tools.cuda_case import Case
 from tools.cuda_view_cases import program
 
@@ -84,3 +86,91 @@ def test_celu_divides_as_ieee_says() -> None:
     values = kernel_source(launch_of(result).pattern).split("void evaluate(")[1].split("void ")[0]
     assert " quotient(" in values
     assert "_quotient(" not in values
+
+
+def test_powers_divide_by_the_approximate_reciprocal() -> None:
+    """The logarithm makes up for what it is off."""
+    tensor = TensorDesc(TensorDataType.FLOAT32, [4096])
+    (result,) = program_of(descs.ElementWiseConstantPow(tensor, tensor, exponent=2.3)).results
+    values = kernel_source(launch_of(result).pattern).split("void evaluate(")[1].split("void ")[0]
+    assert "rough_quotient(" in values
+    assert " quotient(" not in values
+
+
+def image_launch(desc: OperatorDesc) -> Launch:
+    (launch,) = launches(Case("", program_of(desc)), MACHINES[90])
+    return launch
+
+
+def pooling(size: int) -> Launch:
+    counts = [(size - 1) // 2 + 1] * 2
+    x, pooled = (TensorDesc(TensorDataType.FLOAT32, [32, 64, *sizes]) for sizes in ((size, size), counts))
+    window = {"strides": [2, 2], "window_size": [3, 3], "start_padding": [1, 1], "end_padding": [1, 1]}
+    return image_launch(descs.AveragePooling(x, pooled, **window, include_padding=True))
+
+
+def test_loads_of_a_window_share_an_offset_and_rows_of_it_an_address() -> None:
+    pattern = pooling(112).pattern
+    read = [n for n, load in enumerate(pattern.loads) if not load.counter]
+    assert len(read) == 9
+    assert len({pattern.offset(number) for number in read}) == 1
+    assert sorted(pattern.loads[number].ahead for number in read) == [0] * 3 + [4] * 3 + [8] * 3
+    source = printed(pattern)
+    assert sum(f"(char*)p.base{number} " in source for number in read) == 3
+
+
+def test_lanes_of_small_steps_are_constants_of_the_code() -> None:
+    assert "lane * (8)" in printed(pooling(112).pattern)
+
+
+def test_counts_are_part_of_the_code_only_where_they_are_small() -> None:
+    """So kernels for images of many sizes are one."""
+    patterns = [pooling(size).pattern for size in (112, 224)]
+    assert patterns[0].text() == patterns[1].text()
+
+
+def test_a_thread_takes_rows_of_which_it_reads_the_same_elements() -> None:
+    x, more = (TensorDesc(TensorDataType.FLOAT32, [32, 64, size, size]) for size in (112, 224))
+    mode = InterpolationMode.LINEAR
+    launch = image_launch(descs.Resample(x, more, interpolation_mode=mode, scales=[1.0, 1.0, 2.0, 2.0]))
+    pattern, steps = launch.pattern, launch.values
+    assert dict(pattern.constants)["ACROSS"] == 1
+    assert steps["row_count0"] == dict(pattern.constants)["UNITS"] == 2
+    read = [number for number, load in enumerate(pattern.loads) if not load.counter]
+    assert [steps[f"row{number}_0"] for number in read] == [0] * 4
+    assert len({pattern.base(number) for number in read}) == 1
+    # Each result is in one unit of one thread.
+    assert launch.grid * launch.block * 2 * pattern.vector == 32 * 64 * 224 * 224
+
+
+def test_what_needs_many_registers_is_not_taken_across() -> None:
+    sizes = ([16, 576, 3136], [16, 64, 56, 56])
+    columns, image = (TensorDesc(TensorDataType.FLOAT32, each) for each in sizes)
+    window = {"window_sizes": [3, 3], "strides": [1, 1], "dilations": [1, 1]}
+    margins = {"start_padding": [1, 1], "end_padding": [1, 1]}
+    pattern = image_launch(descs.Fold(columns, image, **window, **margins)).pattern
+    assert (pattern.vector, dict(pattern.constants)["ACROSS"]) == (4, 0)
+
+
+def test_what_is_at_places_that_elements_say_is_not_taken_across() -> None:
+    """A block then reads from few rows, which its cache keeps."""
+    sizes = (4096, 4096)
+    x, places = source(0, FLOAT32, sizes), source(1, ScalarType.INT64, sizes)
+    found = gathered(x, sizes, {1: places}, steps=((1, 0), (0, 0)))
+    assert dict(launch_of(found).pattern.constants)["ACROSS"] == 0
+
+
+def test_every_access_moves_by_its_own_strides() -> None:
+    """What moves alike is printed once, by the strides of the first access that moves so."""
+    for case, found in all_launches(90).items():
+        for pattern, values in ((launch.pattern, launch.values) for launch in found):
+            for number, access in enumerate(pattern.accesses):
+                first = pattern.offset(number)
+                for name, stride in values.items():
+                    kind, _, loop = name.partition(f"{number}_")
+                    if kind in ("group", "row") and loop.isdigit():
+                        assert values[f"{kind}{first}_{loop}"] == stride, case.name
+                if access.step in (Step.STRIDED, Step.CONTIGUOUS):
+                    step = step_of(pattern, number).strip("()")
+                    own = values[f"step{number}"]
+                    assert (values[step[2:]] if step[:2] == "p." else int(step)) == own, case.name

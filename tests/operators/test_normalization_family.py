@@ -217,6 +217,13 @@ def test_code_of_local_response_normalization_hardly_grows_with_its_regions() ->
     assert sum(len(each.pattern.loads) for each in launches(desc)) < 200
 
 
+@pytest.mark.parametrize(("size", "kernels"), [(5, 1), (31, 2)])
+def test_squares_of_small_regions_are_not_stored(size: int, kernels: int) -> None:
+    image = TensorDesc(FLOAT32, [2, 64, 12, 12])
+    desc = descs.LocalResponseNormalization(image, image, cross_channel=True, local_size=size)
+    assert len(launches(desc)) == kernels
+
+
 @pytest.mark.parametrize("size", [2, 3, 5])
 def test_local_response_normalization_agrees_with_pytorch(size: int, device: Device) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")

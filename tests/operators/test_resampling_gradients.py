@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from opendml import TensorDataType, TensorDesc, descs
 from opendml.operators.resampling import Placing
-from opendml.operators.resampling_gradients import _Taps
+from opendml.operators.resampling_gradients import _EvenTaps, _Taps
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import AxisDirection
 from tests.operators.test_resampling import DOWN, FORMS, LINEAR, NEAREST, UP, _attributes, _linear, _nearest
@@ -153,4 +153,40 @@ def test_copies_are_sums_of_neighbours_in_one_pass() -> None:
     x, incoming = (TensorDesc(TensorDataType.FLOAT32, [2, 3, size, size]) for size in (6, 12))
     form = (x.sizes, incoming.sizes, (1.0, 1.0, 2.0, 2.0), (0.0,) * 4, (0.0,) * 4)
     attributes = _attributes(form, NEAREST) | {"rounding_direction": DOWN}
-    assert len(launches(descs.ResampleGrad1(incoming, x, **attributes))) <= 2
+    assert len(launches(descs.ResampleGrad1(incoming, x, **attributes))) == 1
+
+
+@every_device
+@pytest.mark.parametrize("size", [3, 4])
+def test_blocks_of_any_size_are_summed(size: int, device: str) -> None:
+    """Those of five by five along one dimension after the other."""
+    for block in ((2, 3), (5, 5)):
+        counts = tuple(size * each for each in block)
+        form = ((size, size), counts, tuple(map(float, block)), (0.0,) * 2, (0.0,) * 2)
+        incoming = _incoming(form, np.float32)
+        made = [np.zeros((size, size), np.float32)]
+        attributes = _attributes(form, NEAREST) | {"rounding_direction": DOWN}
+        (result,) = on_arrays(descs.ResampleGrad1, [incoming], made, device, **attributes)
+        _close(result, incoming.reshape(size, block[0], size, block[1]).sum((1, 3), np.float64))
+
+
+def test_weights_of_whole_scales_are_known_ahead() -> None:
+    even = _EvenTaps.of(5, 10, Placing(2.0, 0.5, -0.5))
+    assert even is not None
+    assert (even.before, even.weights) == (1, (0.25, 0.75, 0.75, 0.25))
+    assert (even.first, even.last) == ((0.25, 1.0, 0.75, 0.25), (0.25, 0.75, 1.0, 0.25))
+    assert _EvenTaps.of(5, 11, Placing(2.0, 0.5, -0.5)) is None
+    assert _EvenTaps.of(5, 10, Placing(1.5, 0.5, -0.5)) is None
+    assert _EvenTaps.of(5, 10, Placing(2.0, 50.0, -0.5)) is None
+
+
+@every_device
+@pytest.mark.parametrize("place", [0, 1, 7, 18, 19])
+def test_what_is_not_finite_goes_where_weights_known_ahead_say(place: int, device: str) -> None:
+    form = ((10,), (20,), (2.0,), (0.5,), (-0.5,))
+    incoming = np.zeros(20, np.float32)
+    incoming[place] = np.inf
+    made = [np.zeros(10, np.float32)]
+    (result,) = on_arrays(descs.ResampleGrad, [incoming], made, device, **_attributes(form, LINEAR))
+    met = {max((place - 1) // 2, 0), min((place + 1) // 2, 9)}
+    np.testing.assert_array_equal(result, [np.inf if each in met else 0 for each in range(10)])

@@ -65,16 +65,16 @@ def folded(
     dilations: Sequence[int],
     before: Sequence[int],
     type: ScalarType,
-    divisor: float = 1.0,
+    share: float = 1.0,
 ) -> Node:
     """The sum, at each place of an image, of what its windows have there: of columns (N, C, extents, counts)
-    those of all windows o and elements k with o * stride + k * dilation - before at the place. Sums are
-    divided, and then rounded to a type."""
+    those of all windows o and elements k with o * stride + k * dilation - before at the place. A share of the
+    sums is rounded to a type."""
     batch, channels = columns.sizes[:2]
     extents = columns.sizes[2 : 2 + len(image)]
     folds = list(map(_folding, image, extents, strides, dilations, before))
     sums = _phase_by_phase(columns, folds, image, 0)
-    sums = convert(sums if divisor == 1.0 else sums / divisor, type)
+    sums = convert(sums if share == 1.0 else sums * share, type)
     whole = reshaped(sums, (batch, channels, *(each.blocks * each.phases for each in folds)))
     return sliced(whole, (0, 0, *(each.start for each in folds)), (batch, channels, *image))
 

@@ -15,6 +15,7 @@ from opendml.program.functions import (
     reduce_sum,
     select,
     square_root,
+    squared,
     variance,
     wide,
     window_sum,
@@ -145,14 +146,26 @@ def local_response_normalization(
     beyond the tensor's bounds. Microsoft's page says neither; so does ONNX, which only has regions across
     channels. As Microsoft's page has it, alpha is divided by local_size in both cases.
     """
-    return x / power(local_base(x, cross_channel, local_size, alpha, bias), beta)
+    again = local_size <= _SQUARED_AGAIN
+    return x / power(local_base(x, cross_channel, local_size, alpha, bias, again), beta)
 
 
-def local_base(x: Node, cross_channel: bool, local_size: int, alpha: float, bias: float) -> Node:
-    """bias + alpha / local_size * (sum of x * x over the local region)"""
-    squares = wide(x) * wide(x)
+_SQUARED_AGAIN = 16
+"""Elements of a region along an axis, at most, that are squared for each region: of more, squares are rather
+stored."""
+
+
+def local_base(
+    x: Node, cross_channel: bool, local_size: int, alpha: float, bias: float, again: bool = False
+) -> Node:
+    """bias + alpha / local_size * (sum of x * x over the local region), of squares that lie in memory, or are
+    made `again` for each region"""
     before = (local_size - 1) // 2
-    for axis in (1,) if cross_channel else (2, 3):
+    first, *others = (1,) if cross_channel else (2, 3)
+    squares = squared(x)
+    if again:
+        squares = window_sum(x, first, before, local_size - 1 - before, squared)
+    for axis in others if again else (first, *others):
         squares = window_sum(squares, axis, before, local_size - 1 - before)
     return convert(squares * (alpha / local_size) + bias, x.type)
 

@@ -47,7 +47,7 @@ def average_pooling(
     """
     seen = windows_of(x.sizes, output.sizes[2:], window_size, strides, dilations, start_padding)
     count = number_of_elements(seen, start_padding, end_padding, include_padding)
-    return seen.pooled(reduce_sum(seen.elements(x, 0), seen.axes) / count)
+    return seen.pooled(shared(reduce_sum(seen.elements(x, 0), seen.axes), count))
 
 
 @defines("QUANTIZED_LINEAR_AVERAGE_POOLING", stored=True, output=True)
@@ -232,6 +232,12 @@ def number_of_elements(
     """How many elements the windows have, in the tensor or also in the padding."""
     margins = zip(before, after, strict=True) if include_padding else [(0, 0)] * len(before)
     return _product([seen.number_of_elements(axis, *margin) for axis, margin in enumerate(margins)])
+
+
+def shared(total: Node, count: Node | Number) -> Node:
+    """A FLOAT64 over a count, to be rounded to fewer bits, which show no difference to a product with a
+    reciprocal."""
+    return total / count if isinstance(count, Node) else total * (1.0 / float(count))
 
 
 def index_of_greatest(seen: Windows, x: Node) -> Node:

@@ -37,8 +37,8 @@ def average_pooling_grad(
     if isinstance(number, Node):
         single = reshaped(gradient, (*gradient.sizes, *(1,) * len(counts)))
         shares = seen.pooled(single / convert(number, gradient.type))
-    divisor = 1.0 if isinstance(number, Node) else float(number)
-    return _folded(seen, _in_windows(seen, shares), output, divisor)
+    share = 1.0 if isinstance(number, Node) else 1.0 / float(number)
+    return _folded(seen, _in_windows(seen, shares), output, share)
 
 
 @defines("MAX_POOLING_GRAD", output=True)
@@ -71,7 +71,7 @@ def _in_windows(seen: Windows, value: Node) -> Node:
     return repeated(single, (*seen.sizes[:2], *seen.extents, *seen.counts))
 
 
-def _folded(seen: Windows, shares: Node, output: TensorDesc, divisor: float = 1.0) -> Node:
-    """The sums of the windows' elements at each place of the image, divided."""
+def _folded(seen: Windows, shares: Node, output: TensorDesc, share: float = 1.0) -> Node:
+    """A share of the sums of the windows' elements at each place of the image."""
     type = ScalarType.of(output.data_type)
-    return folded(shares, seen.sizes[2:], seen.strides, seen.dilations, seen.before, type, divisor)
+    return folded(shares, seen.sizes[2:], seen.strides, seen.dilations, seen.before, type, share)

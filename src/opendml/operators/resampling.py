@@ -215,9 +215,8 @@ def _line(counts: Sequence[int], axis: int, placing: Placing | None) -> _Line:
     count = counts[axis]
     if placing is None:
         return _Line(count)
-    if count <= _MOST_LISTED:
-        scale, input_offset, output_offset = (np.float32(each) for each in placing)
-        places = (np.arange(count, dtype=np.float32) - output_offset) / scale - input_offset
+    if count <= MOST_LISTED:
+        places = places_of(count, placing)
         before = np.floor(places)
         weights = places - before
         for period in (1, 2):
@@ -229,8 +228,14 @@ def _line(counts: Sequence[int], axis: int, placing: Placing | None) -> _Line:
     return _Line(count, placing=placing)
 
 
-_MOST_LISTED = 2**16
+MOST_LISTED = 2**16
 """Places along an axis that are listed to find their period."""
+
+
+def places_of(count: int, placing: Placing) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    """The coordinates of so many outputs."""
+    scale, input_offset, output_offset = (np.float32(each) for each in placing)
+    return (np.arange(count, dtype=np.float32) - output_offset) / scale - input_offset
 
 
 def _within(

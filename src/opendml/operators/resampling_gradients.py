@@ -3,17 +3,29 @@ in them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from opendml.operators.registry import defines
-from opendml.operators.resampling import Placing, clamped, coordinate, regular, rounded_in, rounding_down
-from opendml.program.functions import equal, floor, reduce_sum, select
-from opendml.program.node import Node, Operation, apply, convert, index
+from opendml.operators.resampling import (
+    MOST_LISTED,
+    Placing,
+    clamped,
+    coordinate,
+    number_along,
+    places_of,
+    regular,
+    rounded_in,
+    rounding_down,
+)
+from opendml.program.functions import equal, floor, reduce_sum, select, wide
+from opendml.program.node import Node, Operation, apply, constant, convert, index
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import gathered, padded, reshaped, sliced
+from opendml.program.view import gathered, padded, reshaped, sliced, view
 from opendml.spec.enums import AxisDirection, InterpolationMode
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -55,24 +67,45 @@ def resample_grad1(
     in the output
 
     Indices, clamped at the ends, and weights are those of RESAMPLE2. It is done along one dimension after the
-    other: sums are made in float64, and rounded after each dimension.
+    other, but for small blocks of copies: sums are made in float64, and rounded after each step.
     """
     direction = None if interpolation_mode is InterpolationMode.LINEAR else rounding_direction
-    placings = map(Placing, scales, input_pixel_offsets, output_pixel_offsets)
-    dimensions = enumerate(zip(gradient.sizes, output.sizes, placings, strict=True))
+    placings = list(map(Placing, scales, input_pixel_offsets, output_pixel_offsets))
+    sizes, counts = output.sizes, gradient.sizes
+    blocks = {
+        axis: _Copies(found[0], size, found[2])
+        for axis, (size, count, placing) in enumerate(zip(sizes, counts, placings, strict=True))
+        if (found := regular(size, count, direction, placing)) is not None and found[1] == 1
+    }
+    together = math.prod(each.copies for each in blocks.values()) <= _MOST_COPIES
+    if together:
+        gradient = _of_copies(gradient, blocks)
     # What makes the tensor smallest comes first.
-    for axis, (_, size, placing) in sorted(dimensions, key=lambda each: each[1][1] / each[1][0]):
-        gradient = _along(gradient, axis, size, direction, placing)
+    for axis in sorted(range(len(sizes)), key=lambda axis: sizes[axis] / counts[axis]):
+        if axis not in blocks:
+            gradient = _along(gradient, axis, sizes[axis], direction, placings[axis])
+        elif not together:
+            gradient = _of_copies(gradient, {axis: blocks[axis]})
     return gradient
+
+
+_MOST_COPIES = 16
+"""Of an element in a block, that are summed in one step: of more, one dimension after the other is faster."""
+
+
+class _Copies(NamedTuple):
+    """Along a dimension `size` elements have so many copies each, side by side, from element `start` on."""
+
+    start: int
+    size: int
+    copies: int
 
 
 def _along(gradient: Node, axis: int, size: int, direction: AxisDirection | None, placing: Placing) -> Node:
     """The gradient of so many elements along an axis."""
     count = gradient.sizes[axis]
-    found = regular(size, count, direction, placing)
-    if found is not None and found[1] == 1:
-        start, _, copies = found
-        return _of_copies(gradient, axis, start, size, copies)
+    if direction is None and (even := _EvenTaps.of(size, count, placing)) is not None:
+        return even.summed(gradient, axis)
     taps = _Taps.of(size, count, direction, placing)
     parts = []
     if taps.first < taps.end:
@@ -90,15 +123,18 @@ def _along(gradient: Node, axis: int, size: int, direction: AxisDirection | None
     return convert(total, gradient.type)
 
 
-def _of_copies(gradient: Node, axis: int, start: int, size: int, copies: int) -> Node:
-    """The sums of so many neighbours each, from the element `start` on."""
-    whole = _placed(gradient, axis, start * copies, size * copies)
-    if copies == 1:
-        return whole
-    sizes = list(whole.sizes)
-    parted = reshaped(whole, (*sizes[:axis], size, copies, *sizes[axis + 1 :]))
-    sums = convert(reduce_sum(parted, [axis + 1]), gradient.type)
-    return reshaped(sums, (*sizes[:axis], size, *sizes[axis + 1 :]))
+def _of_copies(gradient: Node, blocks: Mapping[int, _Copies]) -> Node:
+    """The sums of the copies of each element, along some axes."""
+    for axis, (start, size, copies) in blocks.items():
+        gradient = _placed(gradient, axis, start * copies, size * copies)
+    if all(each.copies == 1 for each in blocks.values()):
+        return gradient
+    none = _Copies(0, 0, 1)
+    counts = [blocks.get(axis, none).copies for axis in range(len(gradient.sizes))]
+    sizes = [size // count for size, count in zip(gradient.sizes, counts, strict=True)]
+    parted = reshaped(gradient, [each for pair in zip(sizes, counts, strict=True) for each in pair])
+    sums = reduce_sum(parted, range(1, 2 * len(sizes), 2))
+    return reshaped(convert(sums, gradient.type), sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +172,72 @@ class _Taps:
         offset = int(np.min(((begins << shift) - moving)[met]))
         most_taps = int(np.max((ends - ((moving + offset) >> shift))[met]))
         return _Taps(first, end, offset, step, shift, most_taps)
+
+
+@dataclass(frozen=True, slots=True)
+class _EvenTaps:
+    """Each element i of so many along a dimension is made of the outputs from i * `step` - `before` on, with
+    the same `weights`, but for the first and the last element, which have their own."""
+
+    size: int
+    step: int
+    before: int
+    first: tuple[float, ...]
+    weights: tuple[float, ...]
+    last: tuple[float, ...]
+
+    @staticmethod
+    def of(size: int, count: int, placing: Placing) -> _EvenTaps | None:
+        """Those of `size` elements and `count` outputs, if they are that even, and few."""
+        step, rest = divmod(count, size)
+        if rest or not 1 < step <= _MOST_STEP or size < 3 or count > MOST_LISTED:
+            return None
+        outputs, places = np.arange(count), places_of(count, placing)
+        if not np.isfinite(places).all():
+            return None
+        least = np.floor(places)
+        elements = np.clip([least, least + 1], 0, size - 1).astype(np.int64)
+        parts = np.stack([1 - (places - least), places - least])
+        of_second = outputs[(elements == 1).any(0)]
+        if not len(of_second):
+            return None
+        first, taps = int(of_second[0]) - step, int(of_second[-1] - of_second[0]) + 1
+        tap = outputs - step * elements - first
+        if tap.min() < 0 or tap.max() >= taps:
+            return None
+        shares, met = np.zeros((size, taps), np.float32), np.zeros((size, taps), bool)
+        np.add.at(shares, (elements, tap), parts)
+        met[elements, tap] = True
+        meets = step * np.arange(size)[:, None] + first + np.arange(taps)
+        # What is outside of the gradient is 0, whatever its weight.
+        inside = (meets >= 0) & (meets < count)
+        shares = np.where(inside, shares, shares[1])
+        if not np.array_equal(met, inside) or np.any(shares[1:-1] != shares[1]):
+            return None
+        return _EvenTaps(size, step, -first, *(tuple(map(float, shares[each])) for each in (0, 1, -1)))
+
+    def summed(self, gradient: Node, axis: int) -> Node:
+        """The sums of the outputs that elements along an axis are made of."""
+        rank = range(len(gradient.sizes))
+        sizes = [self.size if each == axis else own for each, own in enumerate(gradient.sizes)]
+        steps = [[int(row == column) * (self.step if row == axis else 1) for column in rank] for row in rank]
+        number = number_along(sizes, axis)
+        total: Node | None = None
+        for tap, (first, weight, last) in enumerate(zip(self.first, self.weights, self.last, strict=True)):
+            offsets = [tap - self.before if each == axis else 0 for each in rank]
+            own: Node | float = weight
+            if last != weight:
+                own = select(equal(number, self.size - 1), constant(last, gradient.type), weight)
+            if first != weight:
+                own = select(equal(number, 0), constant(first, gradient.type), own)
+            share = wide(view(gradient, sizes, offsets, steps, fill=0) * own)
+            total = share if total is None else total + share
+        assert total is not None
+        return convert(total, gradient.type)
+
+
+_MOST_STEP = 8
+"""Outputs for each element, of which those of an element are put together one by one."""
 
 
 def _interpolated(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce
 
 import numpy as np
@@ -327,33 +327,40 @@ def _running(operation: Operation, x: Node, axis: int, exclusive: bool, reverse:
     return nothing if operation is Operation.RUNNING_SUM else nothing + 1
 
 
-def window_sum(x: Node, axis: int, before: int, after: int) -> Node:
+def squared(x: Node) -> Node:
+    """x * x; of floats in FLOAT64."""
+    return wide(x) * wide(x)
+
+
+def window_sum(x: Node, axis: int, before: int, after: int, term: Callable[[Node], Node] = wide) -> Node:
     """The sum of each element, so many before it and so many after it along an axis, as far as there are
-    any; of floats in FLOAT64."""
+    any, or of a `term` of each, which is 0 of 0; of floats in FLOAT64."""
     size = x.sizes[axis]
     before, after = min(before, size - 1), min(after, size - 1)
     margins = [[margin if each == axis else 0 for each in range(len(x.sizes))] for margin in (before, after)]
-    return _sum_of_following(padded(x, margins[0], margins[1]), axis, before + after + 1, size)
+    return _sum_of_following(padded(x, margins[0], margins[1]), axis, before + after + 1, size, term)
 
 
 _FOLLOWING = 32
 """Elements that are added one by one; the sums of so many are then added as one, and so on."""
 
 
-def _sum_of_following(x: Node, axis: int, count: int, size: int, apart: int = 1) -> Node:
-    """For the first `size` elements along an axis the sum of it and those that follow it, `count` in all, so
-    far `apart`."""
+def _sum_of_following(
+    x: Node, axis: int, count: int, size: int, term: Callable[[Node], Node] = wide, apart: int = 1
+) -> Node:
+    """For the first `size` elements along an axis the sum of a term of it and those of what follows it,
+    `count` in all, so far `apart`."""
 
     def following(number: int) -> Node:
         sizes = [size if each == axis else full for each, full in enumerate(x.sizes)]
-        return wide(sliced(x, [number * apart if each == axis else 0 for each in range(len(sizes))], sizes))
+        return term(sliced(x, [number * apart if each == axis else 0 for each in range(len(sizes))], sizes))
 
     if count <= _FOLLOWING:
         return reduce(operator.add, map(following, range(count)))
     blocks, rest = divmod(count, _FOLLOWING)
     whole = blocks * _FOLLOWING
-    sums = _sum_of_following(x, axis, _FOLLOWING, size + (whole - _FOLLOWING) * apart, apart)
-    of_blocks = _sum_of_following(sums, axis, blocks, size, _FOLLOWING * apart)
+    sums = _sum_of_following(x, axis, _FOLLOWING, size + (whole - _FOLLOWING) * apart, term, apart)
+    of_blocks = _sum_of_following(sums, axis, blocks, size, apart=_FOLLOWING * apart)
     return reduce(operator.add, map(following, range(whole, whole + rest)), of_blocks)
 
 

@@ -18,6 +18,8 @@ from opendml.targets.cuda.pattern import AccessPattern, Form, Pattern, Step, mov
 
 VECTOR_BYTES = 16
 """Bytes of the widest access of a thread."""
+_NEAR = 32
+"""The greatest distance, and number, that is part of the code: few kernels differ in such numbers alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,24 +74,63 @@ class Nest:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_guards", guards_of(self.kernel.values))
         count = len(self.kernel.loads) + len(self.kernel.stores)
-        object.__setattr__(self, "accesses", tuple(map(self._access, range(count))))
+        accesses = self._with_leaders(list(map(self._access, range(count))))
+        object.__setattr__(self, "accesses", accesses if self.kernel.axes else self._with_numbers(accesses))
 
     def _access(self, number: int) -> AccessPattern:
         access = (*self.kernel.loads, *self.kernel.stores)[number]
         guards = loads_of(self._guards.get(number, ()))
-        groups, rows, (along,) = (
-            tuple(any(loop.strides[each] for each in (number, *guards)) for loop in loops)
-            for loops in (self.groups, self.rows, (self.inner,))
+        groups, rows = (
+            tuple(loop.strides[number] != 0 for loop in loops) for loops in (self.groups, self.rows)
         )
         step = _step(self.inner.strides[number], access)
-        if along and (step is Step.NONE or any(self.inner.strides[each] for each in guards)):
+        if any(self.inner.strides[each] for each in guards):
             step = Step.STRIDED
         if self.form is Form.FLAT and self._runs_on(number):
             return AccessPattern(access.type, Step.FLAT, groups, (False,) * len(rows))
         if self.form is Form.FLAT and any(rows):
             step = Step.BROKEN
         return AccessPattern(
-            access.type, step, groups, rows, counter=access.buffer is None, guarded=number in self._guards
+            access.type,
+            step,
+            groups,
+            rows,
+            counter=access.buffer is None,
+            guarded=number in self._guards,
+            follows=any(loop.strides[each] for loop in self.rows for each in guards),
+            still=step is Step.STRIDED and self.inner.strides[number] == 0,
+        )
+
+    def _with_leaders(self, accesses: Sequence[AccessPattern]) -> tuple[AccessPattern, ...]:
+        """The accesses, each with the first one that moves like it, and one that it is near to."""
+        result, moving, places = [], dict[object, int](), dict[object, list[int]]()
+        everything = (*self.kernel.loads, *self.kernel.stores)
+        for number, access in enumerate(accesses):
+            own = everything[number]
+            # At the ends of rows, within units, each finds its own next row.
+            form = number if access.step is Step.BROKEN else access.step is Step.FLAT
+            moves = form, *(loop.strides[number] for loop in (*self.groups, *self.rows, self.inner))
+            others = places.setdefault((moves, own.buffer, own.steps, own.advance), [])
+            distance = 0 if access.counter else _NEAR
+            near = [each for each in others if abs(own.offset - everything[each].offset) <= distance]
+            if not near:
+                others.append(number)
+            first = near[0] if near else number
+            ahead = own.offset - everything[first].offset
+            result.append(replace(access, like=moving.setdefault(moves, number), near=first, ahead=ahead))
+        return tuple(result)
+
+    def _with_numbers(self, accesses: Sequence[AccessPattern]) -> tuple[AccessPattern, ...]:
+        """The accesses with the small numbers that are part of the code."""
+        everything = (*self.kernel.loads, *self.kernel.stores)
+        return tuple(
+            replace(
+                access,
+                stride=_small(self.inner.strides[number]) if access.step is Step.STRIDED else None,
+                strides=tuple(_small(loop.strides[number]) for loop in self.rows),
+                first=_small(own.offset) if access.counter and not own.advance else None,
+            )
+            for number, (access, own) in enumerate(zip(accesses, everything, strict=True))
         )
 
     @property
@@ -156,6 +197,12 @@ class Nest:
         reductions = [node for node in ordered(values) if node.operation in REDUCTIONS]
         numbers = sorted(loads_of(operand for node in reductions for operand in node.operands))
         return [n for n in numbers if moves_in_group(self.accesses[n], not self.inner_reduced)]
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether loads are where, or read if, elements say so."""
+        saying = loads_of(operand for guard in self._guards.values() for operand in guard)
+        return any(not self.accesses[number].counter for number in saying)
 
     @property
     def loads(self) -> tuple[AccessPattern, ...]:
@@ -247,6 +294,10 @@ def loop_values(kernel: Kernel, groups: Sequence[Loop], rows: Sequence[Loop]) ->
 def nest_of(kernel: Kernel, loops: LoopNest) -> Nest:
     """The loops of a kernel as they are."""
     return Nest(kernel, loops.groups, loops.rows, loops.inner, loops.inner_reduced)
+
+
+def _small(number: int) -> int | None:
+    return number if abs(number) <= _NEAR else None
 
 
 def _step(stride: int, access: Access) -> Step:

@@ -10,9 +10,13 @@ from opendml.program.node import Node, Operation, ordered
 from opendml.program.quotients import NEAR, ROUGH
 from opendml.program.scalar_type import ScalarType
 
-TAME = {Operation.HYPERBOLIC_TANGENT: NEAR, Operation.GAUSSIAN_ERROR_LINEAR_UNIT: ROUGH}
-"""Functions that divide by numbers from 1 to 2^100 alone, and how exact their quotients must be: the latter
-makes up for what its own are off. Where they are narrow, all may be rough."""
+TAME = {
+    Operation.HYPERBOLIC_TANGENT: NEAR,
+    Operation.GAUSSIAN_ERROR_LINEAR_UNIT: ROUGH,
+    Operation.POWER: ROUGH,
+}
+"""Functions that divide by numbers from 1 to 2^100 alone, and how exact their quotients must be: what takes
+rough ones makes up for what these are off. Where they are narrow, all may be rough."""
 
 
 def with_quotients(function: Node, expansion: Node, attribute: int) -> Node:

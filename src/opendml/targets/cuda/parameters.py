@@ -60,12 +60,14 @@ class Parameters:
     @cached_property
     def words(self) -> tuple[str, ...]:
         """The plain words: addresses of the accesses, WORDS, strides in bytes of accesses along loops that
-        move them, and the bits of the numbers.
+        move them, of those that move alike once, and the bits of the numbers.
         """
         accesses = self.pattern.accesses
         names = [f"base{number}" for number in range(len(accesses))]
         names += WORDS
         for number, access in enumerate(accesses):
+            if self.pattern.offset(number) != number:
+                continue
             if access.step is Step.STRIDED:
                 names.append(f"step{number}")
             names += [f"group{number}_{loop}" for loop, moves in enumerate(access.groups) if moves]

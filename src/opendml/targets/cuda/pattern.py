@@ -103,8 +103,14 @@ class AccessPattern:
     """One load or store as the code sees it.
 
     `groups` and `rows` tell for each of those loops whether it moves the access. A `turned` load goes through
-    shared memory. A `counter` is a load whose value is its own offset. A `guarded` load moves wherever
-    what guards it does; it is contiguous only where nothing of that changes along the innermost loop.
+    shared memory. A `counter` is a load whose value is its own offset. A `guarded` load is another one
+    wherever what guards it moves: along rows if it `follows`; it is contiguous only where nothing of that
+    changes along the innermost loop, and else strided, though perhaps `still` itself.
+
+    Accesses move `like` the first one that all loops move alike, and share its offset; those that begin near
+    it have its address, too, and are `ahead` by so many bytes. What an element-wise kernel knows of small
+    numbers is part of the code, so that neighbouring lanes share what they read: the `stride` along the
+    innermost loop, `strides` along rows, and the `first` number of a counter.
     """
 
     type: ScalarType
@@ -114,6 +120,14 @@ class AccessPattern:
     turned: bool = False
     counter: bool = False
     guarded: bool = False
+    follows: bool = False
+    still: bool = False
+    like: int | None = None
+    near: int | None = None
+    ahead: int = 0
+    stride: int | None = None
+    strides: tuple[int | None, ...] = ()
+    first: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +152,16 @@ class Pattern:
     def accesses(self) -> tuple[AccessPattern, ...]:
         """Loads, then stores."""
         return (*self.loads, *self.stores)
+
+    def offset(self, number: int) -> int:
+        """The access whose offset one has."""
+        like = self.accesses[number].like
+        return number if like is None else like
+
+    def base(self, number: int) -> int:
+        """The access from whose address one is `ahead`."""
+        near = self.accesses[number].near
+        return number if near is None else near
 
     @property
     def flat(self) -> bool:
@@ -175,7 +199,8 @@ class Pattern:
             f"{self.mode.value} {self.vector} {self.columns} {self.wide} {len(self.loads)} {self.constants}"
         )
         accesses = [
-            f"{a.type.name} {a.step.name} {a.groups} {a.rows} {a.turned} {a.counter} {a.guarded}"
+            f"{a.type.name} {a.step.name} {a.groups} {a.rows} {a.turned} {a.counter} {a.guarded} "
+            f"{a.follows} {a.still} {a.like} {a.near} {a.ahead} {a.stride} {a.strides} {a.first}"
             for a in self.accesses
         ]
         return "\n".join([head, *accesses, fingerprint(self.values)])
@@ -185,7 +210,7 @@ def moves_in_group(access: AccessPattern, columns: bool) -> bool:
     """Whether the access is another for each element of a group; `columns` as in a pattern."""
     if access.step in (Step.FLAT, Step.BROKEN):
         return True
-    return any(access.rows) or (access.step is not Step.NONE and not columns)
+    return any(access.rows) or access.follows or (access.step is not Step.NONE and not columns)
 
 
 def reduced(values: tuple[Node, ...]) -> tuple[Node, ...]:

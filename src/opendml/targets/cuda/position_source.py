@@ -8,15 +8,16 @@ from opendml.targets.cuda.pattern import Mode, Pattern, Step
 
 def positions(pattern: Pattern) -> list[str]:
     """The structure Offsets, and what finds the offsets of groups, rows and units."""
-    accesses = pattern.accesses
-    offsets = "".join(f" Index a{number};" for number in range(len(accesses)))
+    own = [number for number in range(len(pattern.accesses)) if pattern.offset(number) == number]
+    offsets = "".join(f" Index a{number};" for number in own)
     broken = broken_accesses(pattern)
     if broken:
         offsets += "".join(f" Index next{number};" for number in broken) + " Index row; int turn;"
     in_row = [
         f"to.a{number} += at * V * (Index){step_of(pattern, number)};"
-        for number, access in enumerate(accesses)
-        if access.step not in (Step.NONE, Step.BROKEN)
+        for number in own
+        if pattern.accesses[number].step not in (Step.NONE, Step.BROKEN)
+        and not pattern.accesses[number].still
     ]
     if broken:
         in_group = [
@@ -88,12 +89,20 @@ def _loops(pattern: Pattern, kind: str, first: int, last: int) -> list[str]:
         else:
             lines.append("index = at;")
         for number, access in enumerate(pattern.accesses):
-            if (access.groups if kind == "group" else access.rows)[loop]:
-                lines.append(f"to.a{number} += index * (Index)p.{kind}{number}_{loop};")
+            moves = (access.groups if kind == "group" else access.rows)[loop]
+            known = access.strides[loop] if kind == "row" and access.strides else None
+            stride = f"p.{kind}{number}_{loop}" if known is None else known
+            if moves and pattern.offset(number) == number:
+                lines.append(f"to.a{number} += index * (Index){stride};")
     return lines
 
 
 def step_of(pattern: Pattern, number: int) -> str:
     """Bytes from one element to the next along the innermost loop."""
-    access = pattern.accesses[number]
-    return f"p.step{number}" if access.step is Step.STRIDED else str(access.type.bytes)
+    if pattern.accesses[number].still:
+        return "0"
+    first = pattern.offset(number)
+    access = pattern.accesses[first]
+    if access.step is not Step.STRIDED:
+        return str(access.type.bytes)
+    return f"p.step{first}" if access.stride is None else f"({access.stride})"

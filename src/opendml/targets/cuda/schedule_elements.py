@@ -33,11 +33,20 @@ _MANY_GATHERED = 4 * 1024 * 1024
 """Elements that are gathered, at least, where panels are worth it."""
 _SECTOR_BYTES = 32
 """Bytes that memory moves at once."""
+_ACROSS = 4
+"""Units of a thread that lie across, at most."""
+_ACROSS_LOADS = 4
+"""Loads, none of which is guarded, from which on there is something to be found for units that lie across."""
+_ACROSS_WORDS = 64
+"""Words of 4 bytes that a thread reads before it computes units that lie across, at most."""
+_ACROSS_BYTES = 128
+"""Bytes at least between results of units of a thread that lie across: what a warp stores at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Units of so many elements along the innermost loop of `nest`, so many of them by each thread."""
+    """Units of so many elements along the innermost loop of `nest`, so many of them by each thread: all steps
+    of the row loop, if there is one."""
 
     nest: Nest
     vector: int
@@ -102,7 +111,43 @@ def _units_of(query: Query, nest: Nest, moved: int) -> Estimate[Units]:
     # Small work is spread over the whole device.
     while per_thread > 1 and units < machine.multiprocessors * _THREADS * per_thread:
         per_thread //= 2
-    return Estimate(Units(nest, vector, per_thread), {"memory": reading(machine, moved)})
+    nest = _across(nest, vector, per_thread)
+    way = Units(nest, vector, nest.row_count if nest.rows else per_thread)
+    return Estimate(way, {"memory": reading(machine, moved)})
+
+
+def _across(nest: Nest, vector: int, per_thread: int) -> Nest:
+    """The nest with a few steps of a loop as rows, which one thread takes: it finds once what is alike for
+    all of them, such as the places of windows. As it is where there is little to be found, as of places that
+    elements say, where registers do not do, or where units are so short that more of them had better be on
+    their way at once."""
+    first = len(nest.loads)
+    read = [n for n, load in enumerate(nest.loads) if not load.counter and load.step is not Step.NONE]
+    count = min(per_thread, _ACROSS)
+    is_simple = len(read) < _ACROSS_LOADS and not any(nest.accesses[number].guarded for number in read)
+    words = count * vector * sum(max(1, nest.accesses[number].type.bytes // 4) for number in read)
+    if count == 1 or len(read) < 2 or is_simple or nest.looks_up or words > _ACROSS_WORDS:
+        return nest
+
+    def moved(place: int) -> tuple[int, int]:
+        """How many elements are others with every step, and if any are, how many numbers."""
+        strides = nest.groups[place].strides
+        elements = sum(strides[number] != 0 for number in read)
+        return elements, sum(map(bool, strides[:first])) if elements else 0
+
+    places = [
+        place
+        for place, loop in enumerate(nest.groups)
+        if loop.count % count == 0 and min(map(abs, loop.strides[first:])) >= _ACROSS_BYTES
+    ]
+    place = min(reversed(places), key=moved, default=None)
+    if place is None or (per_thread > _UNITS and moved(place)[0]):
+        return nest
+    loop = nest.groups[place]
+    rest = Loop(loop.count // count, tuple(count * stride for stride in loop.strides))
+    others = () if rest.count == 1 else (rest,)
+    groups = (*nest.groups[:place], *others, *nest.groups[place + 1 :])
+    return replace(nest, groups=groups, rows=(Loop(count, loop.strides),))
 
 
 def _interleaved(nest: Nest) -> tuple[bool, bool]:
@@ -118,7 +163,8 @@ def _run_units(_: Query, way: Units) -> Launch:
     nest = way.nest
     row_units = -(-nest.inner.count // way.vector)
     units = nest.group_count * row_units
-    constants = (("THREADS", _THREADS), ("UNITS", way.per_thread))
+    across = bool(nest.rows)
+    constants = (("THREADS", _THREADS), ("UNITS", way.per_thread), ("ACROSS", int(across)))
     pattern = Pattern(
         Mode.POINTWISE,
         way.vector,
@@ -131,7 +177,7 @@ def _run_units(_: Query, way: Units) -> Launch:
     )
     full, rest = divmod(nest.inner.count, way.vector)
     words = Words(units=units, inner=row_units, full=full, rest=rest)
-    grid = -(-units // (_THREADS * way.per_thread))
+    grid = -(-units // (_THREADS if across else _THREADS * way.per_thread))
     return Launch(pattern, grid, _THREADS, nest.given() | words.named())
 
 

@@ -149,7 +149,9 @@ class Printer(Needs):
         lines = []
         for number, access, _ in self.element_stores():
             if access.step is Step.STRIDED:
-                lines.append(f"scatter({self._address(number)}, from.s{number}, p.step{number});")
+                lines.append(
+                    f"scatter({self._address(number)}, from.s{number}, {step_of(self.pattern, number)});"
+                )
             else:
                 lines.append(f"store({self._address(number)}, from.s{number});")
         functions = [template(f"void store_outputs({arguments}, const Outputs<V>& from)", lines)]
@@ -166,13 +168,13 @@ class Printer(Needs):
     def _load(self, number: int, to: str) -> list[str]:
         access = self.pattern.loads[number]
         if access.counter and access.step is not Step.NONE:
-            return [f"count({to}, p.base{number} + at.a{number}, p.step{number});"]
+            return [f"count({to}, {self._lies_at(number)}, {step_of(self.pattern, number)});"]
         if access.counter:
             return [f"{to} = {self._inline_load(number)};"]
         if access.guarded:
             return self._guarded_load(number, to)
         if access.step is Step.STRIDED and not access.turned:
-            return [f"gather({to}, {self._address(number)}, p.step{number});"]
+            return [f"gather({to}, {self._address(number)}, {step_of(self.pattern, number)});"]
         return [f"load({to}, {self._address(number)});"]
 
     def _guarded_load(self, number: int, to: str) -> list[str]:
@@ -195,14 +197,27 @@ class Printer(Needs):
         roots = [root for number in numbers for root in self.guards[number]]
         lines, name = self._compute(roots, {}, partial(self._inline_load, lane="lane"))
         for number in numbers:
-            address = f"{self._address(number)} + lane * {step_of(self.pattern, number)}"
+            address = f"{self._address(number)}{self._along(number, 'lane')}"
             read = self._read_where(number, address, *map(name, self.guards[number]))
             lines.append(f"to.l{number}.data[lane] = {read};")
         loop = "for (int lane = 0; lane < V; lane++) {"
         return ["#pragma unroll", loop, *(f"    {line}" for line in lines), "}"]
 
     def _address(self, number: int) -> str:
-        return f"(char*)p.base{number} + at.a{number}"
+        return f"(char*){self._lies_at(number)}"
+
+    def _lies_at(self, number: int) -> str:
+        """The address of an access, or what a counter counts."""
+        access, offset = self.pattern.accesses[number], f"at.a{self.pattern.offset(number)}"
+        if access.first is not None:
+            return f"({access.first}ll) + {offset}"
+        ahead = f" + ({access.ahead})" if access.ahead else ""
+        return f"p.base{self.pattern.base(number)} + {offset}{ahead}"
+
+    def _along(self, number: int, lane: str) -> str:
+        """How much further the access is in a lane of the unit."""
+        step = step_of(self.pattern, number)
+        return f" + {lane} * {step}" if lane and step != "0" else ""
 
     # Values
 
@@ -310,10 +325,9 @@ class Printer(Needs):
     def _inline_load(self, number: int, lane: str = "") -> str:
         """What a load gives, where it stands or at a lane of the unit there."""
         access = self.pattern.loads[number]
-        moves = bool(lane) and access.step is not Step.NONE
-        along = f" + {lane} * {step_of(self.pattern, number)}" if moves else ""
+        along = self._along(number, lane if access.step is not Step.NONE else "")
         if access.counter:
-            return f"({TYPES[access.type]})(p.base{number} + at.a{number}{along})"
+            return f"({TYPES[access.type]})({self._lies_at(number)}{along})"
         address = f"{self._address(number)}{along}"
         if not access.guarded:
             return f"*(const {TYPES[access.type]}*)({address})"

@@ -1,7 +1,58 @@
-// Element-wise: a thread takes UNITS units of VECTOR elements, a block's width apart, and loads them all first.
+// Element-wise: a thread takes UNITS units of VECTOR elements, a block's width apart, or (ACROSS) one after the other
+// along a loop of rows, and loads them all first.
 
-extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
-    const Index first = (Index)blockIdx.x * (THREADS * UNITS) + threadIdx.x;
+// The elements after the last full unit of a row.
+DEVICE void compute_rest(const Parameters& p, const Offsets& at) {
+#pragma unroll 1
+    for (int lane = 0; lane < (int)p.rest; lane++) {
+        const Offsets here = in_row<1>(p, at, lane);
+        Held<1> nothing;
+        Late<1> one;
+        Outputs<1> result;
+        load_late<1>(one, p, here);
+        evaluate<1>(result, p, nothing, one, Kept(), 0);
+        store_outputs<1>(p, here, result);
+    }
+}
+
+DEVICE void compute_unit(const Parameters& p, const Offsets& at, const Late<VECTOR>& late) {
+    Held<VECTOR> nothing;
+    Outputs<VECTOR> result;
+#pragma unroll
+    for (int lane = 0; lane < VECTOR; lane++) evaluate<VECTOR>(result, p, nothing, late, Kept(), lane);
+    store_outputs<VECTOR>(p, at, result);
+}
+
+// Finds a unit, and says where in its row it is.
+DEVICE Index find_unit(Offsets& at, const Parameters& p, Index unit) {
+    Index row = 0, inside = unit;
+    if constexpr (GROUPS > 0) {
+        row = divide(unit, p.inner);
+        inside = unit - row * (Index)p.inner.count;
+    }
+    at = in_row<VECTOR>(p, at_group(p, row), inside);
+    return inside;
+}
+
+DEVICE void compute_across(const Parameters& p, Index unit) {
+    Offsets first;
+    if (find_unit(first, p, unit) < (Index)p.full) {
+        Late<VECTOR> late[UNITS];
+        Offsets at[UNITS];
+#pragma unroll
+        for (int k = 0; k < UNITS; k++) {
+            at[k] = at_row(p, first, k);
+            load_late<VECTOR>(late[k], p, at[k]);
+        }
+#pragma unroll
+        for (int k = 0; k < UNITS; k++) compute_unit(p, at[k], late[k]);
+    } else if constexpr (VECTOR > 1) {
+#pragma unroll 1
+        for (int k = 0; k < UNITS; k++) compute_rest(p, at_row(p, first, k));
+    }
+}
+
+DEVICE void compute_apart(const Parameters& p, Index first) {
     Late<VECTOR> late[UNITS];
     Offsets at[UNITS];
     bool full[UNITS];
@@ -10,36 +61,24 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
         const Index unit = first + k * THREADS;
         full[k] = false;
         if (unit >= (Index)p.units) continue;
-        Index row = 0, inside = unit;
-        if constexpr (GROUPS > 0) {
-            row = divide(unit, p.inner);
-            inside = unit - row * (Index)p.inner.count;
-        }
-        at[k] = in_row<VECTOR>(p, at_group(p, row), inside);
-        full[k] = inside < (Index)p.full;
+        full[k] = find_unit(at[k], p, unit) < (Index)p.full;
         if (full[k]) {
             load_late<VECTOR>(late[k], p, at[k]);
         } else if constexpr (VECTOR > 1) {
-            // The last unit of a row that is not a multiple of the vector.
-#pragma unroll 1
-            for (int lane = 0; lane < (int)p.rest; lane++) {
-                const Offsets here = in_row<1>(p, at[k], lane);
-                Held<1> nothing;
-                Late<1> one;
-                Outputs<1> result;
-                load_late<1>(one, p, here);
-                evaluate<1>(result, p, nothing, one, Kept(), 0);
-                store_outputs<1>(p, here, result);
-            }
+            compute_rest(p, at[k]);
         }
     }
 #pragma unroll
     for (int k = 0; k < UNITS; k++) {
-        if (!full[k]) continue;
-        Held<VECTOR> nothing;
-        Outputs<VECTOR> result;
-#pragma unroll
-        for (int lane = 0; lane < VECTOR; lane++) evaluate<VECTOR>(result, p, nothing, late[k], Kept(), lane);
-        store_outputs<VECTOR>(p, at[k], result);
+        if (full[k]) compute_unit(p, at[k], late[k]);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
+    if constexpr (ACROSS) {
+        const Index unit = (Index)blockIdx.x * THREADS + threadIdx.x;
+        if (unit < (Index)p.units) compute_across(p, unit);
+    } else {
+        compute_apart(p, (Index)blockIdx.x * (THREADS * UNITS) + threadIdx.x);
     }
 }
