@@ -26,7 +26,7 @@ _FILES = {
     Mode.REDUCE: ("reduce",),
     Mode.RESIDENT: ("states", "resident"),
     Mode.PASSES: ("states", "meeting", "passes"),
-    Mode.SCAN: ("meeting", "scan"),
+    Mode.SCAN: ("posts", "scan"),
     Mode.SCATTER: ("scatter",),
     Mode.TOP: ("top",),
     Mode.FMA: ("operands", "unshifted", "fma", "contraction"),
