@@ -234,10 +234,19 @@ LINES: tuple[tuple[tuple[int, ...], int], ...] = (
     ((2, 65536), 1),
     ((3, 50001), 1),
     ((30000, 3), 0),
+    ((1, 4_400_000), 1),
+    ((40, 70_000), 1),
+    ((5000, 70), 0),
     ((7, 20000), 1),
     ((30, 5000), 1),
+    ((600, 3000), 1),
+    ((300, 3000), 0),
+    ((100, 9000), 0),
+    ((20, 70_000), 0),
 )
 """Sizes with long lines, and the axis that these run along: first, few that several blocks share."""
+_SHARED_LINES = 4
+"""Those of them that are run in all types."""
 
 
 def reduction_cases() -> Iterator[Case]:
@@ -261,9 +270,9 @@ def reduction_cases() -> Iterator[Case]:
     for data_type, (sizes, axes) in product((*FLOATS, dml.INT32), REDUCED):
         for direction in AxisDirection:
             yield from _running_cases(TensorDesc(data_type, sizes), axes[0], direction)
-    for data_type in (*FLOATS, dml.INT32):
+    for data_type in (*FLOATS, dml.INT32, dml.INT64):
         for (sizes, axis), direction in product(
-            LINES if data_type == dml.FLOAT32 else LINES[:1], AxisDirection
+            LINES if data_type == dml.FLOAT32 else LINES[:_SHARED_LINES], AxisDirection
         ):
             yield from _running_cases(TensorDesc(data_type, sizes), axis, direction)
     image = TensorDesc(dml.FLOAT32, (2, 20, 9, 11))

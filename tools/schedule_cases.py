@@ -127,8 +127,9 @@ def _groups() -> Iterator[tuple[str, Node]]:
 
 
 def _scans() -> Iterator[tuple[str, Node]]:
-    lines = (((4096, 512), 1), ((1000, 5000), 1), ((64, 65_536), 1), ((4, 1_000_000), 1))
-    for sizes, axis in (*lines, ((4096, 512), 0), ((500, 40_000), 0)):
+    lines = (((4096, 512), 1), ((1000, 5000), 1), ((256, 65_536), 1), ((64, 65_536), 1), ((4, 1_000_000), 1))
+    abreast = (((4096, 512), 0), ((500, 40_000), 0), ((4096, 4096), 0), ((64, 131_072), 0))
+    for sizes, axis in (*lines, *abreast):
         x = source(0, FLOAT32, sizes)
         total = functions.running_sum(x, axis, exclusive=False, reverse=False)
         yield _name("running sum", x, (axis,)), convert(total, FLOAT32)

@@ -59,6 +59,15 @@ DEVICE unsigned look_at(const unsigned* counter) {
     return load_uncached(counter);
 }
 
+DEVICE void look_at(unsigned long long (&to)[2], const char* from) {
+    emulator::let_others_run();
+    load_uncached(to, from);
+}
+
+DEVICE void leave(char* to, const unsigned long long (&words)[2]) {
+    for (int i = 0; i < 2; i++) __atomic_store_n((unsigned long long*)to + i, words[i], __ATOMIC_SEQ_CST);
+}
+
 DEVICE unsigned acquire(const unsigned* counter) { return look_at(counter); }
 
 // Where the rows of four matrices begin: each lane knows one.

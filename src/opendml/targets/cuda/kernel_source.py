@@ -27,7 +27,7 @@ _FILES = {
     Mode.REDUCE: ("reduce",),
     Mode.RESIDENT: ("states", "resident"),
     Mode.PASSES: ("states", "meeting", "passes"),
-    Mode.SCAN: ("meeting", "scan"),
+    Mode.SCAN: ("posts", "scan"),
     Mode.SCATTER: ("scatter",),
     Mode.TOP: ("words", "top"),
     Mode.SORT: ("words", "sort"),

@@ -10,7 +10,7 @@ from typing import Any
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
-from opendml.program.node import REDUCTIONS, ordered
+from opendml.program.node import REDUCTIONS, SCANS, ordered
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.guards import Guards, apart, guards_of, loads_of
 from opendml.targets.cuda.machine import Machine
@@ -27,8 +27,8 @@ class Launch:
     """`grid` blocks of `block` threads.
 
     `values` are parameters by name, without addresses; `share` is one over the elements of a group. A
-    launch whose blocks share groups gets `counters_bytes` of memory that is zero between launches, and
-    `scratch_bytes` more. Cooperative: all blocks run at once.
+    launch whose blocks share groups gets `counters_bytes` of memory of its own, which is zero at first and
+    keeps what a launch leaves there, and `scratch_bytes` more. Cooperative: all blocks run at once.
     """
 
     pattern: Pattern
@@ -192,10 +192,10 @@ class Nest:
 
     @property
     def held(self) -> list[int]:
-        """Numbers of the loads of elements that are reduced."""
+        """Numbers of the loads of elements that are reduced or scanned."""
         values, _ = apart(self.kernel.values)
-        reductions = [node for node in ordered(values) if node.operation in REDUCTIONS]
-        numbers = sorted(loads_of(operand for node in reductions for operand in node.operands))
+        taken_in = [node for node in ordered(values) if node.operation in REDUCTIONS | SCANS]
+        numbers = sorted(loads_of(operand for node in taken_in for operand in node.operands))
         return [n for n in numbers if moves_in_group(self.accesses[n], not self.inner_reduced)]
 
     @property

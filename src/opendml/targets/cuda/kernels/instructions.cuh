@@ -143,6 +143,15 @@ DEVICE unsigned look_at(const unsigned* counter) {
     return arrived;
 }
 
+// Two words, each of them whole, that other blocks write or read meanwhile.
+DEVICE void look_at(unsigned long long (&to)[2], const char* from) {
+    asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(to[0]), "=l"(to[1]) : "l"(from) : "memory");
+}
+
+DEVICE void leave(char* to, const unsigned long long (&words)[2]) {
+    asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(words[0]), "l"(words[1]) : "memory");
+}
+
 DEVICE unsigned acquire(const unsigned* counter) {
     unsigned arrived;
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(arrived) : "l"(counter) : "memory");

@@ -1,150 +1,230 @@
-// Running sums and products: SPAN threads share a line, KEEP neighbouring elements each, and go along it together.
+// Running sums and products: SPAN threads share a line and go along it together, a tile after the other; each has KEEP elements of
+// one, in chunks of CHUNK neighbours. The next tile is read while one is summed up and written.
 //
-// With TEAM, several blocks share a line, a slice each: they sum their slices up, meet, and each goes along its own from the sum
-// of those before it. Slices are summed up backwards, since the cache holds what was read last.
+// With TEAM, several blocks share a line, or some side by side: their tiles lie one after the other, a wave of them after the
+// other, and they leave each other what their tiles come to. So memory is read once.
 
-constexpr int PARTS = KEEP / VECTOR, TOGETHER = THREADS / SPAN, STEP = SPAN * PARTS;
+constexpr int TOGETHER = THREADS / SPAN;
+// Lines side by side in a warp, threads of a line there, and warps that share a line.
+constexpr int ABREAST = COLUMNS ? TOGETHER < 32 ? TOGETHER : 32 : 1;
+constexpr int LANES = SPAN < 32 / ABREAST ? SPAN : 32 / ABREAST, WARPS = SPAN / LANES;
+// Chunks of a thread, which are one where no other thread's lie between, elements and units of each, and units of a block.
+constexpr int PARTS = LANES > 1 ? KEEP / CHUNK : 1, EACH = KEEP / PARTS, UNITS = EACH / VECTOR, STEP = SPAN * PARTS * UNITS;
+static_assert(SPAN == 1 || !COLUMNS || TOGETHER <= 32);
 
-// The sum of a slice, as blocks leave it to each other.
-struct alignas(8) Found {
-    Scanned sum;
-};
-
-// The part of a line that the threads of a block share, in units of VECTOR elements.
-struct Slice {
+struct Line {
     Offsets at;
     Kept kept;
-    Index begin, end;  // `end` is `begin` for threads without a line
-    Index stop;        // the end for all threads
+    Index units;  // none for threads without a line
 };
+
+typedef Held<VECTOR> Tile[PARTS * UNITS];
 
 DEVICE int lane_of(int lane) { return REVERSE ? VECTOR - 1 - lane : lane; }
 
-DEVICE Offsets unit_at(const Parameters& p, const Slice& slice, Index number) {
-    return in_group<VECTOR>(p, slice.at, REVERSE ? (Index)p.units - 1 - number : number);
+// The number in the line of one of the thread's units, whose first is `first`: chunks of a warp lie side by side.
+DEVICE Index number_of(Index first, int unit) { return first + unit / UNITS * (LANES * UNITS) + unit % UNITS; }
+
+DEVICE Offsets unit_at(const Parameters& p, const Line& line, Index number) {
+    return in_group<VECTOR>(p, line.at, REVERSE ? (Index)p.units - 1 - number : number);
 }
 
-// The elements of the units from `first` on, in their order; past the end, what changes nothing.
-DEVICE void load_elements(
-    Held<VECTOR> (&held)[PARTS], Scanned (&values)[KEEP], const Parameters& p, const Slice& slice, Index first) {
+DEVICE void load_tile(Tile& tile, const Parameters& p, const Line& line, Index first) {
+#pragma unroll
+    for (int unit = 0; unit < PARTS * UNITS; unit++) {
+        const Index number = number_of(first, unit);
+        if (number < line.units) load_held<VECTOR>(tile[unit], p, unit_at(p, line, number));
+    }
+}
+
+// Has what was made of a unit made again, rather than kept in more registers than the unit takes: `columns` is 0 here, which the
+// compiler does not know.
+DEVICE void forget(const Parameters& p, Held<VECTOR>& unit) {
+    unsigned words[(sizeof(unit) + 3) / 4];
+    memcpy(words, &unit, sizeof(unit));
+#pragma unroll
+    for (unsigned& word : words) word ^= (unsigned)p.columns;
+    memcpy(&unit, words, sizeof(unit));
+}
+
+// What the thread's chunks come to, as far as the line goes.
+DEVICE void sum_up(Scanned (&sums)[PARTS], const Parameters& p, const Tile& tile, const Line& line, Index first) {
 #pragma unroll
     for (int part = 0; part < PARTS; part++) {
-        if (first + part < slice.end) load_held<VECTOR>(held[part], p, unit_at(p, slice, first + part));
-    }
+        sums[part] = IDENTITY;
 #pragma unroll
-    for (int k = 0; k < KEEP; k++) {
-        const int part = k / VECTOR, lane = lane_of(k % VECTOR);
-        values[k] = first + part < slice.end ? scanned<VECTOR>(p, held[part], slice.kept, lane) : IDENTITY;
-    }
-}
-
-// What the threads of the line before this one have found together; `all` becomes what all of them have.
-DEVICE Scanned before_thread(Scanned mine, Scanned& all) {
-    constexpr int LANES = SPAN < 32 ? SPAN : 32, WARPS = SPAN / LANES;
-    Scanned sum = mine;
-#pragma unroll
-    for (int distance = 1; distance < LANES; distance *= 2) {
-        const Scanned other = __shfl_up_sync(~0u, sum, distance, LANES);
-        if (threadIdx.x % LANES >= distance) sum = put_together(other, sum);
-    }
-    Scanned before = __shfl_up_sync(~0u, sum, 1, LANES);
-    if (threadIdx.x % LANES == 0) before = IDENTITY;
-    all = __shfl_sync(~0u, sum, LANES - 1, LANES);
-    if constexpr (WARPS > 1) {
-        __shared__ Scanned room[THREADS / 32];
-        const int warp = threadIdx.x / 32, first = warp / WARPS * WARPS;
-        if (threadIdx.x % 32 == 0) room[warp] = all;
-        __syncthreads();
-        Scanned earlier = all = IDENTITY;
-#pragma unroll
-        for (int other = 0; other < WARPS; other++) {
-            if (first + other == warp) earlier = all;
-            all = put_together(all, room[first + other]);
+        for (int k = 0; k < EACH; k++) {
+            const int unit = part * UNITS + k / VECTOR;
+            const bool there = number_of(first, unit) < line.units;
+            const Scanned value = there ? scanned<VECTOR>(p, tile[unit], line.kept, lane_of(k % VECTOR)) : IDENTITY;
+            sums[part] = put_together(sums[part], value);
         }
-        before = put_together(earlier, before);
-        __syncthreads();
     }
-    return before;
 }
 
-// What the slices before that of this block come to.
-template <typename Team>
-DEVICE Scanned before_slice(Team& team, const Parameters& p, const Slice& slice) {
-    Scanned sum = IDENTITY, all;
-    const Index steps = (slice.stop - slice.begin + STEP - 1) / STEP;
-    for (Index step = steps - 1; step >= 0; step--) {
-        Held<VECTOR> held[PARTS];
-        Scanned values[KEEP];
-        load_elements(held, values, p, slice, slice.begin + step * STEP + (int)threadIdx.x * PARTS);
+// What the threads of the line in this warp have together, by one order for all of them.
+DEVICE Scanned over_lanes(Scanned sum) {
 #pragma unroll
-        for (int k = 0; k < KEEP; k++) sum = put_together(sum, values[k]);
+    for (int distance = ABREAST; distance < LANES * ABREAST; distance *= 2) {
+        sum = put_together(sum, __shfl_xor_sync(~0u, sum, distance));
     }
-    before_thread(sum, all);
-    char* const page = team.page(p, sizeof(Found));
-    if (threadIdx.x == 0) *(Found*)(page + team.rank * sizeof(Found)) = {all};
-    team.meet(p);
-    sum = IDENTITY;
-    for (int other = threadIdx.x; other < team.rank; other += THREADS) {
-        sum = put_together(sum, load_uncached<Found>(page + other * sizeof(Found)).sum);
+    return sum;
+}
+
+// Puts what comes before each chunk within the warp in the place of what it comes to. Returns what all of them come to.
+DEVICE Scanned scan_lanes(Scanned (&sums)[PARTS]) {
+    constexpr int WIDTH = LANES * ABREAST;
+    const int lane = threadIdx.x % WIDTH;
+    Scanned all = IDENTITY;
+#pragma unroll
+    for (int part = 0; part < PARTS; part++) {
+        Scanned sum = sums[part], before = IDENTITY;
+        if constexpr (LANES > 1) {
+#pragma unroll
+            for (int distance = ABREAST; distance < WIDTH; distance *= 2) {
+                const Scanned other = __shfl_up_sync(~0u, sum, distance, WIDTH);
+                if (lane >= distance) sum = put_together(other, sum);
+            }
+            before = __shfl_up_sync(~0u, sum, ABREAST, WIDTH);
+            if (lane < ABREAST) before = IDENTITY;
+            sum = __shfl_sync(~0u, sum, WIDTH - ABREAST + lane % ABREAST, WIDTH);
+        }
+        sums[part] = put_together(all, before);
+        all = put_together(all, sum);
     }
-    before_thread(sum, all);
     return all;
 }
 
-DEVICE void scan_slice(const Parameters& p, const Slice& slice, int member, Scanned running) {
-    for (Index step = slice.begin; step < slice.stop; step += STEP) {
-        const Index first = step + member * PARTS;
-        Held<VECTOR> held[PARTS];
-        Scanned values[KEEP];
-        load_elements(held, values, p, slice, first);
-        Scanned total = IDENTITY, all;
+typedef Scanned Room[THREADS / 32][ABREAST];
+
+// What the warps of the line before this one have; `all`, what a warp has, becomes what all of them have.
+DEVICE Scanned before_warp(Room& room, Scanned& all) {
+    if constexpr (WARPS == 1) return IDENTITY;
+    const int warp = threadIdx.x / 32, first = warp / WARPS * WARPS, column = threadIdx.x % ABREAST;
+    if (threadIdx.x % 32 < ABREAST) room[warp][column] = all;
+    __syncthreads();
+    Scanned earlier = all = IDENTITY;
 #pragma unroll
-        for (int k = 0; k < KEEP; k++) {
-            const Scanned sum = put_together(total, values[k]);
-            values[k] = EXCLUSIVE ? total : sum;
-            total = sum;
-        }
-        const Scanned before = put_together(running, before_thread(total, all));
-        running = put_together(running, all);
+    for (int other = 0; other < WARPS; other++) {
+        if (first + other == warp) earlier = all;
+        all = put_together(all, room[first + other][column]);
+    }
+    return earlier;
+}
+
+// The results of a tile: what comes before it is known, and what before each chunk within it.
+DEVICE void write_tile(
+    const Parameters& p, Tile& tile, const Line& line, Index first, Scanned earlier, const Scanned (&before)[PARTS]) {
 #pragma unroll
-        for (int part = 0; part < PARTS; part++) {
-            if (first + part >= slice.end) continue;
-            const Offsets at = unit_at(p, slice, first + part);
+    for (int part = 0; part < PARTS; part++) {
+        Scanned sum = put_together(earlier, before[part]);
+#pragma unroll
+        for (int unit = part * UNITS; unit < (part + 1) * UNITS; unit++) {
+            if (number_of(first, unit) >= line.units) continue;
+            forget(p, tile[unit]);
+            const Offsets at = unit_at(p, line, number_of(first, unit));
             Late<VECTOR> late;
             Outputs<VECTOR> result;
             load_late<VECTOR>(late, p, at);
 #pragma unroll
-            for (int lane = 0; lane < VECTOR; lane++) {
-                const Scanned value = put_together(before, values[part * VECTOR + lane]);
-                evaluate<VECTOR>(result, p, held[part], late, slice.kept, value, lane_of(lane));
+            for (int k = 0; k < VECTOR; k++) {
+                const int lane = lane_of(k);
+                const Scanned next = put_together(sum, scanned<VECTOR>(p, tile[unit], line.kept, lane));
+                evaluate<VECTOR>(result, p, tile[unit], late, line.kept, EXCLUSIVE ? sum : next, lane);
+                sum = next;
             }
             store_outputs<VECTOR>(p, at, result);
         }
     }
 }
 
+// Goes along lines that a block, or a part of it, has to itself.
+DEVICE void scan_alone(const Parameters& p, const Line& line, Index first) {
+    __shared__ Room rooms[2];  // as a warp may be one tile ahead
+    Tile tile, next;
+    load_tile(tile, p, line, first);
+    Scanned running = IDENTITY;
+    int turn = 0;
+    for (Index start = 0; start < (Index)p.units; start += STEP, first += STEP, turn ^= 1) {
+        if constexpr (AHEAD) load_tile(next, p, line, first + STEP);
+        Scanned before[PARTS];
+        sum_up(before, p, tile, line, first);
+        Scanned all = scan_lanes(before);
+        const Scanned earlier = put_together(running, before_warp(rooms[turn], all));
+        running = put_together(running, all);
+        write_tile(p, tile, line, first, earlier, before);
+        if constexpr (AHEAD) memcpy(tile, next, sizeof(tile));
+    }
+}
+
+// What the blocks of a team have in a wave: those before this one, and all.
+struct Wave {
+    Scanned before, all;
+};
+
+template <typename Team>
+DEVICE Wave over_blocks(Team& team, int member) {
+    __shared__ Wave room[THREADS / 32][ABREAST];
+    const int warp = threadIdx.x / 32, column = threadIdx.x % ABREAST;
+    Wave wave = {IDENTITY, IDENTITY};
+    for (int block = member; block < team.blocks; block += SPAN) {
+        wave.all = put_together(wave.all, team.find(block));
+        if (block < team.rank) wave.before = wave.all;
+    }
+    team.next();
+    wave = {over_lanes(wave.before), over_lanes(wave.all)};
+    if (threadIdx.x % 32 < ABREAST) room[warp][column] = wave;
+    __syncthreads();
+    wave = {IDENTITY, IDENTITY};
+    const int warps = team.blocks < SPAN ? (team.blocks + LANES - 1) / LANES : WARPS;
+    for (int other = 0; other < warps; other++) {
+        const Wave found = room[other][column];
+        wave = {put_together(wave.before, found.before), put_together(wave.all, found.all)};
+    }
+    return wave;
+}
+
+// Goes along lines that several blocks share.
+template <typename Team>
+DEVICE void scan_together(const Parameters& p, const Line& line, int member, Index first, Team& team) {
+    __shared__ Room room;
+    const Index wide = team.blocks * STEP;
+    Tile tile, next;
+    first += team.rank * STEP;
+    load_tile(tile, p, line, first);
+    Scanned running = IDENTITY;
+    for (Index start = 0; start < (Index)p.units; start += wide, first += wide) {
+        if constexpr (AHEAD) load_tile(next, p, line, first + wide);
+        Scanned before[PARTS];
+        sum_up(before, p, tile, line, first);
+        Scanned all = before[0];
+#pragma unroll
+        for (int part = 1; part < PARTS; part++) all = put_together(all, before[part]);
+        all = over_lanes(all);
+        const Scanned earlier = before_warp(room, all);
+        if (member == 0) team.post(all);
+        scan_lanes(before);  // while other blocks leave theirs
+        const Wave wave = over_blocks(team, member);
+        write_tile(p, tile, line, first, put_together(put_together(running, wave.before), earlier), before);
+        running = put_together(running, wave.all);
+        if constexpr (AHEAD) memcpy(tile, next, sizeof(tile));
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
-    const int member = threadIdx.x % SPAN, place = threadIdx.x / SPAN;
-    Slice slice;
+    const int place = COLUMNS ? threadIdx.x % TOGETHER : threadIdx.x / SPAN;
+    const int member = COLUMNS ? threadIdx.x / TOGETHER : threadIdx.x % SPAN;
+    const Index item = (Index)(TEAM ? blockIdx.x / (int)p.team : blockIdx.x) * TOGETHER + place;
+    const bool there = item < (Index)p.items;
+    Line line;
+    line.at = at_item(p, there ? item : 0);
+    load_kept(line.kept, p, line.at);
+    line.units = there ? (Index)p.units : 0;
+    const Index first = (member / LANES * (PARTS * LANES) + member % LANES) * UNITS;
     if constexpr (TEAM) {
-        Meeting team(p);
-        slice.begin = team.rank * (Index)p.slice;
-        slice.end = slice.begin + (Index)p.slice < (Index)p.units ? slice.begin + (Index)p.slice : (Index)p.units;
-        slice.stop = slice.end;
-        for (Index item = team.team; item < (Index)p.items; item += team.teams) {
-            slice.at = at_item(p, item);
-            load_kept(slice.kept, p, slice.at);
-            scan_slice(p, slice, member, before_slice(team, p, slice));
-        }
-        team.end(p);
+        Posts<Scanned, TOGETHER> team(p, place);
+        scan_together(p, line, member, first, team);
     } else {
-        const Index item = (Index)blockIdx.x * TOGETHER + place;
-        const bool there = item < (Index)p.items;
-        slice.at = at_item(p, there ? item : 0);
-        load_kept(slice.kept, p, slice.at);
-        slice.begin = 0;
-        slice.stop = (Index)p.units;
-        slice.end = there ? slice.stop : 0;
-        scan_slice(p, slice, member, IDENTITY);
+        scan_alone(p, line, first);
     }
 }
