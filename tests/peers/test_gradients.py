@@ -11,7 +11,7 @@ from hypothesis import given
 
 import opendml as dml
 from opendml.runtime.memory.host_array import Array
-from tests.vision import torchvision
+from tests.vision import roi_align
 
 from .peer import DEVICES, Random, exact, examples, seeds
 
@@ -179,13 +179,11 @@ def test_those_of_a_slice(device: str, random: Random) -> None:
     np.testing.assert_array_equal(result, expected[0].astype(np.float32))
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")
 @every_device
 @given(random=seeds)
 @examples
 def test_those_of_aligned_regions(device: str, random: Random) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    vision = torchvision()
     x = random.values(F32, (2, 3, 7, 8), -4, 4, special=False)
     starts = random.generator.uniform(0, 3, (4, 2))
     regions = np.concatenate([starts, starts + random.generator.uniform(1, 4, (4, 2))], axis=1)
@@ -194,7 +192,7 @@ def test_those_of_aligned_regions(device: str, random: Random) -> None:
     incoming = random.values(F32, (4, 3, 2, 3), -4, 4, special=False)
 
     def forward(_: Any, x: Any) -> Any:
-        return vision.ops.roi_align(x, boxes, (2, 3), 1.0, 2, aligned=True)
+        return roi_align(x, boxes, (2, 3), 1.0, 2, aligned=True)
 
     attributes: dict[str, Any] = {
         "reduction_function": "AVERAGE",
