@@ -14,6 +14,7 @@ from opendml import Device
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from tests.running import same_bits
+from tools.distances import ulp_distance
 from tools.measure_accuracy import (
     Attributes,
     activation,
@@ -21,7 +22,6 @@ from tools.measure_accuracy import (
     exact,
     float32_values,
     read_table,
-    ulp_distance,
 )
 
 F32 = ScalarType.FLOAT32
@@ -68,7 +68,7 @@ def distance(name: str, attributes: Attributes, device: Device) -> tuple[float, 
 
 
 def bound(name: str) -> float:
-    return float(read_table()[name]["FLOAT32"]["ulp"])
+    return float(read_table()[name]["FLOAT32"]["bound"])
 
 
 @pytest.mark.parametrize("alpha", [*EXTREMES, *NOT_FINITE])
