@@ -95,9 +95,11 @@ def _softmax(x: Array, axes: tuple[int, ...]) -> Array:
 def test_activations_come_last(activation: Any, formula: Any, device: str) -> None:
     a, b, c = (_random(seed, np.float32, 2, *s) for seed, s in enumerate([(3, 4), (4, 5), (3, 5)]))
     expected = formula(a.astype(np.float64) @ b.astype(np.float64) + c)
+    magnitude = np.abs(a) @ np.abs(b) + np.abs(c)
     fused: OperatorDesc = activation()
     result = _gemm(a, b, c, c, device, fused_activation=fused)
-    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
+    # None of them is steeper than 1.
+    assert_within("GEMM", result, expected, magnitude + 1)
 
 
 @every_device

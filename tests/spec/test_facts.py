@@ -181,6 +181,15 @@ def test_no_field_and_no_constraint_that_could_be_named_is_written_twice() -> No
     assert [each for each, count in written.items() if count > 1] == []
 
 
+def test_tolerances_are_of_operators_in_units_that_are_counted() -> None:
+    own, peers = READ["tolerances.json"], READ["peer_tolerances.json"]
+    assert (own.keys() | peers.keys()) <= OPERATORS.keys()
+    rows = [*peers.values(), *(row for types in own.values() for row in types.values())]
+    assert {row["unit"] for row in rows} <= {"ulp", "greatest", "terms", "absolute"}
+    assert all(row["measured"] <= row["bound"] for row in rows)
+    assert {frozenset(types) for types in own.values()} == {frozenset({"FLOAT32", "FLOAT16"})}
+
+
 def test_the_facts_of_an_operator_are_completed_once() -> None:
     assert operator_facts()["GEMM"] is operator_facts()["GEMM"]
 
