@@ -29,8 +29,7 @@ def _below_greatest(x: Array, axes: Sequence[int]) -> Array:
 
 
 def of_reduction(function: ReduceFunction, exact: Array) -> Array:
-    """Sums are made in float64, but some by a GPU, and may be neighbours of the rounded ones; logarithms are
-    made of them in FLOAT32."""
+    """Sums are made in float64, and may be neighbours of the rounded ones; logarithms of them, in FLOAT32."""
     is_logarithm = function in (ReduceFunction.LOG_SUM, ReduceFunction.LOG_SUM_EXP)
     return np.abs(exact) + 1 if is_logarithm else np.abs(exact) / 4
 
