@@ -6,6 +6,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import pytest
 
@@ -28,6 +29,15 @@ def torchvision() -> Any:
             library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
         _LIBRARIES.append(library)
         return import_module("torchvision")
+
+
+def roi_align(x: Any, boxes: Any, size: tuple[int, int], scale: float, samples: int, aligned: bool) -> Any:
+    """torchvision's function, of tensors. Where it runs as it is written in Python, nothing compiles it: that
+    would take a compiler for C++. What it imports then is told to be old."""
+    vision, torch = torchvision(), import_module("torch")
+    with catch_warnings(), torch.compiler.set_stance("force_eager"):
+        simplefilter("ignore", DeprecationWarning)
+        return vision.ops.roi_align(x, boxes, size, scale, samples, aligned)
 
 
 _LIBRARIES: list[Any] = []

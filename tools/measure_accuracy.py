@@ -7,7 +7,7 @@ An accuracy is the greatest distance of a result from the exact one in units of 
 |result - exact| over the distance of neighbouring numbers of the result's type around the exact result, which
 comes from the same definition in float64. Every float16 is measured; of the float32 values, evenly over their
 bits, every `STEP`th, and every `DENSE_STEP`th in `DENSE_RANGE`, where most functions bend. Further operands
-are the same values in another order. The table's bounds ("ulp") are set by hand and not changed here; a
+are the same values in another order. The table's bounds ("bound") are set by hand and not changed here; a
 measured value above its bound is an error.
 """
 
@@ -33,6 +33,7 @@ from opendml.spec.enums import RoundingMode
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias
 from opendml.spec.schema import operator
 from opendml.targets.reference.evaluate import evaluate
+from tools.distances import ulp_distance
 
 TABLE = Path(str(resources.files("opendml.spec"))) / "data" / "tolerances.json"
 
@@ -175,22 +176,6 @@ def exact(desc: OperatorDesc, x: Array) -> Array:
     return evaluate(define(desc, nodes, [ScalarType.FLOAT64]), values)[0]
 
 
-def ulp_distance(result: Array, expected: Array) -> Array:
-    """The distance of each float16 or float32 from its float64 expectation, in ULP at the latter.
-
-    Infinite where only one is NaN. An infinity counts as the first power of two that the type does not have.
-    """
-    limits = np.finfo(result.dtype)
-    beyond = 2.0**limits.maxexp
-    with np.errstate(all="ignore"):
-        bounded = np.clip(expected, -beyond, beyond)
-        exponent = np.clip(np.frexp(bounded)[1] - 1, limits.minexp, limits.maxexp - 1)
-        distance = np.abs(np.clip(result.astype(np.float64), -beyond, beyond) - bounded)
-        distance = np.ldexp(distance, limits.nmant - exponent)
-    only_one = np.isnan(result) != np.isnan(expected)
-    return np.where(only_one, np.inf, np.where(np.isnan(expected), 0.0, distance))
-
-
 def every_float16() -> Array:
     """All 65536 values."""
     return np.arange(1 << 16, dtype=np.uint16).view(np.float16)
@@ -245,10 +230,10 @@ def main(names: Sequence[str]) -> int:
             row = table[name][type.name]
             row["measured"] = _rounded_up(found.distance)
             row["measured_over"] = _described(type, inputs.size, CASES[name])
-            exceeds = found.distance > row["ulp"]
+            exceeds = found.distance > row["bound"]
             failed |= exceeds
             where = f"{found.input!r} {dict(found.attributes) or ''}{' EXCEEDED' if exceeds else ''}"
-            print(f"{name:32} {type.name} {found.distance:9.5f} of {row['ulp']:<5} at {where}")
+            print(f"{name:32} {type.name} {found.distance:9.5f} of {row['bound']:<5} at {where}")
     TABLE.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
     return int(failed)
 

@@ -2311,6 +2311,8 @@ def average_pooling(
     Sums are made in float64 and rounded once. What lies beyond the padding, where the output's sizes are
     rounded up, never counts, as in PyTorch. A window without any element is 0.
 
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
+
     Args:
         input: input, FLOAT32, FLOAT16; 4 to 5 dimensions. 4D {BatchCount, ChannelCount, Height, Width}; 5D
             {BatchCount, ChannelCount, Depth, Height, Width}.
@@ -2396,6 +2398,8 @@ def average_pooling1(
     Sums are made in float64 and rounded once. What lies beyond the padding, where the output's sizes are
     rounded up, never counts, as in PyTorch. A window without any element is 0.
 
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
+
     Args:
         input: input, FLOAT32, FLOAT16; 4 to 5 dimensions. 4D {BatchCount, ChannelCount, Height, Width}; 5D
             {BatchCount, ChannelCount, Depth, Height, Width}.
@@ -2479,6 +2483,8 @@ def lp_pooling(
     As in ONNX, magnitudes count, not elements with their signs, as DirectML's formula and PyTorch have it for
     an odd P. The sums are made in float64; from P = 3 on relative to the window's greatest magnitude, so that
     no power is beyond the greatest float32.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 2.5, FLOAT16 0.5.
 
     Args:
         input: input, FLOAT32, FLOAT16; 4 to 5 dimensions. 4D {BatchCount, ChannelCount, Height, Width}; 5D
@@ -2565,6 +2571,8 @@ def lp_pooling1(
     As in ONNX, magnitudes count, not elements with their signs, as DirectML's formula and PyTorch have it for
     an odd P. The sums are made in float64; from P = 3 on relative to the window's greatest magnitude, so that
     no power is beyond the greatest float32.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 2.5, FLOAT16 0.5.
 
     Args:
         input: input, FLOAT32, FLOAT16; 4 to 5 dimensions. 4D {BatchCount, ChannelCount, Height, Width}; 5D
@@ -3913,6 +3921,8 @@ def local_response_normalization(
     beyond the tensor's bounds. Microsoft's page says neither; so does ONNX, which only has regions across
     channels. As Microsoft's page has it, alpha is divided by local_size in both cases.
 
+    Greatest distance from the exact result, in ULP: FLOAT32 2.5, FLOAT16 0.51.
+
     Args:
         input: input, FLOAT32, FLOAT16; 4 dimensions. {BatchCount, ChannelCount, Height, Width}.
         cross_channel: TRUE sums across channels.
@@ -4007,6 +4017,8 @@ def lp_normalization(
 
     Microsoft's page does not say how epsilon guards the division; as a lower bound of the norm it leaves
     results of all other groups exact, as ONNX's operator, which has no epsilon, and PyTorch's have them.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 1.5, FLOAT16 0.5.
 
     Args:
         input: input, FLOAT32, FLOAT16; 1 to 8 dimensions (4 below 3_1). Data, any sizes.
@@ -5472,6 +5484,8 @@ def cumulative_summation(
 
     Sums of floats are made in float64 and rounded once each; those of integers wrap.
 
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
+
     Args:
         input: input, FLOAT32, FLOAT16, INT32, UINT32; INT64, UINT64 from 5_0; 1 to 8 dimensions (4 below
             4_0). Data.
@@ -5518,6 +5532,8 @@ def cumulative_product(
 
     Products of floats are made in float64 and rounded once each, so that an intermediate product may lie
     beyond the greatest float32; those of integers wrap.
+
+    Greatest distance from the exact result, in ULP: FLOAT32 0.5, FLOAT16 0.5.
 
     Args:
         input: input, FLOAT32, FLOAT16, INT32, UINT32; INT64, UINT64 from 5_0; 1 to 8 dimensions (4 below
@@ -8255,7 +8271,7 @@ def resample_grad1(
     DML_RESAMPLE_GRAD1_OPERATOR_DESC, from DML_FEATURE_LEVEL_5_1. Not in place.
 
     Indices, clamped at the ends, and weights are those of RESAMPLE2. It is done along one dimension after the
-    other: sums are made in float64, and rounded after each dimension.
+    other, but for small blocks of copies: sums are made in float64, and rounded after each step.
 
     Args:
         input_gradient: input, FLOAT32, FLOAT16; 1 to 4 dimensions. Typically the sizes of the forward output.

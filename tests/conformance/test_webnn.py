@@ -18,13 +18,13 @@ import opendml as dml
 from opendml import FLOAT32, Device, TensorDesc, Unsupported, validate
 from opendml.operators.registry import implemented
 from opendml.runtime.memory.host_array import Array
-from opendml.spec.facts import accuracy_facts
+from opendml.spec.facts import tolerance_facts
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from tests.conftest import SHARED
 from tests.running import device_kinds, elements
 from tests.spec.made_outputs import check_made_outputs
-from tools.measure_accuracy import ulp_distance
+from tools.distances import distances
 
 from .webnn_case import WebnnCase, read_cases
 from .webnn_operators import OPERATORS, Call
@@ -128,10 +128,10 @@ def test_outputs_follow_from_the_rest(path: Path) -> None:
 
 def _check_own_promise(operator: str, result: Array, expected: Array) -> None:
     """The accuracy that the operator promises, and half an ULP more, as the expectation is rounded itself."""
-    promise = accuracy_facts().get(operator, {}).get(result.dtype.name.upper(), {}).get("ulp")
-    if promise is not None:
-        distances = ulp_distance(result, expected.astype(np.float64))
-        assert distances.max() <= promise + 0.5, f"{distances.max():g} ULP at {distances.argmax()}"
+    promise = tolerance_facts().get(operator, {}).get(result.dtype.name.upper(), {})
+    if promise and promise["unit"] != "terms":
+        off = distances(promise["unit"], result, expected.astype(np.float64)).max()
+        assert off <= promise["bound"] + 0.5, f"{off:g} in units of {promise['unit']}"
 
 
 def test_every_operator_of_the_cases_is_mapped(shared: Path) -> None:

@@ -10,7 +10,8 @@ from opendml import Device
 from opendml.program.scalar_type import ScalarType
 from opendml.spec.enums import ReduceFunction
 from tests.running import same_bits
-from tools.measure_accuracy import Attributes, activation, computed, every_float16, exact, ulp_distance
+from tools.distances import ulp_distance
+from tools.measure_accuracy import Attributes, activation, computed, every_float16, exact
 
 BOUND = 0.5625
 """As in tolerances.json: the functions take a sixteenth of the last place, the rounding a half."""

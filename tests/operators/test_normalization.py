@@ -13,7 +13,7 @@ from opendml import FLOAT16, FLOAT32, Device, TensorDataType, TensorDesc
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.descs import desc_class
 from opendml.spec.fused_activation import fusable_since
-from tests.operators.normalizing import assert_close, desc_of, normalized, random_values
+from tests.operators.normalizing import assert_normalized, desc_of, random_values
 from tests.pairwise import pairwise
 from tests.running import FLOATS, numpy_type, run, same_bits
 from tools.measure_accuracy import CASES
@@ -39,7 +39,7 @@ def checked(
         for seed, (given, mean) in enumerate([(sizes, 3.0), (scale, 1.0), (bias, -1.0)])
     )
     assert x is not None
-    assert_close(run(desc, [x, s, b], device), normalized(desc, x, s, b))
+    assert_normalized(run(desc, [x, s, b], device), desc, x, s, b)
 
 
 def random_shapes() -> list[tuple[list[int], list[int]]]:
@@ -132,7 +132,7 @@ def test_the_error_is_small_against_the_deviation_for_any_mean(
         desc_of(FLOAT32, sizes, axes, epsilon=0.0),
         desc_of(FLOAT32, sizes, axes, epsilon=0.0, normalize_variance=False),
     ):
-        assert_close(run(desc, [x, None, None], device), normalized(desc, x, None, None))
+        assert_normalized(run(desc, [x, None, None], device), desc, x, None, None)
 
 
 @pytest.mark.parametrize(
@@ -145,13 +145,13 @@ def test_groups_of_ten_million_elements_are_exact(
 ) -> None:
     x = random_values(3, sizes, F32, mean, 1.0)
     desc = desc_of(FLOAT32, sizes, axes)
-    assert_close(run(desc, [x, None, None], device), normalized(desc, x, None, None))
+    assert_normalized(run(desc, [x, None, None], device), desc, x, None, None)
 
 
 def test_float16_statistics_do_not_overflow(device: Device) -> None:
     x = random_values(5, [4, 20000], np.float16, 20000.0, 6000.0)
     desc = desc_of(FLOAT16, x.shape, [1])
-    assert_close(run(desc, [x, None, None], device), normalized(desc, x, None, None))
+    assert_normalized(run(desc, [x, None, None], device), desc, x, None, None)
 
 
 def _far_off(x: Array) -> Array:
@@ -188,7 +188,7 @@ def test_float16_statistics_are_exact_for_any_group(
     x = np.clip(group(), -32000, 32000).astype(np.float16)
     for normalize_variance in (True, False):
         desc = desc_of(FLOAT16, x.shape, [axis], epsilon=0.0, normalize_variance=normalize_variance)
-        assert_close(run(desc, [x, None, None], device), normalized(desc, x, None, None))
+        assert_normalized(run(desc, [x, None, None], device), desc, x, None, None)
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -241,7 +241,7 @@ def test_what_is_not_finite_affects_only_its_group(
     result = run(desc, [spoiled, None, None], device)
     group = tuple(slice(None) if axis in axes else index for axis, index in enumerate(at))
     assert not np.isfinite(result[group]).any()
-    assert_close(result, normalized(desc, spoiled, None, None))
+    assert_normalized(result, desc, spoiled, None, None)
     result[group] = before[group]
     assert same_bits(result, before)
 
@@ -314,5 +314,5 @@ def test_results_are_written_to_padded_rows_only(device: Device) -> None:
     memory = np.full(160, 7.0, F32)
     device.compile_operator(device.create_operator(padded)).bind([x, None, None], [memory]).dispatch()
     rows = memory.reshape(4, 40)
-    np.testing.assert_allclose(rows[:, :30], run(desc, [x, None, None], device), rtol=0, atol=1e-6)
+    assert_normalized(rows[:, :30], desc, x, None, None)
     assert (rows[:, 30:] == 7.0).all()

@@ -9,7 +9,7 @@ import pytest
 
 from opendml import FLOAT16, FLOAT32, Device, TensorDataType, TensorDesc, descs
 from opendml.targets.cpu.pattern import Mode
-from tests.operators.normalizing import assert_close, desc_of, modes, normalized, random_values
+from tests.operators.normalizing import assert_normalized, desc_of, modes, random_values
 from tests.running import FLOATS, laid_out, numpy_type, run, same_bits
 
 ROWS = {Mode.ROWS}
@@ -69,7 +69,7 @@ def test_every_walk_is_exact(
         type = numpy_type(desc.input_tensor)
         x = random_values(1, sizes, type, 5.0, 2.0)
         s, b = (None if given is None else random_values(2, given, type) for given in (scale, bias))
-        assert_close(run(desc, [x, s, b], device), normalized(desc, x, s, b))
+        assert_normalized(run(desc, [x, s, b], device), desc, x, s, b)
 
 
 @every_walk
@@ -93,7 +93,7 @@ def test_every_walk_reads_permuted_and_writes_padded_memory(
     padded = TensorDesc(FLOAT32, sizes, _strides_of(sizes, dimensions[::-1], 3))
     desc = desc_of(FLOAT32, sizes, axes).replace(input_tensor=permuted, output_tensor=padded)
     result = run(desc, [laid_out(x, permuted), None, None], device)
-    assert_close(result, normalized(desc, x, None, None))
+    assert_normalized(result, desc, x, None, None)
 
 
 def _strides_of(sizes: Sequence[int], inner_to_outer: Sequence[int], padding: int) -> list[int]:

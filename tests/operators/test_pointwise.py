@@ -13,10 +13,12 @@ from opendml import Device, TensorDataType, TensorDesc, descs
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import IsInfinityMode, RoundingMode
-from opendml.spec.facts import accuracy_facts
+from opendml.spec.facts import tolerance_facts
 from opendml.spec.schema import operator
 from tests.pairwise import pairwise
 from tests.running import elements, laid_out, memory_for, run, same_bits
+from tests.tolerances import ROUNDED_ONCE
+from tools.distances import ulp_distance
 from tools.measure_accuracy import CASES as CASES_BY_NAME
 from tools.measure_accuracy import (
     activation,
@@ -25,13 +27,11 @@ from tools.measure_accuracy import (
     every_float16,
     exact,
     float32_values,
-    ulp_distance,
 )
 from tools.pointwise_cases import OPERATORS, Types, desc_of, inputs_of, random_values, type_combinations
 
 CASES = [(name, types) for name in OPERATORS for types in type_combinations(name)]
 COUNT = 203
-DEFAULT_ULP = 1.0
 INTEGERS = [f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("", "u")]
 
 
@@ -39,7 +39,7 @@ def assert_near(name: str, result: Array, expected: Array) -> None:
     """Equal integers and FLOAT64; other floats within the operator's bound, half an ULP of which is the
     expectation's."""
     if result.dtype.name in ("float16", "float32"):
-        bound = accuracy_facts().get(name, {}).get(result.dtype.name.upper(), {}).get("ulp", DEFAULT_ULP)
+        bound = tolerance_facts().get(name, {}).get(result.dtype.name.upper(), ROUNDED_ONCE)["bound"]
         distances = ulp_distance(result, expected.astype(np.float64))
         assert distances.max() <= bound + 0.5, f"at {distances.argmax()}"
     else:
@@ -360,7 +360,7 @@ def test_angles_may_be_as_large_as_float32_goes(name: str, device: Device) -> No
     function: Any = getattr(dml, f"element_wise_{name.lower()}")
     for sign in (1, -1):
         expected = np.array(exact) * (1 if name == "COS" else sign)
-        bound = accuracy_facts()[f"ELEMENT_WISE_{name}"]["FLOAT32"]["ulp"]
+        bound = tolerance_facts()[f"ELEMENT_WISE_{name}"]["FLOAT32"]["bound"]
         assert ulp_distance(function(sign * x, device=device), expected).max() <= bound
 
 
@@ -457,12 +457,13 @@ def test_results_are_within_the_stated_bounds(name: str, type: ScalarType, devic
         x = every_float16()
     else:
         x = np.concatenate([float32_values(99991), dense_float32_values(9973, 2.0**-10, 2.0**7)])
-    row = accuracy_facts()[name][type.name]
-    assert row["measured"] <= row["ulp"] + 0.001  # rounded up
+    row = tolerance_facts()[name][type.name]
+    assert row["unit"] == "ulp"
+    assert row["measured"] <= row["bound"] + 0.001  # rounded up
     for attributes in CASES_BY_NAME[name]:
         desc = activation(name, attributes, type, x.size)
         distances = ulp_distance(computed(desc, x, device), exact(desc, x))
-        assert distances.max() <= row["ulp"], f"{attributes} at {x[distances.argmax()]!r}"
+        assert distances.max() <= row["bound"], f"{attributes} at {x[distances.argmax()]!r}"
 
 
 WITHOUT_BOUND = {
@@ -487,4 +488,4 @@ def test_every_operator_on_floats_has_a_stated_bound() -> None:
         (output,) = (field.name for field in operator(name).tensors if field.kind == "OUTPUT_TENSOR")
         if "FLOAT32" in operator(name).support[0].tensors[output].types:
             of_floats.add(name)
-    assert of_floats - WITHOUT_BOUND <= accuracy_facts().keys()
+    assert of_floats - WITHOUT_BOUND <= tolerance_facts().keys()

@@ -22,6 +22,7 @@ from tests.operators.test_pooling import FORMS, UNDILATED, Form, _attributes
 from tests.pairwise import pairwise
 from tests.peers.peer import examples
 from tests.running import device_kinds, launches, on_arrays
+from tests.tolerances import assert_within
 
 every_device = pytest.mark.parametrize("device", device_kinds())
 types = pytest.mark.parametrize("type", [np.float32, np.float16])
@@ -57,8 +58,7 @@ def _average(form: Form, include: bool, type: Any, device: str) -> None:
     x = np.zeros((2, 3, *form.image), type)
     attributes = _attributes(form, dilated=False) | {"include_padding": include}
     (result,) = on_arrays(descs.AveragePoolingGrad, [incoming], [x], device, **attributes)
-    eps = float(np.finfo(type).eps)
-    np.testing.assert_allclose(result, _by_window(x, incoming, form, include), rtol=2 * eps, atol=2 * eps)
+    assert_within("AVERAGE_POOLING_GRAD", result, _by_window(x, incoming, form, include))
 
 
 def _maximum(form: Form, type: Any, device: str) -> None:
@@ -146,7 +146,7 @@ def test_gradients_agree_with_pytorch(form: Form, device: str) -> None:
         pooled(wide, form.extents, form.strides, padding).backward(torch.from_numpy(incoming).double())
         attributes = _attributes(form, dilated=False) | more
         (result,) = on_arrays(desc, inputs, [x], device, **attributes)
-        np.testing.assert_allclose(result, wide.grad.numpy(), rtol=1e-6, atol=1e-6)
+        assert_within(desc.operator, result, wide.grad.numpy())
 
 
 def test_windows_are_searched_once() -> None:

@@ -27,6 +27,7 @@ from tests.operators.recurring import Function, Tensors, network, random_tensors
 from tests.pairwise import pairwise
 from tests.peers.peer import examples
 from tests.running import device_kinds, on_arrays
+from tests.tolerances import assert_within
 
 every_device = pytest.mark.parametrize("device", device_kinds())
 KINDS = ("RNN", "LSTM", "GRU")
@@ -81,17 +82,15 @@ def _computed(
     return on_arrays(desc, _inputs(kind, tensors), outputs, device, **attributes)
 
 
-def _assert_near(results: Sequence[Array], expected: Sequence[Array]) -> None:
-    """Within a few roundings of the states, which are below 1 or not far above, in their type."""
+def _assert_near(kind: str, results: Sequence[Array], expected: Sequence[Array]) -> None:
     for result, wanted in zip(results, expected, strict=False):
-        bound = 4e-6 if result.dtype == np.float32 else 6e-3
-        np.testing.assert_allclose(result.astype(np.float64), wanted, rtol=bound, atol=bound)
+        assert_within(kind, result, wanted)
 
 
 def _check(kind: str, tensors: Tensors, direction: Direction, names: Sequence[str], device: str) -> None:
     functions = [ACTIVATIONS[name][1] for name in names]
     expected = network(kind, tensors, functions, BACKWARD[direction])
-    _assert_near(_computed(kind, tensors, direction, names, device), expected)
+    _assert_near(kind, _computed(kind, tensors, direction, names, device), expected)
 
 
 @pairwise(
@@ -152,7 +151,7 @@ def test_the_reset_gate_after_the_products(has_bias: bool, device: str) -> None:
     expected = network("GRU", tensors, functions, [False, True], linear_before_reset=True)
     names = USUAL["GRU"] * 2
     results = _computed("GRU", tensors, Direction.BIDIRECTIONAL, names, device, linear_before_reset=True)
-    _assert_near(results, expected)
+    _assert_near("GRU", results, expected)
 
 
 @every_device
@@ -161,10 +160,12 @@ def test_clipping_bounds_what_activations_see(device: str) -> None:
     functions = [sigmoid, np.tanh, np.tanh]
     expected = network("LSTM", tensors, functions, [False], clip=0.125)
     more = {"use_clip_threshold": True, "clip_threshold": 0.125}
-    _assert_near(_computed("LSTM", tensors, Direction.FORWARD, USUAL["LSTM"], device, **more), expected)
+    _assert_near(
+        "LSTM", _computed("LSTM", tensors, Direction.FORWARD, USUAL["LSTM"], device, **more), expected
+    )
     free = network("LSTM", tensors, functions, [False])
     unused = {"use_clip_threshold": False, "clip_threshold": 0.125}
-    _assert_near(_computed("LSTM", tensors, Direction.FORWARD, USUAL["LSTM"], device, **unused), free)
+    _assert_near("LSTM", _computed("LSTM", tensors, Direction.FORWARD, USUAL["LSTM"], device, **unused), free)
 
 
 @every_device
@@ -172,7 +173,7 @@ def test_a_coupled_gate_forgets_what_the_input_takes(device: str) -> None:
     tensors = random_tensors("LSTM", 6, 1, (4, 3, 5, 6))
     expected = network("LSTM", tensors, [sigmoid, np.tanh, np.tanh], [False], couple=True)
     results = _computed("LSTM", tensors, Direction.FORWARD, USUAL["LSTM"], device, couple_input_forget=True)
-    _assert_near(results, expected)
+    _assert_near("LSTM", results, expected)
 
 
 @every_device
@@ -236,7 +237,7 @@ def test_each_output_alone(wanted: tuple[bool, ...], device: str) -> None:
     assert [each is not None for each in results] == list(wanted)
     for result, other in zip(results, expected, strict=True):
         if result is not None:
-            _assert_near([result], [other])
+            assert_within("LSTM", result, other)
 
 
 @every_device
@@ -252,7 +253,7 @@ def test_weights_of_a_graph_are_constants(device: str) -> None:
     expected = network(
         "LSTM", tensors._replace(x=np.maximum(tensors.x, 0)), [sigmoid, np.tanh, np.tanh], [False]
     )
-    _assert_near([model(x=tensors.x)["y"]], [-expected[0]])
+    assert_within("LSTM", model(x=tensors.x)["y"], -expected[0])
 
 
 def _program(steps: int, *, fixed: bool = False) -> Program:

@@ -19,6 +19,7 @@ from opendml.spec.schema import operator
 from opendml.targets.cpu.pattern import Mode
 from tests.pairwise import pairwise
 from tests.running import laid_out, launches, numpy_type, run, same_bits
+from tests.tolerances import assert_within
 
 INCREASING, DECREASING = AxisDirection.INCREASING, AxisDirection.DECREASING
 SUM, PRODUCT = "CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT"
@@ -64,7 +65,7 @@ def values(name: str, data_type: TensorDataType, sizes: list[int]) -> Array:
 
 
 def expected(name: str, x: Array, axis: int, exclusive: bool, direction: AxisDirection) -> Array:
-    """Floats in float64, rounded once; integers in their own type."""
+    """Floats in float64; integers in their own type."""
     wide: Array = x.astype(np.float64) if x.dtype.kind == "f" else x
     down = direction is DECREASING
     line = np.flip(wide, axis) if down else wide
@@ -72,16 +73,7 @@ def expected(name: str, x: Array, axis: int, exclusive: bool, direction: AxisDir
     if exclusive:
         first = np.full_like(np.take(result, [0], axis), name == PRODUCT)
         result = np.concatenate([first, np.delete(result, -1, axis)], axis)
-    return (np.flip(result, axis) if down else result).astype(x.dtype)
-
-
-def assert_close(result: Array, wanted: Array) -> None:
-    """Sums in another order may be rounded to the neighbour."""
-    if result.dtype.kind == "f":
-        resolution = float(np.finfo(result.dtype).eps)
-        np.testing.assert_allclose(result, wanted, rtol=resolution, atol=1e-9)
-    else:
-        np.testing.assert_array_equal(result, wanted)
+    return np.flip(result, axis) if down else result
 
 
 @pairwise(walk=range(len(WALKS)), way=WAYS, name=[SUM, PRODUCT])
@@ -92,7 +84,7 @@ def test_every_walk_and_way(walk: int, way: tuple[bool, AxisDirection], name: st
         if exclusive is False:
             assert {launch.pattern.mode for launch in launches(desc)} == modes
         x = values(name, data_type, sizes)
-        assert_close(run(desc, [x], device), expected(name, x, axis, exclusive, direction))
+        assert_within(name, run(desc, [x], device), expected(name, x, axis, exclusive, direction))
 
 
 @pytest.mark.parametrize("data_type", TYPES)
@@ -102,7 +94,7 @@ def test_every_type_of_the_table(name: str, data_type: TensorDataType, where: st
     for sizes, axis in (([3, 77], 1), ([77, 3], 0)):
         x = values(name, data_type, sizes)
         result = run(desc_of(name, data_type, sizes, axis), [x], where)
-        assert_close(result, expected(name, x, axis, False, INCREASING))
+        assert_within(name, result, expected(name, x, axis, False, INCREASING))
 
 
 @every_walk
@@ -119,7 +111,7 @@ def test_sizes_around_vectors(size: int, exclusive: bool, direction: AxisDirecti
     for sizes, axis in (([3, size], 1), ([size, 3], 0), ([3, size], 0)):
         x = values(SUM, FLOAT32, sizes)
         result = run(desc_of(SUM, FLOAT32, sizes, axis, exclusive, direction), [x], device)
-        assert_close(result, expected(SUM, x, axis, exclusive, direction))
+        assert_within(SUM, result, expected(SUM, x, axis, exclusive, direction))
 
 
 @pytest.mark.parametrize("direction", [INCREASING, DECREASING])
@@ -130,7 +122,9 @@ def test_strides_change_nothing(axis: int, direction: AxisDirection, device: Dev
     permuted, padded = TensorDesc(FLOAT32, sizes, [1, 6, 42]), TensorDesc(FLOAT32, sizes, [301, 43, 1])
     desc = desc_of(SUM, FLOAT32, sizes, axis, False, direction)
     strided = desc.replace(input_tensor=permuted, output_tensor=padded)
-    assert_close(run(strided, [laid_out(x, permuted)], device), expected(SUM, x, axis, False, direction))
+    assert_within(
+        SUM, run(strided, [laid_out(x, permuted)], device), expected(SUM, x, axis, False, direction)
+    )
 
 
 @pytest.mark.parametrize(
@@ -152,7 +146,7 @@ def test_not_a_number_stays_from_where_it_is(sizes: list[int], axis: int, device
         x[at] = special
         for exclusive in (False, True):
             result = run(desc_of(SUM, FLOAT32, sizes, axis, exclusive), [x], device)
-            assert_close(result, expected(SUM, x, axis, exclusive, INCREASING))
+            assert_within(SUM, result, expected(SUM, x, axis, exclusive, INCREASING))
 
 
 def test_large_outputs_bypass_the_caches_and_are_exact(device: Device) -> None:
@@ -160,7 +154,7 @@ def test_large_outputs_bypass_the_caches_and_are_exact(device: Device) -> None:
     x = values(SUM, FLOAT32, sizes)
     for direction in (INCREASING, DECREASING):
         result = run(desc_of(SUM, FLOAT32, sizes, 1, True, direction), [x], device)
-        assert_close(result, expected(SUM, x, 1, True, direction))
+        assert_within(SUM, result, expected(SUM, x, 1, True, direction))
 
 
 def test_sums_in_a_graph_may_be_computed_on() -> None:

@@ -16,6 +16,8 @@ from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.targets.cpu.pattern import Mode
 from tests.running import FLOATS, laid_out, launches, numpy_type, run, same_bits
+from tests.tolerances import assert_within
+from tools.terms import of_log_softmax, of_softmax
 
 NAMES = ("ACTIVATION_SOFTMAX1", "ACTIVATION_LOG_SOFTMAX1", "ACTIVATION_HARDMAX1")
 SPLIT_ROWS = {Mode.ROWS_PARTIAL, Mode.ROWS_COMBINE, Mode.ROWS_MAP}
@@ -57,18 +59,13 @@ def expected(name: str, x: Array, axes: list[int]) -> Array:
 
 
 def assert_close(name: str, result: Array, x: Array, axes: list[int]) -> None:
-    """The difference from the greatest element is rounded, which exp magnifies by its size."""
     wanted = expected(name, x, axes)
-    resolution = np.finfo(result.dtype).eps
     if name == "ACTIVATION_HARDMAX1":
         np.testing.assert_array_equal(result, wanted)
     elif name == "ACTIVATION_LOG_SOFTMAX1":
-        np.testing.assert_allclose(result, wanted, rtol=resolution, atol=4e-7)
+        assert_within(name, result, wanted, of_log_softmax(x, axes))
     else:
-        rounding = resolution * 2.5 if result.dtype == np.float32 else resolution / 1.9
-        distance = x.astype(np.float64).max(tuple(axes), keepdims=True) - x
-        error = wanted * (rounding + 2.0**-24 * distance) + float(np.finfo(result.dtype).smallest_subnormal)
-        assert (np.abs(result - wanted) <= error).all()
+        assert_within(name, result, wanted, of_softmax(x, axes, wanted))
 
 
 @every_walk
@@ -123,7 +120,7 @@ def test_large_elements_do_not_overflow(device: Device) -> None:
     x = np.array([[1e4, 1e4, -1e4], [3e38, -3e38, 0.0]], np.float32)
     assert dml.activation_softmax1(x, axes=[1], device=device).tolist() == [[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]
     half = np.full((1, 3000), 60000.0, np.float16)
-    np.testing.assert_allclose(dml.activation_softmax1(half, axes=[1], device=device), 1 / 3000, rtol=1e-3)
+    assert_close("ACTIVATION_SOFTMAX1", dml.activation_softmax1(half, axes=[1], device=device), half, [1])
 
 
 @pytest.mark.parametrize("special", [math.nan, math.inf, -math.inf])
@@ -131,12 +128,13 @@ def test_large_elements_do_not_overflow(device: Device) -> None:
 def test_what_is_not_finite_is_treated_as_in_pytorch(special: float, device_kind: str) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     x = np.array([[1.0, special, 2.0, 3.0], [0.0, 1.0, 2.0, 3.0], [special] * 4], np.float32)
-    for ours, theirs in (
-        (dml.activation_softmax1, torch.nn.functional.softmax),
-        (dml.activation_log_softmax1, torch.nn.functional.log_softmax),
-    ):
-        wanted = theirs(torch.from_numpy(x), dim=1).numpy()
-        np.testing.assert_allclose(ours(x, axes=[1], device=device_kind), wanted, rtol=1e-6)
+    wide = torch.from_numpy(x).double()
+    wanted = torch.nn.functional.softmax(wide, dim=1).numpy()
+    result = dml.activation_softmax1(x, axes=[1], device=device_kind)
+    assert_within("ACTIVATION_SOFTMAX1", result, wanted, of_softmax(x, [1], wanted))
+    wanted = torch.nn.functional.log_softmax(wide, dim=1).numpy()
+    result = dml.activation_log_softmax1(x, axes=[1], device=device_kind)
+    assert_within("ACTIVATION_LOG_SOFTMAX1", result, wanted, of_log_softmax(x, [1]))
 
 
 def test_hardmax_takes_the_first_greatest_element_and_not_a_number_before_all(device: Device) -> None:
@@ -167,5 +165,4 @@ def test_float16_is_rounded_once(device: Device) -> None:
     x = np.random.default_rng(9).standard_normal((50, 40)).astype(np.float16)
     tensor = TensorDesc(FLOAT16, x.shape)
     result = run(descs.ActivationSoftmax1(tensor, tensor, axes=[1]), [x], device)
-    wanted = expected("ACTIVATION_SOFTMAX1", x, [1])
-    assert (np.abs(result - wanted) <= 0.57 * np.spacing(wanted.astype(np.float16))).all()
+    assert_close("ACTIVATION_SOFTMAX1", result, x, [1])

@@ -1,4 +1,4 @@
-"""What all comparisons with other systems share: random arrays, the immediate call, the judgement of results.
+"""What all comparisons with other systems share: random arrays, the immediate call.
 
 The examples are few and always the same by default; OPENDML_EXAMPLES asks for that many new ones.
 """
@@ -18,18 +18,13 @@ import opendml as dml
 from opendml import Unsupported
 from opendml.operators.registry import implemented
 from opendml.runtime.memory.host_array import Array
-from opendml.spec.facts import accuracy_facts
 from tests.running import device_kinds
-from tools.measure_accuracy import ulp_distance
 
 DEVICES = device_kinds()
 FLOATS = ("float32", "float16")
 SIGNED = ("int8", "int16", "int32", "int64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 INTEGERS = SIGNED + UNSIGNED
-
-USUAL_ULP = 4.0
-"""What an operator may be off by that states no accuracy of its own."""
 
 _SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.5, np.inf, -np.inf, np.nan, 6e-8, -1e-40, 6e4, -3e38)
 
@@ -125,33 +120,3 @@ def computed(operator: str, *arrays: Array | None, device: str, **attributes: An
 def exact(array: Array) -> Array:
     """The numbers in float64, where the peers compute."""
     return array.astype(np.float64)
-
-
-def assert_close(operator: str, result: Array, expected: Array, ulp: float | None = None) -> None:
-    """Fails when `result` is further from the float64 expectation than the operator promises, or than `ulp`.
-
-    Integers and truth values must be equal.
-    """
-    assert result.shape == expected.shape
-    if result.dtype.kind != "f":
-        np.testing.assert_array_equal(result, expected)
-        return
-    promise = accuracy_facts().get(operator, {}).get(result.dtype.name.upper(), {}).get("ulp", USUAL_ULP)
-    distances = ulp_distance(result, np.asarray(expected, np.float64))
-    limit = (promise if ulp is None else ulp) + 0.01
-    worst = np.unravel_index(int(distances.argmax()), distances.shape)
-    assert distances[worst] <= limit, (
-        f"{result[worst]!r} instead of {expected[worst]!r} at {worst}: "
-        f"{distances[worst]:g} ULP, {limit:g} allowed"
-    )
-
-
-def assert_near(result: Array, expected: Array, steps: float, scale: Array | float) -> None:
-    """Fails when `result` is further from the float64 expectation than `steps` of the type's precision at
-    `scale`: for results that are small differences of numbers that large."""
-    assert result.shape == expected.shape
-    allowed = steps * float(np.finfo(result.dtype).eps) * np.maximum(np.abs(expected), scale)
-    with np.errstate(all="ignore"):
-        near = (np.abs(exact(result) - expected) <= allowed) & np.isfinite(expected)
-        near |= (result == expected.astype(result.dtype)) | (np.isnan(result) & np.isnan(expected))
-    assert near.all(), f"{result[~near][0]!r} instead of {expected[~near][0]!r}"

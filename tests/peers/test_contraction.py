@@ -11,8 +11,8 @@ from hypothesis import given
 from opendml import descs
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform
-from tests.operators.contracting import assert_contracted
 from tests.running import on_arrays
+from tests.tolerances import assert_within
 
 from .onnx_peer import PEERS, onnx_result
 from .peer import DEVICES, Random, exact, examples, seeds
@@ -82,7 +82,7 @@ class _Convolution:
 
     def assert_agrees(self, expected: Array, device: str) -> None:
         magnitude = self.by_torch(*map(np.abs, (self.x, self.filter, self.bias)))
-        assert_contracted(self.computed(expected, device), expected, magnitude)
+        assert_within("CONVOLUTION", self.computed(expected, device), expected, magnitude)
 
 
 _ATTRIBUTES = ((1, 4), (1, 3), (0, 2))
@@ -120,9 +120,7 @@ def test_convolution_agrees_with_onnx(backward: bool, peer: str, device: str, ra
         **attributes,
     )
     magnitude = case.by_torch(*map(np.abs, (case.x, case.filter, case.bias)))
-    # The peer itself makes its sums in float32.
-    result = case.computed(expected, device)
-    assert (np.abs(exact(result) - expected) <= 2e-6 * magnitude).all()
+    assert_within("CONVOLUTION", case.computed(expected, device), expected, magnitude, peer=True)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -141,4 +139,4 @@ def test_gemm_agrees_with_onnx(peer: str, device: str, random: Random) -> None:
     transforms = {"trans_a": MatrixTransform(trans_a), "trans_b": MatrixTransform(trans_b)}
     (result,) = on_arrays(descs.Gemm, inputs, [c], device, **transforms, **attributes)
     magnitude = 0.5 * np.abs(a.T if trans_a else a) @ np.abs(b.T if trans_b else b) + 2 * np.abs(c)
-    assert (np.abs(exact(result) - expected) <= 2e-6 * magnitude).all()
+    assert_within("GEMM", result, expected, magnitude, peer=True)

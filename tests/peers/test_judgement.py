@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from opendml.runtime.memory.host_array import Array
+from tests.tolerances import assert_within
 
-from .peer import Random, assert_close, assert_near
+from .peer import Random
 
 ONE = np.ones((2, 3), np.float32)
 STEP = 2.0**-23
@@ -15,7 +16,7 @@ STEP = 2.0**-23
 
 @pytest.mark.parametrize("steps", [0.0, 0.5, -0.5])
 def test_results_within_the_promise_pass(steps: float) -> None:
-    assert_close("ACTIVATION_TANH", ONE, ONE.astype(np.float64) + steps * STEP)
+    assert_within("ACTIVATION_TANH", ONE, ONE.astype(np.float64) + steps * STEP)
 
 
 @pytest.mark.parametrize(
@@ -25,25 +26,52 @@ def test_results_within_the_promise_pass(steps: float) -> None:
 )
 def test_others_fail(expected: Array) -> None:
     with pytest.raises(AssertionError):
-        assert_close("ACTIVATION_TANH", ONE, expected.astype(np.float64))
+        assert_within("ACTIVATION_TANH", ONE, expected.astype(np.float64))
 
 
-@pytest.mark.parametrize("difference", [0.0, STEP, -2 * STEP])
-def test_results_near_to_the_expected_ones_pass(difference: float) -> None:
-    small = np.full((3,), 2.0**-20, np.float32)
-    assert_near(small, small.astype(np.float64) + difference, 2.0, 1.0)
+@pytest.mark.parametrize("difference", [0.0, STEP, -4 * STEP])
+def test_results_of_greater_ones_may_be_as_far_as_these_say(difference: float) -> None:
+    exact = [1.0, 2.0**-20 + difference]
+    small = np.array([1.0, 2.0**-20], np.float32)
+    assert_within("GRU", small, exact)
+    assert_within("GEMM", small, exact, np.ones(2))
 
 
-@pytest.mark.parametrize("expected", [5 * STEP, np.nan, np.inf, -np.inf])
-def test_results_that_are_not_near_fail(expected: float) -> None:
+@pytest.mark.parametrize("expected", [9 * STEP, np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("operator", ["GRU", "GEMM"])
+def test_results_that_are_farther_fail(operator: str, expected: float) -> None:
+    small = np.array([1.0, 0.0], np.float32)
+    assert_within(operator, small, small, np.ones(2))
     with pytest.raises(AssertionError, match="instead of"):
-        assert_near(np.zeros(3, np.float32), np.full(3, expected), 2.0, 1.0)
+        assert_within(operator, small, [1.0, expected], np.ones(2))
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 0.0])
+@pytest.mark.parametrize("operator", ["ACTIVATION_TANH", "GRU", "GEMM"])
+def test_what_is_not_finite_and_zeros_are_equal_to_themselves(operator: str, number: float) -> None:
+    same = np.full(3, number, np.float32)
+    assert_within(operator, same, same, np.zeros(3))
+    with pytest.raises(AssertionError, match="instead of"):
+        assert_within(operator, np.ones(3, np.float32), same, np.zeros(3))
+
+
+def test_a_peer_has_a_tolerance_of_its_own() -> None:
+    far = ONE + 6 * np.float32(STEP)
+    assert_within("ACTIVATION_TANH", far, ONE, peer=True)
+    with pytest.raises(AssertionError, match="2 allowed"):
+        assert_within("ACTIVATION_TANH", far, ONE)
+
+
+def test_what_states_no_tolerance_is_rounded_once() -> None:
+    assert_within("ELEMENT_WISE_CLIP1", ONE, ONE + STEP / 2)
+    with pytest.raises(AssertionError, match=r"0\.501 allowed"):
+        assert_within("ELEMENT_WISE_CLIP1", ONE, ONE + np.float64(STEP) * 0.6)
 
 
 def test_integers_must_be_equal() -> None:
-    assert_close("CAST", np.array([3]), np.array([3]))
+    assert_within("CAST", np.array([3]), np.array([3]))
     with pytest.raises(AssertionError):
-        assert_close("CAST", np.array([3]), np.array([4]))
+        assert_within("CAST", np.array([3]), np.array([4]))
 
 
 @pytest.mark.parametrize("seed", range(6))

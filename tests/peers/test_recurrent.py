@@ -15,6 +15,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import RecurrentNetworkDirection as Direction
 from opendml.spec.operator_desc import OperatorDesc
 from tests.operators.recurring import Tensors, random_tensors
+from tests.tolerances import assert_within
 
 from .deviations import deviation
 from .onnx_peer import PEERS, onnx_results
@@ -84,7 +85,7 @@ def test_networks_agree_with_torch(kind: str, device: str, random: Random) -> No
     more = {"GRU": {"linear_before_reset": True}}.get(kind, {})
     results = _computed(kind, tensors, directions, device, **more)
     for result, other in zip(results, expected, strict=True):
-        np.testing.assert_allclose(result, other, rtol=4e-6, atol=4e-6)
+        assert_within(kind, result, other)
 
 
 def _onnx(peer: str, kind: str, tensors: Tensors, directions: int, **attributes: Any) -> Sequence[Array]:
@@ -122,7 +123,7 @@ def test_networks_agree_with_onnx(kind: str, peer: str, random: Random) -> None:
     results = _computed(kind, tensors, directions, "reference", **({"GRU": own}.get(kind, {})))
     for number, (result, other) in enumerate(zip(results, expected, strict=True)):
         wanted = other if number == 0 else other[None]
-        np.testing.assert_allclose(result, wanted, rtol=2e-5, atol=2e-5)
+        assert_within(kind, result, wanted, peer=True)
 
 
 def _without_the_output_s(peephole: Array) -> Array:
@@ -145,7 +146,7 @@ def test_peepholes_agree_with_onnx_but_for_that_of_the_output(peer: str, random:
     tensors = tensors._replace(peephole=_of_one_meaning(tensors.peephole))
     expected = _onnx(peer, "LSTM", tensors, 1)
     results = _computed("LSTM", tensors, 1, "reference")
-    np.testing.assert_allclose(results[0], expected[0], rtol=2e-5, atol=2e-5)
+    assert_within("LSTM", results[0], expected[0], peer=True)
 
 
 def _initial(last: Array, initial: Array) -> Array:

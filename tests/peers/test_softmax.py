@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 
 from opendml.runtime.memory.host_array import Array
+from tests.tolerances import assert_within
+from tools.terms import of_log_softmax, of_softmax
 
 from .onnx_peer import PEERS, onnx_result
-from .peer import DEVICES, FLOATS, Random, assert_close, assert_near, computed, exact, examples, seeds
+from .peer import DEVICES, FLOATS, Random, computed, exact, examples, seeds
 
 TORCH = {"SOFTMAX": "softmax", "LOG_SOFTMAX": "log_softmax"}
 ONNX = {"SOFTMAX": "Softmax", "LOG_SOFTMAX": "LogSoftmax", "HARDMAX": "Hardmax"}
@@ -34,13 +36,11 @@ def _softmax(name: str, rows: Array) -> Array:
     return result
 
 
-def _check(name: str, result: Array, expected: Array) -> None:
-    """Relative to the greatest element each one is rounded: that moves an exponential by as many steps as the
-    difference is large, at most 32 here, and a logarithm by an absolute amount."""
-    if name == "SOFTMAX":
-        assert_close(f"ACTIVATION_{name}", result, expected, ulp=20.0)
-    else:
-        assert_near(result, expected, 2.0, 4.0)
+def _check(
+    name: str, result: Array, expected: Array, x: Array, axes: Sequence[int], peer: bool = False
+) -> None:
+    terms = of_log_softmax(x, axes) if "LOG" in name else of_softmax(x, axes, expected)
+    assert_within(name, result, expected, terms, peer=peer)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -52,7 +52,8 @@ def test_softmax_over_any_axes_agrees_with_pytorch(name: str, device: str, rando
     axes = random.axes(len(shape))
     x = _inputs(random, shape)
     expected = _along(exact(x), axes, lambda rows: _softmax(name, rows))
-    _check(name, computed(f"ACTIVATION_{name}1", x, axes=axes, device=device), expected)
+    operator = f"ACTIVATION_{name}1"
+    _check(operator, computed(operator, x, axes=axes, device=device), expected, x, axes)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -62,8 +63,9 @@ def test_softmax_over_any_axes_agrees_with_pytorch(name: str, device: str, rando
 def test_softmax_of_rows_agrees_with_pytorch(name: str, device: str, random: Random) -> None:
     shape = (1,) * int(random.generator.integers(3)) + random.shape(2)
     x = _inputs(random, shape)
-    expected = _along(exact(x), [len(shape) - 1], lambda rows: _softmax(name, rows))
-    _check(name, computed(f"ACTIVATION_{name}", x, device=device), expected)
+    axes, operator = [len(shape) - 1], f"ACTIVATION_{name}"
+    expected = _along(exact(x), axes, lambda rows: _softmax(name, rows))
+    _check(operator, computed(operator, x, device=device), expected, x, axes)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -71,8 +73,9 @@ def test_softmax_of_rows_agrees_with_pytorch(name: str, device: str, random: Ran
 @pytest.mark.parametrize("name", TORCH)
 def test_rows_with_infinities_and_nan_agree_with_pytorch(name: str, dtype: str, device: str) -> None:
     rows = np.array([[np.inf, 1], [-np.inf, 1], [np.inf, -np.inf], [-np.inf, -np.inf], [np.nan, 1]])
-    result = computed(f"ACTIVATION_{name}", rows.astype(dtype), device=device)
-    _check(name, result, _softmax(name, rows))
+    operator = f"ACTIVATION_{name}"
+    result = computed(operator, rows.astype(dtype), device=device)
+    _check(operator, result, _softmax(name, rows), rows, [1])
 
 
 def _inputs(random: Random, shape: tuple[int, ...]) -> Array:
@@ -95,10 +98,9 @@ def test_every_form_agrees_with_onnx(name: str, peer: str, random: Random) -> No
     if name == "HARDMAX":
         x = np.round(x / 5)  # ties
     expected = _along(x, axes, lambda rows: onnx_result(peer, ONNX[name], [rows], "float32", axis=-1))
-    result = computed(f"ACTIVATION_{name}1", x, axes=axes, device="reference")
-    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
+    operator = f"ACTIVATION_{name}"
+    result = computed(f"{operator}1", x, axes=axes, device="reference")
+    _check(f"{operator}1", result, expected, x, axes, peer=True)
     flat = x.reshape(1, -1)
     expected = onnx_result(peer, ONNX[name], [flat], "float32", axis=-1)
-    np.testing.assert_allclose(
-        computed(f"ACTIVATION_{name}", flat, device="reference"), expected, rtol=1e-5, atol=1e-6
-    )
+    _check(operator, computed(operator, flat, device="reference"), expected, flat, [1], peer=True)

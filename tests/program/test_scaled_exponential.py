@@ -9,7 +9,7 @@ from opendml.program.functions import scaled_exp
 from opendml.program.node import source
 from opendml.program.scalar_type import ScalarType
 from tests.program.evaluate import evaluate, expanded
-from tools.measure_accuracy import ulp_distance
+from tools.distances import ulp_distance
 
 PRODUCT = expanded(scaled_exp(source(0, ScalarType.FLOAT32, (1,)), source(1, ScalarType.FLOAT32, (1,))))
 

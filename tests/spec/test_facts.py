@@ -70,13 +70,13 @@ def test_every_file_has_a_schema() -> None:
         ),
         (
             "tolerances.json",
-            lambda f: f["ACTIVATION_CELU"]["FLOAT32"].update(ulp=True),
-            "tolerances.json: ACTIVATION_CELU: FLOAT32: ulp: True; must be int | float",
+            lambda f: f["ACTIVATION_CELU"]["FLOAT32"].update(bound=True),
+            "tolerances.json: ACTIVATION_CELU: FLOAT32: bound: True; must be int | float",
         ),
         (
-            "sum_tolerances.json",
-            lambda f: f["GRU"]["FLOAT32"].update(steps="4"),
-            "sum_tolerances.json: GRU: FLOAT32: steps: '4'; must be int | float",
+            "peer_tolerances.json",
+            lambda f: f["GRU"].update(bound="4"),
+            "peer_tolerances.json: GRU: bound: '4'; must be int | float",
         ),
         (
             "examples.json",
@@ -179,6 +179,15 @@ def test_no_field_and_no_constraint_that_could_be_named_is_written_twice() -> No
         if isinstance(each, dict) and each.keys() & {"kind", "text", "what"}
     )
     assert [each for each, count in written.items() if count > 1] == []
+
+
+def test_tolerances_are_of_operators_in_units_that_are_counted() -> None:
+    own, peers = READ["tolerances.json"], READ["peer_tolerances.json"]
+    assert (own.keys() | peers.keys()) <= OPERATORS.keys()
+    rows = [*peers.values(), *(row for types in own.values() for row in types.values())]
+    assert {row["unit"] for row in rows} <= {"ulp", "greatest", "terms", "absolute"}
+    assert all(row["measured"] <= row["bound"] for row in rows)
+    assert {frozenset(types) for types in own.values()} == {frozenset({"FLOAT32", "FLOAT16"})}
 
 
 def test_the_facts_of_an_operator_are_completed_once() -> None:

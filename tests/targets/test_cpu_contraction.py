@@ -29,6 +29,7 @@ from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
 from tests.pairwise import pairwise
 from tests.targets.kernels import contraction_kernel, run_launches
+from tests.tolerances import assert_within
 
 RANDOM = np.random.default_rng(9)
 
@@ -50,13 +51,11 @@ def product(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
 
 def assert_accurate(result: Array, a: Array, b: Array, axes: tuple[int, ...], what: str = "") -> None:
     """Errors of sums of products, relative to the sums of their magnitudes, within the stated bound."""
-    wanted = product(a, b, axes)
-    if a.dtype.kind != "f":
-        np.testing.assert_array_equal(result, wanted, what)
-        return
-    magnitude = product(np.abs(a), np.abs(b), axes)
-    error = np.abs(result.astype(np.float64) - wanted) / np.maximum(magnitude, 1e-30)
-    assert error.max(initial=0) <= 1e-6 + np.finfo(result.dtype).eps * (result.dtype != np.float32), what
+    wanted, terms = product(a, b, axes), product(np.abs(a), np.abs(b), axes)
+    if result.dtype == np.float64:
+        assert (np.abs(result - wanted) <= 2.0**-46 * terms).all(), what
+    else:
+        assert_within("GEMM", result, wanted, terms, what=what)
 
 
 def run(kernel: Kernel, *arrays: Array) -> set[Mode]:
@@ -324,11 +323,13 @@ def test_what_follows_is_computed_and_stored_with_the_sums(m: int) -> None:
     kernel = contraction_kernel(a, b, (2,), outputs, further, epilogue)
     total = product(a, b, (2,))
     activated = np.maximum(total * scale + rows + columns, 0)
+    terms = product(np.abs(a), np.abs(b), (2,))
+    further_terms = terms * np.abs(scale) + np.abs(rows) + np.abs(columns)
     for tiles in every_tiling(kernel).values():
         run_launches(launches_of(tiles), [a, b, *further, *outputs])
-        np.testing.assert_allclose(raw, total, atol=1e-4)
-        np.testing.assert_allclose(narrow, activated, rtol=1e-3, atol=1e-3)
-        np.testing.assert_allclose(across, activated - both, atol=2e-4)
+        assert_within("GEMM", raw, total, terms)
+        assert_within("GEMM", narrow, activated, further_terms)
+        assert_within("GEMM", across, activated - both, further_terms + np.abs(both))
 
 
 def test_operands_are_computed_while_they_are_packed() -> None:
@@ -578,4 +579,5 @@ def test_few_rows_may_lie_across() -> None:
         trans_b=dml.MatrixTransform.TRANSPOSE,
         device="cpu",
     )
-    np.testing.assert_allclose(found[0, 0], a.T.astype(np.float64) @ b.T, 1e-5, 1e-5)
+    terms = np.abs(a.T) @ np.abs(b.T)
+    assert_within("GEMM", found[0, 0], a.T.astype(np.float64) @ b.T, terms)

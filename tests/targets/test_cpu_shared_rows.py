@@ -22,6 +22,7 @@ from opendml.targets.cpu.schedule import schedule
 from opendml.targets.cpu.schedule_elements import ELEMENTS
 from tests.targets.kernels import run_launches
 from tests.targets.walks import check
+from tests.tolerances import assert_within
 
 Sizes = tuple[int, int]
 
@@ -81,18 +82,19 @@ def fenced(array: Array) -> Array:
     return result
 
 
-def convolved(desc: Any, x: Array, filters: Array, bias: Array) -> Array:
-    """The convolution in float64."""
+def convolved(desc: Any, x: Array, filters: Array, bias: Array) -> tuple[Array, Array]:
+    """The convolution in float64, and what is added up for each result."""
     margins = [(0, 0), (0, 0), *zip(desc.start_padding, desc.end_padding, strict=True)]
     image = np.pad(x.astype(np.float64), margins)
     height, width = desc.output_tensor.sizes[2:]
-    total = np.zeros(desc.output_tensor.sizes)
+    total, terms = np.zeros((2, *desc.output_tensor.sizes))
     for row, column in np.ndindex(*filters.shape[2:]):
         top, left = row * desc.dilations[0], column * desc.dilations[1]
         seen = image[:, :, top :: desc.strides[0], left :: desc.strides[1]][:, :, :height, :width]
-        total += seen * filters[:, 0, row, column].reshape(1, -1, 1, 1)
-    result: Array = np.maximum(total + bias, 0)
-    return result
+        products = seen * filters[:, 0, row, column].reshape(1, -1, 1, 1)
+        total += products
+        terms += np.abs(products)
+    return np.maximum(total + bias, 0), terms + np.abs(bias)
 
 
 FORMS = [
@@ -120,7 +122,7 @@ def test_rows_together_have_the_bits_of_rows_alone(desc: Any) -> None:
         (together, "blocks of shared rows", 1),
     ):
         run_launches(launches(kernel, name), [x, filters, bias, out], at_once)
-        np.testing.assert_allclose(out, convolved(desc, x, filters, bias), 1e-5, 1e-5)
+        assert_within("CONVOLUTION", out, *convolved(desc, x, filters, bias))
     np.testing.assert_array_equal(together.view(np.uint32), alone.view(np.uint32))
 
 
@@ -133,7 +135,7 @@ def test_what_is_read_under_several_guards_is_no_pair() -> None:
     )
     kernel, out = kernel_of(desc), np.empty(desc.output_tensor.sizes, np.float32)
     run_launches(schedule(kernel), [x, filters, bias, out])
-    np.testing.assert_allclose(out, convolved(desc, x, filters, bias), 1e-5, 1e-5)
+    assert_within("CONVOLUTION", out, *convolved(desc, x, filters, bias))
 
 
 def test_what_is_not_a_number_beside_a_margin_stays_where_it_is() -> None:
@@ -162,14 +164,16 @@ POOLINGS: list[Callable[[Array], Any]] = [
 
 
 @pytest.mark.parametrize(
-    ("pooling", "dtype"), list(zip(POOLINGS, (np.float32, np.float16), strict=True)), ids=["max", "average"]
+    ("operator", "pooling", "dtype"),
+    list(zip(("MAX_POOLING", "AVERAGE_POOLING"), POOLINGS, (np.float32, np.float16), strict=True)),
+    ids=["max", "average"],
 )
 def test_pooling_of_shared_rows_is_that_of_each_channel_with_columns_for_rows(
-    pooling: Callable[[Array], Any], dtype: type
+    operator: str, pooling: Callable[[Array], Any], dtype: type
 ) -> None:
     x: Array = np.random.default_rng(2).standard_normal((1, 5, 19, 23)).astype(dtype)
     turned = pooling(np.ascontiguousarray(x.swapaxes(2, 3)))
-    np.testing.assert_allclose(pooling(x).swapaxes(2, 3), turned, 1e-3, 1e-3)
+    assert_within(operator, pooling(x).swapaxes(2, 3), turned)
 
 
 def test_the_row_of_zeros_is_as_long_as_blocks_of_narrow_elements() -> None:

@@ -11,6 +11,7 @@ from torch.utils._pytree import tree_leaves
 
 from opendml.frontends.torch.backend import _compiled, _decompositions
 from opendml.frontends.torch.report import GraphReport, explained
+from tests.tolerances import assert_within
 
 
 def compiled(function: Callable[..., Any], *tensors: Any) -> tuple[Callable[..., Any], GraphReport]:
@@ -35,3 +36,14 @@ def require_equal(
     for result, wanted in zip(results, expected, strict=True):
         assert result.stride() == wanted.stride()
         torch.testing.assert_close(result, wanted, rtol=rtol, atol=atol, equal_nan=True)
+
+
+def require_within(operator: str, function: Callable[..., Any], *tensors: Any) -> None:
+    """Checks that a function of floats, linear in each, is within the operator's tolerance, which is that of
+    sums, of what PyTorch gives in float64."""
+    exact = tree_leaves(function(*(tensor.double() for tensor in tensors)))
+    terms = tree_leaves(function(*(tensor.abs().double() for tensor in tensors)))
+    run, report = compiled(function, *tensors)
+    assert report.left.total() == 0, str(report)
+    for result, wanted, added in zip(tree_leaves(run(*tensors)), exact, terms, strict=True):
+        assert_within(operator, result.numpy(), wanted.numpy(), added.numpy())

@@ -13,7 +13,7 @@ aten = torch.ops.aten
 
 import opendml as dml  # noqa: E402
 from opendml.frontends.torch import part  # noqa: E402
-from tests.torch.compared import compiled, require_equal  # noqa: E402
+from tests.torch.compared import compiled, require_equal, require_within  # noqa: E402
 
 
 def numbers(*sizes: int, low: float = -3, high: float = 3, type: Any = None) -> Any:
@@ -339,7 +339,7 @@ NORMALIZED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 def test_products_normalizations_and_pooling(case: str) -> None:
     function, tensors = NORMALIZED[case]
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-        require_equal(function, *tensors, atol=1e-4)
+        require_equal(function, *tensors)
 
 
 CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
@@ -378,7 +378,9 @@ def _convolution(case: str) -> tuple[Any, Any, list[Any]]:
 def test_convolutions(case: str) -> None:
     x, weight, arguments = _convolution(case)
     outputs = weight.shape[1] * arguments[-1] if arguments[3] else weight.shape[0]
-    require_equal(lambda *t: aten.convolution(*t, *arguments), x, weight, numbers(outputs), atol=1e-4)
+    given = x, weight, numbers(outputs)
+    require_equal(lambda *t: aten.convolution(*t, *arguments), *given)
+    require_within("CONVOLUTION", lambda *t: aten.convolution(*t, *arguments), *given)
 
 
 @pytest.mark.parametrize("case", CONVOLUTIONS)
@@ -390,7 +392,8 @@ def test_gradients_of_convolutions(case: str) -> None:
         bias = [gradient.shape[1]]
         return aten.convolution_backward(*tensors, bias, *arguments, [True, True, True])
 
-    require_equal(function, gradient, x, weight, atol=1e-3)
+    require_equal(function, gradient, x, weight, atol=1e-4)
+    require_within("CONVOLUTION", function, gradient, x, weight)
 
 
 @pytest.mark.parametrize("ceil", [False, True])

@@ -34,8 +34,9 @@ def generated_parts() -> dict[str, str]:
     return {
         "families": table(lists.family_table()),
         "levels": table(lists.level_table()),
-        "accuracy": table(lists.accuracy_table()),
-        "sum_accuracy": table(lists.sum_accuracy_table()),
+        "accuracy": table(lists.accuracy_table("ulp")),
+        "accuracy_of_sums": table(lists.accuracy_table("greatest")),
+        "accuracy_by_terms": table(lists.accuracy_table("terms")),
         "decisions": table(lists.decision_table()),
         "enumerations": _enumerations(),
         "python": _python(),

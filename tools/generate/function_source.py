@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from opendml.reference.definitions import definition_text
-from opendml.spec.facts import accuracy_facts
+from opendml.spec.facts import tolerance_facts
 from opendml.spec.naming import camel_case
 from opendml.spec.outputs import has_usual_sizes, output_arguments
 from opendml.spec.rank_defaults import rank_default
@@ -211,7 +211,9 @@ def _docstring(operator: Operator) -> Iterator[str]:
         yield wrap(decision, "    ")
         yield ""
     accuracy = [
-        f"{type} {fact['measured']:g}" for type, fact in accuracy_facts().get(operator.name, {}).items()
+        f"{type} {fact['measured']:g}"
+        for type, fact in tolerance_facts().get(operator.name, {}).items()
+        if fact["unit"] == "ulp"
     ]
     if accuracy:
         yield f"    Greatest distance from the exact result, in ULP: {', '.join(accuracy)}."

@@ -203,8 +203,10 @@ FILES: dict[str, _Shape] = {
             "corrections": [CORRECTION],
         }
     ),
-    "tolerances.json": Named(Named(Record({"ulp": _NUMBER, "measured": _NUMBER, "measured_over": str}))),
-    "sum_tolerances.json": Named(Named(Record({"steps": _NUMBER, "measured": _NUMBER}))),
+    "tolerances.json": Named(
+        Named(Record({"unit": str, "bound": _NUMBER, "measured": _NUMBER, "measured_over": str}))
+    ),
+    "peer_tolerances.json": Named(Record({"unit": str, "bound": _NUMBER, "measured": _NUMBER})),
     "examples.json": Named(Record({"code": [str]}, {"result": [str]})),
     "aliases.json": Named(Named([str])),
 }

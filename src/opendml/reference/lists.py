@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from opendml.reference.content import Table
 from opendml.reference.definitions import definition_text
 from opendml.reference.operator_page import decisions, runs_on
 from opendml.spec.enums import FeatureLevel
-from opendml.spec.facts import accuracy_facts, enum_facts, sum_accuracy_facts
+from opendml.spec.facts import enum_facts, tolerance_facts
 from opendml.spec.feature_level import as_feature_level, short_name
 from opendml.spec.naming import camel_case
 from opendml.spec.schema import Operator, operators, value_since
@@ -103,22 +102,13 @@ def _values(level: FeatureLevel) -> list[str]:
     ]
 
 
-def accuracy_table() -> Table:
-    """A row for each operator and type whose accuracy was measured."""
-    return _measured(accuracy_facts(), "ulp")
-
-
-def sum_accuracy_table() -> Table:
-    """A row for each operator and type whose sums were measured."""
-    return _measured(sum_accuracy_facts(), "steps")
-
-
-def _measured(facts: Mapping[str, Mapping[str, Mapping[str, Any]]], unit: str) -> Table:
-    """What is promised in that unit, and what was found."""
+def accuracy_table(unit: str) -> Table:
+    """A row for each operator and type whose accuracy is stated in that unit."""
     rows = tuple(
-        (name, type, f"{fact[unit]:g}", f"{fact['measured']:g}")
-        for name, types in sorted(facts.items())
+        (name, type, f"{fact['bound']:g}", f"{fact['measured']:g}")
+        for name, types in tolerance_facts().items()
         for type, fact in types.items()
+        if fact["unit"] == unit
     )
     return Table(("Operator", "Type", "At most", "Measured"), rows)
 

@@ -15,7 +15,7 @@ from opendml.reference.signatures import signature
 from opendml.spec.attribute_rules import range_words
 from opendml.spec.descs import desc_class
 from opendml.spec.enums import FeatureLevel
-from opendml.spec.facts import accuracy_facts, sum_accuracy_facts
+from opendml.spec.facts import tolerance_facts
 from opendml.spec.feature_level import as_feature_level, full_name, short_name
 from opendml.spec.fused_activation import fusable_since, fused_activations
 from opendml.spec.rules import rule_texts
@@ -204,18 +204,24 @@ def _since(name: str, level: FeatureLevel, operator: Operator) -> str:
 
 def _accuracy(operator: Operator) -> tuple[Block, ...]:
     """The greatest distance from the exact result: what is promised, and what was found."""
-    rows = [
-        (type, f"{fact['ulp']:g} ULP", f"{fact['measured']:g} ULP", fact["measured_over"])
-        for type, fact in accuracy_facts().get(operator.name, {}).items()
-    ]
-    for type, fact in sum_accuracy_facts().get(operator.name, {}).items():
-        unit = f"* {_PRECISION[type]} of the greatest result"
-        rows.append((type, f"{fact['steps']:g} {unit}", f"{fact['measured']:g} {unit}", "random operands"))
-    return (Table(("Type", "At most", "Measured", "Over"), tuple(rows)),) if rows else ()
+    rows = tuple(
+        (
+            type,
+            *(_counted(fact[name], fact["unit"], type) for name in ("bound", "measured")),
+            fact["measured_over"],
+        )
+        for type, fact in tolerance_facts().get(operator.name, {}).items()
+    )
+    return (Table(("Type", "At most", "Measured", "Over"), rows),) if rows else ()
 
 
-_PRECISION = {"FLOAT32": "2^-23", "FLOAT16": "2^-10"}
-"""The step from 1 to the next number of a type."""
+def _counted(distance: float, unit: str, type: str) -> str:
+    """A distance with its unit in words."""
+    if unit == "ulp":
+        return f"{distance:g} ULP"
+    if unit == "greatest":
+        return f"{distance:g} * {'2^-23' if type == 'FLOAT32' else '2^-10'} of the greatest result"
+    return f"{distance:g} * 2^-23 of the terms, and rounding"
 
 
 def _decisions(operator: Operator) -> tuple[Block, ...]:

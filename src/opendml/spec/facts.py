@@ -26,22 +26,20 @@ def enum_facts() -> dict[str, Any]:
 
 
 @cache
-def accuracy_facts() -> dict[str, dict[str, dict[str, Any]]]:
-    """data/tolerances.json: by operator and type, the greatest distance from the exact result in ULP.
+def tolerance_facts() -> dict[str, dict[str, dict[str, Any]]]:
+    """data/tolerances.json: by operator and type of floats, the greatest distance from the exact result.
 
-    "ulp" is what is promised, "measured" what was found over "measured_over". It has the operators that run.
+    "bound" is what is promised, "measured" what was found over "measured_over", both in the "unit": "ulp",
+    "greatest" or "terms", which `data/README.md` explains.
     """
     return _read("tolerances.json")
 
 
 @cache
-def sum_accuracy_facts() -> dict[str, dict[str, dict[str, Any]]]:
-    """data/sum_tolerances.json: by operator and type, the greatest distance of sums from the reference's, in
-    steps of the type's precision at the greatest magnitude of the output.
-
-    "steps" is what is promised of random operands, "measured" what was found.
-    """
-    return _read("sum_tolerances.json")
+def peer_tolerance_facts() -> dict[str, dict[str, Any]]:
+    """data/peer_tolerances.json: by operator, the greatest distance of a result from that of another system,
+    which computes in FLOAT32 itself."""
+    return _read("peer_tolerances.json")
 
 
 @cache
