@@ -24,6 +24,7 @@ from opendml.program.node import (
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.executable import CpuExecutable
+from opendml.targets.cpu.native import MOST_KEPT
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.reference.executable import ReferenceExecutable
@@ -120,6 +121,42 @@ def test_lines_side_by_side_are_placed_a_tile_at_a_time(operation: Operation, ro
     assert launch.pattern.mode is mode
     assert launch.items > 3
     _check([result] * 2, outputs, inputs)
+
+
+@pytest.mark.parametrize("operation", [Operation.SCATTER, Operation.SCATTER_LAST, Operation.SCATTER_SUM])
+@pytest.mark.parametrize("type", [INT32, ScalarType.FLOAT16])
+def test_long_lines_side_by_side_are_placed_a_vector_at_a_time(
+    operation: Operation, type: ScalarType
+) -> None:
+    """Some of the places lie outside."""
+    count, lines = 600, 141
+    sizes = (2, 300, lines)
+    before = source(2, type, (2, count, lines))
+    places, values = source(0, INT32, sizes) * 29, source(1, type, sizes)
+    if operation is Operation.SCATTER_SUM:
+        result = scattered_sum(places, convert(values, INT32), (1,), count)
+    elif operation is Operation.SCATTER_LAST:
+        result = scattered_last(places, values, before, 1)
+    else:
+        result = placing(operation, places, 1, count)
+    inputs = [packed(INT32, sizes), packed(type, sizes), packed(type, before.sizes)]
+    outputs = [packed(result.type, result.sizes), _spaced(result.type, result.sizes)]
+    program = Program(tuple(inputs), tuple(outputs), (result,) * 2)
+    (launch,) = schedule(fuse(program, in_order=True).kernels[-1])
+    if result.type.bytes <= 4:
+        assert launch.pattern.mode is Mode.SCATTER_STRIPS
+    _check([result] * 2, outputs, inputs)
+
+
+@pytest.mark.parametrize("lines", [100, 10_000, 1_000_000])
+@pytest.mark.parametrize(("rows", "kept"), [(20, False), (1000, True)])
+def test_threads_keep_tiles_of_many_rows_that_lie_side_by_side(rows: int, lines: int, kept: bool) -> None:
+    places = source(0, INT64, (rows, lines))
+    result = scattered_sum(places, places, (0,), rows)
+    program = Program((packed(INT64, places.sizes),), (packed(result.type, result.sizes),), (result,))
+    (launch,) = schedule(fuse(program, in_order=True).kernels[-1])
+    assert launch.kept == kept
+    assert launch.claims <= MOST_KEPT or not kept
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

@@ -48,6 +48,7 @@ PLACING = {
     Mode.SCATTER,
     Mode.SCATTER_COLUMNS,
     Mode.SCATTER_TILES,
+    Mode.SCATTER_STRIPS,
     Mode.POSITIONS_CHUNKS,
     Mode.POSITIONS,
     Mode.TOP,

@@ -33,6 +33,7 @@ from opendml.targets.cpu.pattern import Chaining, Mode, Packing, Panels, Pattern
 from opendml.targets.cpu.placing_code import (
     ScatterCode,
     ScatterColumnCode,
+    ScatterStripCode,
     ScatterTileCode,
     TopCode,
 )
@@ -66,6 +67,7 @@ _CODE: dict[Mode, type[KernelCode]] = {
     Mode.SCATTER: ScatterCode,
     Mode.SCATTER_COLUMNS: ScatterColumnCode,
     Mode.SCATTER_TILES: ScatterTileCode,
+    Mode.SCATTER_STRIPS: ScatterStripCode,
     Mode.POSITIONS_CHUNKS: PositionsCode,
     Mode.POSITIONS: PositionsCode,
     Mode.TOP: TopCode,

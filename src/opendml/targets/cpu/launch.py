@@ -56,6 +56,7 @@ _NEVER_STREAMED = {
     Mode.SCATTER,
     Mode.SCATTER_COLUMNS,
     Mode.SCATTER_TILES,
+    Mode.SCATTER_STRIPS,
     Mode.POSITIONS_CHUNKS,
     Mode.TOP,
     Mode.TOP_MERGE,

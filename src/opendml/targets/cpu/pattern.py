@@ -76,6 +76,8 @@ class Mode(Enum):
     """The same for lines side by side in memory; an item is a tile of neighbouring lines."""
     SCATTER_TILES = "scatter columns in a room"
     """Likewise, where a tile of the results lies in the thread's room meanwhile."""
+    SCATTER_STRIPS = "scatter columns in a room, a vector at a time"
+    """Likewise, where the results of a vector of lines do."""
     POSITIONS_CHUNKS = "positions of chunks"
     """The positions along the innermost loop of what holds, into the arena; an item is a chunk of a line."""
     POSITIONS = "positions"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 from llvmlite import ir
@@ -13,7 +14,7 @@ from llvmlite import ir
 from opendml.compiler.homes import moving_operands
 from opendml.program.node import PLACINGS, Operation
 from opendml.targets.cpu.bitonic import BitonicNetwork, Words, word_bytes
-from opendml.targets.cpu.code import I1, I64
+from opendml.targets.cpu.code import I1, I64, Body
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
 from opendml.targets.cpu.pattern import LINE, Level, Mode, Pattern, Step
 from opendml.targets.cpu.values import (
@@ -31,6 +32,9 @@ sample takes longer, of a lesser one the bound lets more elements pass."""
 
 _ROWS_AHEAD = 8
 """Rows of lines side by side after which one is asked for."""
+
+Columns = Callable[[Body], None]
+"""Calls a body for each vector of some lines that lie side by side."""
 
 
 class PlacingCode(KernelCode):
@@ -229,7 +233,8 @@ class ScatterColumnCode(ScatterCode):
                         self.store(access, value, there, index, mask)
 
                 self.code.vector_loop(start, stop, keep)
-        self.tile(pointers, start, stop, lambda index: self._targets(pointers, index))
+        columns = partial(self.code.vector_loop, start, stop)
+        self.place_rows(pointers, columns, lambda index: self._targets(pointers, index))
 
     @contextmanager
     def all_places(self, pointers: Pointers) -> Iterator[tuple[ir.Value, Pointers]]:
@@ -247,12 +252,8 @@ class ScatterColumnCode(ScatterCode):
         address = self.code.offset(place[first], self.builder.mul(index, self.steps[first]))
         return self.read(first, self.lanes, address, mask, None, None)
 
-    def tile(
-        self,
-        pointers: Pointers,
-        start: ir.Value,
-        stop: ir.Value,
-        targets: Callable[[ir.Value], Sequence[Target]],
+    def place_rows(
+        self, pointers: Pointers, columns: Columns, targets: Callable[[ir.Value], Sequence[Target]]
     ) -> None:
         """Some of the lines of a group; `targets` says where the results of those from an index on lie."""
         with self.code.loop(I64(0), self.units) as row:
@@ -268,7 +269,7 @@ class ScatterColumnCode(ScatterCode):
                 vectors = self.elements_at(row_pointers, of_lines, index, self.lanes, mask)
                 self.put(targets(index), vectors, mask, lambda: self.code.broadcast(self.narrow(row)))
 
-            self.code.vector_loop(start, stop, step)
+            columns(step)
 
     def _ask_for(self, row: Pointers, index: ir.Value) -> None:
         """Asks for the operands of a vector of elements of a row: the rows of a narrow tile lie too far apart
@@ -301,9 +302,13 @@ class ScatterTileCode(ScatterColumnCode):
     def item(self, item: ir.Value) -> None:
         """One tile."""
         group, start, stop = self.block_range(item)
-        pointers, room = self.group_pointers(group), self.rest_of_room()
-        element = I64(self.placed.type.bytes)
-        pitch = self.builder.mul(self.block, element)
+        pitch = self.builder.mul(self.block, I64(self.placed.type.bytes))
+        columns = partial(self.code.vector_loop, start, stop)
+        self.place_in_room(self.group_pointers(group), start, pitch, columns)
+
+    def place_in_room(self, pointers: Pointers, start: ir.Value, pitch: ir.Value, columns: Columns) -> None:
+        """Some of the lines of a group, from `start` on; their places lie `pitch` bytes apart in the room."""
+        room, element = self.rest_of_room(), I64(self.placed.type.bytes)
 
         def at(index: ir.Value) -> ir.Value:
             return self.code.offset(room, self.builder.mul(self.builder.sub(index, start), element))
@@ -315,8 +320,8 @@ class ScatterTileCode(ScatterColumnCode):
                 value = self.held(there, index, mask)
                 self.code.store(self.code.offset(at(index), into), value, self.placed.type, mask)
 
-            self.code.vector_loop(start, stop, fetch)
-        self.tile(pointers, start, stop, lambda index: [Target(at(index), pitch, element)])
+            columns(fetch)
+        self.place_rows(pointers, columns, lambda index: [Target(at(index), pitch, element)])
         with self.all_places(pointers) as (place, there):
             begin = self.builder.mul(place, pitch)
 
@@ -326,7 +331,21 @@ class ScatterTileCode(ScatterColumnCode):
                 for access in self.stored:
                     self.store(access, value, there, index, mask)
 
-            self.code.vector_loop(start, stop, put_back)
+            columns(put_back)
+
+
+class ScatterStripCode(ScatterTileCode):
+    """The same, where the results of one vector of lines after the other do."""
+
+    def item(self, item: ir.Value) -> None:
+        """One tile."""
+        group, start, stop = self.block_range(item)
+        pointers, pitch = self.group_pointers(group), I64(self.lanes * self.placed.type.bytes)
+
+        def strip(index: ir.Value, mask: ir.Value | None) -> None:
+            self.place_in_room(pointers, index, pitch, lambda put: put(index, mask))
+
+        self.code.vector_loop(start, stop, strip)
 
 
 class TopCode(PlacingCode):

@@ -12,6 +12,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.bitonic import word_bytes
 from opendml.targets.cpu.launch import CLAIM_BYTES, Launch, Numbers, launch_of
 from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.native import MOST_KEPT
 from opendml.targets.cpu.pattern import LINE, Mode
 
 _LEAST_FOUND = 16 * 1024
@@ -30,6 +31,9 @@ usually do not exceed the bound that a sample gives."""
 _TILE_BYTES = 2 * LINE
 """Of the results at one place of all lines in a tile, at least: where they are at other places than those of
 their neighbours, as little as possible is to stay in a cache."""
+_STRIP_BYTES = 64 * 1024
+"""Of the results of one vector of lines, of which a first cache holds most: if that is not so of a tile's,
+they are placed alone."""
 _TILES = 8
 """Of lines side by side that threads share, if all of them have so many."""
 _MOST_EMPTY = 2
@@ -100,19 +104,33 @@ def _across(kernel: Kernel, nest: LoopNest) -> LoopNest | None:
 
 
 def _scatter_side_by_side(kernel: Kernel, nest: LoopNest, count: int) -> list[Launch]:
-    """Tiles of lines: narrow ones in a room, if it stays in a cache; else wide ones where they lie."""
-    (rows,), lines, least = nest.rows, nest.inner.count, _TILE_BYTES // kernel.stores[0].type.bytes
-    room_bytes = count * _TILE_BYTES
-    has_room = count <= _MOST_EMPTY * rows.count and room_bytes <= machine().l2_bytes
-    tile = least if has_room else max(least, -(-lines // (_TILES * least)) * least)
+    """Tiles of lines: narrow ones in a room, if it stays in a cache; else wide ones where they lie. Those of
+    a thread lie side by side, where it claims one by one: tiles that meet have lines of a cache in common."""
+    (rows,), lines, size = nest.rows, nest.inner.count, kernel.stores[0].type.bytes
+    mode, tile, room_bytes = _room(count, rows.count, size)
+    if not room_bytes:
+        tile *= -(-lines // (_TILES * tile))
     tile = min(lines, tile)
     tiles = -(-lines // tile)
     groups = math.prod(loop.count for loop in nest.groups)
     numbers = Numbers(tile, tiles, rows.count, elements=count)
     _, _, line_bytes = _lines(kernel, LoopNest((), (), rows, True))
-    mode = Mode.SCATTER_TILES if has_room else Mode.SCATTER_COLUMNS
     launch = launch_of(kernel, nest, mode, numbers, groups * tiles, tile * line_bytes)
-    return [replace(launch, room_bytes=room_bytes if has_room else 0)]
+    if launch.grain == 1 < launch.items:
+        launch = replace(launch, grain=-(-launch.items // MOST_KEPT), kept=True)
+    return [replace(launch, room_bytes=room_bytes)]
+
+
+def _room(count: int, rows: int, size: int) -> tuple[Mode, int, int]:
+    """How lines of so many places, to which `rows` elements go, are placed side by side: how many lines of a
+    tile at least, and the bytes of its room."""
+    tile, strip = _TILE_BYTES // size, machine().vector_bytes // 4
+    tile_bytes, strip_bytes = count * _TILE_BYTES, count * strip * size
+    if count > _MOST_EMPTY * rows or tile_bytes > machine().l2_bytes:
+        return Mode.SCATTER_COLUMNS, tile, 0
+    if strip_bytes <= _STRIP_BYTES < tile_bytes:
+        return Mode.SCATTER_STRIPS, strip, strip_bytes
+    return Mode.SCATTER_TILES, tile, tile_bytes
 
 
 def _top(kernel: Kernel, nest: LoopNest, count: int) -> list[Launch]:
