@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import opendml as dml
 from opendml import FLOAT32, TensorDesc, descs
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
@@ -85,6 +86,15 @@ def test_pooling(size: tuple[int, int], channels: int, scale: float, type: Any, 
     inputs = [x, regions.reshape(1, 1, -1, 5)]
     (result,) = on_arrays(descs.RoiPooling, inputs, [expected], device, **attributes)
     np.testing.assert_array_equal(result, expected)
+
+
+def test_parts_of_a_wide_region_end_where_they_should() -> None:
+    """The number of a part times the width of the region is more than INT32 holds."""
+    width, parts = 1_000_000, 4096
+    x = np.arange(width, dtype=np.float32).reshape(1, 1, 1, width)
+    region = np.array([0, 0, 0, width - 1, 0], np.float32).reshape(1, 1, 1, 5)
+    pooled = dml.roi_pooling(x, region, spatial_scale=1.0, pooled_size=Size2D(parts, 1)).ravel()
+    np.testing.assert_array_equal(pooled, -(-np.arange(1, parts + 1) * width // parts) - 1)
 
 
 @every_device

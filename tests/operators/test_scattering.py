@@ -85,6 +85,13 @@ def test_scatter_along_every_axis(axis: int, count: int, device: str) -> None:
 
 
 @every_device
+@pytest.mark.parametrize("columns", [3, 5, 15])
+def test_one_update_of_each_line_leaves_all_others(columns: int, device: str) -> None:
+    x = _values("FLOAT32", 4, 9, columns)
+    _check_scatter(x, _indices("INT32", 9, 4, 1, columns), 1, device)
+
+
+@every_device
 def test_long_lines(device: str) -> None:
     x = _values("FLOAT32", 2, 50_000)
     _check_scatter(x, _indices("INT64", 50_000, 2, 60_001), 1, device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 
 import opendml as dml
 from opendml import FLOAT32, Device, Graph, InvalidArgument, Model
+from opendml.runtime.graphs import relaid
+from opendml.targets.memory import HostMemory
 from tests.running import same_bits
 
 A = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -61,6 +64,23 @@ def test_arrays_of_any_strides_are_read_and_written(device: Device) -> None:
         model.run({"a": array, "b": B.copy("F")}, {"y": y})
         np.testing.assert_array_equal(y, expected)
         assert not y.base[1::2].any()  # type: ignore[index, union-attr]
+
+
+def test_copies_of_other_strides_live_while_the_model_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, alive = list[weakref.ref[HostMemory]](), list[bool]()
+
+    class Watched(HostMemory):
+        def __init__(self, size: int) -> None:
+            super().__init__(size)
+            made.append(weakref.ref(self))
+
+    model = difference()
+    instance = model._prepared.instance
+    monkeypatch.setattr(relaid, "HostMemory", Watched)
+    monkeypatch.setattr(instance, "dispatch", lambda: alive.extend(each() is not None for each in made))
+    model.run({"a": A.copy("F"), "b": B}, {"y": np.zeros((3, 8), np.float32)[:, ::2]})
+    assert alive == [True, True]
+    assert [each() for each in made] == [None, None]
 
 
 def test_strides_of_single_elements_are_of_no_consequence() -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,26 @@ def test_a_thread_that_does_not_start_is_not_counted(monkeypatch: pytest.MonkeyP
     refuse = False
     workers.start(3)
     assert [index for _, index in started] == [1, 2, 3]
+
+
+AFTER_THE_MAIN_THREAD = """
+import os, sys, threading
+import numpy as np, opendml as dml
+x = np.linspace(-3, 3, 300_007, dtype=np.float32)
+def work():
+    threading.main_thread().join()
+    try:
+        found = dml.top_k1(x, axis=0, k=5, axis_direction="DECREASING", device=dml.Device("cpu", threads=2))
+        assert found.output_index.tolist() == list(range(300_006, 300_001, -1))
+    except BaseException as error:
+        print(error, file=sys.stderr, flush=True)
+        os._exit(1)
+threading.Thread(target=work).start()
+"""
+
+
+def test_a_thread_that_outlives_the_main_one_compiles(tmp_path: Path) -> None:
+    python(AFTER_THE_MAIN_THREAD, OPENDML_CACHE_DIRECTORY=str(tmp_path))
 
 
 # Signals

@@ -4,8 +4,10 @@ does not know."""
 from __future__ import annotations
 
 import llvmlite.binding as llvm
+import numpy as np
 import pytest
 
+import opendml as dml
 from opendml import FLOAT16, FLOAT32, INT64, UINT8, TensorDataType, TensorDesc, descs
 from opendml.targets.cpu.pattern import Mode
 from tests.running import launches
@@ -43,3 +45,14 @@ def test_rows_apart_are_streamed_where_elements_have_32_bits(
         *_, last = launches(descs.ActivationSoftmax1(x, x, axes=[1]))
         assert last.pattern.mode.columns
         assert last.pattern.stores[0].streamed is streamed
+
+
+def test_truth_values_that_are_streamed_have_a_byte_each() -> None:
+    """Both running sums of the signs read them where two truth values of each element lie."""
+    x = np.random.default_rng(0).integers(-1, 2, (100, 1000)).astype(np.float32)
+    graph = dml.Graph()
+    signs = dml.element_wise_sign(graph.input("x", FLOAT32, x.shape))
+    sums = {f"of axis {axis}": dml.cumulative_summation(signs, axis=axis) for axis in (0, 1)}
+    found = graph.compile(sums, device="cpu")(x=x)
+    for axis, name in enumerate(sums):
+        np.testing.assert_array_equal(found[name], x.cumsum(axis))

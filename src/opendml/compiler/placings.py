@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from opendml.program.functions import running_sum, select
 from opendml.program.node import Node, Operation, convert, placing, rebuild
-from opendml.program.scalar_type import ScalarType
+from opendml.program.scalar_type import counting
 from opendml.program.view import gathered
 
 
@@ -26,8 +26,7 @@ def _positions(node: Node) -> Node:
     """Each position at the place that is the number of those before it."""
     assert isinstance(node.attribute, tuple)
     (found,), (axis, count) = node.operands, node.attribute
-    type = ScalarType.INT32 if count < 2**31 else ScalarType.INT64
-    number = running_sum(convert(found, type), axis, exclusive=False, reverse=False) - 1
+    number = running_sum(convert(found, counting(count)), axis, exclusive=False, reverse=False) - 1
     return placing(Operation.SCATTER, select(found, number, -1), axis, count)
 
 

@@ -21,7 +21,7 @@ from opendml.program.node import (
     with_operands,
 )
 from opendml.program.program import Layout, packed
-from opendml.program.scalar_type import ScalarType
+from opendml.program.scalar_type import counting
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ class _Body:
         if id(node) not in self._offsets:
             layout = self._writer.place(node.operands[0], self._held).layout
             first, last = layout.span
-            type = ScalarType.INT32 if 2 * (last - first) < 2**31 else ScalarType.INT64
+            type = counting(2 * (last - first))
             steps = [
                 convert(value, type) * index(type, (), layout.strides[dimension], ())
                 for dimension, value in zip(node.attribute.indexed, node.operands[2:], strict=True)

@@ -9,7 +9,7 @@ from opendml.operators.registry import defines
 from opendml.operators.resampling import Placing, coordinate, number_along, resampled
 from opendml.program.functions import floor, maximum, minimum, reduce_sum, select
 from opendml.program.node import Node, convert, index
-from opendml.program.scalar_type import ScalarType
+from opendml.program.scalar_type import ScalarType, counting
 from opendml.program.view import gathered, reshaped
 from opendml.spec.enums import AxisDirection, InterpolationMode
 from opendml.spec.tensor_desc import TensorDesc
@@ -56,10 +56,10 @@ def _filtered(x: Node, axis: int, count: int, placing: Placing, exact: bool) -> 
     sizes = [count if each == axis else own for each, own in enumerate(x.sizes)]
     place = coordinate(number_along([*sizes, 1], axis), count, placing)
     place = convert(minimum(maximum(place, 0.0), float(size - 1)), ScalarType.FLOAT32)
-    first = convert(floor(place), ScalarType.INT32)
+    first = convert(floor(place), counting(size))
     taps = min(2 * reach, size)
     start = maximum(minimum(first - (reach - 1), size - taps), 0)
-    element = start + index(ScalarType.INT32, (*(1,) * rank, taps), 0, (*(0,) * rank, 1))
+    element = start + index(start.type, (*(1,) * rank, taps), 0, (*(0,) * rank, 1))
     steps = [[int(row == column and row != axis) for column in range(rank + 1)] for row in range(rank)]
     distance = abs(convert(element, ScalarType.FLOAT32) - place)
     weight = maximum(1.0 - distance * placing.scale, 0.0)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from opendml.operators.registry import defines
 from opendml.program.functions import reduce_sum
-from opendml.program.node import Node, convert, index
+from opendml.program.node import Node, convert, counted
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, joined, permuted, reshaped, sliced, whole_quotient, windows
 from opendml.spec.tensor_desc import TensorDesc
@@ -118,7 +118,7 @@ def _sums(columns: Node, folds: Sequence[_Folding]) -> Node:
         else:
             offsets.append(0)
             steps.append(_moving(sizes, {}))
-            number = index(ScalarType.INT32, sizes, each.first, moving)
+            number = counted(sizes, each.first, moving)
             computed[2 + spatial + axis] = whole_quotient(number, each.divisor)
     seen = gathered(columns, sizes, computed, offsets, steps)
     return reduce_sum(seen, range(2 + 2 * spatial, len(sizes)))

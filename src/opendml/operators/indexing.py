@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 
 from opendml.operators.registry import defines
-from opendml.program.functions import equal, maximum, minimum, select
+from opendml.program.functions import equal, maximum, minimum, select, wide_enough
 from opendml.program.node import Node, Operation, apply, convert, position
-from opendml.program.scalar_type import ScalarType
+from opendml.program.scalar_type import counting
 from opendml.program.view import gathered, reshaped, sliced
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -120,7 +120,7 @@ def reverse_subsequences(x: Node, lengths: Node, *, axis: int) -> Node:
     A length beyond the line is that of the line.
     """
     own = position(x.sizes, [axis])
-    length = convert(minimum(lengths, x.sizes[axis]), own.type)
+    length = convert(minimum(wide_enough(lengths, x.sizes[axis]), x.sizes[axis]), own.type)
     steps = steps_along(x, {d: d for d in range(len(x.sizes)) if d != axis}, len(x.sizes))
     place = select(own < length, length - own - 1, own)
     return gathered(x, x.sizes, {axis: place}, steps=steps, inside=True)
@@ -129,16 +129,18 @@ def reverse_subsequences(x: Node, lengths: Node, *, axis: int) -> Node:
 def place_within(indices: Node, size: int) -> Node:
     """Where indices are in `size` elements: negative ones of signed types count from the end; -1 where they
     are out of range."""
+    indices = wide_enough(indices, size)
     if indices.type.is_signed:
         indices = select(indices < 0, indices + size, indices)
         inside = apply(Operation.AND, indices >= 0, indices < size)
     else:
         inside = indices < size
-    return select(inside, convert(indices, ScalarType.INT32 if size < 2**31 else ScalarType.INT64), -1)
+    return select(inside, convert(indices, counting(size)), -1)
 
 
 def _within(indices: Node, size: int) -> Node:
     """Indices into `size` elements: negative ones count from the end, those out of range are an end."""
+    indices = wide_enough(indices, size)
     if not indices.type.is_signed:
         return minimum(indices, size - 1)
     return maximum(minimum(select(indices < 0, indices + size, indices), size - 1), 0)

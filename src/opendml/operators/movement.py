@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from opendml.operators.registry import defines
 from opendml.program.functions import maximum, minimum, select
-from opendml.program.node import Node, Number, Operation, apply, constant, index
-from opendml.program.scalar_type import ScalarType, number_in
+from opendml.program.node import Node, Number, Operation, apply, constant, counted, index
+from opendml.program.scalar_type import ScalarType, counting, number_in
 from opendml.program.view import (
     gathered,
     joined,
@@ -65,7 +65,7 @@ def slice_grad(
             offsets[axis], steps[axis][axis] = -first * stride, stride
         else:
             along = [size if each == axis else 1 for each, size in enumerate(output.sizes)]
-            number = index(ScalarType.INT32, along, -first, [int(each == axis) for each in range(rank)])
+            number = counted(along, -first, [int(each == axis) for each in range(rank)])
             computed[axis] = whole_quotient(number, stride)
     return gathered(x, output.sizes, computed, offsets, steps)
 
@@ -234,7 +234,7 @@ def _extended(sizes: Sequence[int], axis: int, before: int, after: int, mode: Pa
     """Where the elements of a padded dimension come from."""
     size = sizes[axis]
     along = [before + size + after if each == axis else 1 for each in range(len(sizes))]
-    type = ScalarType.INT32 if 2 * along[axis] < 2**31 else ScalarType.INT64
+    type = counting(2 * along[axis])
 
     def counted(first: int, step: int) -> Node:
         return index(type, along, first, [step * (each == axis) for each in range(len(sizes))])

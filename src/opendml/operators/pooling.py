@@ -22,7 +22,7 @@ from opendml.program.functions import (
 )
 from opendml.program.node import Node, Number, Operation, apply, convert, index
 from opendml.program.rarely import rarely
-from opendml.program.scalar_type import ScalarType
+from opendml.program.scalar_type import ScalarType, counting
 from opendml.program.view import is_index, reshaped, windows
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -210,8 +210,7 @@ class Windows:
             for steps in (self.strides, self.dilations)
             for step, stride in zip(steps, spatial, strict=True)
         ]
-        type = ScalarType.INT32 if math.prod(self.sizes) < 2**31 else ScalarType.INT64
-        return index(type, sizes, first, (*strides[:2], *moving))
+        return index(counting(math.prod(self.sizes)), sizes, first, (*strides[:2], *moving))
 
 
 def windows_of(

@@ -23,7 +23,7 @@ from opendml.program.functions import (
     select,
 )
 from opendml.program.node import Node, convert
-from opendml.program.scalar_type import ScalarType
+from opendml.program.scalar_type import ScalarType, counting
 from opendml.program.view import reshaped, view
 from opendml.spec.enums import QuantizationType
 from opendml.spec.tensor_desc import TensorDesc
@@ -134,7 +134,7 @@ def requantized(
 
 def exact_sum_type(count: int) -> ScalarType:
     """A type that holds sums of so many products of differences of 8-bit integers."""
-    return ScalarType.INT32 if count * 255**2 < 2**31 else ScalarType.INT64
+    return counting(count * 255**2)
 
 
 def less_zero_point(x: Node, zero_point: Node | None, type: ScalarType) -> Node:

@@ -14,7 +14,7 @@ from opendml.operators.regions import Samples, aligned_samples
 from opendml.operators.registry import defines
 from opendml.program.functions import equal, index_of_maximum, minimum, reduce_maximum, reduce_sum, select
 from opendml.program.node import Node, Operation, apply, bitcast, constant, convert, index, scattered_sum
-from opendml.program.scalar_type import ScalarType
+from opendml.program.scalar_type import ScalarType, counting
 from opendml.program.view import gathered, joined, permuted, reshaped
 from opendml.spec.enums import InterpolationMode, ReduceFunction
 from opendml.spec.tensor_desc import TensorDesc
@@ -71,7 +71,7 @@ def roi_align_grad(
     )
     batch = reshaped(batch_indices, (1, regions.sizes[-2], *(1,) * (_RANK - 2)))
     batch = minimum(batch, image[0] - 1)
-    found = _Found(x, image, convert(batch, ScalarType.INT32), rows, columns)
+    found = _Found(x, image, convert(batch, counting(image[0])), rows, columns)
     shares = found.shares(reduction_function is ReduceFunction.MAX)
     incoming = reshaped(permuted(gradient, (1, 0, 2, 3)), (*_swapped(gradient.sizes), 1, 1, 1, 1))
     results = []
@@ -217,7 +217,7 @@ def _of_image(found: _Found, incoming: Node, shares: Node) -> Node:
     for weight in (upper, left):
         share = share if weight is None else share * weight
     values = convert(convert(share, ScalarType.FLOAT64) * _power_of_two(bits), ScalarType.INT64)
-    type = ScalarType.INT32 if batches * height * width < 2**31 else ScalarType.INT64
+    type = counting(batches * height * width)
     batch, row, column = (convert(each, type) for each in (found.batch, row, column))
     places = select(found.counted, (batch * height + row) * width + column, -1)
     sums = scattered_sum(places, values, range(1, _RANK), batches * height * width)

@@ -21,9 +21,10 @@ from opendml.program.functions import (
     reduce_sum,
     rounded,
     select,
+    wide_enough,
 )
-from opendml.program.node import Node, Number, Operation, apply, convert, index
-from opendml.program.scalar_type import ScalarType
+from opendml.program.node import Node, Number, Operation, apply, convert, counted
+from opendml.program.scalar_type import ScalarType, counting
 from opendml.program.view import gathered, in_memory, permuted, reshaped, sliced
 from opendml.spec.enums import InterpolationMode, ReduceFunction
 from opendml.spec.operator_desc import Size2D
@@ -42,7 +43,7 @@ def roi_pooling(x: Node, regions: Node, *, spatial_scale: float, pooled_size: Si
     Whatever a region is, its outputs together look at hardly more than the whole input.
     """
     corners = reshaped(regions, (regions.sizes[2], 5))
-    batch = _clamped(convert(_column(corners, 0), ScalarType.INT32), x.sizes[0])
+    batch = _clamped(convert(_column(corners, 0), counting(x.sizes[0])), x.sizes[0])
     x1, y1, x2, y2 = (rounded(_column(corners, number) * spatial_scale) for number in range(1, 5))
     rows = _bins(y1, y2, x.sizes[2], pooled_size.height)
     columns = _bins(x1, x2, x.sizes[3], pooled_size.width)
@@ -218,12 +219,13 @@ class Samples:
 
 def _bins(low: Node, high: Node, size: int, bins: int) -> Samples:
     """The elements of a region that is divided in so many parts, which may overlap."""
-    low, high = (_clamped(_whole(corner), size) for corner in (low, high))
+    type = counting((bins + 1) * size + bins)
+    low, high = (convert(_clamped(_whole(corner, size), size), type) for corner in (low, high))
     extent = maximum(high - low, 0) + 1
-    number = _outputs(bins, ScalarType.INT32)
+    number = _outputs(bins, type)
     start = number * extent / bins
     end = ((number + 1) * extent + (bins - 1)) / bins
-    tap, count = _taps(-(-size // bins) + 1, ScalarType.INT32), in_memory(end - start)
+    tap, count = _taps(-(-size // bins) + 1, type), in_memory(end - start)
     # No part is longer: so many taps are enough for all of a region.
     longest = (extent + (bins - 1)) / bins + 1
     used = apply(Operation.AND, tap < longest, tap < count)
@@ -258,9 +260,9 @@ def _interpolated(place: Node, size: int, used: Node, count: Node, mode: Interpo
     is_inside = apply(Operation.AND, place >= -1.0, place <= float(size))
     inner = minimum(maximum(place, 0.0), float(size - 1))
     if mode is InterpolationMode.NEAREST_NEIGHBOR:
-        return Samples([(_whole(inner), None)], used, count, is_inside, place)
+        return Samples([(_whole(inner, size), None)], used, count, is_inside, place)
     before = floor(inner)
-    weight, first = inner - before, convert(before, ScalarType.INT32)
+    weight, first = inner - before, convert(before, counting(size))
     ends = [(first, 1.0 - weight), (minimum(first + 1, size - 1), weight)]
     return Samples(ends, used, count, is_inside, place)
 
@@ -390,18 +392,18 @@ def _column(corners: Node, number: int) -> Node:
 
 def _outputs(count: int, type: ScalarType) -> Node:
     """The numbers of the outputs along an axis."""
-    return convert(index(ScalarType.INT32, (1, count, 1), 0, (0, 1, 0)), type)
+    return convert(counted((1, count, 1), 0, (0, 1, 0)), type)
 
 
 def _taps(count: int, type: ScalarType) -> Node:
     """The numbers of the samples of an output along an axis."""
-    return convert(index(ScalarType.INT32, (1, 1, count), 0, (0, 0, 1)), type)
+    return convert(counted((1, 1, count), 0, (0, 0, 1)), type)
 
 
-def _whole(place: Node) -> Node:
-    """The nearest index, halves up."""
-    return convert(floor(rounded(place + 0.5)), ScalarType.INT32)
+def _whole(place: Node, size: int) -> Node:
+    """The nearest index into so many elements, halves up."""
+    return convert(floor(rounded(place + 0.5)), counting(size))
 
 
 def _clamped(indices: Node, size: int) -> Node:
-    return maximum(minimum(indices, size - 1), 0)
+    return maximum(minimum(wide_enough(indices, size), size - 1), 0)

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from opendml.operators.registry import defines
-from opendml.program.functions import ceiling, floor, maximum, minimum, rounded, select
-from opendml.program.node import Node, Operation, apply, constant, convert, index
-from opendml.program.scalar_type import ScalarType, number_in
+from opendml.program.functions import ceiling, floor, maximum, minimum, rounded, select, wide_enough
+from opendml.program.node import Node, Operation, apply, constant, convert, counted
+from opendml.program.scalar_type import ScalarType, counting, number_in
 from opendml.program.view import gathered, repeated, reshaped, view
 from opendml.spec.enums import AxisDirection, InterpolationMode
 from opendml.spec.operator_desc import Size2D
@@ -137,7 +137,7 @@ def resampled(
     coordinates = {
         axis: coordinate(number_along(sizes, axis), sizes[axis], each) for axis, each in irregular.items()
     }
-    indices = {axis: rounded_in(each, direction) for axis, each in coordinates.items()}
+    indices = {axis: rounded_in(each, direction, x.sizes[axis]) for axis, each in coordinates.items()}
     return _within(x, sizes, indices, offsets, steps)
 
 
@@ -161,7 +161,9 @@ def _linear(
             return convert(_within(x, sizes, indices, offsets, steps), ScalarType.FLOAT32)
         axis, *others = axes
         line = lines[axis]
-        first, second = (mean(others, indices | {axis: line.index(sizes, axis, step)}) for step in (0, 1))
+        first, second = (
+            mean(others, indices | {axis: line.index(sizes, axis, step, x.sizes[axis])}) for step in (0, 1)
+        )
         return _between(first, second, line.weight(sizes, axis), exact=exact)
 
     return reshaped(mean(list(placings), {}), counts)
@@ -180,11 +182,11 @@ class _Line:
     weights: tuple[float, ...] = ()
     placing: Placing | None = None
 
-    def index(self, sizes: Sequence[int], axis: int, ahead: int) -> Node:
-        """The index of the element before each place, or so many ahead of it, where the axis is two
-        dimensions of `sizes`."""
+    def index(self, sizes: Sequence[int], axis: int, ahead: int, size: int) -> Node:
+        """The index, among `size` elements, of the element before each place, or so many ahead of it, where
+        the axis is two dimensions of `sizes`."""
         if not self.weights:
-            return rounded_in(self._coordinate(sizes, axis), AxisDirection.DECREASING) + ahead
+            return rounded_in(self._coordinate(sizes, axis), AxisDirection.DECREASING, size) + ahead
         steps = {2 * axis: self.step, 2 * axis + 1: self.first[-1] - self.first[0]}
         return _counted(sizes, self.first[0] + ahead, steps)
 
@@ -207,7 +209,7 @@ class _Line:
 def _counted(sizes: Sequence[int], first: int, steps: Mapping[int, int]) -> Node:
     """What counts along some dimensions of `sizes`."""
     along = [size if each in steps else 1 for each, size in enumerate(sizes)]
-    return index(ScalarType.INT32, along, first, [steps.get(each, 0) for each in range(len(sizes))])
+    return counted(along, first, [steps.get(each, 0) for each in range(len(sizes))])
 
 
 def _line(counts: Sequence[int], axis: int, placing: Placing | None) -> _Line:
@@ -295,7 +297,7 @@ def regular(
 def number_along(sizes: Sequence[int], axis: int) -> Node:
     """The index along an axis of a tensor of `sizes`."""
     along = [size if each == axis else 1 for each, size in enumerate(sizes)]
-    return index(ScalarType.INT32, along, 0, [int(each == axis) for each in range(len(sizes))])
+    return counted(along, 0, [int(each == axis) for each in range(len(sizes))])
 
 
 def coordinate(number: Node, count: int, placing: Placing) -> Node:
@@ -307,13 +309,13 @@ def coordinate(number: Node, count: int, placing: Placing) -> Node:
 
 def clamped(indices: Node, size: int) -> Node:
     """Indices into so many elements; those beyond an end are that end."""
-    return maximum(minimum(indices, size - 1), 0)
+    return maximum(minimum(wide_enough(indices, size), size - 1), 0)
 
 
-def rounded_in(place: Node, direction: AxisDirection) -> Node:
-    """The whole number next to a coordinate in a direction."""
+def rounded_in(place: Node, direction: AxisDirection, size: int) -> Node:
+    """The whole number next to a coordinate in a direction, among so many elements."""
     up = direction is AxisDirection.INCREASING
-    return convert(ceiling(place) if up else floor(place), ScalarType.INT32)
+    return convert(ceiling(place) if up else floor(place), counting(size))
 
 
 def _each_repeated(x: Node, copies: Sequence[int]) -> Node:

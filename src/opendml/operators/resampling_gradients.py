@@ -24,7 +24,7 @@ from opendml.operators.resampling import (
 )
 from opendml.program.functions import equal, floor, reduce_sum, select, wide
 from opendml.program.node import Node, Operation, apply, constant, convert, index
-from opendml.program.scalar_type import ScalarType
+from opendml.program.scalar_type import ScalarType, counting
 from opendml.program.view import gathered, padded, reshaped, sliced, view
 from opendml.spec.enums import AxisDirection, InterpolationMode
 from opendml.spec.tensor_desc import TensorDesc
@@ -254,16 +254,16 @@ def _interpolated(
         return index(type, (*along, taps.count if tap else 1), offset, (*moving, tap))
 
     start = numbers(ScalarType.INT64, taps.offset, taps.step, 0)
-    start = convert(apply(Operation.SHIFT_RIGHT, start, taps.shift), ScalarType.INT32)
-    output = start + numbers(ScalarType.INT32, 0, 0, 1)
+    start = convert(apply(Operation.SHIFT_RIGHT, start, taps.shift), counting(taps.end + taps.count))
+    output = start + numbers(start.type, 0, 0, 1)
     steps = [[int(row == column and row != axis) for column in range(rank + 1)] for row in range(rank)]
     seen = gathered(gradient, sizes, {axis: output}, steps=steps)
     place = coordinate(output + taps.first, gradient.sizes[axis] + taps.first, placing)
-    element = numbers(ScalarType.INT32, 0, 1, 0)
+    element = numbers(counting(size), 0, 1, 0)
     if direction is not None:
-        own = equal(clamped(rounded_in(place, direction), size), element)
+        own = equal(clamped(rounded_in(place, direction, size), size), element)
         return reshaped(reduce_sum(select(own, seen, 0.0), [rank]), sizes[:-1])
-    before = rounded_in(place, AxisDirection.DECREASING)
+    before = rounded_in(place, AxisDirection.DECREASING, size)
     weight = convert(place - floor(place), ScalarType.FLOAT32)
     shares = [
         select(equal(clamped(before + step, size), element), seen * part, 0.0)

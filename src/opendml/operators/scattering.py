@@ -15,7 +15,7 @@ from opendml.operators.indexing import place_within, steps_along
 from opendml.operators.registry import defines
 from opendml.program.functions import equal, logical_not, reduce_sum, select
 from opendml.program.node import Node, Operation, apply, constant, convert, placing, scattered_last
-from opendml.program.scalar_type import ScalarType
+from opendml.program.scalar_type import ScalarType, counting
 from opendml.program.view import gathered, joined, repeated, reshaped, sliced
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -88,7 +88,7 @@ def nonzero_coordinates(x: Node, *, output: tuple[TensorDesc, TensorDesc]) -> tu
 def _number_of_tuple(indices: Node, sizes: Sequence[int]) -> Node:
     """The number in row-major order of the place that each row of indices names; -1 where there is none."""
     tuples = indices.sizes[0]
-    type = ScalarType.INT32 if math.prod(sizes) < 2**31 else ScalarType.INT64
+    type = counting(math.prod(sizes))
     columns = [
         convert(place_within(sliced(indices, (0, column), (tuples, 1)), size), type)
         for column, size in enumerate(sizes)

@@ -22,7 +22,7 @@ from opendml.program.node import (
     scan,
 )
 from opendml.program.quotients import BY_RECIPROCAL
-from opendml.program.scalar_type import ScalarType
+from opendml.program.scalar_type import ScalarType, counting
 from opendml.program.view import padded, sliced
 
 
@@ -231,6 +231,12 @@ def magnitude(x: Node) -> Node:
 def wide(x: Node) -> Node:
     """A float in FLOAT64, where its square cannot overflow; an integer as it is."""
     return convert(x, ScalarType.FLOAT64) if x.type.is_float else x
+
+
+def wide_enough(indices: Node, size: int) -> Node:
+    """Indices of a type that holds so many elements too, as unsigned ones of tensors do."""
+    narrow = indices.type.is_signed and indices.type.bits < counting(size).bits
+    return convert(indices, counting(size)) if narrow else indices
 
 
 def log_of_wide(x: Node) -> Node:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from opendml.program.scalar_type import ScalarType
+from opendml.program.scalar_type import ScalarType, counting
 
 
 class Operation(Enum):
@@ -358,6 +358,12 @@ def index(type: ScalarType, sizes: Sequence[int], offset: int, strides: Sequence
     return Node(Operation.INDEX, type, tuple(sizes), attribute=(offset, *moving))
 
 
+def counted(sizes: Sequence[int], offset: int, strides: Sequence[int]) -> Node:
+    """An index of a type that holds it."""
+    reaches = [abs(stride) * (size - 1) for size, stride in zip(sizes, strides, strict=True)]
+    return index(counting(abs(offset) + sum(reaches)), sizes, offset, strides)
+
+
 def element_number(sizes: Sequence[int]) -> Node:
     """The number of each element of a tensor in row-major order, as INT64."""
     strides = [math.prod(sizes[dimension + 1 :]) for dimension in range(len(sizes))]
@@ -387,11 +393,11 @@ def contraction(a: Node, b: Node, axes: Iterable[int]) -> Node:
 
 
 def position(sizes: Sequence[int], axes: Sequence[int]) -> Node:
-    """The row-major index over `axes` of each element of a tensor of `sizes`: INT32 where that holds it."""
+    """The row-major index over `axes` of each element of a tensor of `sizes`, of a type that holds their
+    number too."""
     counted = [size if axis in axes else 1 for axis, size in enumerate(sizes)]
     strides = [math.prod(counted[axis + 1 :]) if size > 1 else 0 for axis, size in enumerate(counted)]
-    type = ScalarType.INT32 if math.prod(counted) <= 2**31 else ScalarType.INT64
-    return index(type, sizes, 0, strides)
+    return index(counting(math.prod(counted)), sizes, 0, strides)
 
 
 def scan(operation: Operation, value: Node, axis: int, exclusive: bool, reverse: bool) -> Node:
@@ -423,11 +429,10 @@ def recurrence(
 
 
 def placing(operation: Operation, value: Node, axis: int, count: int) -> Node:
-    """A SCATTER, POSITIONS or TOP of `value` along an axis, which gets `count` elements: INT32 where that
-    holds all positions."""
+    """A SCATTER, POSITIONS or TOP of `value` along an axis, which gets `count` elements, of a type that holds
+    the number of positions too."""
     sizes = tuple(count if each == axis else size for each, size in enumerate(value.sizes))
-    type = ScalarType.INT32 if value.sizes[axis] <= 2**31 else ScalarType.INT64
-    return Node(operation, type, sizes, (value,), (axis, count))
+    return Node(operation, counting(value.sizes[axis]), sizes, (value,), (axis, count))
 
 
 def scattered_sum(places: Node, values: Node, axes: Sequence[int], count: int) -> Node:

@@ -86,6 +86,11 @@ class ScalarType(Enum):
 _FORMATS = {ScalarType.FLOAT16: "<e", ScalarType.FLOAT32: "<f", ScalarType.FLOAT64: "<d"}
 
 
+def counting(most: int) -> ScalarType:
+    """The type of numbers from -`most` to `most`: INT32 where that holds them, else INT64."""
+    return ScalarType.INT32 if most < 2**31 else ScalarType.INT64
+
+
 def number_in(value: float, type: ScalarType) -> float:
     """A number as one of `type`, as CONVERT would have it: rounded to floats, truncated to integers."""
     if type.is_float:

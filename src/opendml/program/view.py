@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial, reduce
 
 from opendml.program.node import Node, Number, Operation, View, apply, constant, convert, index
-from opendml.program.scalar_type import ScalarType
+from opendml.program.scalar_type import ScalarType, counting
 
 
 def view(
@@ -105,7 +105,7 @@ def gathered(
     guards = []
     for dimension, computed in indices.items() if not inside else ():
         narrow = computed.type.bits < 32 or computed.type is ScalarType.INT32
-        place = convert(computed, ScalarType.INT32 if narrow else ScalarType.INT64)
+        place = convert(computed, counting(value.sizes[dimension]) if narrow else ScalarType.INT64)
         if offsets[dimension] or any(steps[dimension]):
             place = place + index(place.type, sizes, offsets[dimension], steps[dimension])
         extent = index(place.type, (), value.sizes[dimension], ())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -90,8 +89,8 @@ def new_on_host(layout: Layout) -> TensorMemory:
 
 
 def copy_on_host(from_: TensorMemory, to: TensorMemory) -> Copy:
-    """A copy within host memory."""
-    return partial(np.copyto, array_over(to), array_over(from_))
+    """A copy within host memory, which keeps both memories, as the run before or after it needs them."""
+    return lambda: np.copyto(array_over(to), array_over(from_))
 
 
 class CopiesOnStream:

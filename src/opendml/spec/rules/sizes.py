@@ -90,5 +90,5 @@ def _shown(size: Size) -> str:
     if size is None or isinstance(size, Usual):
         return "any"
     if isinstance(size, range) and len(size) > 2:
-        return f"{min(size)} to {max(size)}"
+        return "{} to {}".format(*sorted((size[0], size[-1])))
     return str(size) if isinstance(size, int) else " or ".join(map(str, dict.fromkeys(size)))

@@ -187,7 +187,9 @@ class Code:
 
     def stream(self, pointer: ir.Value, value: ir.Value, type: ScalarType) -> None:
         """Writes a vector past the caches, to an address that is a multiple of its size."""
-        if type is ScalarType.FLOAT16:
+        if type is ScalarType.BOOLEAN:
+            value = self.builder.zext(value, llvm_type(ScalarType.UINT8, self.lanes))
+        elif type is ScalarType.FLOAT16:
             # LLVM has no such store of halves. Without the fence it would make this one of it again.
             lanes = self.lanes // 2
             pairs = self.builder.bitcast(value, llvm_type(ScalarType.FLOAT32, lanes))

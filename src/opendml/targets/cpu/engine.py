@@ -101,11 +101,16 @@ def _load_kernels(kernels: Mapping[str, Pattern]) -> None:
 def _compiled(patterns: Sequence[Pattern]) -> Iterator[bytes]:
     """The objects of patterns. While LLVM works on one, the next is written."""
     efforts = list(map(effort_for, patterns))
+    one_by_one = map(compile_object, map(kernel_assembly, patterns), efforts)
     if len(patterns) < 2:
-        yield from map(compile_object, map(kernel_assembly, patterns), efforts)
+        yield from one_by_one
         return
     with ThreadPoolExecutor(1) as compiler:
-        yield from compiler.map(compile_object, map(kernel_assembly, patterns), efforts)
+        try:
+            objects = compiler.map(compile_object, map(kernel_assembly, patterns), efforts)
+        except RuntimeError:  # no thread starts: the system gives none, or the main thread has ended
+            objects = one_by_one
+        yield from objects
 
 
 def _cached(text: str, symbols: tuple[str, ...]) -> dict[str, int] | None:

@@ -332,7 +332,9 @@ def _access_pattern(
     stride = nest.inner.strides[position]
     loops = (*nest.groups, *nest.rows, nest.inner)
     written_bytes = math.prod(loop.count for loop in loops if loop.strides[position]) * access.type.bytes
-    if stride == access.type.bytes or (written and nest.inner.count == 1):
+    # Lines have as many places as there are, however few elements go to some of them.
+    is_single = written and nest.inner.count == 1 and mode is not Mode.SCATTER
+    if stride == access.type.bytes or is_single:
         step = Step.CONTIGUOUS
     elif (
         across
