@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+import struct
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain, islice
 
 import pytest
 
@@ -13,37 +15,29 @@ from opendml.compiler.simplify import simplify
 from opendml.errors import Unsupported
 from opendml.program.program import Program
 from opendml.targets.cuda.executable import Scheduler
-from opendml.targets.cuda.kernel_source import kernel_source, printed
+from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.pattern import Mode
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_chain import is_chained
 from tools.cuda_case import Case
 from tools.cuda_cases import all_cases
-from tools.cuda_tiles import mode_of, schedulers
+from tools.cuda_tiles import chain_schedulers, schedulers
 
 MACHINES = {
     80: Machine(80, 108, 164 * 1024),
     90: Machine(90, 132, 228 * 1024),
     100: Machine(100, 148, 228 * 1024),
 }
-COUNTS = ("BATCH", "BLOCKS", "KEEP", "RUN", "THREADS", "TILE", "TX", "UNITS")
-"""Constants that say how many, and choose no code."""
-NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
-"""What stands for a number in a line."""
-VALUE = re.compile(r" *const ([\w ]+) (?:v0|s0_0) = .*;")
-"""A line that computes a value: it means the same in every mode, where what it reads has the same type."""
-CONSTANT = re.compile(
-    r"\(-0 - 0\)|\b(?<![.\w])0(?:u|ull|ll)?\b|\w+\((?:0u|0ll|p\.number0|\(int\)p\.number0)\)|half\{[^}]*\}"
-)
-"""What stands for a constant in the line of a value, where a value could stand."""
-REPEATED = re.compile(r"(\b[\w ]+; )\1+")
-"""Fields of one type: of how many there are, no code depends."""
-Line = tuple[Mode | None, bool, str]
-"""The mode, whether groups are columns, and the text."""
+TOGETHER = 120_000
+"""Characters of the sources that are compiled at a time: small kernels take little more than to begin."""
+OF_THE_FILE = re.compile(r"(?<![\w>)])::(?=\w)")
+"""Before a name that the file declares."""
+TEXT = ".text."
+"""What precedes the name of a function in that of its section."""
+CHAINED = (Mode.FMA_CHAIN, Mode.MMA_CHAIN)
 CASES = list(all_cases())
-TILED = (Mode.FMA, Mode.MMA, Mode.IMMA)
 
 
 def launches(case: Case, machine: Machine, scheduler: Scheduler = schedule) -> Iterator[Launch]:
@@ -64,108 +58,111 @@ def all_launches(capability: int) -> dict[Case, list[Launch]]:
     return {case: list(launches(case, MACHINES[capability])) for case in CASES}
 
 
-def contraction_launches(capability: int) -> Iterator[Launch]:
-    """For each tile one, of each of the cases in turn, and a few without tiles."""
-    cases = {case.name: case for case in CASES}
-    by_mode: dict[str, list[Case]] = {}
-    for name, case in cases.items():
-        if name.startswith("contraction"):
-            by_mode.setdefault(mode_of(name), []).append(case)
-    # Of each tile that for one block or that for several, in turn.
+def in_each_tile(capability: int) -> Iterator[Launch]:
+    """In each tile of contractions, for one block or for several in turn, and in each of a softmax between
+    them, a kernel of a case that has another tile by itself; none where all cases that take a tile have it.
+    """
     ways = [way for number, way in enumerate(schedulers()) if number % 4 in (0, 3)]
-    ways = [(way, scheduler) for way, scheduler in ways if capability == 90 or "128x128" in way]
-    for number, (way, scheduler) in enumerate(ways):
-        suitable = by_mode[way.split()[0]]
-        for case in (suitable * 2)[5 * number % len(suitable) :]:
-            found = [
-                each for each in launches(case, MACHINES[capability], scheduler) if each.pattern.mode in TILED
-            ]
-            if found:
-                yield found[0]
-                break
-    for name in ("contraction INT64", "contraction FLOAT32 thin (1, 300, 500)") if capability == 90 else ():
-        yield from launches(cases[name], MACHINES[90])
+    for number, (name, scheduler) in enumerate([*ways, *chain_schedulers()]):
+        mode = Mode(name.split()[0])
+        kind = "chain" if mode in CHAINED else "contraction"
+        cases = [case for case in CASES if case.name.startswith(kind)]
+        first = 5 * number % len(cases)
+        others = (
+            launch
+            for case in cases[first:] + cases[:first]
+            for launch, own in zip(
+                launches(case, MACHINES[capability], scheduler), all_launches(capability)[case], strict=True
+            )
+            if launch.pattern.mode is mode and launch.pattern.text() != own.pattern.text()
+        )
+        yield from islice(others, 1)
 
 
 @cache
 def kernels(capability: int) -> dict[Mode, list[Launch]]:
-    """What is compiled for a capability, by mode: every line of every pattern for one capability; for the
-    others, whose lines are the same, each mode for each way of lying in memory."""
-    chosen = list(contraction_launches(capability))
-    seen: set[tuple[Mode, bool, bool]] = set()
-    for case, found in all_launches(capability).items():
-        for launch in found if not case.name.startswith("contraction") else ():
-            pattern = launch.pattern
-            lying = (pattern.mode, pattern.vector > 1, pattern.columns)
-            if capability == 90 or lying not in seen:
-                seen.add(lying)
-                chosen.append(launch)
+    """All different kernels of all cases, by mode, and those in each tile."""
+    found = chain(*all_launches(capability).values(), in_each_tile(capability))
+    different = {kernel_source(launch.pattern): launch for launch in found}
     result: dict[Mode, list[Launch]] = {mode: [] for mode in Mode}
-    for launch in _covering(chosen):
+    for launch in different.values():
         result[launch.pattern.mode].append(launch)
     return result
 
 
-def _covering(found: Iterable[Launch]) -> Iterator[Launch]:
-    """Few of them that have all their lines in each mode: for each line, the rarest first, that one of the
-    most new lines for the time that it takes to compile, which grows with the square of its source. The
-    numbers in lines do not count, but those of constants that decide what code there is.
+def compile_all(found: Iterable[Launch], capability: int) -> None:
+    """Compiles the kernels of launches, with the options of the product, a few at a time; where that fails,
+    each alone, to say which does not compile.
     """
-    lines = [
-        (launch, set(_lines(launch.pattern)), len(kernel_source(launch.pattern)) ** 2) for launch in found
-    ]
-    having: dict[Line, list[int]] = {}
-    for number, (_, own, _) in enumerate(lines):
-        for line in sorted(own, key=str):
-            having.setdefault(line, []).append(number)
-    seen: set[Line] = set()
-    for line, numbers in sorted(having.items(), key=lambda item: len(item[1])):
-        if line not in seen:
-            launch, own, _ = max(
-                (lines[number] for number in numbers), key=lambda each: len(each[1] - seen) / each[2]
-            )
-            seen |= own
-            yield launch
+    for some in _few(found):
+        sources = [kernel_source(launch.pattern) for launch in some]
+        try:
+            code = compiled(together(sources), capability)
+        except Exception:
+            for launch in some:
+                try:
+                    machine_code(launch, capability)
+                except Exception as error:
+                    raise AssertionError(f"does not compile: {launch.pattern.text()}") from error
+            raise
+        assert functions(code).keys() == {f"kernel{number}" for number in range(len(some))}
 
 
-def _lines(pattern: Pattern) -> Iterator[Line]:
-    """The lines that are printed for it, with the mode unless they mean the same in all; of those that
-    compute values, constants apart."""
-    yield pattern.mode, pattern.columns, "what is not printed"
-    for line in printed(pattern).splitlines():
-        kind, of_values = _kind(line)
-        for each in _with_constants(kind) if of_values else ():
-            yield None, False, each
-        if not of_values:
-            yield pattern.mode, pattern.columns, kind
+def _few(found: Iterable[Launch]) -> Iterator[list[Launch]]:
+    """Neighbours, while their sources are not too long together."""
+    some: list[Launch] = []
+    length = 0
+    for launch in found:
+        own = len(kernel_source(launch.pattern))
+        if some and length + own > TOGETHER:
+            yield some
+            some, length = [], 0
+        some.append(launch)
+        length += own
+    if some:
+        yield some
 
 
-@cache
-def _kind(line: str) -> tuple[str, bool]:
-    """A line without its numbers, and whether it means the same in every mode."""
-    name = line.split()[2] if line.startswith("constexpr int ") else ""
-    kind = line if name and name not in COUNTS else REPEATED.sub(r"\1", NUMBER.sub("0", line))
-    return kind, VALUE.fullmatch(kind) is not None
+def together(sources: Sequence[str]) -> str:
+    """One source of several, each in a namespace of its own, with `kernel0` and so on for `kernel`: NVRTC
+    takes longer to begin than to compile a small kernel. Each has the code that it has alone.
+    """
+    return "\n".join(
+        f"namespace of{number} {{\n{OF_THE_FILE.sub(f'of{number}::', source)}\n}}".replace(
+            " kernel(", f" kernel{number}("
+        )
+        for number, source in enumerate(sources)
+    )
 
 
-@cache
-def _with_constants(kind: str) -> tuple[str, ...]:
-    """The line of a value with values in place of constants, and its constants with the type of the value."""
-    declared, _, computed = kind.partition(" = ")
-    if CONSTANT.fullmatch(computed[:-1]):
-        return (kind,)
-    constants = dict.fromkeys(CONSTANT.findall(computed))
-    return f"{declared} = {CONSTANT.sub('v0', computed)}", *(f"{declared} of {each}" for each in constants)
+def functions(code: bytes) -> dict[str, bytes]:
+    """The machine code of each function of a file of machine code, which is in ELF's format."""
+    (headers,) = struct.unpack_from("<Q", code, 0x28)
+    size, count, of_names = struct.unpack_from("<3H", code, 0x3A)
+    sections = [struct.unpack_from("<2I4Q", code, headers + size * number) for number in range(count)]
+    names = sections[of_names][4]
+    result = {}
+    for name, _, _, _, offset, length in sections:
+        begin = names + name
+        text = code[begin : code.index(b"\0", begin)].decode()
+        if text.startswith(TEXT):
+            result[text.removeprefix(TEXT)] = code[offset : offset + length]
+    return result
 
 
 def machine_code(launch: Launch, capability: int) -> bytes:
     """The launch's kernel; skips where NVRTC is missing."""
+    return compiled(kernel_source(launch.pattern), capability)
+
+
+def compiled(source: str, capability: int) -> bytes:
+    """The machine code of a source; skips where NVRTC is missing."""
     pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC's bindings are not installed")
     from opendml.targets.cuda.compile import compile_source
 
     try:
-        return compile_source(kernel_source(launch.pattern), f"sm_{capability}")
+        return compile_source(source, f"sm_{capability}")
     except (Unsupported, RuntimeError) as error:
         if "nvrtc" in str(error).lower() and "found" in str(error):
             pytest.skip(f"NVRTC is not installed: {error}")

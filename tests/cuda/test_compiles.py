@@ -1,9 +1,10 @@
-"""Kernels of the CUDA target, without a device: they compile for all generations, and their launches keep
-within the hardware's limits."""
+"""Kernels of the CUDA target, without a device: each of every case compiles for all generations, with the
+options of the product, and launches keep within the hardware's limits."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -12,7 +13,19 @@ import pytest
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.parameters import magic
 from opendml.targets.cuda.pattern import Form, Mode
-from tests.cuda.compiled import CASES, MACHINES, all_launches, kernels, launches, machine_code
+from opendml.targets.cuda.schedule_chain import CHAIN_TILES
+from opendml.targets.cuda.schedule_contraction import TILES
+from tests.cuda.compiled import (
+    CASES,
+    MACHINES,
+    all_launches,
+    compile_all,
+    compiled,
+    functions,
+    kernels,
+    launches,
+    together,
+)
 from tests.targets.test_levels import random_program
 from tools.cuda_case import Case
 
@@ -23,22 +36,29 @@ MOST_PARAMETER_BYTES = 4096
 
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("capability", MACHINES)
-def test_kernels_compile(capability: int, mode: Mode) -> None:
-    for launch in kernels(capability)[mode]:
-        assert machine_code(launch, capability).startswith(b"\x7fELF"), launch.pattern.text()
+def test_every_kernel_of_every_case_compiles(capability: int, mode: Mode) -> None:
+    compile_all(kernels(capability)[mode], capability)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_programs_over_repeated_values_compile(seed: int) -> None:
-    case = Case(str(seed), random_program(np.random.default_rng(seed)))
-    for launch in launches(case, MACHINES[90]):
-        assert machine_code(launch, 90).startswith(b"\x7fELF")
+@pytest.mark.parametrize("capability", MACHINES)
+def test_programs_over_repeated_values_compile(capability: int) -> None:
+    cases = [Case(str(seed), random_program(np.random.default_rng(seed))) for seed in range(12)]
+    compile_all([launch for case in cases for launch in launches(case, MACHINES[capability])], capability)
 
 
-def test_all_that_nonzero_coordinates_need_compiles() -> None:
-    for case in CASES:
-        if case.name.startswith("nonzero coordinates"):
-            assert all(kernel_source(launch.pattern) for launch in launches(case, MACHINES[90]))
+def test_kernels_that_are_compiled_together_have_the_code_that_they_have_alone() -> None:
+    modes = (Mode.POINTWISE, Mode.REDUCE, Mode.SCATTER, Mode.MMA)
+    sources = [min((kernel_source(each.pattern) for each in kernels(90)[mode]), key=len) for mode in modes]
+    found = functions(compiled(together(sources), 90))
+    for number, source in enumerate(sources):
+        assert {"kernel": found[f"kernel{number}"]} == functions(compiled(source, 90))
+
+
+def test_a_kernel_that_does_not_compile_is_named() -> None:
+    first, wrong = kernels(90)[Mode.POINTWISE][:2]
+    wrong = replace(wrong, pattern=replace(wrong.pattern, constants=(*wrong.pattern.constants, ("class", 1))))
+    with pytest.raises(AssertionError, match=re.escape(wrong.pattern.text())):
+        compile_all([first, wrong], 90)
 
 
 @pytest.mark.parametrize("capability", MACHINES)
@@ -60,6 +80,20 @@ def test_launches_keep_within_limits(capability: int) -> None:
 def test_every_schedule_is_covered() -> None:
     modes = {launch.pattern.mode for launch in chain.from_iterable(all_launches(90).values())}
     assert modes == set(Mode)
+
+
+@pytest.mark.parametrize("capability", MACHINES)
+def test_every_tile_is_covered(capability: int) -> None:
+    patterns = [launch.pattern for launch in chain.from_iterable(kernels(capability).values())]
+    found = [(pattern.mode, dict(pattern.constants)) for pattern in patterns]
+
+    def having(*names: str) -> set[tuple[object, ...]]:
+        return {(mode, *map(constants.get, names)) for mode, constants in found}
+
+    tiles = having("ROWS", "COLUMNS_OF_TILE", "DEPTH", "THREADS")
+    assert {(each.mode, each.rows, each.columns, each.depth, each.threads) for each in TILES} <= tiles
+    chained = having("ROWS", "KEYS", "STAGES", "THREADS")
+    assert {(each.mode, each.rows, each.keys, each.stages, each.threads) for each in CHAIN_TILES} <= chained
 
 
 def test_every_form_is_covered() -> None:

@@ -29,7 +29,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Launched:
     """The kernels that a fake device runs, and the addresses of their accesses."""
     fake.install(monkeypatch)
     monkeypatch.setattr(fake.FakeDevice, "is_current", True, raising=False)
-    monkeypatch.setattr(CudaExecutable, "prepare", lambda *_: None)
+    monkeypatch.setattr(CudaExecutable, "_prepare", lambda *_: None)
     log: Launched = []
 
     class Binding:

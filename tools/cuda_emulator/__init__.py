@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ def emulated() -> Iterator[None]:
         with (
             mock.patch.object(driver, "device", device.device),
             mock.patch.object(executable, "device", device.device),
-            mock.patch.object(executable, "cubin_of", device.library_of),
+            mock.patch.object(executable, "cubins_of", device.libraries_of),
             mock.patch.object(executable, "launcher", _launcher),
         ):
             yield
@@ -73,8 +73,11 @@ class _Device:
         """This one, which is all."""
         return self
 
-    def library_of(self, pattern: Pattern, architecture: str) -> bytes:
-        """The path of the compiled kernel."""
+    def libraries_of(self, patterns: Sequence[Pattern], architecture: str) -> list[bytes]:
+        """The paths of the compiled kernels."""
+        return list(map(self._library_of, patterns))
+
+    def _library_of(self, pattern: Pattern) -> bytes:
         source = _source(pattern)
         library = self._folder / f"{hashlib.sha256(source.encode()).hexdigest()}.so"
         if not library.exists():

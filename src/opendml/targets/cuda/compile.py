@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import repeat
+from types import ModuleType
 
 from opendml.errors import Unsupported
 from opendml.targets.cuda.kernel_source import kernel_source
@@ -11,18 +15,31 @@ from opendml.targets.cuda.pattern import Pattern
 from opendml.targets.object_cache import compiler_digest, read_object, write_object
 
 
-def cubin_of(pattern: Pattern, architecture: str) -> bytes:
-    """The machine code of a pattern for an architecture such as "sm_90", from the cache if it is there.
+def cubins_of(patterns: Sequence[Pattern], architecture: str) -> list[bytes]:
+    """The machine code of patterns for an architecture such as "sm_90". What the cache has not is
+    compiled on all processors: NVRTC takes several sources at a time.
 
     Raises:
         Unsupported: cuda-core or NVRTC is not installed.
     """
-    key = hashlib.sha256(f"{_environment()}\n{architecture}\n{pattern.text()}".encode()).hexdigest()
-    code = read_object(key)
-    if code is None:
-        code = compile_source(kernel_source(pattern), architecture)
-        write_object(key, code)
-    return code
+    keys = [_key(pattern, architecture) for pattern in patterns]
+    codes: dict[str, bytes] = {}
+    missing: dict[str, Pattern] = {}
+    for key, pattern in zip(keys, patterns, strict=True):
+        code = read_object(key)
+        if code is None:
+            missing[key] = pattern
+        else:
+            codes[key] = code
+    if missing:
+        _cuda_core()  # is imported by one thread
+        sources = map(kernel_source, missing.values())
+        with ThreadPoolExecutor() as compilers:
+            compiled = compilers.map(compile_source, sources, repeat(architecture))
+            for key, code in zip(missing, compiled, strict=True):
+                write_object(key, code)
+                codes[key] = code
+    return [codes[key] for key in keys]
 
 
 def compile_source(source: str, architecture: str) -> bytes:
@@ -32,11 +49,8 @@ def compile_source(source: str, architecture: str) -> bytes:
     Raises:
         Unsupported: cuda-core or NVRTC is not installed.
     """
-    try:
-        from cuda.core import Program, ProgramOptions
-    except ImportError as error:
-        raise Unsupported(f"cuda: {error}; the extra `cuda` of opendml installs what is needed") from error
-    options = ProgramOptions(
+    core = _cuda_core()
+    options = core.ProgramOptions(
         std="c++17",
         arch=architecture,
         fma=False,
@@ -49,7 +63,26 @@ def compile_source(source: str, architecture: str) -> bytes:
         # Nothing is declared that kernels do not use, such as textures: NVRTC reads less.
         minimal=True,
     )
-    return bytes(Program(source, "c++", options).compile("cubin").code)
+    return bytes(core.Program(source, "c++", options).compile("cubin").code)
+
+
+def _cuda_core() -> ModuleType:
+    """cuda-core.
+
+    Raises:
+        Unsupported: it is not installed.
+    """
+    try:
+        import cuda.core
+    except ImportError as error:
+        raise Unsupported(f"cuda: {error}; the extra `cuda` of opendml installs what is needed") from error
+    module: ModuleType = cuda.core
+    return module
+
+
+def _key(pattern: Pattern, architecture: str) -> str:
+    """What names the code in the cache."""
+    return hashlib.sha256(f"{_environment()}\n{architecture}\n{pattern.text()}".encode()).hexdigest()
 
 
 @cache

@@ -14,7 +14,7 @@ from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import Kernel, KernelProgram
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
-from opendml.targets.cuda.compile import cubin_of
+from opendml.targets.cuda.compile import cubins_of
 from opendml.targets.cuda.driver import CudaDevice, device
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch
 from opendml.targets.cuda.launcher import launcher
@@ -64,8 +64,13 @@ class CudaExecutable:
         self._lock = threading.Lock()
         # What packed and aligned tensors need is compiled now: errors come early, and the first dispatch is
         # fast.
-        for number, kernel in enumerate(self.kernels):
-            self.prepare(number, (VECTOR_BYTES,) * (len(kernel.loads) + len(kernel.stores)))
+        self._prepare(
+            [
+                (number, (VECTOR_BYTES,) * (len(kernel.loads) + len(kernel.stores)))
+                for number, kernel in enumerate(self.kernels)
+                if self._first.get(number, number) == number
+            ]
+        )
 
     @property
     def temporary_bytes(self) -> int:
@@ -106,11 +111,19 @@ class CudaExecutable:
         """The launch of a kernel for accesses that are aligned to so many bytes; made at most once."""
         number = self._first.get(number, number)
         with self._lock:
-            prepared = self._prepared.get((number, alignments))
-            if prepared is None:
-                launch = self._scheduler(self.kernels[number], self.device.machine, alignments)
-                prepared = self._prepared[number, alignments] = PreparedLaunch(launch, self.device)
-            return prepared
+            if (number, alignments) not in self._prepared:
+                self._prepare([(number, alignments)])
+            return self._prepared[number, alignments]
+
+    def _prepare(self, wanted: Sequence[tuple[int, tuple[int, ...]]]) -> None:
+        """Launches that are not there yet, by kernel and alignments."""
+        machine = self.device.machine
+        launches = [
+            self._scheduler(self.kernels[number], machine, alignments) for number, alignments in wanted
+        ]
+        codes = cubins_of([launch.pattern for launch in launches], machine.architecture)
+        for each, launch, code in zip(wanted, launches, codes, strict=True):
+            self._prepared[each] = PreparedLaunch(launch, code, self.device)
 
 
 def plan(program: Program, machine: Machine) -> Planned:
@@ -136,9 +149,8 @@ def _fused(program: Program) -> KernelProgram:
 class PreparedLaunch:
     """A launch with its code on the device."""
 
-    def __init__(self, launch: Launch, owner: CudaDevice) -> None:
+    def __init__(self, launch: Launch, code: bytes, owner: CudaDevice) -> None:
         self.launch = launch
-        code = cubin_of(launch.pattern, owner.machine.architecture)
         with owner.current():
             self.function = owner.function(code, launch.shared_bytes)
         self.parameters = Parameters(launch.pattern)
