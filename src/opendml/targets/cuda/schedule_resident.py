@@ -20,8 +20,9 @@ from opendml.targets.cuda.pattern import Mode, Pattern
 
 _THREADS = 256
 """Threads of a block in which warps, or parts of them, have groups of their own."""
-_MOST_THREADS = 512
-"""Greatest number of threads of a block."""
+_MOST_THREADS, _LARGE_BLOCKS = 512, 2
+"""Greatest number of threads of a block, and such blocks on a multiprocessor, so that one reads while the
+other sums up: their threads have 64 registers."""
 _USUAL_UNITS = 8
 """Units that a thread holds at most, where threads suffice."""
 _STEP, _MEETING = 10.0, 10.0
@@ -98,6 +99,7 @@ def _run(query: Query, way: Resident) -> Launch:
     together = way.threads // way.span
     constants = {
         "THREADS": way.threads,
+        "BLOCKS": _LARGE_BLOCKS if way.threads == _MOST_THREADS else 1,
         "SPAN": way.span,
         "TX": way.across,
         "KEEP": way.keep,

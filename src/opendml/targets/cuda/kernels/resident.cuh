@@ -35,7 +35,7 @@ DEVICE void combine(Stage stage, States (&mine)[LANES]) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
     const int member = COLUMNS ? threadIdx.x / TX : threadIdx.x % SPAN;
     const int place = COLUMNS ? threadIdx.x % TX : threadIdx.x / SPAN;
     const Index item = (Index)blockIdx.x * (THREADS / SPAN) + place;
