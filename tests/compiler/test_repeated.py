@@ -1,4 +1,4 @@
-"""Element-wise values that several kernels need: stored once, or computed by each of them."""
+"""Values that several kernels need: stored once, or computed by each of them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from opendml.compiler.repeated import LEAST_ELEMENTS
-from opendml.program.functions import maximum, reduce_sum, tanh
-from opendml.program.node import Node, Operation, ordered
+from opendml.program.functions import maximum, reduce_sum, rounded, tanh
+from opendml.program.node import Node, Operation, contraction, convert, ordered, scan
+from opendml.program.scalar_type import ScalarType
 from opendml.program.view import permuted
 from tests.programs import assert_agrees, kernels_of, sources
 
@@ -54,6 +55,20 @@ def test_the_last_of_what_several_kernels_compute_is_stored() -> None:
     first, *others = kernels_of([reduce_sum(value, (0,)), reduce_sum(value, (1,))], ARRAYS)
     assert (first.axes, len(first.loads)) == ((), 2)
     assert [len(kernel.loads) for kernel in others] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "sums",
+    [contraction(X, Y, [1]), scan(Operation.RUNNING_SUM, X, 1, exclusive=False, reverse=False)],
+    ids=["of products", "running"],
+)
+def test_sums_that_several_results_need_are_made_once(sums: Node) -> None:
+    value = rounded(convert(maximum(sums, 0.0), ScalarType.FLOAT32))
+    results = [value, value + 1.0, permuted(value * 2.0, (1, 0))]
+    kernels = kernels_of(results, ARRAYS)
+    nodes = [node for kernel in kernels for node in ordered(kernel.values)]
+    assert sum(node.operation is sums.operation for node in nodes) == 1
+    assert_agrees(results, ARRAYS, rtol=1e-4)
 
 
 def test_what_takes_few_operations_is_computed_again() -> None:

@@ -14,11 +14,13 @@ import opendml as dml
 from opendml import TensorDesc, descs
 from opendml.compiler.fuse import fuse
 from opendml.compiler.simplify import simplify
+from opendml.operators.recurrent import MOST_STEPS
 from opendml.operators.registry import define
 from opendml.program.node import source
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
+from opendml.runtime.program import program_of
 from opendml.spec.enums import RecurrentNetworkDirection as Direction
 from opendml.targets.cpu.executable import CpuExecutable, _scheduled
 from opendml.targets.cpu.launch import Launch
@@ -299,3 +301,20 @@ def test_weights_are_prepared_once_for_all_steps() -> None:
     assert two == many
     recurrence_bytes = 256 * 64 * 4
     assert many < one + recurrence_bytes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_networks_of_too_many_steps_are_refused(kind: str) -> None:
+    def tensor(*sizes: int) -> TensorDesc:
+        return TensorDesc(dml.FLOAT32, sizes, [0] * 4)
+
+    gates = {"RNN": 1, "LSTM": 4, "GRU": 3}[kind]
+    desc = {"RNN": descs.Rnn, "LSTM": descs.Lstm, "GRU": descs.Gru}[kind](
+        input_tensor=tensor(1, MOST_STEPS + 1, 1, 1),
+        weight_tensor=tensor(1, 1, gates, 1),
+        recurrence_tensor=tensor(1, 1, gates, 1),
+        output_single_tensor=TensorDesc(dml.FLOAT32, [1, 1, 1, 1]),
+        **_attributes(kind, Direction.FORWARD, USUAL[kind]),
+    )
+    with pytest.raises(dml.Unsupported, match=rf"^{kind}: InputTensor.Sizes\[1\]: 1,048,577 steps; at most"):
+        program_of(desc)

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opendml import TensorDataType, TensorDesc, descs
+from opendml import TensorDataType, TensorDesc, Unsupported, descs
 from opendml.operators.resampling import Placing
-from opendml.operators.resampling_gradients import _EvenTaps, _Taps
+from opendml.operators.resampling_gradients import MOST_PLACES, _EvenTaps, _Taps
 from opendml.runtime.memory.host_array import Array
+from opendml.runtime.program import program_of
 from opendml.spec.enums import AxisDirection
 from tests.operators.test_resampling import DOWN, FORMS, LINEAR, NEAREST, UP, _attributes, _linear, _nearest
 from tests.pairwise import pairwise
@@ -186,3 +187,20 @@ def test_what_is_not_finite_goes_where_weights_known_ahead_say(place: int, devic
     (result,) = on_arrays(descs.ResampleGrad, [incoming], made, device, **_attributes(form, LINEAR))
     met = {max((place - 1) // 2, 0), min((place + 1) // 2, 9)}
     np.testing.assert_array_equal(result, [np.inf if each in met else 0 for each in range(10)])
+
+
+@pytest.mark.parametrize("field", ["InputGradientTensor", "OutputGradientTensor"])
+@pytest.mark.parametrize("operator", [descs.ResampleGrad, descs.ResampleGrad1])
+def test_dimensions_too_long_to_be_listed_are_refused(operator: Any, field: str) -> None:
+    size = MOST_PLACES + 1
+    incoming, made = (TensorDesc(TensorDataType.FLOAT32, [each], [0]) for each in (size, 3))
+    scale = size / 3
+    if field == "OutputGradientTensor":
+        incoming, made, scale = made, TensorDesc(TensorDataType.FLOAT32, [size]), 3 / size
+    attributes = _attributes(((3,), (3,), (scale,), (0.25,), (0.0,)), LINEAR)
+    if operator is descs.ResampleGrad1:
+        attributes["rounding_direction"] = DOWN
+    desc = operator(incoming, made, **attributes)
+    name = "RESAMPLE_GRAD1?"
+    with pytest.raises(Unsupported, match=rf"{name}: {field}.Sizes\[0\]: 67,108,865 elements; at most 67,1"):
+        program_of(desc)

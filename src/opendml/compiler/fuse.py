@@ -5,8 +5,8 @@ nodes are inlined, and reductions over common axes of the kernel's domain stay i
 need such reductions themselves: the kernel passes over a group once for each. Views and reshaped tensors are
 how a kernel reads and writes. Written to a temporary first are only reductions over another domain or other
 axes, what is read through views that cannot be moved below it, what would need too many passes or
-reductions, and what costs more for several kernels to compute again than to store (`repeated`). Products
-around a softmax may be put together again (`chains`).
+reductions, sums of products and running sums that several kernels need, and what else costs more for them to
+compute again than to store (`repeated`). Products around a softmax may be put together again (`chains`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from opendml.compiler.stored import Users
 from opendml.compiler.views import IN_MEMORY, moved, split_groups
 from opendml.compiler.windows import unrolled
 from opendml.compiler.write import Place, Writer, parts_of
-from opendml.program.node import COLLECTIVE, PLACINGS, Node, Operation, Recurrence, ordered
+from opendml.program.node import COLLECTIVE, PLACINGS, SCANS, Node, Operation, Recurrence, ordered
 from opendml.program.program import Program, packed
 
 MAXIMUM_PASSES = 3
@@ -246,19 +246,38 @@ def _cuts(roots: Sequence[Node], program: Program) -> list[Node]:
                     pending.append(last)
                 pending.append(root)
                 break
+    for node in _sums_of_several(_walks(roots, cuts)):
+        last = users.stored_for(node, node, cuts)
+        cuts[id(last)] = last
     cuts |= {id(node): node for node in stored_once(nodes, _walks(roots, cuts), frozenset(cuts))}
     return [node for node in nodes if id(node) in cuts]
 
 
 def _walks(roots: Sequence[Node], cuts: Mapping[int, Node]) -> Iterator[tuple[object, Iterable[Node]]]:
-    """What each kernel goes through, and the nodes that it computes. One of a sum of products stays alone."""
+    """What each kernel goes through, and the nodes that it computes. Those of sums of products and of running
+    sums stay alone."""
     for root in {id(node): node for node in (*roots, *cuts.values())}.values():
         held = Except(cuts, id(root))
         for body in _bodies(root, held):
             inside = ordered([body], held)
             home = home_of(body, inside)
-            multiplies = any(node.operation is Operation.CONTRACTION for node in home.own)
-            yield id(body) if multiplies else (home.domain, home.axes), inside
+            apart = any(node.operation in _STAY_APART for node in home.own)
+            yield id(body) if apart else (home.domain, home.axes), inside
+
+
+_STAY_APART = SCANS | {Operation.CONTRACTION}
+
+
+def _sums_of_several(kernels: Iterable[tuple[object, Iterable[Node]]]) -> list[Node]:
+    """The sums of products and running sums that more than one of the kernels needs: as an output, say, and
+    in what is made of it. Such kernels stay apart, so each would add up again, perhaps in another order."""
+    first: dict[int, object] = {}
+    found: dict[int, Node] = {}
+    for kernel, inside in kernels:
+        for node in inside:
+            if node.operation in _STAY_APART and first.setdefault(id(node), kernel) != kernel:
+                found[id(node)] = node
+    return list(found.values())
 
 
 def _in_memory(nodes: Sequence[Node], roots: Sequence[Node], program: Program) -> Iterator[Node]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from opendml.errors import Unsupported
 from opendml.operators.matrix import product
 from opendml.operators.registry import defines, fused
 from opendml.program.functions import maximum, minimum, rounded, select
@@ -15,6 +16,8 @@ from opendml.spec.enums import RecurrentNetworkDirection as Direction
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
 
+MOST_STEPS = 2**20
+"""Of a network: each has launches of its own, for which compiling takes 0.1 ms and 2 KB."""
 _COMPUTED = ScalarType.FLOAT32
 Outputs = tuple[TensorDesc | None, ...]
 
@@ -153,6 +156,9 @@ class _Network:
         x, weights, recurrence, bias, lengths: its tensors.
         gates: how many it has.
         apart: the bias of the recurrence counts to the inputs for the gates before this one.
+
+    Raises:
+        Unsupported: there are too many steps.
     """
 
     def __init__(
@@ -166,6 +172,8 @@ class _Network:
         apart: int | None = None,
     ) -> None:
         _, self._steps, self._batch, features = x.sizes
+        if self._steps > MOST_STEPS:
+            raise Unsupported(f"InputTensor.Sizes[1]: {self._steps:,} steps; at most {MOST_STEPS:,}")
         _, self._directions, _, self._hidden = recurrence.sizes
         self._gates, self._recurrence, self._lengths = gates, recurrence, lengths
         columns = self._directions * gates * self._hidden

@@ -116,12 +116,15 @@ def define(
         output_types: of the outputs that the desc has, in its order.
 
     Raises:
-        Unsupported: the operator cannot be run yet.
+        Unsupported: the operator cannot be run yet, or not with these sizes.
     """
     if desc.operator not in implemented():
         raise Unsupported(f"{desc.operator}: cannot be run yet; `opendml ops` lists the operators that can")
-    results = zip(_results(desc, inputs), output_types, strict=True)
-    return tuple(rounded(convert(result, type)) for result, type in results)
+    try:
+        results = _results(desc, inputs)
+    except Unsupported as error:
+        raise Unsupported(f"{desc.operator}: {error}") from error
+    return tuple(rounded(convert(result, type)) for result, type in zip(results, output_types, strict=True))
 
 
 def fused(activation: OperatorDesc | None, value: Node) -> Node:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from opendml.errors import Unsupported
 from opendml.operators.registry import defines
 from opendml.operators.resampling import (
     MOST_LISTED,
@@ -83,10 +84,23 @@ def resample_grad1(
     # What makes the tensor smallest comes first.
     for axis in sorted(range(len(sizes)), key=lambda axis: sizes[axis] / counts[axis]):
         if axis not in blocks:
+            _require_listable("OutputGradientTensor", axis, sizes[axis])
+            _require_listable("InputGradientTensor", axis, counts[axis])
             gradient = _along(gradient, axis, sizes[axis], direction, placings[axis])
         elif not together:
             gradient = _of_copies(gradient, {axis: blocks[axis]})
     return gradient
+
+
+MOST_PLACES = 2**26
+"""Along a dimension, that are listed to find which outputs an element meets: in about 3 GB."""
+
+
+def _require_listable(field: str, axis: int, size: int) -> None:
+    if size > MOST_PLACES:
+        raise Unsupported(
+            f"{field}.Sizes[{axis}]: {size:,} elements; at most {MOST_PLACES:,} with such a scale and offsets"
+        )
 
 
 _MOST_COPIES = 16

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 
@@ -25,5 +25,13 @@ def deferred_signals() -> Iterator[None]:
                     signal.signal(number, lambda number, _: pending.append(number))
             yield
     finally:
-        for caught in dict.fromkeys(pending):
-            signal.raise_signal(caught)
+        _raise_signals(list(dict.fromkeys(pending)))
+
+
+def _raise_signals(numbers: Sequence[int]) -> None:
+    """Lets the handlers of signals run, each of them, though one before it raises."""
+    if numbers:
+        try:
+            signal.raise_signal(numbers[0])
+        finally:
+            _raise_signals(numbers[1:])
