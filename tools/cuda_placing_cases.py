@@ -71,6 +71,8 @@ def _further_tops() -> Iterator[Case]:
     for name, value in (("rising", rising), ("padded", wider)):
         found = top_k1(value, axis=1, k=100, axis_direction=AxisDirection.DECREASING)
         yield Case(f"top 100 {name}", program(*found))
+    least = placing(Operation.TOP, source(0, ScalarType.UINT32, (3, 1000)), 1, 7)
+    yield Case("top 7 twice", program(least, least), special=True)
 
 
 def _of_places(name: str, *results: Node) -> Case:

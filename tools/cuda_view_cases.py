@@ -39,6 +39,8 @@ def view_cases() -> Iterator[Case]:
         for name, result in _moved(source(0, type, (2, 9, 33, 40))):
             if type is FLOAT32 or "padded" in name:
                 yield Case(f"view {type.name} {name}", program(result))
+    beyond = padded(source(0, FLOAT32, (2, 2, 2)), (1, 2, -2), (62, -2, 1), 1.5)
+    yield Case("view of padding alone, in two types", program(beyond, convert(beyond, FLOAT16)))
     yield from _transposed()
     yield from _gathers()
     yield from _windows()

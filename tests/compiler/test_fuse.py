@@ -25,7 +25,7 @@ from opendml.program.node import (
 )
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import reshaped
+from opendml.program.view import padded, reshaped
 from opendml.runtime.program import program_of
 
 FLOAT32 = ScalarType.FLOAT32
@@ -239,6 +239,15 @@ def test_a_load_of_a_kernel_is_guarded_in_one_way() -> None:
         guarded |= len(kernel.stores) > 1
         assert all(len(each) == 1 for each in ways.values())
     assert guarded
+
+
+def test_a_load_of_a_kernel_has_one_shape() -> None:
+    beyond = padded(source(0, FLOAT32, (2, 2, 2)), (1, 2, -2), (62, -2, 1), 1.5)
+    half = convert(beyond, ScalarType.FLOAT16)
+    layouts = [packed(each.type, each.sizes) for each in (beyond, half)]
+    (kernel,) = fuse(Program((packed(FLOAT32, (2, 2, 2)),), tuple(layouts), (beyond, half))).kernels
+    loads = [node for node in ordered(kernel.values) if node.operation is Operation.SOURCE]
+    assert len({number_of(node) for node in loads}) == len(loads)
 
 
 def test_results_that_share_nothing_are_kernels_of_their_own() -> None:

@@ -4,6 +4,7 @@ all of them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -46,6 +47,16 @@ def test_kernels_compute_what_the_reference_does(mode: Mode) -> None:
             error, used = worst_of(case, scheduler)
             assert mode.value in used
             assert error <= 1, case.name
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_results_that_are_wanted_twice_are_stored_twice(mode: Mode) -> None:
+    case, scheduler = _chosen()[mode][0]
+    program = case.program
+    twice = replace(program, outputs=2 * program.outputs, results=2 * program.results)
+    with emulated():
+        error, _ = worst_of(replace(case, program=twice), scheduler)
+    assert error <= 1, case.name
 
 
 def test_every_mode_is_run() -> None:

@@ -117,14 +117,14 @@ def _share_rows(accesses: Iterable[Access], others: Iterable[Access]) -> bool:
 
 
 def _together(a: Kernel, b: Kernel) -> Kernel:
-    """Both kernels as one: equal loads are one load, if they are guarded alike, and equal values are one."""
+    """Both kernels as one: equal loads are one load, if they are read alike, and equal values are one."""
     loads, places = list(a.loads), {}
     for number, load in enumerate(b.loads):
         if load not in loads:
             loads.append(load)
         places[number] = loads.index(load)
     values = _values_of(a, b, places)
-    several = _guarded_in_several_ways(values)
+    several = _read_in_several_ways(values)
     for number, place in places.items():
         if place in several:
             places[number] = len(loads)
@@ -139,10 +139,10 @@ def _values_of(a: Kernel, b: Kernel, places: Mapping[int, int]) -> tuple[Node, .
     return rebuild([*a.values, *renumbered(b.values, places)], lambda node: node)
 
 
-def _guarded_in_several_ways(values: Sequence[Node]) -> set[int]:
-    """The numbers of loads that are read under different conditions."""
-    ways: dict[int, set[tuple[int, ...]]] = {}
+def _read_in_several_ways(values: Sequence[Node]) -> set[int]:
+    """The numbers of loads that are read under different conditions, or in different sizes."""
+    ways: dict[int, set[tuple[object, ...]]] = {}
     for node in ordered(values):
         if node.operation is Operation.SOURCE:
-            ways.setdefault(number_of(node), set()).add(tuple(map(id, node.operands)))
+            ways.setdefault(number_of(node), set()).add((node.sizes, *map(id, node.operands)))
     return {number for number, found in ways.items() if len(found) > 1}

@@ -92,7 +92,7 @@ class Needs:
         """Group values that others need after the group's loads, and those that the elements need."""
         elements = self.needed(root for _, _, root in self.element_stores())
         kept = self._crossing(elements, (Level.GIVEN, Level.GROUP), [r for _, _, r in self.element_stores()])
-        kept += [root for _, _, root in self.group_stores() if root not in kept]
+        kept = list(dict.fromkeys([*kept, *(root for _, _, root in self.group_stores())]))
         users = [*self.needed(self.reduced), *self.needed(kept)]
         given = self._crossing(users, (Level.GIVEN,), [*kept, *self.reduced])
         return given, kept

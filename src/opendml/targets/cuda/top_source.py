@@ -18,7 +18,7 @@ class TopPrinter(Printer):
         return "\n\n".join([*parts, self._structures(), *self._loading(), *self._top()])
 
     def _top(self) -> list[str]:
-        (placed,) = self.values
+        placed = self.values[0]
         (key,) = placed.operands
         given, given_name = self._compute(self.kept, {}, self._inline_load)
         given += [f"to.{self.names[id(node)]} = {given_name(node)};" for node in self.kept]

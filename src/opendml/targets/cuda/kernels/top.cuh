@@ -246,7 +246,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     const bool there = line < (Index)p.items;
     const Offsets start = at_group(p, there ? line : 0);
     const Index slice_end = begin + (Index)p.slice, units = there ? (Index)p.units : 0;
-    for (int i = threadIdx.x; i < TOGETHER * 64; i += THREADS) counts[0][i] = {};
+    for (int i = threadIdx.x; i < TOGETHER * 64; i += THREADS) counts[i / 64][i % 64] = {};
     if (place.member == 0) lines[place.line].count = lines[place.line].bound = 0;
     __syncthreads();
     Word bound = {greatest<unsigned> - 1, greatest<Element>};  // nothing() alone exceeds it
