@@ -74,11 +74,9 @@ def test_regions_are_cut_to_the_image_before_they_are_pooled(device: str) -> Non
     np.testing.assert_array_equal(result, expected)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("peer", PEERS)
-@pytest.mark.parametrize("name", samples_of)
-def test_great_regions_have_the_samples_of_the_image(name: str, peer: str, device: str) -> None:
-    regions, batches = np.array([[-9, -8, 19, 18]], np.float32), np.array([0])
+def _require_alike(name: str, peer: str, device: str, regions: Array, samples: int) -> None:
+    """Regions of one image, aligned with as many samples as needed, and by a peer with so many."""
+    batches = np.zeros(len(regions), np.int64)
     expected = onnx_result(
         peer,
         "RoiAlign",
@@ -86,11 +84,19 @@ def test_great_regions_have_the_samples_of_the_image(name: str, peer: str, devic
         "float32",
         output_height=BINS,
         output_width=BINS,
-        sampling_ratio=samples_of[name](0),
+        sampling_ratio=samples,
         spatial_scale=1.0,
     )
     result = _aligned(name, IMAGE, regions, batches, expected.shape, device, **AS_NEEDED)
     assert_within(name, result, expected, peer=True)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("peer", PEERS)
+@pytest.mark.parametrize("name", samples_of)
+def test_great_regions_have_the_samples_of_the_image(name: str, peer: str, device: str) -> None:
+    regions = np.array([[-9, -8, 19, 18]], np.float32)
+    _require_alike(name, peer, device, regions, samples_of[name](0))
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -98,19 +104,8 @@ def test_great_regions_have_the_samples_of_the_image(name: str, peer: str, devic
 @pytest.mark.parametrize("name", samples_of_empty)
 def test_empty_regions_have_a_sample(name: str, peer: str, device: str) -> None:
     """Their sides that are not empty are below four bins of one element, so they need one sample too."""
-    regions, batches = np.array([[1, 2, 4, 2], [3, 1, 3, 5], [3, 3, 3, 3]], np.float32), np.zeros(3, np.int64)
-    expected = onnx_result(
-        peer,
-        "RoiAlign",
-        [IMAGE, regions, batches],
-        "float32",
-        output_height=BINS,
-        output_width=BINS,
-        sampling_ratio=samples_of_empty[name](0),
-        spatial_scale=1.0,
-    )
-    result = _aligned(name, IMAGE, regions, batches, expected.shape, device, **AS_NEEDED)
-    assert_within(name, result, expected, peer=True)
+    regions = np.array([[1, 2, 4, 2], [3, 1, 3, 5], [3, 3, 3, 3]], np.float32)
+    _require_alike(name, peer, device, regions, samples_of_empty[name](0))
 
 
 @pytest.mark.parametrize("device", DEVICES)

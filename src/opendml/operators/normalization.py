@@ -161,13 +161,10 @@ def local_base(
     """bias + alpha / local_size * (sum of x * x over the local region), of squares that lie in memory, or are
     made `again` for each region"""
     before = (local_size - 1) // 2
-    first, *others = (1,) if cross_channel else (2, 3)
-    squares = squared(x)
-    if again:
-        squares = window_sum(x, first, before, local_size - 1 - before, squared)
-    for axis in others if again else (first, *others):
-        squares = window_sum(squares, axis, before, local_size - 1 - before)
-    return convert(squares * (alpha / local_size) + bias, x.type)
+    sums, term = (x, squared) if again else (squared(x), wide)
+    for axis in (1,) if cross_channel else (2, 3):
+        sums, term = window_sum(sums, axis, before, local_size - 1 - before, term), wide
+    return convert(sums * (alpha / local_size) + bias, x.type)
 
 
 def _affine(x: Node, gain: Node | None, bias: Node | None) -> Node:
