@@ -64,9 +64,9 @@ def test_every_mode_is_run() -> None:
 
 
 def test_a_kernel_that_does_not_store_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = kernel_source._file
+    whole = kernel_source.file_text
     monkeypatch.setattr(
-        kernel_source, "_file", lambda name: whole(name).replace("store_outputs<", "forget_outputs<")
+        kernel_source, "file_text", lambda name: whole(name).replace("store_outputs<", "forget_outputs<")
     )
     case, scheduler = _chosen()[Mode.POINTWISE][0]
     text = "template <int V, typename... T> DEVICE void forget_outputs(const T&...) {}"

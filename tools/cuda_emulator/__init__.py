@@ -21,13 +21,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import numpy as np
-
 from opendml.targets.cuda import driver, executable
-from opendml.targets.cuda.kernel_source import kernel_source
+from opendml.targets.cuda.kernel_source import file_text, kernel_source
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import Pattern
+from opendml.targets.memory import HostMemory
 
 MACHINE = Machine(90, 8, 228 * 1024)
 """What is emulated: few multiprocessors, since all blocks of a cooperative launch run at once."""
@@ -43,8 +42,6 @@ _FLAGS = (
     "-fPIC",
 )
 _HERE = Path(__file__).parent
-_ALIGNMENT = 256
-"""Bytes to which allocations are aligned, as those of a GPU are."""
 
 
 @contextmanager
@@ -111,20 +108,13 @@ class _Device:
         """Everything is done."""
 
 
-class _Memory:
+class _Memory(HostMemory):
     """Memory of the device."""
 
     def __init__(self, size: int, cleared: bool) -> None:
-        self._bytes = np.full(size + _ALIGNMENT, 0 if cleared else 0xAB, np.uint8)
-        self.address, self.size = -(-self._bytes.ctypes.data // _ALIGNMENT) * _ALIGNMENT, size
-
-    def write(self, source: int, size: int) -> None:
-        """Copies bytes to it."""
-        ctypes.memmove(self.address, source, size)
-
-    def read(self, target: int, size: int) -> None:
-        """Copies bytes from it."""
-        ctypes.memmove(target, self.address, size)
+        super().__init__(size)
+        self.size = size
+        self.bytes.fill(0 if cleared else 0xAB)
 
 
 class _Function:
@@ -166,10 +156,7 @@ def _launcher(function: _Function, launch: Launch, content: Any, stream: int) ->
 
 def _source(pattern: Pattern) -> str:
     """The C++ of a kernel for the processor."""
-    instructions = (
-        Path(kernel_source.__code__.co_filename).parent / "kernels" / "instructions.cuh"
-    ).read_text("utf-8")
-    text = kernel_source(pattern)
+    instructions, text = file_text("instructions"), kernel_source(pattern)
     assert text.startswith(instructions)
     text = text.removeprefix(instructions).replace('extern "C" __global__', "__global__")
     memory = r"uint4* const \1 = (uint4*)emulator::shared_memory;"

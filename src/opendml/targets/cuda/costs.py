@@ -25,6 +25,9 @@ DEVICE_MEETING = 1000
 SIDE_BY_SIDE = 8
 """Threads that share a group which lies beside others: a block has 32 neighbouring groups, whose elements
 fill cache lines."""
+PANEL = 512
+"""Elements or lines side by side in a panel: what is gathered from or put to many rows of it finds what other
+rows took from the same sectors in the L2 cache."""
 ELEMENT_STEP = 20.0
 """Cycles of an element that a thread reads and takes in, while others wait for theirs."""
 

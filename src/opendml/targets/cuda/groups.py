@@ -14,7 +14,7 @@ from dataclasses import replace
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal, cheapest
 from opendml.targets.common.guards import guards_of
 from opendml.targets.cuda.costs import UNIT_INSTRUCTIONS, instructions, reading
-from opendml.targets.cuda.launch import Nest, Query
+from opendml.targets.cuda.launch import Nest, Query, power_of_two
 from opendml.targets.cuda.pattern import AccessPattern, Form, Step, reduced
 
 HELD_REGISTERS = 32
@@ -120,6 +120,11 @@ class Groups:
         self.width = self.across * self.vector if self.columns else 1
 
     @property
+    def inner_units(self) -> int:
+        """Units of a row, or its elements where units run over its end."""
+        return self.nest.inner.count // (1 if self.nest.form is Form.FLAT else self.vector)
+
+    @property
     def loads(self) -> float:
         """Units of all groups."""
         return self.nest.group_count * self.nest.row_count * self.nest.inner.count / self.vector
@@ -188,7 +193,7 @@ class Groups:
         if self.vector == 1:
             narrow = _HELD_THREADS * self.most_units() // self.units
             across = min(across, 1 << narrow.bit_length() - 1) if narrow >= _LEAST_NARROW else across
-        return min(across, 1 << (self.row_units - 1).bit_length())
+        return min(across, power_of_two(self.row_units))
 
     def most_units(self) -> int:
         """Units that a thread holds in registers, at most."""

@@ -30,7 +30,7 @@ _FILES = {
     Mode.SCAN: ("posts", "scan"),
     Mode.SCATTER: ("scatter",),
     Mode.TOP: ("words", "top"),
-    Mode.SORT: ("words", "sort"),
+    Mode.SORT: ("words", "meeting", "sort"),
     Mode.FMA: ("operands", "unshifted", "fma", "contraction"),
     Mode.MMA: ("operands", "fragments", "warp_tile", "unshifted", "mma", "contraction"),
     Mode.IMMA: ("operands", "fragments", "warp_tile", "shifts", "mma", "contraction"),
@@ -59,7 +59,7 @@ _PRINTERS: dict[Mode, type[Printer]] = {
 def kernel_source(pattern: Pattern) -> str:
     """The whole source; its function is `kernel`."""
     names = ("instructions", "common", "quotients", None, *_FILES[pattern.mode])
-    return "\n".join(printed(pattern) if name is None else _file(name) for name in names)
+    return "\n".join(printed(pattern) if name is None else file_text(name) for name in names)
 
 
 def printed(pattern: Pattern) -> str:
@@ -68,5 +68,6 @@ def printed(pattern: Pattern) -> str:
 
 
 @cache
-def _file(name: str) -> str:
+def file_text(name: str) -> str:
+    """A file of `kernels`."""
     return (Path(__file__).parent / "kernels" / f"{name}.cuh").read_text("utf-8")

@@ -13,11 +13,14 @@ from opendml.compiler.loops import Loop, LoopNest
 from opendml.program.node import REDUCTIONS, SCANS, ordered
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.guards import Guards, apart, guards_of, loads_of
+from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import AccessPattern, Form, Pattern, Step, moves_in_group
 
 VECTOR_BYTES = 16
 """Bytes of the widest access of a thread."""
+_STATE_BYTES = 24
+"""Bytes that the state of one reduction takes, at most."""
 _NEAR = 32
 """The greatest distance, and number, that is part of the code: few kernels differ in such numbers alone."""
 
@@ -181,6 +184,16 @@ class Nest:
         return any(store.strides[axis] for store in self.kernel.stores for axis in self.kernel.axes)
 
     @property
+    def readings(self) -> int:
+        """How many times the elements of groups are needed: in each pass, and for results of theirs."""
+        return pass_count(self.kernel.values) + self.has_elements
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of the states of all reductions together, at most."""
+        return _STATE_BYTES * sum(node.operation in REDUCTIONS for node in ordered(self.kernel.values))
+
+    @property
     def lies_across(self) -> bool:
         """Whether more operands are contiguous from group to group than along the innermost loop."""
 
@@ -271,6 +284,11 @@ class Nest:
         needed = min(VECTOR_BYTES, vector * self.accesses[number].type.bytes)
         strides = [loop.strides[number] for loop in (*self.groups, *self.rows) if loop not in self.run]
         return alignment % needed == 0 and all(stride % needed == 0 for stride in strides)
+
+
+def power_of_two(count: int) -> int:
+    """The least power of two that is not below `count`."""
+    return 1 << (count - 1).bit_length()
 
 
 def needs_64_bits(loops: Sequence[Loop], units: int) -> bool:

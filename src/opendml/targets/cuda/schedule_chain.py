@@ -17,7 +17,7 @@ from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.contraction_source import stored_half
-from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits
+from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits, power_of_two
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
@@ -164,7 +164,7 @@ class ChainShape:
     @property
     def padded(self) -> tuple[int, int]:
         """The elements of a query, and of what is weighted, filled up."""
-        depth, width = (max(_LEAST_WIDTH, 1 << (count - 1).bit_length()) for count in (self.depth, self.n))
+        depth, width = (max(_LEAST_WIDTH, power_of_two(count)) for count in (self.depth, self.n))
         return depth, width
 
     def cycles(self, tile: ChainTile, machine: Machine) -> float:

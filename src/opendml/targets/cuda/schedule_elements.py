@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from opendml.compiler.loops import Loop
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
-from opendml.targets.cuda.costs import SHARED_INSTRUCTIONS, instructions, reading
+from opendml.targets.cuda.costs import PANEL, SHARED_INSTRUCTIONS, instructions, reading
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Nest, Query, Table
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step
@@ -27,8 +27,6 @@ _INTERLEAVED = 2
 """Elements of a unit where loads leave out some of those between, at most."""
 _LONGEST_SHORT = 8
 """Steps of a loop along which units are whole rows, at most."""
-_PANEL = 512
-"""Elements of a row in a panel."""
 _MANY_GATHERED = 4 * 1024 * 1024
 """Elements that are gathered, at least, where panels are worth it."""
 _SECTOR_BYTES = 32
@@ -76,10 +74,10 @@ def _in_panels(nest: Nest) -> Nest:
         load.guarded and load.step is Step.STRIDED and stride == load.type.bytes for load, stride in loads
     )
     count, strides = nest.inner.count, nest.inner.strides
-    if not gathers or count % _PANEL or nest.group_count * count < _MANY_GATHERED:
+    if not gathers or count % PANEL or nest.group_count * count < _MANY_GATHERED:
         return nest
-    panels = Loop(count // _PANEL, tuple(_PANEL * stride for stride in strides))
-    return replace(nest, groups=(panels, *nest.groups), inner=Loop(_PANEL, strides))
+    panels = Loop(count // PANEL, tuple(PANEL * stride for stride in strides))
+    return replace(nest, groups=(panels, *nest.groups), inner=Loop(PANEL, strides))
 
 
 def _in_short_units(query: Query) -> Estimate[Units] | Refusal:

@@ -492,8 +492,7 @@ def _launch(
         nest.kernel.values,
         tuple(constants.items()),
     )
-    inner = nest.inner.count // (1 if nest.form is Form.FLAT else groups.vector)
-    words = Words(**{"units": groups.units, "inner": inner, "rows": nest.row_count, **chosen})
+    words = Words(**{"units": groups.units, "inner": groups.inner_units, "rows": nest.row_count, **chosen})
     return Launch(
         pattern,
         grid,

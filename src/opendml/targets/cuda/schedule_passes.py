@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from opendml.program.node import REDUCTIONS, ordered
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.costs import ELEMENT_STEP, SIDE_BY_SIDE, thread_meeting
-from opendml.targets.cuda.launch import Launch, Nest, Query, Table
+from opendml.targets.cuda.launch import Launch, Nest, Query, Table, power_of_two
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
 
@@ -31,8 +30,6 @@ _TEAM_THREADS = 2048
 """Threads on a multiprocessor where blocks share groups."""
 _LEAST_UNITS = 16
 """Least number of units of a thread whose block shares a group."""
-_STATE_BYTES = 24
-"""Bytes that the state of one reduction takes, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +61,11 @@ def _shared_by(query: Query, threads: int, span: int) -> Threads:
     """The way with as many blocks to a group as keep the device busy, if one pass of each is all."""
     nest, team = query.nest, 1
     groups = _groups(nest)
-    if pass_count(nest.kernel.values) == 1 and not nest.has_elements:
+    if nest.readings == 1:
         blocks = -(-groups.count // (threads // span))
         wanted = query.machine.multiprocessors * (_TEAM_THREADS // threads) // blocks
         team = max(1, min(wanted, groups.units // (span * _LEAST_UNITS)))
     return Threads(threads, span, team)
-
-
-def _readings(nest: Nest) -> int:
-    """How many times all elements are read."""
-    return pass_count(nest.kernel.values) + nest.has_elements
 
 
 def _alone(query: Query) -> Estimate[Threads] | Refusal:
@@ -86,21 +78,21 @@ def _alone(query: Query) -> Estimate[Threads] | Refusal:
         return Refusal(f"{groups.count} groups; at least {least}")
     way = Threads(_THREADS, 1, 1)
     # While it waits for its elements, many others read theirs.
-    return Estimate(way, {"elements": _readings(query.nest) * groups.units * ELEMENT_STEP / SIDE_BY_SIDE})
+    return Estimate(way, {"elements": query.nest.readings * groups.units * ELEMENT_STEP / SIDE_BY_SIDE})
 
 
 def _abreast(query: Query) -> Estimate[Threads]:
     """Each group, which lies beside others, by a few threads of a block."""
     units = _groups(query.nest).units
-    way = _shared_by(query, _THREADS, min(SIDE_BY_SIDE, _power_of_two(units)))
-    elements = _readings(query.nest) * units * ELEMENT_STEP / way.span
+    way = _shared_by(query, _THREADS, min(SIDE_BY_SIDE, power_of_two(units)))
+    elements = query.nest.readings * units * ELEMENT_STEP / way.span
     return Estimate(way, {"elements": elements, "meeting": thread_meeting(32)})
 
 
 def _along(query: Query, span: int) -> Estimate[Threads]:
     """Each group by so many threads, or the part of a warp that it fills."""
     units = _groups(query.nest).units
-    part = min(span, _power_of_two(units)) if span == 32 else span
+    part = min(span, power_of_two(units)) if span == 32 else span
     way = _shared_by(query, max(span, _THREADS), part)
     return Estimate(way, {"elements": units * ELEMENT_STEP / span, "meeting": thread_meeting(span)})
 
@@ -133,7 +125,6 @@ def _run(query: Query, way: Threads) -> Launch:
     words = Words(
         items=groups.count, units=groups.units, inner=inner, tiles=inner, team=team, slice=slice_units
     )
-    reductions = sum(node.operation in REDUCTIONS for node in ordered(nest.kernel.values))
     return Launch(
         pattern,
         blocks * team,
@@ -141,7 +132,7 @@ def _run(query: Query, way: Threads) -> Launch:
         nest.given() | words.named(),
         share=1 / groups.units,
         counters_bytes=4 * blocks if team > 1 else 0,
-        scratch_bytes=blocks * team * together * reductions * _STATE_BYTES if team > 1 else 0,
+        scratch_bytes=blocks * team * together * nest.state_bytes if team > 1 else 0,
     )
 
 
@@ -160,11 +151,6 @@ def windows_abreast(nest: Nest) -> Nest:
             groups = tuple(other for other in nest.groups if other is not loop)
             return Nest(nest.kernel, groups, (*nest.rows, nest.inner), loop, False)
     return nest
-
-
-def _power_of_two(count: int) -> int:
-    """The least power of two that is not below `count`."""
-    return 1 << (count - 1).bit_length()
 
 
 ABREAST: Table = (

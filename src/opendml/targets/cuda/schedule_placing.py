@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import line_nest
 from opendml.program.node import PLACINGS, Operation
+from opendml.targets.cuda.costs import PANEL
 from opendml.targets.cuda.launch import Launch, Nest, Query
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
@@ -16,8 +17,6 @@ from opendml.targets.cuda.schedule_top import schedule_top
 
 _THREADS = 256
 """Threads of a block that scatters."""
-_PANEL = 512
-"""Lines of a panel, where they are a multiple of it."""
 
 
 def schedule_placing(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch | None:
@@ -43,6 +42,6 @@ def _scatter(nest: Nest, count: int) -> Launch:
     )
     units = nest.row_count * nest.inner.count
     lines = nest.group_count
-    panel = lines if lines % _PANEL else _PANEL
+    panel = lines if lines % PANEL else PANEL
     words = Words(items=lines, units=units, inner=nest.inner.count, rows=count, columns=panel)
     return Launch(pattern, -(-elements // _THREADS), _THREADS, nest.given() | words.named())

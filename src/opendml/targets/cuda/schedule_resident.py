@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from opendml.program.node import REDUCTIONS, ordered
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.groups import HELD_REGISTERS, Groups, in_passes
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Query
+from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Query, power_of_two
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
 
@@ -36,8 +35,6 @@ _WORD_BYTES = 4
 """Bytes of the least elements that threads read one by one as fast."""
 _ROOM_BYTES = 48 * 1024
 """Bytes of shared memory of a block that are asked for in no other way, at most."""
-STATE_BYTES = 24
-"""Bytes that the state of one reduction takes, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +54,7 @@ def _in_registers(query: Query) -> Estimate[Resident] | Refusal:
     groups = in_passes(query)
     if isinstance(groups, Refusal):
         return groups
-    is_one_pass = pass_count(nest.kernel.values) == 1 and not nest.has_elements
-    if groups.columns and is_one_pass and groups.vector * _WORD_BYTES <= VECTOR_BYTES:
+    if groups.columns and nest.readings == 1 and groups.vector * _WORD_BYTES <= VECTOR_BYTES:
         return Refusal("one pass over groups side by side is all")
     ways = list(_columns(groups) if groups.columns else _rows(groups))
     ways = [way for way in ways if way.keep <= _USUAL_UNITS] or ways
@@ -72,7 +68,7 @@ def _in_registers(query: Query) -> Estimate[Resident] | Refusal:
 
 def _rows(groups: Groups) -> Iterator[Resident]:
     """Each group by threads that follow each other: up to a warp, or by a block, several units each."""
-    span = max(1, min(_NEIGHBOURS // groups.unit_bytes, 1 << (groups.units - 1).bit_length()))
+    span = max(1, min(_NEIGHBOURS // groups.unit_bytes, power_of_two(groups.units)))
     while span < 2 * groups.units and span <= max(32, min(_MOST_THREADS, groups.units // 2)):
         keep = -(-groups.units // span)
         if keep * groups.registers <= HELD_REGISTERS:
@@ -87,7 +83,7 @@ def _columns(groups: Groups) -> Iterator[Resident]:
     while threads == 32 or threads <= min(_MOST_THREADS, across * groups.units // 2):
         span = threads // across
         keep = -(-groups.units // span)
-        room = threads // 32 * across * groups.vector * state_bytes(groups)
+        room = threads // 32 * across * groups.vector * groups.nest.state_bytes
         if keep * groups.registers <= HELD_REGISTERS and room <= _ROOM_BYTES:
             yield Resident(groups, threads, span, across, keep)
         threads *= 2
@@ -116,7 +112,7 @@ def _run(query: Query, way: Resident) -> Launch:
         nest.kernel.values,
         tuple(constants.items()),
     )
-    inner = nest.inner.count // (1 if pattern.flat else groups.vector)
+    inner = groups.inner_units
     words = Words(items=items, units=groups.units, inner=inner, rows=nest.row_count, tiles=inner)
     grid = -(-items // together)
     return Launch(pattern, grid, way.threads, nest.given() | words.named(), 1.0 / groups.elements)
@@ -125,12 +121,6 @@ def _run(query: Query, way: Resident) -> Launch:
 def _items(groups: Groups) -> int:
     """Groups, or units of groups side by side."""
     return groups.nest.group_count * (groups.row_units if groups.columns else 1)
-
-
-def state_bytes(groups: Groups) -> int:
-    """Bytes of the states of all reductions together."""
-    values = groups.nest.kernel.values
-    return STATE_BYTES * sum(node.operation in REDUCTIONS for node in ordered(values))
 
 
 RESIDENT = Candidate("groups in registers", _in_registers, _run)

@@ -12,7 +12,7 @@ from functools import partial
 
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cuda.costs import DEVICE_MEETING, thread_meeting
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Query, Table
+from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Query, Table, power_of_two
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
 
@@ -94,25 +94,20 @@ def _within_warp(query: Query) -> Estimate[Span] | Refusal:
     lines = _lines(query)
     if lines.elements > _WARP * lines.most:
         return Refusal(f"lines of {lines.elements} elements; a warp takes {_WARP * lines.most}")
-    return _way(query, _THREADS, min(_WARP, _power_of_two(-(-lines.elements // (2 * lines.chunk)))))
+    return _way(query, _THREADS, min(_WARP, power_of_two(-(-lines.elements // (2 * lines.chunk)))))
 
 
 def _shared(query: Query, resident: int) -> Estimate[Span] | Refusal:
     """Each line, or some side by side, by as many blocks as keep the device busy."""
     lines, abreast = _lines(query), 1
     if not query.nest.inner_reduced:
-        abreast = min(_SIDE_BY_SIDE, _power_of_two(query.nest.inner.count))
+        abreast = min(_SIDE_BY_SIDE, power_of_two(query.nest.inner.count))
     span = _LARGE_THREADS // abreast
     blocks = resident * query.machine.multiprocessors // -(-lines.count // abreast)
     team = min(blocks, lines.elements // (span * lines.most))
     if team < 2:
         return Refusal(f"{lines.count} lines of {lines.elements} elements; a block takes {span * lines.most}")
     return _way(query, _LARGE_THREADS, span, team, resident)
-
-
-def _power_of_two(count: int) -> int:
-    """The least one that is not below a number."""
-    return 1 << (count - 1).bit_length()
 
 
 def _run(query: Query, way: Span) -> Launch:

@@ -19,7 +19,6 @@ from opendml.targets.cuda.groups import Groups, in_passes
 from opendml.targets.cuda.launch import Launch, Query, Table
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
-from opendml.targets.cuda.schedule_resident import state_bytes
 
 _THREADS = 1024
 """Threads that a multiprocessor runs at a time, of all blocks together: each has 64 registers."""
@@ -45,7 +44,7 @@ class Shares:
 
 def _shares(query: Query, threads: int, held: bool) -> Estimate[Shares] | Refusal:
     nest = query.nest
-    if pass_count(nest.kernel.values) == 1 and not nest.has_elements:
+    if nest.readings == 1:
         return Refusal("one pass over the elements is all")
     groups = in_passes(query)
     if isinstance(groups, Refusal):
@@ -56,7 +55,9 @@ def _shares(query: Query, threads: int, held: bool) -> Estimate[Shares] | Refusa
     if held:
         if not groups.copyable:
             return Refusal("what is reduced is of several sizes or less than 4 bytes in a unit, or a counter")
-        room = query.machine.shared_bytes // resident - _RESERVED_BYTES - state_bytes(groups) * threads // 32
+        room = (
+            query.machine.shared_bytes // resident - _RESERVED_BYTES - groups.nest.state_bytes * threads // 32
+        )
         most = room // (threads * groups.unit_bytes)
         team = max(team, -(-groups.units // (max(1, most) * threads)))
         if most < 1 or team > blocks:
@@ -79,7 +80,6 @@ def _run(query: Query, way: Shares, held: bool) -> Launch:
     items, slice_units = nest.group_count, way.keep * way.threads
     is_shared = way.team > 1
     teams = min(way.resident * query.machine.multiprocessors // way.team, items) if is_shared else items
-    bytes_of_states = state_bytes(groups)
     constants: Mapping[str, int] = {
         "THREADS": way.threads,
         "BLOCKS": way.resident,
@@ -88,7 +88,7 @@ def _run(query: Query, way: Shares, held: bool) -> Launch:
         "TEAM": int(is_shared),
         "HELD": int(held),
         "UNIT_BYTES": groups.unit_bytes,
-        "STATE_BYTES": bytes_of_states,
+        "STATE_BYTES": nest.state_bytes,
     }
     grid = teams * way.team
     pattern = Pattern(
@@ -101,11 +101,10 @@ def _run(query: Query, way: Shares, held: bool) -> Launch:
         nest.kernel.values,
         tuple(constants.items()),
     )
-    inner = nest.inner.count // (1 if pattern.flat else groups.vector)
     words = Words(
         items=items,
         units=groups.units,
-        inner=inner,
+        inner=groups.inner_units,
         rows=nest.row_count,
         team=way.team,
         slice=slice_units,
@@ -119,7 +118,7 @@ def _run(query: Query, way: Shares, held: bool) -> Launch:
         shared_bytes=slice_units * groups.unit_bytes if held else 0,
         cooperative=is_shared,
         counters_bytes=8 * teams if is_shared else 0,
-        scratch_bytes=2 * grid * bytes_of_states if is_shared else 0,
+        scratch_bytes=2 * grid * nest.state_bytes if is_shared else 0,
     )
 
 

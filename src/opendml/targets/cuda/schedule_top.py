@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Query
+from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Query, power_of_two
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
 
@@ -31,7 +31,7 @@ _TILE_BYTES, _TILE_THREADS, _TILE_BLOCKS = 32 * 1024, 512, 2
 
 def schedule_top(query: Query, count: int) -> Launch:
     """The launch that finds the `count` least elements of each line."""
-    words = max(_LEAST_SORTED, _power(count))
+    words = max(_LEAST_SORTED, power_of_two(count))
     if words * _word_bytes(query) > _MOST_SORTED_BYTES:
         return _sort(query, count)
     return _find(query, count, _way(query, words))
@@ -73,9 +73,9 @@ def _way(query: Query, words: int) -> _Way:
 def _threads(query: Query, words: int, keep: int) -> tuple[int, int]:
     """How many lines a block has, and how many of its threads each."""
     nest, across = query.nest, query.nest.lies_across
-    lines, whole = nest.group_count, _power(-(-nest.inner.count // keep))
+    lines, whole = nest.group_count, power_of_two(-(-nest.inner.count // keep))
     least, threads = _THREADS[across]
-    together = min(_ACROSS_BYTES // _least_bytes(query), _power(lines)) if across else 1
+    together = min(_ACROSS_BYTES // _least_bytes(query), power_of_two(lines)) if across else 1
     while together > 1 and (2 * words * together + threads * keep) * _word_bytes(query) > _MOST_ROOM:
         together //= 2
     resident = _RESIDENT_THREADS * query.machine.multiprocessors
@@ -119,7 +119,7 @@ def _find(query: Query, count: int, way: _Way) -> Launch:
 def _sort(query: Query, count: int) -> Launch:
     nest, machine, word_bytes = query.nest, query.machine, _word_bytes(query)
     length, lines = nest.inner.count, nest.group_count
-    whole = _power(length)
+    whole = power_of_two(length)
     tile = min(whole, _TILE_BYTES // word_bytes)
     tiles = -(-length // tile)
     constants = {"THREADS": _TILE_THREADS, "BLOCKS": _TILE_BLOCKS, "TILE": tile}
@@ -169,8 +169,3 @@ def _least_bytes(query: Query) -> int:
 def _word_bytes(query: Query) -> int:
     """Of a key and a position."""
     return 2 * query.nest.kernel.values[0].operands[0].type.bytes
-
-
-def _power(count: int) -> int:
-    """The least power of two that is not less."""
-    return 1 << (count - 1).bit_length()

@@ -6,17 +6,12 @@
 
 constexpr int WARPS = THREADS / 32, BATCH = HELD ? 1 : 4;  // units whose loads are under way together
 
-// Puts the states of a block's threads together, in one order for all of them.
+// Puts the states of a block's threads together, as often as need be.
 template <typename Stage, typename States>
-DEVICE void combine(Stage stage, States& mine) {
-    __shared__ States room[WARPS];
-#pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) merge(stage, mine, from_ahead<32>(mine, distance));
-    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = mine;
-    __syncthreads();
-    mine = room[0];
-#pragma unroll
-    for (int warp = 1; warp < WARPS; warp++) merge(stage, mine, room[warp]);
+DEVICE void combine_block(Stage stage, States& mine) {
+    States one[1] = {mine};
+    combine<32, 1, WARPS>(stage, one);
+    mine = one[0];
     __syncthreads();
 }
 
@@ -31,7 +26,7 @@ DEVICE void exchange(Stage stage, States& mine, const States& fresh, Meeting& te
     for (int other = threadIdx.x; other < team.blocks; other += THREADS) {
         merge(stage, mine, load_uncached<States>(page + other * STATE_BYTES));
     }
-    combine(stage, mine);
+    combine_block(stage, mine);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
@@ -68,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
 #pragma unroll
                 for (int lane = 0; lane < VECTOR; lane++) take_in<VECTOR>(stage, mine, p, held, at, found, lane);
             }
-            combine(stage, mine);
+            combine_block(stage, mine);
             if constexpr (TEAM) exchange(stage, mine, fresh, team, p);
             conclude(stage, found, mine, p);
         });

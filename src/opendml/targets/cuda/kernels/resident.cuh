@@ -2,38 +2,8 @@
 // passes. SPAN lanes of a warp share a group, or a whole block does. Where groups lie side by side, so do TX threads of a block,
 // and the lanes of a unit are groups of their own.
 
-constexpr int LANES = COLUMNS ? VECTOR : 1;               // groups of a thread
+constexpr int LANES = COLUMNS ? VECTOR : 1;                      // groups of a thread
 constexpr int NEAR = COLUMNS ? 32 / TX : SPAN < 32 ? SPAN : 32;  // threads of a warp that share a group
-constexpr int WARPS = SPAN / NEAR;                        // in which threads share a group
-
-// Puts the states of the threads of each group together, in one order for all of them.
-template <typename Stage, typename States>
-DEVICE void combine(Stage stage, States (&mine)[LANES]) {
-    constexpr int WIDTH = NEAR * TX;
-#pragma unroll
-    for (int lane = 0; lane < LANES; lane++) {
-#pragma unroll
-        for (int distance = NEAR / 2; distance > 0; distance /= 2) {
-            merge(stage, mine[lane], from_ahead<WIDTH>(mine[lane], distance * TX));
-        }
-        if constexpr (WARPS == 1 && NEAR > 1) mine[lane] = from_lane<WIDTH>(mine[lane], threadIdx.x % TX);
-    }
-    if constexpr (WARPS > 1) {
-        __shared__ States room[WARPS][TX][LANES];  // each stage has its own
-        const int tx = threadIdx.x % TX;
-#pragma unroll
-        for (int lane = 0; lane < LANES; lane++) {
-            if (threadIdx.x % 32 < TX) room[threadIdx.x / 32][tx][lane] = mine[lane];
-        }
-        __syncthreads();
-#pragma unroll
-        for (int lane = 0; lane < LANES; lane++) {
-            mine[lane] = room[0][tx][lane];
-#pragma unroll
-            for (int warp = 1; warp < WARPS; warp++) merge(stage, mine[lane], room[warp][tx][lane]);
-        }
-    }
-}
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
     const int member = COLUMNS ? threadIdx.x / TX : threadIdx.x % SPAN;
@@ -66,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
                 take_in<VECTOR>(stage, mine[group], p, held[k], group_at(group), found[group], lane);
             }
         }
-        combine(stage, mine);
+        combine<NEAR, TX, SPAN / NEAR>(stage, mine);
 #pragma unroll
         for (int lane = 0; lane < LANES; lane++) conclude(stage, found[lane], mine[lane], p);
     });

@@ -1,23 +1,6 @@
 // Whole lines in order, of which the first elements are wanted. Words are sorted in shared memory, a tile at a time, and put
 // together in global memory. All blocks are resident where a line has several tiles (a cooperative launch).
 
-// All blocks arrive, for the round-th time from 1 on, before one goes on.
-DEVICE void meet(const Parameters& p, unsigned round) {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        unsigned* counter = (unsigned*)p.counters;
-        arrive(counter);
-        while (acquire(counter) < round * gridDim.x) {}
-    }
-    __syncthreads();
-}
-
-// The last block to come leaves the counters as they were.
-DEVICE void leave(const Parameters& p) {
-    unsigned* counters = (unsigned*)p.counters;
-    if (threadIdx.x == 0 && atomicInc(counters + 1, gridDim.x - 1) == gridDim.x - 1) atomicExch(counters, 0u);
-}
-
 // Lines of p.slice words, a power of two.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
     extern __shared__ uint4 memory[];
@@ -25,12 +8,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     auto at = [&](int number) -> Word& { return words[bank_of(number)]; };
     Word* const all = (Word*)p.scratch;
     const long long tiles = p.slice / TILE;
-    unsigned round = 0;
+    Meeting all_blocks(p);
     for (long long size = TILE; size <= p.slice; size *= 2) {
         merge_words(
             [&](long long number) -> Word& { return all[number]; }, p.items * p.slice, size / 2, (long long)TILE,
             (long long)blockIdx.x * THREADS + threadIdx.x, (long long)gridDim.x * THREADS, 0, size < p.slice ? size : 0,
-            [&] { meet(p, ++round); });
+            [&] { all_blocks.meet(p); });
         for (long long item = blockIdx.x; item < p.items * tiles; item += gridDim.x) {
             const Index line = (Index)(item / tiles);
             const long long first = item % tiles * TILE;
@@ -60,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
             }
             __syncthreads();
         }
-        if (size < p.slice) meet(p, ++round);
+        if (size < p.slice) all_blocks.meet(p);
     }
-    if (round > 0) leave(p);
+    if (all_blocks.round > 0) all_blocks.end(p);
 }
