@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from opendml.targets.cuda.pattern import Mode, Pattern
 from tests.cuda import fake
 from tests.cuda.compiled import MACHINES, all_launches, kernels
 
+KERNELS = Path(str(resources.files("opendml.targets.cuda") / "kernels"))
 TOGETHER = 3
 """Sources that the tests' compiler waits for."""
 
@@ -35,6 +38,14 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
     monkeypatch.setattr(compile, "compile_source", compile_source)
     return log
+
+
+def test_every_kernel_waits_for_earlier_ones_first() -> None:
+    """It may have been launched before they have ended."""
+    texts = [path.read_text() for path in KERNELS.glob("*.cuh")]
+    begun = [each for text in texts for each in re.findall(r"__global__ .*\{\n *(.*)\n", text)]
+    assert len(begun) == sum(text.count("__global__") for text in texts) > 10
+    assert set(begun) == {"begin_kernel();"}
 
 
 def codes_of(patterns: list[Pattern]) -> list[bytes]:

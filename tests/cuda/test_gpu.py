@@ -108,6 +108,50 @@ def test_recording_runs_all_dispatches(gpu: CudaDevice) -> None:
     np.testing.assert_array_equal(arrays[-1].to_host(), np.maximum(-values, 0))
 
 
+def there_and_back(arrays: list[DeviceArray]) -> list[CudaInstance]:
+    """Kernels of several modes between two arrays of two dimensions, each of them there and back."""
+    tensor = TensorDesc(TensorDataType.FLOAT32, arrays[0].shape)
+    kernels: list[descs.OperatorDesc] = [
+        descs.ActivationScaledTanh(tensor, tensor, alpha=3.0, beta=1.0),
+        descs.ActivationSoftmax1(tensor, tensor, axes=[0]),
+        descs.ActivationSoftmax1(tensor, tensor, axes=[1]),
+        descs.CumulativeSummation(tensor, tensor, axis=1, axis_direction=0, has_exclusive_sum=False),
+        *(
+            descs.MeanVarianceNormalization1(
+                tensor, None, None, tensor, axes=axes, normalize_variance=True, epsilon=1e-3
+            )
+            for axes in ([0], [1], [0, 1])
+        ),
+    ]
+    instances = []
+    for kernel in kernels:
+        for source, target in (arrays, arrays[::-1]):
+            instance = CudaExecutable(program_of(kernel)).instantiate()
+            instance.bind(0, source.memory.address)
+            instance.bind(1, target.memory.address)
+            instances.append(instance)
+    return instances
+
+
+def test_kernels_launched_early_see_what_those_before_wrote(gpu: CudaDevice) -> None:
+    """All of them without a pause, in random order, have the results of one after the other."""
+    generator = np.random.default_rng(4)
+    begin = generator.normal(size=(300, 1000)).astype(np.float32)
+    first, second = upload(begin, gpu), upload(begin, gpu)
+    instances = there_and_back([first, second])
+    order = [2 * int(number) + step % 2 for step, number in enumerate(generator.integers(7, size=200))]
+    stream = int(gpu.stream)
+    for number in order:
+        instances[number].dispatch()
+    expected = first.to_host()
+    for _ in range(5):
+        first.copy_from(begin)
+        for number in order:
+            instances[number].enqueue(stream)
+        gpu.synchronize(stream)
+        np.testing.assert_array_equal(first.to_host().view(np.int32), expected.view(np.int32))
+
+
 def test_index_out_of_range_names_the_devices(gpu: CudaDevice) -> None:
     with pytest.raises(InvalidArgument, match="device 99; there are"):
         device(99)

@@ -133,7 +133,9 @@ class _Function:
         return self._copies[:count]
 
 
-def _launcher(function: _Function, launch: Launch, content: Any, stream: int) -> Callable[[], None]:
+def _launcher(
+    function: _Function, launch: Launch, content: Any, stream: int, early: bool
+) -> Callable[[], None]:
     parameters = ctypes.c_void_p(ctypes.addressof(content))
 
     def blocks(run: Any, begin: int, end: int) -> threading.Thread:

@@ -7,6 +7,8 @@ struct half {
     unsigned short bits;
 };
 
+DEVICE void begin_kernel() {}
+
 DEVICE float to_float(half value) { return emulator::bits<_Float16>(value.bits); }
 DEVICE half to_half(float value) { return {emulator::bits<unsigned short>((_Float16)value)}; }
 DEVICE half to_half(double value) { return {emulator::bits<unsigned short>((_Float16)value)}; }
@@ -23,6 +25,7 @@ DEVICE float maximum(float a, float b) {
 }
 
 DEVICE float rough_reciprocal(float x) { return 1 / x; }
+DEVICE float rough_reciprocal_root(float x) { return 1 / sqrtf(x); }
 DEVICE float power_of_two(float x) { return exp2f(x); }
 DEVICE void forget(int&) {}
 

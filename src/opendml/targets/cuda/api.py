@@ -64,18 +64,31 @@ def _free_memory() -> str:
     return f"; {free:,} of {total:,} bytes are free" if result.value == 0 else ""
 
 
-def launch_config(grid: int, block: int, shared_bytes: int, cooperative: bool) -> Any:
-    """The driver's description of a launch, without its stream."""
+def launch_config(grid: int, block: int, shared_bytes: int, cooperative: bool, early: bool) -> Any:
+    """The driver's description of a launch, without its stream.
+
+    Args:
+        grid: blocks.
+        block: threads of each.
+        shared_bytes: of each block.
+        cooperative: all blocks run at once.
+        early: may be launched before the kernel before it in the stream has ended, for which it waits itself.
+    """
     driver = driver_module()
     config = driver.CUlaunchConfig()
     config.gridDimX, config.gridDimY, config.gridDimZ = grid, 1, 1
     config.blockDimX, config.blockDimY, config.blockDimZ = block, 1, 1
     config.sharedMemBytes = shared_bytes
-    attributes = []
+    attributes, identifiers = [], driver.CUlaunchAttributeID
     if cooperative:
         attribute = driver.CUlaunchAttribute()
-        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+        attribute.id = identifiers.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
         attribute.value.cooperative = 1
+        attributes.append(attribute)
+    if early:
+        attribute = driver.CUlaunchAttribute()
+        attribute.id = identifiers.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+        attribute.value.programmaticStreamSerializationAllowed = 1
         attributes.append(attribute)
     config.attrs, config.numAttrs = attributes, len(attributes)
     return config

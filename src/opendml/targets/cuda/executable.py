@@ -151,6 +151,8 @@ class PreparedLaunch:
 
     def __init__(self, launch: Launch, code: bytes, owner: CudaDevice) -> None:
         self.launch = launch
+        # Nothing is said of early launches whose blocks must all run at once.
+        self.early = owner.machine.launches_early and not launch.cooperative
         with owner.current():
             self.function = owner.function(code, launch.shared_bytes)
         self.parameters = Parameters(launch.pattern)
@@ -286,7 +288,9 @@ class _Binding:
             if alignments != self._alignments:
                 self._content = ctypes.create_string_buffer(prepared.content, len(prepared.content))
                 self._prepare_sharing(prepared)
-            self._launcher = launcher(prepared.function, prepared.launch, self._content, stream)
+            self._launcher = launcher(
+                prepared.function, prepared.launch, self._content, stream, prepared.early
+            )
             self._alignments, self._stream = alignments, stream
         self._write_bases(self._content, 0, *bases)
         return self._launcher

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from opendml.targets.cuda.executable import CudaInstance
 
 
-def launcher(function: Any, launch: Launch, content: Any, stream: int) -> Callable[[], None]:
+def launcher(function: Any, launch: Launch, content: Any, stream: int, early: bool) -> Callable[[], None]:
     """A function that adds a launch to a stream.
 
     Args:
@@ -22,11 +22,12 @@ def launcher(function: Any, launch: Launch, content: Any, stream: int) -> Callab
         launch: how it is launched.
         content: the bytes of its parameter, which the driver reads at every launch.
         stream: the driver's handle.
+        early: whether the kernel may be launched before the one before it in the stream has ended.
     """
     driver = driver_module()
     pointers = (ctypes.c_void_p * 1)(ctypes.addressof(content))
     address = ctypes.addressof(pointers)
-    config = launch_config(launch.grid, launch.block, launch.shared_bytes, launch.cooperative)
+    config = launch_config(launch.grid, launch.block, launch.shared_bytes, launch.cooperative, early)
     config.hStream = driver.CUstream(stream)
     add = driver.cuLaunchKernelEx
 

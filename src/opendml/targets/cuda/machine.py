@@ -18,3 +18,8 @@ class Machine:
     def architecture(self) -> str:
         """NVRTC's name of the compute capability, such as "sm_90"."""
         return f"sm_{self.capability}"
+
+    @property
+    def launches_early(self) -> bool:
+        """Whether a kernel can be launched before the one before it has ended, and wait for it."""
+        return self.capability >= 90

@@ -142,6 +142,7 @@ struct Attention {
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
+    begin_kernel();
     extern __shared__ uint4 memory[];
     const Index group = divide((Index)blockIdx.x, p.inner), first = ((Index)blockIdx.x - group * (Index)p.inner.count) * ROWS;
     Block block(p, at_group(p, group), (char*)memory);

@@ -70,6 +70,7 @@ DEVICE bool gather(Sum (&sums)[SUMS], const Parameters& p, Index tile, int rank)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
+    begin_kernel();
     extern __shared__ uint4 memory[];
     const int rank = SPLIT ? blockIdx.x % (int)p.team : 0;
     const Index tile = SPLIT ? blockIdx.x / (int)p.team : blockIdx.x;

@@ -15,6 +15,7 @@ DEVICE Index load_rows(Shared& shared, const Parameters& p, Index first) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
+    begin_kernel();
     __shared__ Shared shared;
     extern __shared__ uint4 memory[];
     char* room = reinterpret_cast<char*>(memory);

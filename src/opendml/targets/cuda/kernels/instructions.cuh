@@ -7,6 +7,15 @@ struct half {
     unsigned short bits;
 };
 
+// Begins every kernel: waits until what the earlier ones of the stream wrote can be read, since this one may have been launched
+// before. Nothing may be read or written sooner. No kernel lets the next one begin before its own blocks end
+// (griddepcontrol.launch_dependents): that gains nothing more, and where blocks are small and many they begin at half the rate.
+DEVICE void begin_kernel() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // Volatile, so that elements which are used again later stay in half the registers meanwhile.
 DEVICE float to_float(half value) {
     float result;
@@ -50,6 +59,13 @@ DEVICE float maximum(float a, float b) {
 DEVICE float rough_reciprocal(float x) {
     float result;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+}
+
+// 1 / sqrt(x) within 2 ULP, of normal numbers.
+DEVICE float rough_reciprocal_root(float x) {
+    float result;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
     return result;
 }
 

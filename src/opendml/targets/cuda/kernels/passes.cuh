@@ -30,6 +30,7 @@ DEVICE void exchange(Stage stage, States& mine, const States& fresh, Meeting& te
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
+    begin_kernel();
     extern __shared__ uint4 memory[];
     char* const room = reinterpret_cast<char*>(memory) + threadIdx.x * UNIT_BYTES;
     Meeting team(p);

@@ -42,6 +42,7 @@ DEVICE bool gather(Stage stage, States& mine, const States& fresh, const Paramet
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
+    begin_kernel();
     constexpr int TOGETHER = THREADS / SPAN;
     const int member = COLUMNS ? threadIdx.x / TOGETHER : threadIdx.x % SPAN;
     const int place = COLUMNS ? threadIdx.x % TOGETHER : threadIdx.x / SPAN;

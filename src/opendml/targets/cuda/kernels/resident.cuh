@@ -6,6 +6,7 @@ constexpr int LANES = COLUMNS ? VECTOR : 1;                      // groups of a 
 constexpr int NEAR = COLUMNS ? 32 / TX : SPAN < 32 ? SPAN : 32;  // threads of a warp that share a group
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
+    begin_kernel();
     const int member = COLUMNS ? threadIdx.x / TX : threadIdx.x % SPAN;
     const int place = COLUMNS ? threadIdx.x % TX : threadIdx.x / SPAN;
     const Index item = (Index)blockIdx.x * (THREADS / SPAN) + place;

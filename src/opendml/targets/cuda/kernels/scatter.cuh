@@ -3,6 +3,7 @@
 // ACROSS. Panels of lines come one after the other, so that their places stay in the L2 cache meanwhile.
 
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
+    begin_kernel();
     const Index number = (Index)blockIdx.x * THREADS + threadIdx.x;
     const Index units = (Index)p.units, width = (Index)p.columns;
     if (number >= (Index)p.items * units) return;

@@ -3,6 +3,7 @@
 
 // Lines of p.slice words, a power of two.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
+    begin_kernel();
     extern __shared__ uint4 memory[];
     Word* const words = reinterpret_cast<Word*>(memory);
     auto at = [&](int number) -> Word& { return words[bank_of(number)]; };

@@ -2,6 +2,7 @@
 // 16 bytes, gives each to SPAN neighbouring lanes, puts the results in their place, and copies those out.
 
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
+    begin_kernel();
     extern __shared__ uint4 memory[];
     char* staged = reinterpret_cast<char*>(memory);
     const Index first = (Index)blockIdx.x * BATCH;

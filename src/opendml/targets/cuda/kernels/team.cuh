@@ -2,6 +2,7 @@
 // A part of it stays in the shared memory, ROOM units of each thread, and some of the rest in the L2 cache.
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
+    begin_kernel();
     __shared__ Shared shared;
     extern __shared__ uint4 memory[];
     char* const room = reinterpret_cast<char*>(memory);

@@ -1,6 +1,7 @@
 // Groups that fit the registers of a block: read once, written once. Many blocks at a time overlap their loads and stores.
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
+    begin_kernel();
     __shared__ Shared shared;
     Exchange exchange(p);
     Tile tile = tile_of(p, blockIdx.x);

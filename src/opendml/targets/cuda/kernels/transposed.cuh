@@ -2,6 +2,7 @@
 // Loads and stores are of whole units; only shared memory is met one element at a time.
 
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
+    begin_kernel();
     constexpr int UNITS_ACROSS = SIDE / VECTOR, STEP = THREADS / UNITS_ACROSS, ROUNDS = SIDE / STEP;
     // Neighbours of a column, or the first elements of units, lie in different banks.
     constexpr int PITCH = SIDE + (VECTOR == 1 && sizeof(Held<1>) < 4 ? 4 / sizeof(Held<1>) : 1);

@@ -1,6 +1,7 @@
 // Small groups: each is held by SPAN neighbouring lanes of a warp, KEEP units a lane. Nothing is shared between warps.
 
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
+    begin_kernel();
     const Index group = (Index)blockIdx.x * (THREADS / SPAN) + threadIdx.x / SPAN;
     const bool there = group < (Index)p.items;
     const Offsets at = at_group(p, there ? group : 0);
