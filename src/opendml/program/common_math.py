@@ -162,8 +162,13 @@ def scaled_logarithm(coefficients: tuple[float, ...], fraction: Node, exponent: 
 
 def normal_logarithm(coefficients: tuple[float, ...], x: Node, doubled: bool = False) -> Node:
     """log(x), or log(2 x), of a normal positive FLOAT32; infinity and NaN stay."""
+    return select(x < math.inf, finite_logarithm(coefficients, x, doubled), x)
+
+
+def finite_logarithm(coefficients: tuple[float, ...], x: Node, doubled: bool = False) -> Node:
+    """The same of numbers alone."""
     bits = float32_bits(x)
     exponent = exponent_bits(bits)
     fraction = bitcast(bits - exponent, x.type) - 1.0
     scale = convert(exponent + 2**23 if doubled else exponent, x.type)
-    return select(x < math.inf, scaled_logarithm(coefficients, fraction, scale), x)
+    return scaled_logarithm(coefficients, fraction, scale)

@@ -11,6 +11,7 @@ from opendml.program.common_math import (
     LOG,
     LOG_2_LOW,
     at_most,
+    finite_logarithm,
     float32_bits,
     normal_logarithm,
     odd,
@@ -19,8 +20,8 @@ from opendml.program.common_math import (
     reduced,
     with_sign_of,
 )
-from opendml.program.functions import multiply_add, select, square_root
-from opendml.program.node import Node, Operation, apply, bitcast
+from opendml.program.functions import equal, multiply_add, select, square_root
+from opendml.program.node import Node, Operation, apply, bitcast, constant
 from opendml.program.scalar_type import ScalarType
 
 Coefficients = tuple[float, ...]
@@ -76,16 +77,18 @@ class HyperbolicFunctions:
     def inverse_cosine(self, x: Node) -> Node:
         """acosh(x) = log(x + sqrt(x^2 - 1)); near one sqrt(2 t) times a polynomial in t = x - 1"""
         t = x - 1.0
-        root = square_root(t + t)
+        is_near = t < 1.0
+        root = square_root(select(is_near, t + t, multiply_add(x, x, -1.0)))
         near = multiply_add(root * t, polynomial(self.acosh, t), root)
-        return select(t < 1.0, near, self._logarithm_of_sum(x, square_root(multiply_add(x, x, -1.0))))
+        return select(is_near, near, self._logarithm_of_sum(x, root))
 
     def inverse_tangent(self, x: Node) -> Node:
         """atanh(x) = log((1 + |x|) / (1 - |x|)) / 2; near zero a polynomial"""
         magnitude = abs(x)
-        far = 0.5 * normal_logarithm(self.log, (1.0 + magnitude) / (1.0 - magnitude))
+        far = 0.5 * finite_logarithm(self.log, (1.0 + magnitude) / (1.0 - magnitude))
         result = select(magnitude < 0.5, odd(magnitude, self.atanh), far)
-        return with_sign_of(x, select(magnitude > 1.0, math.nan, result))
+        at_the_end = select(equal(magnitude, 1.0), constant(math.inf, x.type), math.nan)
+        return with_sign_of(x, select(magnitude < 1.0, result, at_the_end))
 
     def _sum(self, of_cosine: Node, of_sine: Node, r: Node) -> Node:
         """2 (of_cosine cosh(r) + of_sine sinh(r))"""

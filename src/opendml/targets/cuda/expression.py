@@ -164,8 +164,8 @@ def _is_same(a: Node, b: Node) -> bool:
 
 
 def _prefix(node: Node) -> str:
-    """The prefix of a function's name that says how exact a quotient must be."""
-    if node.operation is not Operation.DIVIDE:
+    """The prefix of a function's name that says how exact a quotient or a square root must be."""
+    if node.operation not in (Operation.DIVIDE, Operation.SQUARE_ROOT):
         return ""
     prefixes: dict[object, str] = {NEAR: "near_", ROUGH: "rough_"}
     return "narrow_" if is_narrow(node) else prefixes.get(node.attribute, "")

@@ -1,7 +1,8 @@
-"""Quotients within mathematical functions that need not be IEEE's: of tame divisors, and of narrow functions.
+"""Quotients and square roots within mathematical functions that need not be IEEE's: of tame numbers, and of
+narrow functions.
 
-`kernels/quotients.cuh` has what is printed for them: for tame divisors a reciprocal and one correction,
-within 1 ULP, or the reciprocal alone.
+`kernels/quotients.cuh` has what is printed for them: for tame numbers a reciprocal (of the root) and one
+correction, within 1 ULP, or the reciprocal alone.
 """
 
 from __future__ import annotations
@@ -14,17 +15,22 @@ TAME = {
     Operation.HYPERBOLIC_TANGENT: NEAR,
     Operation.GAUSSIAN_ERROR_LINEAR_UNIT: ROUGH,
     Operation.POWER: ROUGH,
+    Operation.INVERSE_HYPERBOLIC_SINE: NEAR,
+    Operation.INVERSE_HYPERBOLIC_COSINE: NEAR,
+    Operation.INVERSE_HYPERBOLIC_TANGENT: NEAR,
 }
-"""Functions that divide by numbers from 1 to 2^100 alone, and how exact their quotients must be: what takes
-rough ones makes up for what these are off. Where they are narrow, all may be rough."""
+"""Functions that divide by numbers from 2^-100 to 2^100 alone, and take roots of these, zero and less, or do
+not use what comes of others; and how exact that must be: what takes rough ones makes up for what these are
+off. Where they are narrow, all may be rough."""
+_CHANGED = (Operation.DIVIDE, Operation.SQUARE_ROOT)
 
 
 def with_quotients(function: Node, expansion: Node, attribute: int) -> Node:
-    """The expansion of a function, its own quotients marked with an attribute."""
+    """The expansion of a function, its own quotients and square roots marked with an attribute."""
     changed = {id(operand): operand for operand in function.operands}
     for node in ordered([expansion], frozenset(changed)):
         operands = tuple(changed[id(operand)] for operand in node.operands)
-        is_quotient = node.operation is Operation.DIVIDE and node.type is ScalarType.FLOAT32
-        own = attribute if is_quotient else node.attribute
+        is_changed = node.operation in _CHANGED and node.type is ScalarType.FLOAT32
+        own = attribute if is_changed else node.attribute
         changed[id(node)] = Node(node.operation, node.type, node.sizes, operands, own)
     return changed[id(expansion)]
