@@ -52,7 +52,14 @@ def placing_cases() -> Iterator[Case]:
         values = convert(source(1, ScalarType.FLOAT32, x.sizes), ScalarType.INT64)
         yield _of_places(f"scattered sum {index.name}", scattered_sum(x, values, (2, 0), 20))
     wide = source(0, ScalarType.INT32, (30, 1024))
-    yield _of_places("scatter in panels", _scattered(wide, 0))
+    yield _of_places("scatter in panels", _scattered(wide, 0, 10_000))
+    for sizes, axis, count in (
+        ((70, 1021), 0, 300),
+        ((140, 5000), 1, 40),
+        ((140, 300), 1, 30_000),
+        ((140, 4000), 1, 30_000),
+    ):
+        yield _of_places(f"scatter {sizes} to {count}", _scattered(source(0, wide.type, sizes), axis, count))
     turned = permuted(convert(source(0, ScalarType.INT32, (300, 40)), ScalarType.INT64), (1, 0))
     yield _of_places("scatter turned", _scattered(turned, 1), _scattered(turned, 0))
 
@@ -94,5 +101,5 @@ def _nonzero(sizes: tuple[int, ...]) -> descs.NonzeroCoordinates:
     return descs.NonzeroCoordinates(TensorDesc(dml.FLOAT32, sizes), *outputs)
 
 
-def _scattered(places: Node, axis: int) -> Node:
-    return placing(Operation.SCATTER, places, axis, 20)
+def _scattered(places: Node, axis: int, count: int = 20) -> Node:
+    return placing(Operation.SCATTER, places, axis, count)

@@ -42,6 +42,8 @@ class Mode(Enum):
     """Running sums and products."""
     SCATTER = "scatter"
     """Positions, or values that are summed, to the places that elements say."""
+    SCATTER_LINES = "scatter_lines"
+    """Positions to the places that elements say, in the shared memory of blocks that have whole lines."""
     TOP = "top"
     """The least elements of lines, found among those that may be."""
     SORT = "sort"
@@ -60,7 +62,10 @@ class Mode(Enum):
 
 HALF_TILES = (Mode.MMA, Mode.MMA_CHAIN)
 """The modes whose tiles are of FLOAT16, as tensor cores want them."""
-COLLECTIVE = (Mode.REDUCE, Mode.SCATTER, Mode.FMA, Mode.IMMA, Mode.FMA_CHAIN, *HALF_TILES)
+COLLECTIVE = (
+    *(Mode.REDUCE, Mode.SCATTER, Mode.SCATTER_LINES, Mode.FMA, Mode.IMMA, Mode.FMA_CHAIN),
+    *HALF_TILES,
+)
 """The modes whose code reads one element at a time, where it needs it."""
 
 

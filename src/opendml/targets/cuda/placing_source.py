@@ -6,6 +6,7 @@ from opendml.program.node import Operation
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
 from opendml.targets.cuda.parameters import Parameters
+from opendml.targets.cuda.pattern import Mode
 from opendml.targets.cuda.position_source import positions, step_of
 from opendml.targets.cuda.source import Printer
 
@@ -13,7 +14,7 @@ _ARGUMENTS = "const Parameters& p, const Offsets& at"
 
 
 class PlacingPrinter(Printer):
-    """Prints what kernels/scatter.cuh is written in."""
+    """Prints what kernels/scatter.cuh and scatter_lines.cuh are written in."""
 
     def text(self) -> str:
         """All of it."""
@@ -41,6 +42,8 @@ class PlacingPrinter(Printer):
             Operation.SCATTER: "atomicMax((Placed*)({}), number);",
             Operation.SCATTER_SUM: "atomicAdd((unsigned long long*)({}), (unsigned long long)number);",
         }[operation]
+        if self.pattern.mode is Mode.SCATTER_LINES:
+            put = "*(Placed*)({}) = number;"
         return [
             put.format(f"{self._address(number)} + place * {step_of(self.pattern, number)}")
             for number, _, _ in self.stores

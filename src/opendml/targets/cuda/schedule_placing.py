@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import line_nest
 from opendml.program.node import PLACINGS, Operation
-from opendml.targets.cuda.costs import PANEL
-from opendml.targets.cuda.launch import Launch, Nest, Query
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.candidates import Candidate, Estimate, Refusal, cheapest
+from opendml.targets.cuda.costs import PANEL, reading
+from opendml.targets.cuda.launch import Launch, Nest, Query, Table
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
 from opendml.targets.cuda.schedule_top import schedule_top
 
 _THREADS = 256
-"""Threads of a block that scatters."""
+"""Threads of a block that scatters to memory."""
+_MOST_THREADS = 1024
+"""Threads of a block of which no second one fits beside it."""
+_TOGETHER = 8
+"""Lines of a block where lines lie side by side: their elements fill sectors."""
+_PLACED_BYTES = 40
+"""Bytes that could be read in the time in which one element is put to its place in memory."""
+_RESERVED_BYTES = 1024
+"""Bytes of shared memory that a block cannot have."""
 
 
 def schedule_placing(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch | None:
@@ -24,24 +35,85 @@ def schedule_placing(kernel: Kernel, machine: Machine, alignments: Sequence[int]
     placed = kernel.values[0]
     if placed.operation not in PLACINGS:
         return None
-    assert isinstance(placed.attribute, tuple)
     loops = line_nest(kernel)
-    nest = Nest(kernel, loops.groups, loops.rows, loops.inner, True)
-    count = placed.attribute[-1]
+    query = Query(Nest(kernel, loops.groups, loops.rows, loops.inner, True), machine, alignments)
     if placed.operation is Operation.TOP:
-        return schedule_top(Query(nest, machine, alignments), count)
-    return _scatter(nest, count)
+        return schedule_top(query, _places(query.nest))
+    return cheapest(SCATTERING, query)
 
 
-def _scatter(nest: Nest, count: int) -> Launch:
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Blocks of so many threads, each with the places of so many neighbouring lines."""
+
+    threads: int
+    together: int
+
+
+def _places(nest: Nest) -> int:
+    """Those of a line."""
+    attribute = nest.kernel.values[0].attribute
+    assert isinstance(attribute, tuple)
+    return int(attribute[-1])
+
+
+def _loaded(nest: Nest) -> int:
+    """Bytes that are read."""
     elements = nest.group_count * nest.row_count * nest.inner.count
+    return elements * sum(load.type.bytes for load in nest.loads if not load.counter)
+
+
+def _in_memory(query: Query) -> Estimate[None]:
+    """One element by each thread, to places in memory."""
+    nest = query.nest
+    placed = _PLACED_BYTES * nest.group_count * nest.row_count * nest.inner.count
+    return Estimate(None, {"memory": reading(query.machine, _loaded(nest) + placed)})
+
+
+def _in_lines(query: Query) -> Estimate[Lines] | Refusal:
+    nest, machine = query.nest, query.machine
+    placed, count = nest.kernel.values[0], _places(nest)
+    if placed.operation is not Operation.SCATTER or placed.type is not ScalarType.INT32:
+        return Refusal(f"{placed.operation.name} of {placed.type.name}")
+    together = _TOGETHER if nest.lies_across else 1
+    room, bytes = machine.shared_bytes - _RESERVED_BYTES, count * together * placed.type.bytes
+    if bytes > room:
+        return Refusal(f"{together} lines of {count} places take {bytes} bytes; at most {room}")
+    idle = machine.multiprocessors * together / nest.group_count
+    moved = _loaded(nest) + nest.group_count * count * placed.type.bytes
+    threads = _MOST_THREADS if bytes > room // 2 else _MOST_THREADS // 2
+    return Estimate(Lines(threads, together), {"memory": reading(machine, moved) * max(1.0, idle)})
+
+
+def _run_in_memory(query: Query, _: None) -> Launch:
+    nest = query.nest
+    elements = nest.group_count * nest.row_count * nest.inner.count
+    panel = nest.group_count if nest.group_count % PANEL else PANEL
     constants = {"THREADS": _THREADS, "ACROSS": int(nest.lies_across)}
-    wide = nest.wide(max(elements, math.prod(nest.kernel.domain)))
-    pattern = Pattern(
-        Mode.SCATTER, 1, False, wide, nest.loads, nest.stores, nest.kernel.values, tuple(constants.items())
-    )
+    return _launch(nest, Mode.SCATTER, constants, -(-elements // _THREADS), columns=panel)
+
+
+def _run_in_lines(query: Query, way: Lines) -> Launch:
+    nest = query.nest
+    constants = {"THREADS": way.threads, "TOGETHER": way.together}
+    launch = _launch(nest, Mode.SCATTER_LINES, constants, -(-nest.group_count // way.together))
+    bytes = _places(nest) * way.together * nest.kernel.values[0].type.bytes
+    return replace(launch, shared_bytes=bytes)
+
+
+def _launch(nest: Nest, mode: Mode, constants: Mapping[str, int], grid: int, columns: int = 0) -> Launch:
     units = nest.row_count * nest.inner.count
-    lines = nest.group_count
-    panel = lines if lines % PANEL else PANEL
-    words = Words(items=lines, units=units, inner=nest.inner.count, rows=count, columns=panel)
-    return Launch(pattern, -(-elements // _THREADS), _THREADS, nest.given() | words.named())
+    wide = nest.wide(max(nest.group_count * units, math.prod(nest.kernel.domain)))
+    pattern = Pattern(
+        mode, 1, False, wide, nest.loads, nest.stores, nest.kernel.values, tuple(constants.items())
+    )
+    count, inner = _places(nest), nest.inner.count
+    words = Words(items=nest.group_count, units=units, inner=inner, rows=count, columns=columns)
+    return Launch(pattern, grid, constants["THREADS"], nest.given() | words.named())
+
+
+SCATTERING: Table = (
+    Candidate("places in memory", _in_memory, _run_in_memory),
+    Candidate("places in shared memory", _in_lines, _run_in_lines),
+)
+"""The ways to put elements to places along lines."""
