@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from opendml.compiler.kernel import number_of
 from opendml.program.node import REDUCTIONS, SCANS, Node, Operation, ordered
@@ -16,6 +16,9 @@ from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import Pattern
 from opendml.targets.cuda.position_source import item_position, positions
 from opendml.targets.cuda.source import Printer
+
+Name = Callable[[Node], str]
+"""How a node is called."""
 
 _ARGUMENTS = "const Parameters& p, const Offsets& at"
 
@@ -58,7 +61,7 @@ class GroupPrinter(Printer):
         ]
         operands = [operand for each in stage for operand in each.operands]
         lines, name = self._compute(operands, self._found(), self._element_value)
-        starting, adding, merging, concluding = list(lines), list(lines), [], []
+        starting, adding, merging, concluding = list(lines), list[str](), [], []
         for index, each in enumerate(stage):
             to, left, right = (
                 [f"{which}.{_part(index, part)}" for part in range(len(each.parts))]
@@ -66,7 +69,8 @@ class GroupPrinter(Printer):
             )
             element = [name(operand) for operand in each.operands]
             starting += assigned(to, each.start, element, f"s{index}_")
-            adding += assigned(to, each.add, [*left, *element], f"s{index}_")
+            taken = [self._taken(operand, name) for operand in each.operands]
+            adding += assigned(to, each.add, [*left, *taken], f"s{index}_")
             merging += assigned(to, each.merge, [*left, *right], f"s{index}_")
             results = [f"found.{self.names[id(node)]}" for node in each.nodes]
             concluding += assigned(results, each.results, [*right, "p.share"], f"s{index}_")
@@ -74,11 +78,32 @@ class GroupPrinter(Printer):
             f"struct alignas(8) {states} {{ {' '.join(members)} }};",
             function(f"{states} nothing({tag})", [f"return {states}();"]),
             self._element_function(f"void start({tag}, {states}& to", starting),
-            self._element_function(f"void take_in({tag}, {states}& to", adding),
+            *self._taking_in(number, operands, lines, name, adding),
             function(f"void merge({tag}, {states}& to, const {states}& from)", merging),
             function(
                 f"void conclude({tag}, Found& found, const {states}& from, const Parameters& p)", concluding
             ),
+        ]
+
+    def _taken(self, operand: Node, name: Name) -> str:
+        """What is added to a state for an operand."""
+        return f"from.{self.names[id(operand)]}"
+
+    def _taking_in(
+        self, number: int, operands: Sequence[Node], lines: list[str], name: Name, adding: list[str]
+    ) -> list[str]:
+        """One function reads the operands of an element, which `lines` compute, and another takes them in: so
+        many are read before any is taken in."""
+        element, tag = f"Element{number}", f"Number<{number}>"
+        distinct = list({id(operand): operand for operand in operands}.values())
+        members = " ".join(f"{TYPES[each.type]} {self.names[id(each)]};" for each in distinct)
+        reading = [f"to.{self.names[id(each)]} = {name(each)};" for each in distinct]
+        return [
+            f"struct {element} {{ {members} }};",
+            self._element_function(
+                f"{element} read({tag}", [f"{element} to;", *lines, *reading, "return to;"]
+            ),
+            function(f"void take_in({tag}, States{number}& to, const {element}& from)", adding),
         ]
 
     def _element_value(self, number: int, *guard: str) -> str:

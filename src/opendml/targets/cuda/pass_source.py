@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opendml.program.node import Node
 from opendml.targets.cuda.cxx import function, template
-from opendml.targets.cuda.group_source import GroupPrinter
+from opendml.targets.cuda.group_source import GroupPrinter, Name
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import Level
 from opendml.targets.cuda.position_source import item_position, positions
@@ -33,6 +34,15 @@ class PassPrinter(GroupPrinter):
         if self.pattern.level(self.pattern.loads[number]) is Level.ELEMENT:
             return self._element_load(number)
         return self._group_load(number, *guard)
+
+    def _taken(self, operand: Node, name: Name) -> str:
+        return name(operand)
+
+    def _taking_in(
+        self, number: int, operands: Sequence[Node], lines: list[str], name: Name, adding: list[str]
+    ) -> list[str]:
+        head = f"void take_in(Number<{number}>, States{number}& to"
+        return [self._element_function(head, [*lines, *adding])]
 
     def _element_function(self, head: str, lines: Sequence[str]) -> str:
         unit = "const Parameters& p, const Held<V>& held, const Offsets& at"

@@ -24,10 +24,12 @@ _WINDOW = 64
 """Greatest number of elements of a group that a thread takes alone, where groups lie side by side."""
 _MANY_GROUPS = 512
 """Least number of groups for each multiprocessor where each has one thread."""
+_LEAST_SHARED = 32
+"""Least number of elements of a group that two threads share, where one would do."""
 _NEAR = 4
 """Greatest distance, in elements, of what neighbouring groups read, where those are windows."""
 _TEAM_THREADS = 2048
-"""Threads on a multiprocessor where blocks share groups."""
+"""Threads that fill a multiprocessor."""
 _LEAST_UNITS = 16
 """Least number of units of a thread whose block shares a group."""
 
@@ -69,14 +71,16 @@ def _shared_by(query: Query, threads: int, span: int) -> Threads:
 
 
 def _alone(query: Query) -> Estimate[Threads] | Refusal:
-    """Each group, which lies beside others, by one thread."""
+    """Each group, which lies beside others, by one thread or two."""
     groups = _groups(query.nest)
     if groups.units > _WINDOW:
         return Refusal(f"groups of {groups.units} elements; at most {_WINDOW}")
     least = query.machine.multiprocessors * _MANY_GROUPS
     if groups.count < least:
         return Refusal(f"{groups.count} groups; at least {least}")
-    way = Threads(_THREADS, 1, 1)
+    # Where so many threads do not fill the device, two share a group, if each has many elements left.
+    is_shared = groups.count < query.machine.multiprocessors * _TEAM_THREADS and groups.units >= _LEAST_SHARED
+    way = Threads(_THREADS, 1 + is_shared, 1)
     # While it waits for its elements, many others read theirs.
     return Estimate(way, {"elements": query.nest.readings * groups.units * ELEMENT_STEP / SIDE_BY_SIDE})
 

@@ -41,6 +41,30 @@ DEVICE bool gather(Stage stage, States& mine, const States& fresh, const Paramet
     return true;
 }
 
+// Takes in every SPAN-th element from `first` on. A batch of them is read before any is taken in.
+template <typename Stage, typename States>
+DEVICE void take_in_all(Stage stage, States& mine, const Parameters& p, const Offsets& at, Index first, Index last, const Found& found) {
+    constexpr int BATCH = 8;
+    decltype(read(stage, p, at, found)) elements[BATCH];
+    auto each_of_batch = [&](auto step) {
+#pragma unroll
+        for (int k = 0; k < BATCH; k++) step(k, first + k * SPAN);
+    };
+    auto read_one = [&](int k, Index unit) { elements[k] = read(stage, p, in_group<1>(p, at, unit), found); };
+    auto take_one = [&](int k, Index) { take_in(stage, mine, elements[k]); };
+#pragma unroll 1
+    for (; first + (BATCH - 1) * SPAN < last; first += BATCH * SPAN) {
+        each_of_batch(read_one);
+        each_of_batch(take_one);
+    }
+    each_of_batch([&](int k, Index unit) {
+        if (unit < last) read_one(k, unit);
+    });
+    each_of_batch([&](int k, Index unit) {
+        if (unit < last) take_one(k, unit);
+    });
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
     begin_kernel();
     constexpr int TOGETHER = THREADS / SPAN;
@@ -59,10 +83,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
         auto mine = nothing(stage);
         start(stage, mine, p, in_group<1>(p, at, 0), found);
         const auto fresh = mine;
-#pragma unroll 4
-        for (Index unit = first + member; unit < last; unit += SPAN) {
-            take_in(stage, mine, p, in_group<1>(p, at, unit), found);
-        }
+        take_in_all(stage, mine, p, at, first + member, last, found);
         if constexpr (SPAN > 1) combine(stage, mine, member, place);
         if constexpr (TEAM) is_last = gather(stage, mine, fresh, p, member, place);
         if (is_last) conclude(stage, found, mine, p);
