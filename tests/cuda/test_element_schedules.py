@@ -135,12 +135,12 @@ def test_a_thread_takes_rows_of_which_it_reads_the_same_elements() -> None:
     launch = image_launch(descs.Resample(x, more, interpolation_mode=mode, scales=[1.0, 1.0, 2.0, 2.0]))
     pattern, steps = launch.pattern, launch.values
     assert dict(pattern.constants)["ACROSS"] == 1
-    assert steps["row_count0"] == dict(pattern.constants)["UNITS"] == 2
+    assert steps["row_count0"] == dict(pattern.constants)["UNITS"] == 4
     read = [number for number, load in enumerate(pattern.loads) if not load.counter]
     assert [steps[f"row{number}_0"] for number in read] == [0] * 4
     assert len({pattern.base(number) for number in read}) == 1
     # Each result is in one unit of one thread.
-    assert launch.grid * launch.block * 2 * pattern.vector == 32 * 64 * 224 * 224
+    assert launch.grid * launch.block * 4 * pattern.vector == 32 * 64 * 224 * 224
 
 
 def test_what_needs_many_registers_is_not_taken_across() -> None:

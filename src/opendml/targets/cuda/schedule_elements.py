@@ -14,9 +14,11 @@ from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step
 
 _THREADS = 128
 _UNITS = 2
-"""Vectors that one thread loads before it computes."""
+"""Units of 16 bytes that one thread loads before it computes."""
+_HALF_UNITS = 4
+"""The same of 8 bytes: of fewer, blocks would be so many that they could not begin fast enough."""
 _SCALAR_UNITS = 8
-"""Units of less than 8 bytes that one thread loads before it computes."""
+"""The same of less."""
 _MANY_LANES = 16
 """Elements of a vector, each of which takes instructions, that are enough for a thread."""
 _SQUARE_THREADS = 256
@@ -103,22 +105,30 @@ def _units_of(query: Query, nest: Nest, moved: int) -> Estimate[Units]:
     vector = min(vector, VECTOR_BYTES // max(access.type.bytes for access in nest.stores))
     units = nest.group_count * -(-nest.inner.count // vector)
     widest = max((a.type.bytes for a in nest.accesses if a.step is not Step.NONE), default=1) * vector
-    per_thread = _UNITS if reads or writes or widest >= VECTOR_BYTES // 2 else _SCALAR_UNITS
+    per_thread = _UNITS if reads or writes else _units_of_thread(widest)
+    is_short = per_thread == _SCALAR_UNITS
     if vector >= _MANY_LANES:
         per_thread = 1
     # Small work is spread over the whole device.
     while per_thread > 1 and units < machine.multiprocessors * _THREADS * per_thread:
         per_thread //= 2
-    nest = _across(nest, vector, per_thread)
+    nest = _across(nest, vector, per_thread, is_short and per_thread > _UNITS)
     way = Units(nest, vector, nest.row_count if nest.rows else per_thread)
     return Estimate(way, {"memory": reading(machine, moved)})
 
 
-def _across(nest: Nest, vector: int, per_thread: int) -> Nest:
+def _units_of_thread(bytes: int) -> int:
+    """Units of so many bytes that one thread loads before it computes."""
+    if bytes >= VECTOR_BYTES:
+        return _UNITS
+    return _HALF_UNITS if bytes >= VECTOR_BYTES // 2 else _SCALAR_UNITS
+
+
+def _across(nest: Nest, vector: int, per_thread: int, is_short: bool) -> Nest:
     """The nest with a few steps of a loop as rows, which one thread takes: it finds once what is alike for
     all of them, such as the places of windows. As it is where there is little to be found, as of places that
     elements say, where registers do not do, or where units are so short that more of them had better be on
-    their way at once."""
+    their way at once (`is_short`)."""
     first = len(nest.loads)
     read = [n for n, load in enumerate(nest.loads) if not load.counter and load.step is not Step.NONE]
     count = min(per_thread, _ACROSS)
@@ -139,7 +149,7 @@ def _across(nest: Nest, vector: int, per_thread: int) -> Nest:
         if loop.count % count == 0 and min(map(abs, loop.strides[first:])) >= _ACROSS_BYTES
     ]
     place = min(reversed(places), key=moved, default=None)
-    if place is None or (per_thread > _UNITS and moved(place)[0]):
+    if place is None or (is_short and moved(place)[0]):
         return nest
     loop = nest.groups[place]
     rest = Loop(loop.count // count, tuple(count * stride for stride in loop.strides))
