@@ -259,6 +259,10 @@ def reduction_cases() -> Iterator[Case]:
                 desc = _reduction(function, TensorDesc(TensorDataType[name], sizes), axes)
                 title = f"reduction {function.name} {name} {sizes} {axes}"
                 yield Case(title, program_of(desc), special=name[0] != "F", mean=1.0, deviation=0.1)
+            # Of elements of all sizes beside positions of 4 bytes.
+            if function in (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX):
+                desc = _reduction(function, TensorDesc(TensorDataType[name], (4, 30, 9)), (0, 2))
+                yield Case(f"search {function.name} {name}", program_of(desc), special=name[0] != "F")
     for data_type, (sizes, axes) in product(FLOATS, REDUCED):
         tensor = TensorDesc(data_type, sizes)
         for kind in (descs.ActivationSoftmax1, descs.ActivationLogSoftmax1, descs.ActivationHardmax1):

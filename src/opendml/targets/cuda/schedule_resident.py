@@ -68,7 +68,8 @@ def _in_registers(query: Query) -> Estimate[Resident] | Refusal:
 
 def _rows(groups: Groups) -> Iterator[Resident]:
     """Each group by threads that follow each other: up to a warp, or by a block, several units each."""
-    span = max(1, min(_NEIGHBOURS // groups.unit_bytes, power_of_two(groups.units)))
+    neighbours = max(1, _NEIGHBOURS // groups.unit_bytes)
+    span = min(1 << neighbours.bit_length() - 1, power_of_two(groups.units))
     while span < 2 * groups.units and span <= max(32, min(_MOST_THREADS, groups.units // 2)):
         keep = -(-groups.units // span)
         if keep * groups.registers <= HELD_REGISTERS:

@@ -3,6 +3,7 @@
 // and the lanes of a unit are groups of their own.
 
 constexpr int LANES = COLUMNS ? VECTOR : 1;                      // groups of a thread
+static_assert((SPAN & (SPAN - 1)) == 0);
 constexpr int NEAR = COLUMNS ? 32 / TX : SPAN < 32 ? SPAN : 32;  // threads of a warp that share a group
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
