@@ -110,7 +110,7 @@ def test_recording_runs_all_dispatches(gpu: CudaDevice) -> None:
 
 def there_and_back(arrays: list[DeviceArray]) -> list[CudaInstance]:
     """Kernels of several modes between two arrays of two dimensions, each of them there and back."""
-    tensor = TensorDesc(TensorDataType.FLOAT32, arrays[0].shape)
+    tensor = TensorDesc(TensorDataType.FLOAT32, arrays[0].sizes)
     kernels: list[descs.OperatorDesc] = [
         descs.ActivationScaledTanh(tensor, tensor, alpha=3.0, beta=1.0),
         descs.ActivationSoftmax1(tensor, tensor, axes=[0]),

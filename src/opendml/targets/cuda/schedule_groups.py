@@ -57,6 +57,10 @@ _MOST_TEAMS = 8
 """Greatest number of teams that is thought of where groups are read twice, but for groups of few blocks."""
 _TEAM_UNITS = 2
 """Units that a thread loads at a time where groups are read twice."""
+_MOST_IDLE = 1.125
+"""Units of all threads for each unit of a group, at most, where threads have units of one row each."""
+_LEAST_ROW_BYTES = 64
+"""Bytes that the threads of a row read side by side, at least."""
 _REGISTERS = 65536
 """Registers of a multiprocessor, of 4 bytes each."""
 _LANE_REGISTERS = 4
@@ -104,10 +108,21 @@ class Block:
     resident: int
     room: int = 0
     """Units of each thread in shared memory, where the others are read twice."""
+    row_threads: int = 0
+    """Threads for each row of a group, where all rows have threads of their own."""
+    full: int = 0
+    """Units that each of these has, at least."""
 
     def constants(self) -> dict[str, int]:
         """The constants that the code of all blocks needs."""
-        return {"THREADS": self.threads, "BLOCKS": self.resident, "TX": self.across, "KEEP": self.keep}
+        return {
+            "THREADS": self.threads,
+            "BLOCKS": self.resident,
+            "TX": self.across,
+            "KEEP": self.keep,
+            "ROW_THREADS": self.row_threads,
+            "FULL": self.full,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +232,27 @@ def _in_registers(groups: Groups) -> Estimate[Block] | Refusal:
             break
     else:
         return Refusal(f"{threads} threads; at most {_MOST_THREADS}")
+    block = _by_rows(groups, keep) or Block(1, threads, across, keep, _resident(groups, threads, keep))
     return Estimate(
-        Block(1, threads, across, keep, _resident(groups, threads, keep)),
-        {"memory": groups.reading(), "units": groups.loading(), "meeting": _block_meetings(groups)},
+        block, {"memory": groups.reading(), "units": groups.loading(), "meeting": _block_meetings(groups)}
     )
+
+
+def _by_rows(groups: Groups, keep: int) -> Block | None:
+    """A block whose threads have units of one row each, if units are short, so that there are many, and few
+    threads are idle."""
+    nest, units = groups.nest, groups.inner_units
+    if groups.columns or groups.folded or nest.form is Form.FLAT or nest.row_count == 1:
+        return None
+    if groups.unit_bytes >= VECTOR_BYTES:
+        return None
+    row_threads = -(-units // keep)
+    threads = _threads(groups, 1, nest.row_count * row_threads)
+    is_narrow = row_threads * groups.unit_bytes < _LEAST_ROW_BYTES
+    if is_narrow or threads > _MOST_THREADS or threads * keep > _MOST_IDLE * groups.units:
+        return None
+    resident = _resident(groups, threads, keep, has_rows=True)
+    return Block(1, threads, 1, keep, resident, row_threads=row_threads, full=units // row_threads)
 
 
 def _run_registers(groups: Groups, way: Block) -> Launch:
@@ -419,10 +451,11 @@ def _threads(groups: Groups, across: int, deep: int) -> int:
     return -(-deep // step) * step * across
 
 
-def _resident(groups: Groups, threads: int, keep: int) -> int:
-    """Blocks that a multiprocessor should run at a time."""
+def _resident(groups: Groups, threads: int, keep: int, has_rows: bool = False) -> int:
+    """Blocks that a multiprocessor should run at a time; if threads have rows, all units of one lie at fixed
+    distances."""
     lanes = groups.vector if groups.columns else 0
-    scalars = keep if groups.vector == 1 else 0
+    scalars = keep if groups.vector == 1 and not has_rows else 0
     registers = -(-min(248, groups.registers * keep + 32 + lanes * _LANE_REGISTERS + scalars) // 8) * 8
     # A multiprocessor has four parts with registers of their own.
     warps = 4 * (_REGISTERS // 4 // (32 * registers))

@@ -2,10 +2,14 @@
 //
 // A thread adds up each of its LANES columns. A column is a group, or (FOLDED) one of its MEMBERS: those of a group follow each
 // other where groups are ABREAST, RUN of them; where units run over the ends of rows (FLAT), they are RUN apart.
+//
+// Where a block holds all rows of a group side by side, each has ROW_THREADS threads, whose units are those of that row, FULL of
+// them or one more: so they need not find out in which row each is, nor whether it is there.
 
 constexpr int FLAT = 1, ABREAST = 2;  // as in pattern.py
 constexpr bool FOLDED = FORM != 0;
-constexpr int LANES = COLUMNS ? VECTOR : 1, TY = THREADS / TX, WARPS = THREADS / 32, ALL_COLUMNS = TX * LANES;
+constexpr int LANES = COLUMNS ? VECTOR : 1, TY = ROW_THREADS > 0 ? ROW_THREADS : THREADS / TX, WARPS = THREADS / 32;
+constexpr int ALL_COLUMNS = TX * LANES;
 constexpr int WIDTH = FORM == FLAT ? RUN : ALL_COLUMNS / RUN, MEMBERS = ALL_COLUMNS / WIDTH;
 constexpr int PARTS = FORM == FLAT ? MEMBERS : FORM == ABREAST || TX <= 32 ? WARPS : TY;  // that make the sum of a group
 constexpr int SPAN = COLUMNS && FORM != ABREAST ? 1 : 32;                                 // threads that add them up
@@ -21,10 +25,10 @@ struct Shared {
 };
 
 struct Tile {
-    Offsets group, column;  // the first element of the group (of its row of groups), and of the thread's own column
+    Offsets group, column;  // the first element of the group (of its row of groups), and of the thread's own column or row
     int tx, ty;
     Index first;    // number of the tile's first group, where groups are ABREAST
-    bool there;     // the thread has a column
+    bool there;     // the thread has a column or a row
     bool finishes;  // the thread computes what belongs to a group, `finished_group`
     bool finished;  // and has done so
     Given given;    // of that group
@@ -79,12 +83,22 @@ DEVICE Tile tile_of(const Parameters& p, Index item) {
         tile.group = in_row<1>(p, tile.group, tile.finishes ? own : 0);
     } else {
         tile.group = tile.column = at_group(p, group);
+        if constexpr (ROW_THREADS > 0) {
+            const Index row = tile.ty / TY;
+            tile.there = row < (Index)p.rows;
+            tile.column = at_row(p, tile.group, tile.there ? row : 0);
+            tile.ty %= TY;
+        }
     }
     return tile;
 }
 
-// A unit of the thread's columns.
+// How many units a thread's columns or row have.
+DEVICE Index all_units(const Parameters& p) { return ROW_THREADS > 0 ? (Index)p.inner.count : (Index)p.units; }
+
+// A unit of the thread's columns or row.
 DEVICE Offsets unit_at(const Parameters& p, const Tile& tile, Index unit) {
+    if constexpr (ROW_THREADS > 0) return in_row<VECTOR>(p, tile.column, unit);
     return in_group<VECTOR>(p, tile.column, FOLDED && FORM == FLAT ? unit * TX + tile.tx : unit);
 }
 
@@ -93,7 +107,7 @@ constexpr int ORIGIN = FOLDED ? 1 : VECTOR;
 typedef Held<ORIGIN> Origin;
 
 DEVICE void load_origin(Origin& origin, const Parameters& p, const Tile& tile) {
-    if (!FOLDED) load_held<ORIGIN>(origin, p, in_group<ORIGIN>(p, tile.column, 0));
+    if (!FOLDED) load_held<ORIGIN>(origin, p, in_group<ORIGIN>(p, COLUMNS ? tile.column : tile.group, 0));
     else if (tile.finishes) load_held<ORIGIN>(origin, p, tile.group);
 }
 
@@ -104,7 +118,9 @@ DEVICE void forget(Tile& tile) {
 }
 
 // Whether the thread has the unit that is the k-th of its own from `first` on, where the units end at `end`.
-DEVICE bool is_inside(const Tile& tile, Index first, Index end, int k) { return tile.there && first + k * TY + tile.ty < end; }
+DEVICE bool is_inside(const Tile& tile, Index first, Index end, int k) {
+    return tile.there && ((ROW_THREADS > 0 && k < FULL) || first + k * TY + tile.ty < end);
+}
 
 DEVICE void load_units(Held<VECTOR> (&held)[KEEP], const Parameters& p, const Tile& tile, Index first, Index end) {
 #pragma unroll
@@ -227,7 +243,7 @@ DEVICE void share_visited(
             double& common = shared.shift[j][group_of(tile, lane)];
             if (!FOLDED && attempt == FIRST_ATTEMPT) {
                 shift[j][lane] = T(shift_of(j, lane, p, origin, given[lane]));
-                if (tile.ty == 0) common = shift[j][lane];
+                if (threadIdx.x < TX) common = shift[j][lane];
             } else {
                 shift[j][lane] = T(common);
             }

@@ -8,7 +8,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     Held<VECTOR> held[KEEP];
     Origin origin;
     Given given[LANES];
-    const Index units = p.units;
+    const Index units = all_units(p);
     load_origin(origin, p, tile);
     load_units(held, p, tile, 0, units);
     load_columns(given, p, tile);
