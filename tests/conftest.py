@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 
 import pytest
 
 from opendml import Device, Unsupported
+from tools.cuda_emulator import emulated
 
 SHARED = Path(__file__).parents[2] / "shared"
 
@@ -37,6 +39,19 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("the folder ../shared is not here")
     return SHARED
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--emulated`: tests that need a GPU run its kernels on the processor, about one of them in a second."""
+    parser.addoption("--emulated", action="store_true", help="run CUDA kernels without a GPU")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before tests are listed: those that need a GPU are left out where none is."""
+    if config.getoption("emulated"):
+        kernels = ExitStack()
+        config.add_cleanup(kernels.close)
+        kernels.enter_context(emulated())
 
 
 def pytest_collection() -> None:

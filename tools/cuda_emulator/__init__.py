@@ -54,6 +54,7 @@ def emulated() -> Iterator[None]:
             mock.patch.object(executable, "device", device.device),
             mock.patch.object(executable, "cubins_of", device.libraries_of),
             mock.patch.object(executable, "launcher", _launcher),
+            mock.patch.object(executable, "scratch", _scratch),
         ):
             yield
 
@@ -106,6 +107,14 @@ class _Device:
 
     def synchronize_all(self) -> None:
         """Everything is done."""
+
+
+@contextmanager
+def _scratch(owner: _Device, size: int, stream: int) -> Iterator[int]:
+    """The address of memory for a dispatch, which has ended when it is given back."""
+    memory = owner.allocate(size, cleared=False)
+    yield memory.address
+    del memory
 
 
 class _Memory(HostMemory):
