@@ -1,7 +1,7 @@
 """Measures how exact point-wise operators are on the CPU and writes it to opendml/spec/data/tolerances.json.
 
-    python tools/measure_accuracy.py                          all of them
-    python tools/measure_accuracy.py ACTIVATION_CELU ...      some of them
+    python -m tools.measure_accuracy                          all of them
+    python -m tools.measure_accuracy ACTIVATION_CELU ...      some of them
 
 An accuracy is the greatest distance of a result from the exact one in units of the last place (ULP):
 |result - exact| over the distance of neighbouring numbers of the result's type around the exact result, which

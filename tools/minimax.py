@@ -1,7 +1,7 @@
 """Computes the polynomial coefficients of the functions of opendml.program.
 
-    python tools/minimax.py              all tables, as they stand in the source, each with its greatest error
-    python tools/minimax.py TANH ERF     some of them
+    python -m tools.minimax              all tables, as they stand in the source, each with its greatest error
+    python -m tools.minimax TANH ERF     some of them
 
 Each table is the polynomial p whose greatest weighted error |w(x) (p(x) - f(x))| over an interval is the
 least: weighted least squares on a dense grid of Chebyshev points, repeated with the weights that Lawson's
