@@ -115,6 +115,9 @@ def _windows() -> Iterator[Case]:
     yield Case("normalization of padded rows", program(normalized))
     across = deviation(around, mean(around, [1])) * convert(variance(around, [1]), FLOAT32)
     yield Case("normalization of padded columns", program(across))
+    terms = (source(number, FLOAT32, (8, 255, 49)) for number in range(3))
+    total = next(terms) + next(terms) + next(terms)
+    yield Case("normalization of columns of a sum", program(deviation(total, mean(total, [1]))))
     shifted = around - reduce_maximum(around, [2])
     yield Case(
         "view softmax of padded",

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 import opendml as dml
+from opendml.program.functions import variance
+from opendml.program.node import convert, source
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.program import program_of
 from opendml.spec import descs
 from opendml.spec.enums import ReduceFunction, TensorDataType
@@ -14,6 +17,7 @@ from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.pattern import Mode
 from tests.cuda.compiled import MACHINES, launches
 from tools.cuda_case import Case
+from tools.cuda_view_cases import program
 
 REGISTERS = 32
 """Registers in which a thread holds elements, at most."""
@@ -58,6 +62,21 @@ def test_threads_hold_whole_columns(length: int, inner: int, data_type: TensorDa
     assert span * across == launch.block
     assert 32 % across == 0
     assert launch.grid * across * launch.pattern.vector >= 8 * inner
+
+
+@pytest.mark.parametrize("types", [("FLOAT32", "FLOAT32", "FLOAT32"), ("FLOAT16", "FLOAT32")])
+@pytest.mark.parametrize("inner", [9, 49, 98, 511])
+def test_columns_of_a_tile_are_a_power_of_two(inner: int, types: tuple[str, ...]) -> None:
+    """Lanes that share columns find each other by exclusive or. Here an element has 12 or 6 bytes."""
+    first, *others = (
+        convert(source(number, ScalarType[type], (8, 255, inner)), ScalarType.FLOAT32)
+        for number, type in enumerate(types)
+    )
+    (launch,) = launches(Case("", program(variance(sum(others, first), [1]))), MACHINES[90])
+    assert launch.pattern.mode is Mode.TILE
+    across = constants(launch)["TX"]
+    assert across & (across - 1) == 0
+    assert launch.block % 32 == 0
 
 
 def test_many_rows_are_shared_by_fewer_threads_than_few() -> None:

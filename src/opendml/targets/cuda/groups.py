@@ -182,7 +182,8 @@ class Groups:
         """Threads side by side in a tile."""
         if not self.columns:
             return 1
-        across = max(1, _LEAST_COLUMN_BYTES // self.unit_bytes)
+        least = max(1, _LEAST_COLUMN_BYTES // self.unit_bytes)
+        across = 1 << least.bit_length() - 1
         most = _MOST_COLUMN_BYTES // self.unit_bytes
         while (
             across < most
