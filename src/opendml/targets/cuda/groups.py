@@ -14,7 +14,7 @@ from dataclasses import replace
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal, cheapest
 from opendml.targets.common.guards import guards_of
 from opendml.targets.cuda.costs import UNIT_INSTRUCTIONS, instructions, reading
-from opendml.targets.cuda.launch import Nest, Query, power_of_two
+from opendml.targets.cuda.launch import Nest, Query, power_of_two, power_of_two_within
 from opendml.targets.cuda.pattern import AccessPattern, Form, Step, reduced
 
 HELD_REGISTERS = 32
@@ -182,8 +182,7 @@ class Groups:
         """Threads side by side in a tile."""
         if not self.columns:
             return 1
-        least = max(1, _LEAST_COLUMN_BYTES // self.unit_bytes)
-        across = 1 << least.bit_length() - 1
+        across = power_of_two_within(_LEAST_COLUMN_BYTES // self.unit_bytes)
         most = _MOST_COLUMN_BYTES // self.unit_bytes
         while (
             across < most
@@ -193,7 +192,7 @@ class Groups:
             across *= 2
         if self.vector == 1:
             narrow = _HELD_THREADS * self.most_units() // self.units
-            across = min(across, 1 << narrow.bit_length() - 1) if narrow >= _LEAST_NARROW else across
+            across = min(across, power_of_two_within(narrow)) if narrow >= _LEAST_NARROW else across
         return min(across, power_of_two(self.row_units))
 
     def most_units(self) -> int:

@@ -291,6 +291,11 @@ def power_of_two(count: int) -> int:
     return 1 << (count - 1).bit_length()
 
 
+def power_of_two_within(count: int) -> int:
+    """The greatest power of two that is not above `count`, or 1."""
+    return 1 << max(1, count).bit_length() - 1
+
+
 def needs_64_bits(loops: Sequence[Loop], units: int) -> bool:
     """Whether an index or an offset may need more than 31 bits; `units` is the greatest index."""
     distances = [[(loop.count - 1) * abs(stride) for stride in loop.strides] for loop in loops]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.groups import HELD_REGISTERS, Groups, in_passes
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Query, power_of_two
+from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Query, power_of_two, power_of_two_within
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
 
@@ -68,8 +68,7 @@ def _in_registers(query: Query) -> Estimate[Resident] | Refusal:
 
 def _rows(groups: Groups) -> Iterator[Resident]:
     """Each group by threads that follow each other: up to a warp, or by a block, several units each."""
-    neighbours = max(1, _NEIGHBOURS // groups.unit_bytes)
-    span = min(1 << neighbours.bit_length() - 1, power_of_two(groups.units))
+    span = min(power_of_two_within(_NEIGHBOURS // groups.unit_bytes), power_of_two(groups.units))
     while span < 2 * groups.units and span <= max(32, min(_MOST_THREADS, groups.units // 2)):
         keep = -(-groups.units // span)
         if keep * groups.registers <= HELD_REGISTERS:
@@ -79,7 +78,7 @@ def _rows(groups: Groups) -> Iterator[Resident]:
 
 def _columns(groups: Groups) -> Iterator[Resident]:
     """Groups side by side in a block, a power of two of units."""
-    across = 1 << min(5, groups.across.bit_length() - 1)
+    across = min(32, power_of_two_within(groups.across))
     threads = 32
     while threads == 32 or threads <= min(_MOST_THREADS, across * groups.units // 2):
         span = threads // across
