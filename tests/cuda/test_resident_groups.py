@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import opendml as dml
-from opendml.program.functions import variance
+from opendml.program.functions import index_of_maximum, index_of_minimum, variance
 from opendml.program.node import convert, source
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.program import program_of
@@ -100,3 +100,11 @@ def test_one_pass_over_columns_reads_them_where_they_lie() -> None:
         return launch_of(desc).pattern.mode
 
     assert (total(0), total(1)) == (Mode.REDUCE, Mode.RESIDENT)
+
+
+def test_states_of_all_reductions_fit_the_shared_memory_of_a_block() -> None:
+    a, b = (source(number, ScalarType.INT64, (3, 20_001)) for number in range(2))
+    found = [search(each, [1]) for each in (a, b, a + b) for search in (index_of_maximum, index_of_minimum)]
+    for launch in launches(Case("", program(*found)), MACHINES[90]):
+        assert launch.pattern.mode is Mode.REDUCE
+        assert launch.block * 16 * len(launch.pattern.stores) <= 48 * 1024

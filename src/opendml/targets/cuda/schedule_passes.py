@@ -30,6 +30,8 @@ _NEAR = 4
 """Greatest distance, in elements, of what neighbouring groups read, where those are windows."""
 _TEAM_THREADS = 2048
 """Threads that fill a multiprocessor."""
+_ROOM_BYTES = 48 * 1024
+"""Bytes of shared memory of a block that are asked for in no other way, at most."""
 _LEAST_UNITS = 16
 """Least number of units of a thread whose block shares a group."""
 
@@ -93,9 +95,12 @@ def _abreast(query: Query) -> Estimate[Threads]:
     return Estimate(way, {"elements": elements, "meeting": thread_meeting(32)})
 
 
-def _along(query: Query, span: int) -> Estimate[Threads]:
+def _along(query: Query, span: int) -> Estimate[Threads] | Refusal:
     """Each group by so many threads, or the part of a warp that it fills."""
     units = _groups(query.nest).units
+    room = span * query.nest.state_bytes
+    if span > _THREADS and room > _ROOM_BYTES:
+        return Refusal(f"states of {span} threads take {room} bytes; at most {_ROOM_BYTES}")
     part = min(span, power_of_two(units)) if span == 32 else span
     way = _shared_by(query, max(span, _THREADS), part)
     return Estimate(way, {"elements": units * ELEMENT_STEP / span, "meeting": thread_meeting(span)})
