@@ -106,13 +106,16 @@ def _units_of(query: Query, nest: Nest, moved: int) -> Estimate[Units]:
     units = nest.group_count * -(-nest.inner.count // vector)
     widest = max((a.type.bytes for a in nest.accesses if a.step is not Step.NONE), default=1) * vector
     per_thread = _UNITS if reads or writes else _units_of_thread(widest)
-    is_short = per_thread == _SCALAR_UNITS
     if vector >= _MANY_LANES:
         per_thread = 1
     # Small work is spread over the whole device.
     while per_thread > 1 and units < machine.multiprocessors * _THREADS * per_thread:
         per_thread //= 2
-    nest = _across(nest, vector, per_thread, is_short and per_thread > _UNITS)
+    # More of short units had better be on their way at once.
+    is_short = widest < VECTOR_BYTES // 2 and per_thread > _UNITS
+    counts = (min(per_thread, _ACROSS), min(per_thread, _ACROSS if is_short else _UNITS))
+    across = (_across(nest, vector, count, is_short) for count in counts)
+    nest = next(filter(None, across), nest)
     way = Units(nest, vector, nest.row_count if nest.rows else per_thread)
     return Estimate(way, {"memory": reading(machine, moved)})
 
@@ -124,18 +127,16 @@ def _units_of_thread(bytes: int) -> int:
     return _HALF_UNITS if bytes >= VECTOR_BYTES // 2 else _SCALAR_UNITS
 
 
-def _across(nest: Nest, vector: int, per_thread: int, is_short: bool) -> Nest:
-    """The nest with a few steps of a loop as rows, which one thread takes: it finds once what is alike for
-    all of them, such as the places of windows. As it is where there is little to be found, as of places that
-    elements say, where registers do not do, or where units are so short that more of them had better be on
-    their way at once (`is_short`)."""
+def _across(nest: Nest, vector: int, count: int, is_short: bool) -> Nest | None:
+    """The nest with so many steps of a loop as rows, which one thread takes: it finds once what is alike for
+    all of them, such as the places of windows. None where there is little to be found, as of places that
+    elements say, where registers do not do, or where short units would be loaded for each step."""
     first = len(nest.loads)
     read = [n for n, load in enumerate(nest.loads) if not load.counter and load.step is not Step.NONE]
-    count = min(per_thread, _ACROSS)
     is_simple = len(read) < _ACROSS_LOADS and not any(nest.accesses[number].guarded for number in read)
     words = count * vector * sum(max(1, nest.accesses[number].type.bytes // 4) for number in read)
     if count == 1 or len(read) < 2 or is_simple or nest.looks_up or words > _ACROSS_WORDS:
-        return nest
+        return None
 
     def moved(place: int) -> tuple[int, int]:
         """How many elements are others with every step, and if any are, how many numbers."""
@@ -150,7 +151,7 @@ def _across(nest: Nest, vector: int, per_thread: int, is_short: bool) -> Nest:
     ]
     place = min(reversed(places), key=moved, default=None)
     if place is None or (is_short and moved(place)[0]):
-        return nest
+        return None
     loop = nest.groups[place]
     rest = Loop(loop.count // count, tuple(count * stride for stride in loop.strides))
     others = () if rest.count == 1 else (rest,)

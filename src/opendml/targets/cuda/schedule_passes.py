@@ -28,7 +28,7 @@ _LEAST_SHARED = 32
 """Least number of elements of a group that two threads share, where one would do."""
 _NEAR = 4
 """Greatest distance, in elements, of what neighbouring groups read, where those are windows."""
-_TEAM_THREADS = 2048
+_FILLING = 2048
 """Threads that fill a multiprocessor."""
 _ROOM_BYTES = 48 * 1024
 """Bytes of shared memory of a block that are asked for in no other way, at most."""
@@ -67,7 +67,7 @@ def _shared_by(query: Query, threads: int, span: int) -> Threads:
     groups = _groups(nest)
     if nest.readings == 1:
         blocks = -(-groups.count // (threads // span))
-        wanted = query.machine.multiprocessors * (_TEAM_THREADS // threads) // blocks
+        wanted = query.machine.multiprocessors * (_FILLING // threads) // blocks
         team = max(1, min(wanted, groups.units // (span * _LEAST_UNITS)))
     return Threads(threads, span, team)
 
@@ -81,7 +81,7 @@ def _alone(query: Query) -> Estimate[Threads] | Refusal:
     if groups.count < least:
         return Refusal(f"{groups.count} groups; at least {least}")
     # Where so many threads do not fill the device, two share a group, if each has many elements left.
-    is_shared = groups.count < query.machine.multiprocessors * _TEAM_THREADS and groups.units >= _LEAST_SHARED
+    is_shared = groups.count < query.machine.multiprocessors * _FILLING and groups.units >= _LEAST_SHARED
     way = Threads(_THREADS, 1 + is_shared, 1)
     # While it waits for its elements, many others read theirs.
     return Estimate(way, {"elements": query.nest.readings * groups.units * ELEMENT_STEP / SIDE_BY_SIDE})

@@ -44,8 +44,9 @@ DEVICE bool gather(Stage stage, States& mine, const States& fresh, const Paramet
 // Takes in every SPAN-th element from `first` on. A batch of them is read before any is taken in.
 template <typename Stage, typename States>
 DEVICE void take_in_all(Stage stage, States& mine, const Parameters& p, const Offsets& at, Index first, Index last, const Found& found) {
-    constexpr int BATCH = 8;
-    decltype(read(stage, p, at, found)) elements[BATCH];
+    typedef decltype(read(stage, p, at, found)) Element;
+    constexpr int BATCH = THREADS * sizeof(Element) > 8192 ? 4 : 8;  // that registers hold
+    Element elements[BATCH];
     auto each_of_batch = [&](auto step) {
 #pragma unroll
         for (int k = 0; k < BATCH; k++) step(k, first + k * SPAN);

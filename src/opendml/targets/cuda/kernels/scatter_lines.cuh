@@ -18,8 +18,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
             long long found[BATCH];
 #pragma unroll
             for (int k = 0; k < BATCH; k++) {
-                Placed unit = (Placed)(first + k * STEP);
-                found[k] = unit < units ? (long long)element(p, in_group<1>(p, start, unit), unit) : -1;
+                const Index unit = first + k * STEP;
+                Placed number = (Placed)unit;
+                found[k] = unit < units ? (long long)element(p, in_group<1>(p, start, unit), number) : -1;
             }
 #pragma unroll
             for (int k = 0; k < BATCH; k++) {
