@@ -312,7 +312,9 @@ def test_quantized_concat() -> None:
 
 @pytest.mark.parametrize("last", [0, 1])
 def test_quantized_convolution(last: int) -> None:
-    x, w = _bytes(1, 5, 6, 4) if last else _bytes(1, 4, 5, 6), _bytes(3, 4, 3, 3, type=np.int8, seed=1)
+    """Of weights of 7 bits: ONNX Runtime makes none of these unsigned, and without VNNI adds two products in
+    16 bits."""
+    x, w = _bytes(1, 5, 6, 4) if last else _bytes(1, 4, 5, 6), _bytes(3, 4, 3, 3, type=np.int8, seed=1) // 2
     scale = np.array([0.01, 0.02, 0.03], np.float32)
     inputs = [x, _S, _zero(np.uint8, 100), w, scale, np.zeros(3, np.int8)]
     inputs += [np.array(0.5, np.float32), _zero(np.uint8, 120), np.array([100, -200, 300], np.int32)]

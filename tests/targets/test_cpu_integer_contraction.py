@@ -228,18 +228,17 @@ def test_channels_of_an_image_share_words(
             one.check_tiles(choose(alike, key=lambda tiles: tiles.rows * tiles.columns))
 
 
-@pytest.mark.parametrize(
-    ("channels", "zeros"),
-    [(6, (1, 1, 1, 1, 1, 1, 1)), (8, (1, 1, 13, 1, 1, 1, 1))],
-    ids=["channels that fill no words", "zero points of rows"],
-)
+@pytest.mark.parametrize("has_zeros_of_rows", [False, True])
 def test_images_whose_words_would_differ_are_packed_window_by_window(
-    channels: int, zeros: tuple[int, ...]
+    has_zeros_of_rows: bool, packed: tuple[str, str]
 ) -> None:
-    form = FORMS[0]
+    """For the zero points of rows, else for channels that fill no words."""
+    form, group = FORMS[0], 4 // ScalarType[packed[0]].bytes
+    channels = 8 if has_zeros_of_rows else 8 - group // 2
     windows = windows_of(numbers("uint8", 1, channels, *form.image), form)
     filters = numbers("int8", 1, 20, 1, 1, channels, *form.extents)
-    one = Product(filters, None, windows, numbers("uint8", *zeros), (4, 5, 6))
+    zeros = numbers("uint8", 1, 1, form.output[0] if has_zeros_of_rows else 1, 1, 1, 1, 1)
+    one = Product(filters, None, windows, zeros, (4, 5, 6))
     assert not any(way.tiles and way.tiles.seen for way in candidates(one.kernel))
     one.check()
 

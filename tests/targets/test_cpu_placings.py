@@ -24,6 +24,7 @@ from opendml.program.node import (
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.executable import CpuExecutable
+from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.native import MOST_KEPT
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
@@ -148,13 +149,17 @@ def test_long_lines_side_by_side_are_placed_a_vector_at_a_time(
     _check([result] * 2, outputs, inputs)
 
 
+@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
 @pytest.mark.parametrize("lines", [100, 10_000, 1_000_000])
-@pytest.mark.parametrize(("rows", "kept"), [(20, False), (1000, True)])
-def test_threads_keep_tiles_of_many_rows_that_lie_side_by_side(rows: int, lines: int, kept: bool) -> None:
+@pytest.mark.parametrize(("rows", "kept"), [(20, False), (4000, True)])
+def test_threads_keep_tiles_of_many_rows_that_lie_side_by_side(
+    rows: int, lines: int, kept: bool, vector_bytes: int
+) -> None:
     places = source(0, INT64, (rows, lines))
     result = scattered_sum(places, places, (0,), rows)
     program = Program((packed(INT64, places.sizes),), (packed(result.type, result.sizes),), (result,))
-    (launch,) = schedule(fuse(program, in_order=True).kernels[-1])
+    with assumed(replace(machine(), vector_bytes=vector_bytes, l2_bytes=1024 * 1024)):
+        (launch,) = schedule(fuse(program, in_order=True).kernels[-1])
     assert launch.kept == kept
     assert launch.claims <= MOST_KEPT or not kept
 

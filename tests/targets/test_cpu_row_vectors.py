@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import opendml as dml
 from opendml import FLOAT16, FLOAT32, INT64, UINT8, Device, TensorDataType, TensorDesc, descs
+from opendml.compiler.loops import LONG
 from opendml.spec.enums import PaddingMode
-from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.pattern import Mode
 from tests.running import launches
 from tests.targets.walks import check
@@ -61,11 +63,12 @@ def test_rows_that_follow_each_other_are_written_together() -> None:
 
 def test_rows_at_indices_are_one_kernel() -> None:
     """Each index is used for one row, so it is moved into the range there."""
-    width = lanes(FLOAT32)
+    # Shorter rows are put together as bundles.
+    width = max(LONG, lanes(FLOAT32))
     x, indices = TensorDesc(FLOAT32, [1, 50, width]), TensorDesc(INT64, [1, 1, 70])
     desc = descs.Gather(x, indices, TensorDesc(FLOAT32, [1, 70, width]), axis=1, index_dimensions=1)
     (launch,) = launches(desc)
-    assert launch.pattern.row_steps == lanes(FLOAT32)
+    assert launch.pattern.row_steps == width
     table = np.arange(50 * width, dtype=np.float32).reshape(1, 50, width)
     chosen = np.random.default_rng(0).integers(-60, 60, (1, 1, 70))
     within = np.clip(np.where(chosen < 0, chosen + 50, chosen), 0, 49)
@@ -75,12 +78,14 @@ def test_rows_at_indices_are_one_kernel() -> None:
 
 @pytest.mark.usefixtures("small_caches")
 def test_rows_that_are_streamed_begin_where_memory_has_boundaries() -> None:
-    steps = 4 * lanes(FLOAT32)
-    width = 512 // steps
+    """Of 64 steps, four vectors of AVX-512: streamed ones would be short rows but for their boundaries."""
+    steps, width = 64, 8
     x = TensorDesc(FLOAT32, [45, steps, width], [2 * width * steps, 1, steps])
     y = TensorDesc(FLOAT32, [45, steps, width], [width * steps + 3, width, 1])
     desc = descs.ElementWiseIdentity(x, y)
-    (launch,) = launches(desc)
-    assert (launch.pattern.mode, launch.pattern.row_steps) == (Mode.POINTWISE, 0)
-    assert launch.pattern.stores[0].streamed == (width in (2, 4, 8))
+    for vector_bytes in (16, 32, 64):
+        with assumed(replace(machine(), vector_bytes=vector_bytes)):
+            (launch,) = launches(desc)
+        assert (launch.pattern.mode, launch.pattern.row_steps) == (Mode.POINTWISE, 0)
+        assert launch.pattern.stores[0].streamed
     check(desc, Device("cpu"))

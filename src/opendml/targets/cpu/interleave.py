@@ -12,6 +12,8 @@ from dataclasses import replace
 from opendml.compiler.kernel import Access, Kernel, renumbered
 from opendml.compiler.loops import LONG, WIDEST_BUNDLE
 from opendml.program.node import Node, ordered, rebuild
+from opendml.targets.common.guards import guards_of, loads_of
+from opendml.targets.cpu.machine import machine
 
 _MOST_NODES = 256
 """In the values of a kernel whose code has been multiplied."""
@@ -24,6 +26,8 @@ def interleaved(kernel: Kernel) -> Kernel:
     few = [each for each, count in enumerate(kernel.domain) if 2 <= count <= WIDEST_BUNDLE]
     bundle = next((each for each in few if _is_bundle(kernel, each)), None)
     if bundle is None or len(ordered(kernel.values)) * kernel.domain[bundle] > _MOST_NODES:
+        return kernel
+    if _has_rows_of_vectors(kernel, bundle):
         return kernel
     return _put_together(kernel, bundle)
 
@@ -40,6 +44,21 @@ def _is_bundle(kernel: Kernel, bundle: int) -> bool:
             for these, those in ((kernel.stores, loads), (loads, kernel.stores))
         )
         for along, count in enumerate(kernel.domain)
+    )
+
+
+def _has_rows_of_vectors(kernel: Kernel, bundle: int) -> bool:
+    """Whether rows at computed distances, of an index each, are whole vectors along a dimension: these take a
+    third of the time that their elements take one by one, or less (of 8 FLOAT32 with AVX2; of 8 FLOAT16 a
+    tenth)."""
+    width = kernel.domain[bundle]
+    if width < LONG or width % (machine().vector_bytes // 4):
+        return False
+    return any(
+        kernel.loads[number].strides[bundle] == kernel.loads[number].type.bytes
+        and not any(kernel.loads[each].strides[bundle] for each in loads_of(distance))
+        for number, (_, *distance) in guards_of(kernel.values).items()
+        if distance
     )
 
 
