@@ -34,7 +34,7 @@ DEVICE Quick shift_from(Value value) {
 // each other.
 DEVICE bool trusted(const Moments& moments, double share) {
     const double variance = (moments.squares - moments.sum * moments.sum * share) * share;
-    const double square = moments.squares * share, most = NARROW || share <= 1.0 / (COLUMNS ? 64 : 1024) ? 8 : 2.5;
+    const double square = moments.squares * share, most = NARROW || share <= 1.0 / (COLUMNS ? 64 : 1024) ? 8 : 2;
     return (square <= 1e34 && square >= 1e-34 && most * variance >= square) || (moments.sum == 0 && moments.squares == 0);
 }
 
