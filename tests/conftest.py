@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from opendml import Device, Unsupported
-from tools.cuda_emulator import emulated
 
 SHARED = Path(__file__).parents[2] / "shared"
 
@@ -49,6 +48,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Before tests are listed: those that need a GPU are left out where none is."""
     if config.getoption("emulated"):
+        # Few runs of the tests need it.
+        from tools.cuda_emulator import emulated
+
         kernels = ExitStack()
         config.add_cleanup(kernels.close)
         kernels.enter_context(emulated())

@@ -19,6 +19,8 @@ from opendml.targets.cuda.pattern import AccessPattern, Form, Pattern, Step, mov
 
 VECTOR_BYTES = 16
 """Bytes of the widest access of a thread."""
+STATIC_SHARED_BYTES = 48 * 1024
+"""Bytes of shared memory of a block that the code itself names, at most; more is asked for at the launch."""
 _STATE_BYTES = 24
 """Bytes that the state of one reduction takes, at most."""
 _NEAR = 32

@@ -114,7 +114,7 @@ def _units_of(query: Query, nest: Nest, moved: int) -> Estimate[Units]:
     # More of short units had better be on their way at once.
     is_short = widest < VECTOR_BYTES // 2 and per_thread > _UNITS
     counts = (min(per_thread, _ACROSS), min(per_thread, _ACROSS if is_short else _UNITS))
-    across = (_across(nest, vector, count, is_short) for count in counts)
+    across = (_across(nest, vector, count, is_short) for count in dict.fromkeys(counts))
     nest = next(filter(None, across), nest)
     way = Units(nest, vector, nest.row_count if nest.rows else per_thread)
     return Estimate(way, {"memory": reading(machine, moved)})

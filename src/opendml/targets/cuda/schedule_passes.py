@@ -13,7 +13,7 @@ from functools import partial
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.costs import ELEMENT_STEP, SIDE_BY_SIDE, thread_meeting
-from opendml.targets.cuda.launch import Launch, Nest, Query, Table, power_of_two
+from opendml.targets.cuda.launch import STATIC_SHARED_BYTES, Launch, Nest, Query, Table, power_of_two
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
 
@@ -30,8 +30,6 @@ _NEAR = 4
 """Greatest distance, in elements, of what neighbouring groups read, where those are windows."""
 _FILLING = 2048
 """Threads that fill a multiprocessor."""
-_ROOM_BYTES = 48 * 1024
-"""Bytes of shared memory of a block that are asked for in no other way, at most."""
 _LEAST_UNITS = 16
 """Least number of units of a thread whose block shares a group."""
 
@@ -82,7 +80,7 @@ def _alone(query: Query) -> Estimate[Threads] | Refusal:
         return Refusal(f"{groups.count} groups; at least {least}")
     # Where so many threads do not fill the device, two share a group, if each has many elements left.
     is_shared = groups.count < query.machine.multiprocessors * _FILLING and groups.units >= _LEAST_SHARED
-    way = Threads(_THREADS, 1 + is_shared, 1)
+    way = Threads(_THREADS, 2 if is_shared else 1, 1)
     # While it waits for its elements, many others read theirs.
     return Estimate(way, {"elements": query.nest.readings * groups.units * ELEMENT_STEP / SIDE_BY_SIDE})
 
@@ -99,8 +97,8 @@ def _along(query: Query, span: int) -> Estimate[Threads] | Refusal:
     """Each group by so many threads, or the part of a warp that it fills."""
     units = _groups(query.nest).units
     room = span * query.nest.state_bytes
-    if span > _THREADS and room > _ROOM_BYTES:
-        return Refusal(f"states of {span} threads take {room} bytes; at most {_ROOM_BYTES}")
+    if span > _THREADS and room > STATIC_SHARED_BYTES:
+        return Refusal(f"states of {span} threads take {room} bytes; at most {STATIC_SHARED_BYTES}")
     part = min(span, power_of_two(units)) if span == 32 else span
     way = _shared_by(query, max(span, _THREADS), part)
     return Estimate(way, {"elements": units * ELEMENT_STEP / span, "meeting": thread_meeting(span)})

@@ -44,10 +44,11 @@ def schedule_placing(kernel: Kernel, machine: Machine, alignments: Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Blocks of so many threads, each with the places of so many neighbouring lines."""
+    """Blocks of so many threads, each with the places of so many neighbouring lines in shared memory."""
 
     threads: int
     together: int
+    shared_bytes: int
 
 
 def _places(nest: Nest) -> int:
@@ -57,16 +58,20 @@ def _places(nest: Nest) -> int:
     return int(attribute[-1])
 
 
+def _elements(nest: Nest) -> int:
+    """Those of all lines, each of which is put to a place."""
+    return nest.group_count * nest.row_count * nest.inner.count
+
+
 def _loaded(nest: Nest) -> int:
     """Bytes that are read."""
-    elements = nest.group_count * nest.row_count * nest.inner.count
-    return elements * sum(load.type.bytes for load in nest.loads if not load.counter)
+    return _elements(nest) * sum(load.type.bytes for load in nest.loads if not load.counter)
 
 
 def _in_memory(query: Query) -> Estimate[None]:
     """One element by each thread, to places in memory."""
     nest = query.nest
-    placed = _PLACED_BYTES * nest.group_count * nest.row_count * nest.inner.count
+    placed = _PLACED_BYTES * _elements(nest)
     return Estimate(None, {"memory": reading(query.machine, _loaded(nest) + placed)})
 
 
@@ -82,28 +87,26 @@ def _in_lines(query: Query) -> Estimate[Lines] | Refusal:
     idle = machine.multiprocessors * together / nest.group_count
     moved = _loaded(nest) + nest.group_count * count * placed.type.bytes
     threads = _MOST_THREADS if bytes > room // 2 else _MOST_THREADS // 2
-    return Estimate(Lines(threads, together), {"memory": reading(machine, moved) * max(1.0, idle)})
+    return Estimate(Lines(threads, together, bytes), {"memory": reading(machine, moved) * max(1.0, idle)})
 
 
 def _run_in_memory(query: Query, _: None) -> Launch:
     nest = query.nest
-    elements = nest.group_count * nest.row_count * nest.inner.count
     panel = nest.group_count if nest.group_count % PANEL else PANEL
     constants = {"THREADS": _THREADS, "ACROSS": int(nest.lies_across)}
-    return _launch(nest, Mode.SCATTER, constants, -(-elements // _THREADS), columns=panel)
+    return _launch(nest, Mode.SCATTER, constants, -(-_elements(nest) // _THREADS), columns=panel)
 
 
 def _run_in_lines(query: Query, way: Lines) -> Launch:
     nest = query.nest
     constants = {"THREADS": way.threads, "TOGETHER": way.together}
     launch = _launch(nest, Mode.SCATTER_LINES, constants, -(-nest.group_count // way.together))
-    bytes = _places(nest) * way.together * nest.kernel.values[0].type.bytes
-    return replace(launch, shared_bytes=bytes)
+    return replace(launch, shared_bytes=way.shared_bytes)
 
 
 def _launch(nest: Nest, mode: Mode, constants: Mapping[str, int], grid: int, columns: int = 0) -> Launch:
     units = nest.row_count * nest.inner.count
-    wide = nest.wide(max(nest.group_count * units, math.prod(nest.kernel.domain)))
+    wide = nest.wide(max(_elements(nest), math.prod(nest.kernel.domain)))
     pattern = Pattern(
         mode, 1, False, wide, nest.loads, nest.stores, nest.kernel.values, tuple(constants.items())
     )

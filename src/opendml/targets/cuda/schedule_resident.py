@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.groups import HELD_REGISTERS, Groups, in_passes
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Query, power_of_two, power_of_two_within
+from opendml.targets.cuda.launch import (
+    STATIC_SHARED_BYTES,
+    VECTOR_BYTES,
+    Launch,
+    Query,
+    power_of_two,
+    power_of_two_within,
+)
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
 
@@ -33,8 +40,6 @@ _FILLING, _FILLING_COLUMNS = 2048, 512
 """Threads that fill a multiprocessor, and of those that have several groups each."""
 _WORD_BYTES = 4
 """Bytes of the least elements that threads read one by one as fast."""
-_ROOM_BYTES = 48 * 1024
-"""Bytes of shared memory of a block that are asked for in no other way, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,7 @@ def _columns(groups: Groups) -> Iterator[Resident]:
         span = threads // across
         keep = -(-groups.units // span)
         room = threads // 32 * across * groups.vector * groups.nest.state_bytes
-        if keep * groups.registers <= HELD_REGISTERS and room <= _ROOM_BYTES:
+        if keep * groups.registers <= HELD_REGISTERS and room <= STATIC_SHARED_BYTES:
             yield Resident(groups, threads, span, across, keep)
         threads *= 2
 
