@@ -6,6 +6,7 @@ import re
 import threading
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,12 +32,12 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     log: list[str] = []
     all_there = threading.Barrier(TOGETHER, timeout=60)
 
-    def compile_source(source: str, architecture: str) -> bytes:
+    def machine_code(source: str, options: Any) -> bytes:
         all_there.wait()
         log.append(source)
-        return f"{architecture}\n{source}".encode()
+        return f"{options.arch}\n{source}".encode()
 
-    monkeypatch.setattr(compile, "compile_source", compile_source)
+    monkeypatch.setattr(compile, "machine_code", machine_code)
     return log
 
 

@@ -8,11 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import repeat
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from opendml.errors import Unsupported
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.pattern import Pattern
 from opendml.targets.object_cache import compiler_digest, read_object, write_object
+
+if TYPE_CHECKING:
+    from cuda.core import ProgramOptions
 
 
 def cubins_of(patterns: Sequence[Pattern], architecture: str) -> list[bytes]:
@@ -32,25 +36,27 @@ def cubins_of(patterns: Sequence[Pattern], architecture: str) -> list[bytes]:
         else:
             codes[key] = code
     if missing:
-        _cuda_core()  # is imported by one thread
         sources = map(kernel_source, missing.values())
         with ThreadPoolExecutor() as compilers:
-            compiled = compilers.map(compile_source, sources, repeat(architecture))
+            compiled = compilers.map(machine_code, sources, repeat(options(architecture)))
             for key, code in zip(missing, compiled, strict=True):
                 write_object(key, code)
                 codes[key] = code
     return [codes[key] for key in keys]
 
 
-def compile_source(source: str, architecture: str) -> bytes:
-    """The machine code of CUDA C++. Division and square root are IEEE's, denormals stay, and nothing is
-    contracted.
+def machine_code(source: str, options: ProgramOptions) -> bytes:
+    """What NVRTC makes of CUDA C++."""
+    return bytes(_cuda_core().Program(source, "c++", options).compile("cubin").code)
+
+
+def options(architecture: str) -> ProgramOptions:
+    """Those of NVRTC: division and square root are IEEE's, denormals stay, and nothing is contracted.
 
     Raises:
-        Unsupported: cuda-core or NVRTC is not installed.
+        Unsupported: cuda-core is not installed.
     """
-    core = _cuda_core()
-    options = core.ProgramOptions(
+    return _cuda_core().ProgramOptions(
         std="c++17",
         arch=architecture,
         fma=False,
@@ -63,7 +69,6 @@ def compile_source(source: str, architecture: str) -> bytes:
         # Nothing is declared that kernels do not use, such as textures: NVRTC reads less.
         minimal=True,
     )
-    return bytes(core.Program(source, "c++", options).compile("cubin").code)
 
 
 def _cuda_core() -> ModuleType:

@@ -1,4 +1,5 @@
-"""The CUDA C++ of a pattern: what depends on the pattern, around the mode's code in `kernels`."""
+"""The CUDA C++ of a pattern: what all patterns share, what depends on the pattern, and the mode's code; the
+files are in `kernels`."""
 
 from __future__ import annotations
 
@@ -14,6 +15,9 @@ from opendml.targets.cuda.placing_source import PlacingPrinter
 from opendml.targets.cuda.scan_source import ScanPrinter
 from opendml.targets.cuda.source import Printer
 from opendml.targets.cuda.top_source import TopPrinter
+
+_SHARED = ("instructions", "common", "quotients")
+"""The files that all patterns have, before what is printed."""
 
 _FILES = {
     Mode.POINTWISE: ("pointwise",),
@@ -38,7 +42,7 @@ _FILES = {
     Mode.FMA_CHAIN: ("operands", "chain_fma", "chain"),
     Mode.MMA_CHAIN: ("operands", "fragments", "chain_mma", "chain"),
 }
-"""The files of each mode, after those that all have and what is printed."""
+"""The files of each mode, after what is printed."""
 
 _PRINTERS: dict[Mode, type[Printer]] = {
     Mode.REDUCE: GroupPrinter,
@@ -60,8 +64,17 @@ _PRINTERS: dict[Mode, type[Printer]] = {
 
 def kernel_source(pattern: Pattern) -> str:
     """The whole source; its function is `kernel`."""
-    names = ("instructions", "common", "quotients", None, *_FILES[pattern.mode])
-    return "\n".join(printed(pattern) if name is None else file_text(name) for name in names)
+    return f"{shared_source()}\n{own_source(pattern)}"
+
+
+def shared_source() -> str:
+    """What the sources of all patterns begin with."""
+    return "\n".join(map(file_text, _SHARED))
+
+
+def own_source(pattern: Pattern) -> str:
+    """What follows."""
+    return "\n".join([printed(pattern), *map(file_text, _FILES[pattern.mode])])
 
 
 def printed(pattern: Pattern) -> str:

@@ -112,7 +112,7 @@ DEVICE void load_origin(Origin& origin, const Parameters& p, const Tile& tile) {
 }
 
 // Makes what was derived from the thread's place be derived again, rather than kept in registers from phase to phase.
-DEVICE void forget(Tile& tile) {
+DEVICE void forget_place(Tile& tile) {
     forget(tile.tx);
     forget(tile.ty);
 }

@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
             copy_units<CHUNK>(room, p, tile, first, end, k, KEEP);
             commit_copies();
         }
-        forget(tile);
+        forget_place(tile);
         load_origin(origin, p, tile);
         load_columns(given, p, tile);
         if (tile.finishes) load_given(tile.given, p, tile.group);
@@ -56,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
             });
             if (!end_attempt(shared, p, tile, exchange, attempt)) break;
         }
-        forget(tile);
+        forget_place(tile);
         Kept kept[LANES];
         load_kept(kept, shared, tile);
 #pragma unroll STORED_TOGETHER

@@ -39,7 +39,7 @@ DEVICE void load_tile(Tile& tile, const Parameters& p, const Line& line, Index f
 
 // Has what was made of a unit made again, rather than kept in more registers than the unit takes: `columns` is 0 here, which the
 // compiler does not know.
-DEVICE void forget(const Parameters& p, Held<VECTOR>& unit) {
+DEVICE void forget_unit(const Parameters& p, Held<VECTOR>& unit) {
     unsigned words[(sizeof(unit) + 3) / 4];
     memcpy(words, &unit, sizeof(unit));
 #pragma unroll
@@ -121,7 +121,7 @@ DEVICE void write_tile(
 #pragma unroll
         for (int unit = part * UNITS; unit < (part + 1) * UNITS; unit++) {
             if (number_of(first, unit) >= line.units) continue;
-            forget(p, tile[unit]);
+            forget_unit(p, tile[unit]);
             const Offsets at = unit_at(p, line, number_of(first, unit));
             Late<VECTOR> late;
             Outputs<VECTOR> result;
