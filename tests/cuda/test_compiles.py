@@ -52,7 +52,7 @@ def test_kernels_that_are_compiled_together_have_the_code_that_they_have_alone()
         min((each.pattern for each in kernels(90)[mode]), key=lambda each: len(own_source(each)))
         for mode in modes
     ]
-    found = functions(compiled(together(patterns), 90))
+    found = functions(compiled(together([own_source(each) for each in patterns]), 90))
     for number, pattern in enumerate(patterns):
         assert {"kernel": found[f"kernel{number}"]} == functions(compiled(kernel_source(pattern), 90))
 

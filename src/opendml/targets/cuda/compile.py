@@ -38,7 +38,7 @@ def cubins_of(patterns: Sequence[Pattern], architecture: str) -> list[bytes]:
     if missing:
         sources = map(kernel_source, missing.values())
         with ThreadPoolExecutor() as compilers:
-            compiled = compilers.map(machine_code, sources, repeat(options(architecture)))
+            compiled = compilers.map(machine_code, sources, repeat(nvrtc_options(architecture)))
             for key, code in zip(missing, compiled, strict=True):
                 write_object(key, code)
                 codes[key] = code
@@ -50,8 +50,8 @@ def machine_code(source: str, options: ProgramOptions) -> bytes:
     return bytes(_cuda_core().Program(source, "c++", options).compile("cubin").code)
 
 
-def options(architecture: str) -> ProgramOptions:
-    """Those of NVRTC: division and square root are IEEE's, denormals stay, and nothing is contracted.
+def nvrtc_options(architecture: str) -> ProgramOptions:
+    """The product's options: division and square root are IEEE's, denormals stay, and nothing is contracted.
 
     Raises:
         Unsupported: cuda-core is not installed.
