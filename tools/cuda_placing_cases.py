@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import opendml as dml
 from opendml.operators.selection import top_k1
+from opendml.program.functions import reduce_sum
 from opendml.program.node import Node, Operation, convert, placing, position, scattered_sum, source
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import padded, permuted
@@ -43,8 +44,9 @@ def placing_cases() -> Iterator[Case]:
             name = f"top {count} {type.name} {sizes} {direction.name}"
             yield Case(name, program_of(desc), special=True)
     yield from _further_tops()
-    for shape in ((1,), (1, 1), (70, 30)):
+    for shape in ((1,), (1, 1), (70, 30), (5, 70, 80), (2, 3, 4, 5)):
         yield Case(f"nonzero coordinates {shape}", program_of(_nonzero(shape)))
+    yield from _positions()
     for index in (ScalarType.INT32, ScalarType.INT64):
         x = source(0, index, (40, 50, 33))
         for axis in range(3):
@@ -80,6 +82,17 @@ def _further_tops() -> Iterator[Case]:
         yield Case(f"top 100 {name}", program(*found))
     least = placing(Operation.TOP, source(0, ScalarType.UINT32, (3, 1000)), 1, 7)
     yield Case("top 7 twice", program(least, least), special=True)
+
+
+def _positions() -> Iterator[Case]:
+    """Along lines, some of which blocks share, and what is made of them, and of their number."""
+    for sizes, axis in (((3, 511), 1), ((2, 8192), 1), ((1, 40_007), 1), ((300, 70), 1), ((5, 70, 33), 1)):
+        x, others = (source(number, ScalarType.INT32, sizes) for number in range(2))
+        placed = placing(Operation.POSITIONS, x >= 9, axis, sizes[axis])
+        number = reduce_sum(convert(placed >= 0, ScalarType.UINT32), [axis])
+        yield _of_places(f"positions {sizes} axis {axis}", placed * 3 + others, number, number * 2, placed)
+    x = source(0, ScalarType.UINT8, (70, 3000))
+    yield _of_places("positions of bytes", placing(Operation.POSITIONS, x >= 9, 0, 70))
 
 
 def _of_places(name: str, *results: Node) -> Case:

@@ -210,6 +210,26 @@ def test_positions_of_chunks_follow_each_other(share: float, length: int) -> Non
     _check(results, program.outputs, program.inputs)
 
 
+@pytest.mark.parametrize("length", [1, 33, 3 * 16 * 1024 + 7])
+def test_the_number_of_positions_is_found_with_them(length: int) -> None:
+    sizes = (2, length)
+    placed = placing(Operation.POSITIONS, source(0, INT32, sizes) >= 5, 1, length)
+    number = reduce_sum(convert(placed >= 0, UINT32), [1])
+    results = [number * 2, placed, number]
+    program = Program(
+        (packed(INT32, sizes),), tuple(packed(each.type, each.sizes) for each in results), tuple(results)
+    )
+    assert len(fuse(program, in_order=True).kernels) == 1
+    _check(results, program.outputs, program.inputs)
+
+
+def test_positions_beside_their_number_wait_for_it() -> None:
+    sizes = (3, 33)
+    placed = placing(Operation.POSITIONS, source(0, INT32, sizes) >= 5, 1, 33)
+    result = placed + reduce_sum(convert(placed >= 0, INT32), [1])
+    _check([result], [packed(INT32, sizes)], [packed(INT32, sizes)])
+
+
 def test_placing_in_any_order_means_the_same() -> None:
     places, values, before = (source(number, INT32, SIZES) for number in range(3))
     results = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from opendml.program.node import (
@@ -13,6 +13,7 @@ from opendml.program.node import (
     Node,
     Operation,
     broadcast,
+    ordered,
 )
 
 
@@ -49,8 +50,13 @@ def home_of(root: Node, nodes: Iterable[Node]) -> Home:
         return Home(root.sizes, others=tuple(inside))
     last = candidates[-1]
     domain = domain_of(last)
+    placed = counted(last)
+    if placed is not None:
+        counts = [node for node in inside if counted(node) is placed]
+        is_both = placed in ordered([root], set(map(id, counts)))
+        return _alone(domain, [placed] if is_both else [placed, *counts], inside)
     if last.operation in _ALONE:
-        return Home(domain, _axes(last), (last,), tuple(node for node in inside if node is not last))
+        return _alone(domain, [last], inside)
     own: list[Node] = []
     others: list[Node] = []
     for node in inside:
@@ -59,8 +65,27 @@ def home_of(root: Node, nodes: Iterable[Node]) -> Home:
     return Home(domain, _axes(last), tuple(own), tuple(others))
 
 
+def _alone(domain: tuple[int, ...], own: Sequence[Node], inside: Iterable[Node]) -> Home:
+    """Of the nodes `inside`, a kernel has these, the first of which is of those that are alone."""
+    return Home(domain, _axes(own[0]), tuple(own), tuple(node for node in inside if node not in own))
+
+
+def counted(node: Node) -> Node | None:
+    """The POSITIONS of which a node is the number: their kernel has it anyway."""
+    if node.operation is not Operation.SUM or node.operands[0].operation is not Operation.CONVERT:
+        return None
+    (value,) = node.operands[0].operands
+    if value.operation is not Operation.LESS_EQUAL:
+        return None
+    zero, placed = value.operands
+    is_least = zero.operation is Operation.CONSTANT and zero.attribute == 0
+    if not is_least or placed.operation is not Operation.POSITIONS or node.attribute != _axes(placed):
+        return None
+    return placed
+
+
 _ALONE = SCANS | PLACINGS | {Operation.CONTRACTION}
-"""Of these a kernel has one, and nothing else that it reduces or scans."""
+"""Of these a kernel has one, and nothing else that it reduces or scans but the number of POSITIONS."""
 _TOGETHER = REDUCTIONS - _ALONE
 
 

@@ -81,7 +81,7 @@ def nonzero_coordinates(x: Node, *, output: tuple[TensorDesc, TensorDesc]) -> tu
     found = logical_not(equal(reshaped(x, (count, 1)), 0))
     number = placing(Operation.POSITIONS, found, 0, count)
     rows = _coordinates(number, x.sizes[len(x.sizes) - coordinates.sizes[-1] :])
-    of_all = reduce_sum(convert(found, ScalarType.UINT32), [0])
+    of_all = reduce_sum(convert(number >= 0, ScalarType.UINT32), [0])
     return reshaped(of_all, total.sizes), reshaped(rows, coordinates.sizes)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from opendml.program.node import REDUCTIONS
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.kernel_code import Pointers, Values
@@ -23,7 +24,9 @@ class PositionsCode(PlacingCode):
 
     def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
-        self.reductions = {id(self.placed)}
+        self.counts = [node for node in self.nodes if node.operation in REDUCTIONS]
+        """What is the number of the positions of a line."""
+        self.reductions = {id(self.placed), *map(id, self.counts)}
 
     def item(self, item: ir.Value) -> None:
         """One chunk."""
@@ -71,9 +74,15 @@ class PositionsCode(PlacingCode):
         self, item: ir.Value, pointers: Pointers, positions: ir.Value, first: ir.Value, last: ir.Value
     ) -> None:
         """Stores what is made of a chunk's positions behind those of the chunks before it, and of -1 in that
-        part of the chunk which is behind all."""
+        part of the chunk which is behind all. With the first chunk, stores what is made of their number."""
         before, after, end = self._ends(item)
-        known = self.evaluate(Level.GROUP, 1, pointers, {})
+        known = {id(node): self.code.narrowed(end, llvm_type(node.type, 1)) for node in self.counts}
+        for level in (Level.STATISTIC, Level.GROUP):
+            known = self.evaluate(level, 1, pointers, known)
+        if self.counts:
+            with self.builder.if_then(self.builder.icmp_signed("==", first, I64(0))):
+                for access, root in self.stores(of_groups=True):
+                    self.store(access, self.value(root, 1, known), pointers, None, None)
         vector = llvm_type(self.placed.type, self.lanes)
         nothing = Literal(vector, f"splat (i{self.placed.type.bits} -1)")
 

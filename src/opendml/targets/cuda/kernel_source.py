@@ -11,7 +11,7 @@ from opendml.targets.cuda.contraction_source import ContractionPrinter
 from opendml.targets.cuda.group_source import GroupPrinter
 from opendml.targets.cuda.pass_source import PassPrinter
 from opendml.targets.cuda.pattern import Mode, Pattern
-from opendml.targets.cuda.placing_source import PlacingPrinter
+from opendml.targets.cuda.placing_source import PlacingPrinter, PositionsPrinter
 from opendml.targets.cuda.scan_source import ScanPrinter
 from opendml.targets.cuda.source import Printer
 from opendml.targets.cuda.top_source import TopPrinter
@@ -34,6 +34,7 @@ _FILES = {
     Mode.SCAN: ("posts", "scan"),
     Mode.SCATTER: ("scatter",),
     Mode.SCATTER_LINES: ("scatter_lines",),
+    Mode.POSITIONS: ("posts", "positions"),
     Mode.TOP: ("words", "top"),
     Mode.SORT: ("words", "meeting", "sort"),
     Mode.FMA: ("operands", "unshifted", "fma", "contraction"),
@@ -51,6 +52,7 @@ _PRINTERS: dict[Mode, type[Printer]] = {
     Mode.SCAN: ScanPrinter,
     Mode.SCATTER: PlacingPrinter,
     Mode.SCATTER_LINES: PlacingPrinter,
+    Mode.POSITIONS: PositionsPrinter,
     Mode.TOP: TopPrinter,
     Mode.SORT: TopPrinter,
     Mode.FMA: ContractionPrinter,

@@ -27,7 +27,7 @@ class Words:
     rows: int = 0
     """Rows of a group, or of a contraction's results; places of a line."""
     slice: int = 0
-    """Units of one block of a team; words of a line that is sorted."""
+    """Units of one block of a team; words of a line that is sorted, or of a warp that finds positions."""
     team: int = 0
     """Blocks in a team."""
     counters: int = 0

@@ -44,6 +44,8 @@ class Mode(Enum):
     """Positions, or values that are summed, to the places that elements say."""
     SCATTER_LINES = "scatter_lines"
     """Positions to the places that elements say, in the shared memory of blocks that have whole lines."""
+    POSITIONS = "positions"
+    """The positions of what holds along lines, in their order."""
     TOP = "top"
     """The least elements of lines, found among those that may be."""
     SORT = "sort"
@@ -63,7 +65,7 @@ class Mode(Enum):
 HALF_TILES = (Mode.MMA, Mode.MMA_CHAIN)
 """The modes whose tiles are of FLOAT16, as tensor cores want them."""
 COLLECTIVE = (
-    *(Mode.REDUCE, Mode.SCATTER, Mode.SCATTER_LINES, Mode.FMA, Mode.IMMA, Mode.FMA_CHAIN),
+    *(Mode.REDUCE, Mode.SCATTER, Mode.SCATTER_LINES, Mode.POSITIONS, Mode.FMA, Mode.IMMA, Mode.FMA_CHAIN),
     *HALF_TILES,
 )
 """The modes whose code reads one element at a time, where it needs it."""

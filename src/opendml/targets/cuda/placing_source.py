@@ -1,15 +1,20 @@
-"""Prints kernels that put elements to places along lines, one element at a time."""
+"""Prints kernels that put elements to places along lines, or find the positions of what holds, one element
+at a time."""
 
 from __future__ import annotations
 
-from opendml.program.node import Operation
+from collections.abc import Mapping, Sequence
+
+from opendml.compiler.homes import counted
+from opendml.program.node import Node, Operation, ordered
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
 from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.pattern import AccessPattern, Mode
 from opendml.targets.cuda.position_source import positions, step_of
 from opendml.targets.cuda.source import Printer
 
+_Store = tuple[int, AccessPattern, Node]
 _ARGUMENTS = "const Parameters& p, const Offsets& at"
 
 
@@ -48,3 +53,39 @@ class PlacingPrinter(Printer):
             put.format(f"{self._address(number)} + place * {step_of(self.pattern, number)}")
             for number, _, _ in self.stores
         ]
+
+
+class PositionsPrinter(Printer):
+    """Prints what kernels/positions.cuh is written in."""
+
+    def text(self) -> str:
+        """All of it."""
+        placed = next(node for node in self.nodes if node.operation is Operation.POSITIONS)
+        (found,) = placed.operands
+        lines, name = self._compute([found], {}, self._group_load)
+        counts = {id(node): f"({TYPES[node.type]})all" for node in self.nodes if counted(node) is placed}
+        of_elements = [store for store in self.stores if placed in ordered([store[-1]], counts)]
+        of_lines = [store for store in self.stores if store not in of_elements]
+        row = dict(self.pattern.constants)["ROW"]
+        position = self._puts(of_elements, {id(placed): "position"}, row)
+        parts = [
+            self._constants(),
+            Parameters(self.pattern).declaration(),
+            *positions(self.pattern),
+            f"typedef {TYPES[placed.type]} Position;",
+            function(f"bool holds({_ARGUMENTS})", [*lines, f"return {name(found)};"]),
+            function(f"void put({_ARGUMENTS}, Position position)", position),
+            "// What is made of their number.",
+            function(f"void put_number({_ARGUMENTS}, Index all)", self._puts(of_lines, counts, 1)),
+        ]
+        return "\n\n".join(parts)
+
+    def _puts(self, stores: Sequence[_Store], known: Mapping[int, str], row: int) -> list[str]:
+        """Stores of what is made of something known, so many together."""
+        lines, name = self._compute([root for *_, root in stores], dict(known), self._group_load)
+        for first in range(0, len(stores), row):
+            number, access, _ = stores[first]
+            type = TYPES[access.type]
+            values = ", ".join(f"({type}){name(root)}" for *_, root in stores[first : first + row])
+            lines.append(f"store({self._address(number)}, Vector<{type}, {row}>{{{{{values}}}}});")
+        return lines

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from opendml.compiler.kernel import Kernel
+from opendml.compiler.kernel import Kernel, operations_of
 from opendml.compiler.loops import line_nest
-from opendml.program.node import PLACINGS, Operation
+from opendml.program.node import PLACINGS, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal, cheapest
 from opendml.targets.cuda.costs import PANEL, reading
@@ -16,6 +16,7 @@ from opendml.targets.cuda.launch import Launch, Nest, Query, Table
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.schedule_positions import schedule_positions
 from opendml.targets.cuda.schedule_top import schedule_top
 
 _THREADS = 256
@@ -32,13 +33,15 @@ _RESERVED_BYTES = 1024
 
 def schedule_placing(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch | None:
     """The launch of a kernel that places along lines; None: it does not. Arguments as of `schedule`."""
-    placed = kernel.values[0]
-    if placed.operation not in PLACINGS:
+    if not PLACINGS & operations_of(kernel.values):
         return None
+    placed = next(node for node in ordered(kernel.values) if node.operation in PLACINGS)
     loops = line_nest(kernel)
     query = Query(Nest(kernel, loops.groups, loops.rows, loops.inner, True), machine, alignments)
     if placed.operation is Operation.TOP:
         return schedule_top(query, _places(query.nest))
+    if placed.operation is Operation.POSITIONS:
+        return schedule_positions(query)
     return cheapest(SCATTERING, query)
 
 

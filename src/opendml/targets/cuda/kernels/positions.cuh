@@ -1,0 +1,130 @@
+// The positions of what holds along lines, in their order, and what is made of them, and of their number; behind them what is
+// made of -1. Blocks of a team share a line, which they go along in waves: each reads its part, of which it keeps a bit for each
+// element, and finds how many hold before it. What does not hold leaves a place at the end, from the last one on. So all is read
+// once and written once.
+
+constexpr int WARPS = THREADS / 32;
+
+// How much there is before, and altogether.
+struct Share {
+    Index before, all;
+
+    DEVICE_MEMBER void add(const Share& other) { before += other.before, all += other.all; }
+};
+
+DEVICE Index over_lanes(Index sum) {
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) sum += __shfl_xor_sync(~0u, sum, distance);
+    return sum;
+}
+
+DEVICE Share over_warps(Index mine) {
+    __shared__ Index room[WARPS];
+    const int warp = threadIdx.x / 32;
+    if (threadIdx.x % 32 == 0) room[warp] = mine;
+    __syncthreads();
+    Share share = {0, 0};
+#pragma unroll
+    for (int other = 0; other < WARPS; other++) share.add({other < warp ? room[other] : 0, room[other]});
+    return share;
+}
+
+template <typename Team>
+DEVICE Share over_blocks(Team& team, Index mine) {
+    __shared__ Share room[WARPS];
+    if (threadIdx.x == 0) team.post(mine);
+    Share share = {0, 0};
+    for (int block = threadIdx.x; block < team.blocks; block += THREADS) {
+        const Index found = team.find(block);
+        share.add({block < team.rank ? found : 0, found});
+    }
+    team.next();
+    share = {over_lanes(share.before), over_lanes(share.all)};
+    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = share;
+    __syncthreads();
+    share = {0, 0};
+#pragma unroll
+    for (int warp = 0; warp < WARPS; warp++) share.add(room[warp]);
+    return share;
+}
+
+// Finds what holds from the element `first` on: a word has the bits of 32 neighbours. Returns how many do.
+DEVICE Index find(unsigned* words, const Parameters& p, const Offsets& start, Index first) {
+    const int lane = threadIdx.x % 32, slice = (int)p.slice;
+    for (int word = 0; word < slice; word += BATCH) {
+        const Index from = first + word * 32, units = (Index)p.units;
+        bool there[BATCH];
+        auto look = [&](auto is_whole) {
+#pragma unroll
+            for (int k = 0; k < BATCH; k++) {
+                const Index unit = from + k * 32 + lane;
+                there[k] = (decltype(is_whole)::value || unit < units) && holds(p, in_group<1>(p, start, unit));
+            }
+        };
+        if (from + BATCH * 32 <= units) look(Number<1>());
+        else look(Number<0>());
+#pragma unroll
+        for (int k = 0; k < BATCH; k++) {
+            const unsigned bits = __ballot_sync(~0u, there[k]);
+            if (lane == 0) words[word + k] = bits;
+        }
+    }
+    __syncwarp();
+    Index found = 0;
+    for (int word = lane; word < slice; word += 32) found += __popc(words[word]);
+    return over_lanes(found);
+}
+
+// Puts what is made of the positions of the elements from `first` on that hold, of which `before` come earlier.
+DEVICE void put_found(const unsigned* words, const Parameters& p, const Offsets& start, Index first, Index before) {
+    const int lane = threadIdx.x % 32, slice = (int)p.slice;
+    for (int word = 0; word < slice; word += 32, first += 32 * 32) {
+        const unsigned own = word + lane < slice ? words[word + lane] : 0;
+        for (unsigned left = __ballot_sync(~0u, own != 0); left; left &= left - 1) {
+            const int next = __ffs(left) - 1;
+            const unsigned bits = __shfl_sync(~0u, own, next);
+            const Index place = before + __popc(bits & ((1u << lane) - 1));
+            if (bits >> lane & 1) put(p, in_group<1>(p, start, place), (Position)(first + next * 32 + lane));
+            before += __popc(bits);
+        }
+    }
+}
+
+// Puts what is made of -1 to the places that the elements from `first` on leave, of which `before` come earlier, `found` of them
+// not.
+DEVICE void put_rest(const Parameters& p, const Offsets& start, Index first, Index before, Index found) {
+    const Index units = (Index)p.units, own = (Index)p.slice * 32, last = units - first < own ? units - first : own;
+    const Index end = units - first + before;
+#pragma unroll 4
+    for (Index place = end - (last - found) + threadIdx.x % 32; place < end; place += 32) {
+        put(p, in_group<1>(p, start, place), (Position)-1);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
+    begin_kernel();
+    extern __shared__ uint4 memory[];
+    const int warp = threadIdx.x / 32, slice = (int)p.slice, blocks = TEAM ? (int)p.team : 1;
+    unsigned* const words = reinterpret_cast<unsigned*>(memory) + warp * slice;
+    const Offsets start = at_group(p, (Index)(blockIdx.x / blocks));
+    const Index own = slice * 32, wide = own * WARPS * blocks;
+    Index running = 0;
+    auto go_along = [&](int rank, auto meet) {
+        for (Index first = (rank * WARPS + warp) * own; first - (rank * WARPS + warp) * own < (Index)p.units; first += wide) {
+            const Index found = find(words, p, start, first);
+            const Share here = over_warps(found), team = meet(here.all);
+            const Index before = running + team.before + here.before;
+            put_found(words, p, start, first, before);
+            put_rest(p, start, first, before, found);
+            running += team.all;
+            __syncthreads();
+        }
+        if (rank == 0 && threadIdx.x == 0) put_number(p, start, running);
+    };
+    if constexpr (TEAM) {
+        Posts<Index, 1> team(p, 0);
+        go_along(team.rank, [&](Index mine) { return over_blocks(team, mine); });
+    } else {
+        go_along(0, [](Index mine) { return Share{0, mine}; });
+    }
+}
