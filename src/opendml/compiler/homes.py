@@ -72,7 +72,8 @@ def _alone(domain: tuple[int, ...], own: Sequence[Node], inside: Iterable[Node])
 
 def counted(node: Node) -> Node | None:
     """The POSITIONS of which a node is the number: their kernel has it anyway."""
-    if node.operation is not Operation.SUM or node.operands[0].operation is not Operation.CONVERT:
+    is_sum = node.operation is Operation.SUM and not node.type.is_float
+    if not is_sum or node.operands[0].operation is not Operation.CONVERT:
         return None
     (value,) = node.operands[0].operands
     if value.operation is not Operation.LESS_EQUAL:

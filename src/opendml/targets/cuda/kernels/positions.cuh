@@ -107,10 +107,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     const int warp = threadIdx.x / 32, slice = (int)p.slice, blocks = TEAM ? (int)p.team : 1;
     unsigned* const words = reinterpret_cast<unsigned*>(memory) + warp * slice;
     const Offsets start = at_group(p, (Index)(blockIdx.x / blocks));
-    const Index own = slice * 32, wide = own * WARPS * blocks;
+    const Index own = slice * 32;
     Index running = 0;
     auto go_along = [&](int rank, auto meet) {
-        for (Index first = (rank * WARPS + warp) * own; first - (rank * WARPS + warp) * own < (Index)p.units; first += wide) {
+        for (Index wave = 0; wave < (Index)p.units; wave += own * WARPS * blocks) {
+            const Index first = wave + (rank * WARPS + warp) * own;
             const Index found = find(words, p, start, first);
             const Share here = over_warps(found), team = meet(here.all);
             const Index before = running + team.before + here.before;
