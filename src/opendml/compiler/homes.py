@@ -50,9 +50,9 @@ def home_of(root: Node, nodes: Iterable[Node]) -> Home:
         return Home(root.sizes, others=tuple(inside))
     last = candidates[-1]
     domain = domain_of(last)
-    placed = counted(last)
+    placed = _counted(last)
     if placed is not None:
-        counts = [node for node in inside if counted(node) is placed]
+        counts = [node for node in inside if _counted(node) is placed]
         is_both = placed in ordered([root], set(map(id, counts)))
         return _alone(domain, [placed] if is_both else [placed, *counts], inside)
     if last.operation in _ALONE:
@@ -70,7 +70,7 @@ def _alone(domain: tuple[int, ...], own: Sequence[Node], inside: Iterable[Node])
     return Home(domain, _axes(own[0]), tuple(own), tuple(node for node in inside if node not in own))
 
 
-def counted(node: Node) -> Node | None:
+def _counted(node: Node) -> Node | None:
     """The POSITIONS of which a node is the number: their kernel has it anyway."""
     is_sum = node.operation is Operation.SUM and not node.type.is_float
     if not is_sum or node.operands[0].operation is not Operation.CONVERT:

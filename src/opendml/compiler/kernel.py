@@ -37,8 +37,8 @@ class Kernel:
     64-bit word. Reductions, or one scan, run over `axes` of the domain; a kernel without axes is
     element-wise. A store that does not vary along the axes is written once per group. One of PLACINGS runs
     along the axes of its kernel, and its store has another size along the first; values are made of
-    POSITIONS alone, where these are as many as elements. A chain (`compiler.chains`) contains sums of
-    products over other dimensions than the axes.
+    POSITIONS alone, and of their number, where these are as many as elements. A chain (`compiler.chains`)
+    contains sums of products over other dimensions than the axes.
     """
 
     domain: tuple[int, ...]
@@ -112,6 +112,11 @@ def fingerprint(roots: tuple[Node, ...]) -> str:
 def operations_of(values: tuple[Node, ...]) -> frozenset[Operation]:
     """The operations of all nodes that the values of a kernel need."""
     return frozenset(node.operation for node in ordered(values))
+
+
+def placing_of(values: Sequence[Node]) -> Node | None:
+    """The one of PLACINGS that the values of a kernel need, if they do."""
+    return next((node for node in ordered(values) if node.operation in PLACINGS), None)
 
 
 def number_of(node: Node) -> int:

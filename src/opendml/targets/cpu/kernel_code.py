@@ -483,6 +483,11 @@ class KernelCode:
             if (self.accesses[access].level is Level.GROUP) == of_groups
         ]
 
+    def store_group(self, pointers: Pointers, known: Values) -> None:
+        """Stores the results that are one value for a group."""
+        for access, root in self.stores(of_groups=True):
+            self.store(access, self.value(root, 1, known), pointers, None, None)
+
     def map_block(self, pointers: Pointers, known: Values, start: ir.Value, stop: ir.Value) -> None:
         """The element-wise stores of one block of a row, from the values of its group."""
         row_values = self.evaluate(Level.ROW, 1, pointers, known)

@@ -81,8 +81,7 @@ class PositionsCode(PlacingCode):
             known = self.evaluate(level, 1, pointers, known)
         if self.counts:
             with self.builder.if_then(self.builder.icmp_signed("==", first, I64(0))):
-                for access, root in self.stores(of_groups=True):
-                    self.store(access, self.value(root, 1, known), pointers, None, None)
+                self.store_group(pointers, known)
         vector = llvm_type(self.placed.type, self.lanes)
         nothing = Literal(vector, f"splat (i{self.placed.type.bits} -1)")
 

@@ -86,11 +86,6 @@ class RowCode(GroupCode):
             self.code.store(kept[key][1], splat(self.builder, values[key], BATCH), node.type)
         return kept
 
-    def store_group(self, pointers: Pointers, known: Values) -> None:
-        """Stores the results that are one value for a group."""
-        for access, root in self.stores(of_groups=True):
-            self.store(access, self.value(root, 1, known), pointers, None, None)
-
     def store_units(self, pointers: Pointers, known: Values, first: ir.Value, last: ir.Value) -> None:
         """The elements of some units of a group."""
         if self.stores(of_groups=False):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from opendml.compiler.kernel import Kernel, operations_of
+from opendml.compiler.kernel import Kernel, placing_of
 from opendml.compiler.loops import LONG, Loop, LoopNest, line_nest
-from opendml.program.node import PLACINGS, Operation, ordered
+from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.bitonic import word_bytes
 from opendml.targets.cpu.launch import CLAIM_BYTES, Launch, Numbers, launch_of
@@ -46,9 +46,9 @@ _ROOM_BYTES = 256 * 1024 * 1024
 
 def schedule_placing(kernel: Kernel) -> list[Launch] | None:
     """The launches of a kernel that places along lines; None: it does not."""
-    if not PLACINGS & operations_of(kernel.values):
+    placed = placing_of(kernel.values)
+    if placed is None:
         return None
-    placed = next(node for node in ordered(kernel.values) if node.operation in PLACINGS)
     assert isinstance(placed.attribute, tuple)
     nest, count = line_nest(kernel), placed.attribute[-1]
     if placed.operation is Operation.TOP:

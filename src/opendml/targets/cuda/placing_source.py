@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from opendml.compiler.homes import counted
-from opendml.program.node import Node, Operation, ordered
+from opendml.program.node import REDUCTIONS, Node, Operation, ordered
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
 from opendml.targets.cuda.parameters import Parameters
@@ -63,7 +62,7 @@ class PositionsPrinter(Printer):
         placed = next(node for node in self.nodes if node.operation is Operation.POSITIONS)
         (found,) = placed.operands
         lines, name = self._compute([found], {}, self._group_load)
-        counts = {id(node): f"({TYPES[node.type]})all" for node in self.nodes if counted(node) is placed}
+        counts = {id(node): f"({TYPES[node.type]})all" for node in self.nodes if node.operation in REDUCTIONS}
         of_elements = [store for store in self.stores if placed in ordered([store[-1]], counts)]
         of_lines = [store for store in self.stores if store not in of_elements]
         row = dict(self.pattern.constants)["ROW"]

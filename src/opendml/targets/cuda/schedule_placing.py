@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from opendml.compiler.kernel import Kernel, operations_of
+from opendml.compiler.kernel import Kernel, placing_of
 from opendml.compiler.loops import line_nest
-from opendml.program.node import PLACINGS, Operation, ordered
+from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal, cheapest
 from opendml.targets.cuda.costs import PANEL, reading
@@ -33,9 +33,9 @@ _RESERVED_BYTES = 1024
 
 def schedule_placing(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch | None:
     """The launch of a kernel that places along lines; None: it does not. Arguments as of `schedule`."""
-    if not PLACINGS & operations_of(kernel.values):
+    placed = placing_of(kernel.values)
+    if placed is None:
         return None
-    placed = next(node for node in ordered(kernel.values) if node.operation in PLACINGS)
     loops = line_nest(kernel)
     query = Query(Nest(kernel, loops.groups, loops.rows, loops.inner, True), machine, alignments)
     if placed.operation is Operation.TOP:

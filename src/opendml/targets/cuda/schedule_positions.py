@@ -3,7 +3,7 @@ busy."""
 
 from __future__ import annotations
 
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Query
+from opendml.targets.cuda.launch import POSTS_BYTES, VECTOR_BYTES, Launch, Query
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern, Step
 
@@ -13,8 +13,8 @@ _WARP = 32
 """Threads of one, and the elements of a word."""
 _BATCH = 16
 """Words that a warp finds at a time: it reads a line of a cache for each."""
-_WORD_BYTES, _POST_BYTES = 4, 16
-"""Bytes of a word, and of what a block leaves for the others."""
+_WORD_BYTES = 4
+"""Bytes of a word."""
 _RESERVED_BYTES = 2048
 """Bytes of shared memory that a block has beside its words, or cannot have."""
 
@@ -54,7 +54,7 @@ def schedule_positions(query: Query) -> Launch:
         nest.given() | words.named(),
         shared_bytes=warps * slice * _WORD_BYTES,
         cooperative=team > 1,
-        counters_bytes=2 * _POST_BYTES * lines * team if team > 1 else 0,
+        counters_bytes=POSTS_BYTES * lines * team if team > 1 else 0,
     )
 
 

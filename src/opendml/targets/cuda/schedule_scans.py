@@ -12,7 +12,7 @@ from functools import partial
 
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cuda.costs import DEVICE_MEETING, thread_meeting
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Query, Table, power_of_two
+from opendml.targets.cuda.launch import POSTS_BYTES, VECTOR_BYTES, Launch, Query, Table, power_of_two
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
 
@@ -28,9 +28,8 @@ _CHUNK = 4
 """Neighbouring elements of a thread, where units are single elements."""
 _TILE_READING, _TILE_ELEMENT = 1000, 20
 """Cycles until a tile has come from memory, and for each element of a thread in it."""
-_POST_BYTES, _POST_READING = 16, 14
-"""Bytes in which a block leaves what it has of a line, and cycles that each costs the others: all of them
-read it at a time."""
+_POST_READING = 14
+"""Cycles that what a block leaves of a line costs each of the others: all of them read it at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +143,7 @@ def _run(query: Query, way: Span) -> Launch:
         way.threads,
         nest.given() | words.named(),
         cooperative=is_shared,
-        counters_bytes=2 * _POST_BYTES * grid * together if is_shared else 0,
+        counters_bytes=POSTS_BYTES * grid * together if is_shared else 0,
     )
 
 
