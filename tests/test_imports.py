@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -70,6 +72,33 @@ def test_imports_have_no_circle(within_functions: bool) -> None:
 def test_circles_are_found() -> None:
     graph = {"a": {"b"}, "b": {"c", "d"}, "c": {"b"}, "d": set[str](), "e": {"a"}}
     assert circle(graph) == ["b", "c"]
+
+
+def test_a_module_whose_package_is_absent_is_no_attribute() -> None:
+    """`hasattr`, `help` and `inspect.getmembers` expect that of an attribute that cannot be had."""
+    code = """
+import contextlib, inspect, io, sys
+for name in ("onnx", "torch"):
+    sys.modules[name] = None
+import opendml as dml
+assert not hasattr(dml, "torch") and not hasattr(dml, "onnx")
+assert dict(inspect.getmembers(dml))["Device"] is dml.Device
+with contextlib.redirect_stdout(io.StringIO()) as page:
+    help(dml)
+assert "activation_celu" in page.getvalue()
+for statement in ("import opendml.torch", "from opendml import onnx"):
+    try:
+        exec(statement)
+    except ModuleNotFoundError as error:
+        assert "pip install" in str(error), error
+    else:
+        raise AssertionError(statement)
+try:
+    dml.torch
+except AttributeError as error:
+    assert "pip install 'opendml[torch]'" in str(error)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def modules_of(package: str) -> list[str]:

@@ -169,7 +169,11 @@ if not TYPE_CHECKING:  # to type checkers a missing name stays missing
 
     def __getattr__(name: str) -> ModuleType:
         if name in _MODULES:
-            return import_module(f"{__name__}.{name}")
+            try:
+                return import_module(f"{__name__}.{name}")
+            except ModuleNotFoundError as error:
+                # hasattr, help and inspect.getmembers expect an absent attribute, not a failed import.
+                raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {error}") from error
         from opendml.reference.names import missing
 
         raise missing(__name__, name, [*__all__, *_MODULES])

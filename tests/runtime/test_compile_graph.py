@@ -424,6 +424,30 @@ def test_other_mistakes_of_compile_graph() -> None:
         device.compile_graph(two_nodes(device), flags=1 << 20)  # type: ignore[arg-type]
 
 
+def test_graphs_begin_at_feature_level_2_1() -> None:
+    tensor, values = TensorDesc(FLOAT32, [1, 1, 1, 2]), np.float32([[[[-1, 2]]]])
+    relu = descs.ActivationRelu(tensor, tensor)
+    device = Device("cpu", feature_level="2_0")
+    message = "exists from DML_FEATURE_LEVEL_2_1, not in DML_FEATURE_LEVEL_2_0"
+    with pytest.raises(InvalidArgument, match=message):
+        device.compile_graph(chain(device, relu))
+    device = Device("cpu", feature_level="2_1")
+    assert np.array_equal(run(device.compile_graph(chain(device, relu)), [values])[0], np.maximum(values, 0))
+
+
+def test_constant_nodes_begin_at_feature_level_6_2() -> None:
+    def graph(device: Device) -> GraphDesc:
+        nodes = [ConstantNode(VALUES), node(device, descs.ActivationRelu(PACKED, PACKED))]
+        return GraphDesc(0, 1, nodes, [], [OutputEdge(1, 0, 0)], [IntermediateEdge(0, 0, 1, 0)])
+
+    device = Device("cpu", feature_level="6_1")
+    message = r"nodes\[0\]: ConstantNode; exists from DML_FEATURE_LEVEL_6_2, not in DML_FEATURE_LEVEL_6_1"
+    with pytest.raises(InvalidArgument, match=message):
+        device.compile_graph(graph(device))
+    device = Device("cpu", feature_level="6_2")
+    assert np.array_equal(run(device.compile_graph(graph(device)), [])[0], np.maximum(VALUES, 0))
+
+
 def test_operators_that_see_bytes_in_other_sizes_are_one_program() -> None:
     device = Device("cpu")
     sizes = [FLAT, PACKED, TensorDesc(FLOAT32, [4, 6])]

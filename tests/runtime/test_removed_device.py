@@ -10,7 +10,20 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml import FLOAT32, Device, DeviceRemoved, FeatureLevel, InvalidArgument, TensorDataType, descs
+from opendml import (
+    FLOAT32,
+    FLOAT64,
+    INT4,
+    INT64,
+    UINT4,
+    UINT64,
+    Device,
+    DeviceRemoved,
+    FeatureLevel,
+    InvalidArgument,
+    TensorDataType,
+    descs,
+)
 from tests.running import same_bits
 from tests.runtime.object_model import PACKED, SIZES, VALUES, celu, initialized
 from tests.runtime.test_compile_graph import two_nodes
@@ -161,8 +174,10 @@ def test_feature_support() -> None:
     device = Device("cpu", feature_level="3_0")
     assert device.check_feature_support(FLOAT32) is True
     assert device.check_feature_support("float32") is device.check_feature_support(np.float32) is True
+    later = {TensorDataType.UINT4, TensorDataType.INT4}
     for data_type in TensorDataType:
-        assert device.check_feature_support(data_type) is (data_type is not TensorDataType.UNKNOWN)
+        expected = data_type is not TensorDataType.UNKNOWN and data_type not in later
+        assert device.check_feature_support(data_type) is expected
     assert device.check_feature_support(["1_0", "5_0", "2_0"]) == FeatureLevel.LEVEL_2_0
     assert device.check_feature_support(list(FeatureLevel)) == FeatureLevel.LEVEL_3_0
     with pytest.raises(InvalidArgument, match="the device has feature levels up to DML_FEATURE_LEVEL_3_0"):
@@ -172,6 +187,16 @@ def test_feature_support() -> None:
             device.check_feature_support(wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument):
         device.check_feature_support(["9_9"])
+
+
+def test_a_data_type_is_supported_from_its_feature_level_on() -> None:
+    oldest, newest = Device("cpu", feature_level="1_0"), Device("cpu")
+    for data_type in (FLOAT64, INT64, UINT64, INT4, UINT4):
+        assert oldest.check_feature_support(data_type) is False
+        assert newest.check_feature_support(data_type) is True
+    assert Device("cpu", feature_level="3_0").check_feature_support(FLOAT64) is True
+    assert Device("cpu", feature_level="6_2").check_feature_support(INT4) is False
+    assert Device("cpu", feature_level="6_3").check_feature_support(INT4) is True
 
 
 def test_only_operators_are_compiled() -> None:

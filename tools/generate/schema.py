@@ -189,6 +189,7 @@ FILES: dict[str, _Shape] = {
             "enums": Named(Named(int)),
             "flags": [str],
             "enum_values_since_level": Named(Named(str)),
+            "methods_since_level": Named(str),
             "data_type_bits": Named(int),
             "dimension_count_limits": [Record({"level": str, "max": int})],
             "fused_activation": Record(

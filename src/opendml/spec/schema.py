@@ -281,6 +281,13 @@ def value_since(enum: str, value: str) -> FeatureLevel:
     return _level(late.get(value, "1_0"))
 
 
+@cache
+def method_since(name: str) -> FeatureLevel:
+    """Return the level from which a method of the object model exists."""
+    late: dict[str, str] = enum_facts()["methods_since_level"]
+    return _level(late.get(name, "1_0"))
+
+
 def _operator(name: str, facts: Mapping[str, Any]) -> Operator:
     return Operator(
         name=name,

@@ -23,7 +23,8 @@ from opendml.runtime.graphs.desc import (
 from opendml.runtime.memory.buffers import whole_buffer
 from opendml.runtime.objects.compiled import Operator
 from opendml.runtime.objects.slots import Slot, slots_of
-from opendml.spec.schema import operator
+from opendml.spec.feature_level import full_name
+from opendml.spec.schema import method_since, operator, value_since
 from opendml.spec.wording import shown
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ def wiring_of(desc: GraphDesc, device: Device) -> Wiring:
     """
     if not isinstance(desc, GraphDesc):
         raise InvalidArgument(f"compile_graph: {shown(desc)}; a GraphDesc is needed")
+    first, level = method_since("COMPILE_GRAPH"), device.feature_level
+    if level < first:
+        raise InvalidArgument(f"compile_graph: exists from {full_name(first)}, not in {full_name(level)}")
     _raise(_malformed(desc, device))
     wiring = Wiring()
     for node in desc.nodes:
@@ -91,6 +95,10 @@ def _malformed(desc: GraphDesc, device: Device) -> Iterator[str]:
         if isinstance(node, OperatorNode | ConstantNode) and not isinstance(node.name, str):
             yield f"nodes[{number}].name: {shown(node.name)}; a string is needed"
         if isinstance(node, ConstantNode):
+            first, level = value_since("GRAPH_NODE_TYPE", "CONSTANT"), device.feature_level
+            if level < first:
+                exists = f"exists from {full_name(first)}, not in {full_name(level)}"
+                yield f"nodes[{number}]: ConstantNode; {exists}"
             try:
                 whole_buffer(node.data, False, f"nodes[{number}].data")
             except InvalidArgument as error:

@@ -30,6 +30,7 @@ from opendml.spec.enums import ExecutionFlags, FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level, full_name, short_name
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.plain import DataTypeLike, as_member, as_plain
+from opendml.spec.schema import value_since
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import validate
 from opendml.spec.wording import shown
@@ -95,9 +96,9 @@ class Device(Removable):
         (IDMLDevice::CheckFeatureSupport).
 
         Args:
-            feature: a data type: is it supported (True or False; DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT)? Or
-                feature levels: which of them is the newest supported one (a FeatureLevel;
-                DML_FEATURE_FEATURE_LEVELS)?
+            feature: a data type: is it supported at the device's level (True or False;
+                DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT)? Or feature levels: which of them is the newest
+                supported one (a FeatureLevel; DML_FEATURE_FEATURE_LEVELS)?
 
         Raises:
             InvalidArgument: neither, or no level that is supported: the device has those up to its own.
@@ -106,7 +107,8 @@ class Device(Removable):
         self._require_present()
         data_type = as_member(TensorDataType, feature)
         if isinstance(data_type, TensorDataType):
-            return data_type.name in ScalarType.__members__
+            since = value_since("TENSOR_DATA_TYPE", data_type.name)
+            return data_type.name in ScalarType.__members__ and since <= self.feature_level
         if isinstance(feature, str) or not isinstance(feature, Sequence):
             raise InvalidArgument(
                 f"check_feature_support: {shown(feature)}; "
@@ -162,7 +164,8 @@ class Device(Removable):
             flags: as for `compile_operator`.
 
         Raises:
-            InvalidArgument: everything that is wrong with the graph, one line each, or unknown flags.
+            InvalidArgument: everything that is wrong with the graph, one line each, a device below feature
+                level 2_1, where graphs begin, constant nodes below 6_2, or unknown flags.
             Unsupported: one of the operators cannot be run yet.
             DeviceRemoved: the device was removed.
         """
