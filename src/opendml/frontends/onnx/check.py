@@ -64,7 +64,7 @@ def check(model: ModelLike, sizes: Sizes = NO_SIZES) -> Findings:
 
     Raises:
         InvalidArgument: no such file, no ONNX model in it, or sizes that contradict it.
-        Unsupported: an operator set that is too old.
+        Unsupported: an operator set that is newer than the `onnx` package.
     """
     read, name = read_model(model)
     sizes.require_used([read], name)

@@ -168,13 +168,13 @@ def load(model: ModelLike, device: str | Device | None = None, *, sizes: Sizes =
     """An ONNX model, ready to be called.
 
     Args:
-        model: a path, the bytes of a file, or an onnx.ModelProto; opset 7 or newer.
+        model: a path, the bytes of a file, or an onnx.ModelProto.
         device: a device, its kind, or None for the CPU.
         sizes: of inputs and outputs where the model leaves them open, which its inputs must have then.
 
     Raises:
         InvalidArgument: no such file, no ONNX model in it, or sizes that it does not have or contradicts.
-        Unsupported: an operator set that is too old.
+        Unsupported: an operator set that is newer than the `onnx` package.
     """
     read, name = read_model(model)
     sizes.require_used([read], name)

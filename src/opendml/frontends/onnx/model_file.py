@@ -24,8 +24,8 @@ def read_model(given: ModelLike) -> tuple[onnx.ModelProto, str]:
     Raises:
         InvalidArgument: no such file, no ONNX model in it, one that breaks ONNX's rules, or a tensor's file
             outside of the model's folder.
-        Unsupported: an operator set that is older than 7 or newer than the `onnx` package, or functions that
-            amount to too many nodes.
+        Unsupported: an operator set that is newer than the `onnx` package, or functions that amount to too
+            many nodes.
     """
     if isinstance(given, onnx.ModelProto):
         model, name = given, "model"

@@ -65,7 +65,7 @@ class InferenceSession:
 
     Raises:
         InvalidArgument: no ONNX model.
-        Unsupported: an option that cannot be obeyed, or an operator set that is too old.
+        Unsupported: an option that cannot be obeyed, or an operator set that is too new.
     """
 
     def __init__(

@@ -25,6 +25,7 @@ from opendml.frontends.onnx.counted import counted_nodes
 from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
 from opendml.frontends.onnx.loops import is_loop, loop_of
 from opendml.frontends.onnx.node import Node, free_names, nodes_of
+from opendml.frontends.onnx.old_opsets import FIRST_MODERN_OPSET, modern_nodes
 from opendml.frontends.onnx.segment import Compiled, Segment
 from opendml.frontends.onnx.states import Pending, State, extended
 from opendml.frontends.onnx.suppression import is_suppression, suppression_of
@@ -162,8 +163,13 @@ class Tracer(Locked):
         return self._last(segment)
 
     def _replaced(self, node: Node, segment: Segment) -> tuple[Node, ...] | None:
-        """The nodes that a node stands for: a function of the model, or the branch that is taken."""
+        """The nodes that a node stands for: a function of the model, the branch that is taken, or what an
+        old node is in a newer operator set.
+        """
         body = function_nodes(node, self._functions, self._prefix(node))
+        if body is None and node.version < FIRST_MODERN_OPSET:
+            values = [segment.values.get(name) for name in node.inputs]
+            body = modern_nodes(node, values, self._prefix(node))
         if body is not None or node.operator != "If" or node.domain:
             return body
         condition = segment.values.get(node.inputs[0])

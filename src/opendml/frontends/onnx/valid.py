@@ -14,9 +14,6 @@ import onnx
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends.onnx.node import domain_of, graphs_of, opsets_of
 
-OLDEST_OPSET = 7
-"""Of ONNX's own domain; older models mean their operators differently."""
-
 _MOST_LEVELS = 30
 """Of graphs in each other; files of more cannot be parsed."""
 
@@ -33,7 +30,7 @@ def require_valid(model: onnx.ModelProto, name: str) -> None:
     Raises:
         InvalidArgument: names that are there twice, functions that call themselves, attributes of wrong
             types, and the like.
-        Unsupported: operator sets that are too old or too new, or functions that amount to too many nodes.
+        Unsupported: operator sets that are too new, or functions that amount to too many nodes.
     """
     try:
         opsets = _checked_opsets(model.opset_import)
@@ -95,8 +92,8 @@ def _checked_opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int
     _require_text("an operator set", (each.domain for each in imports))
     opsets, newest = opsets_of(imports), onnx.defs.onnx_opset_version()
     version = opsets.get("")
-    if version is not None and version < OLDEST_OPSET:
-        raise Unsupported(f"opset {version}; opset {OLDEST_OPSET} and newer ones are run")
+    if version is not None and version < 1:
+        raise InvalidArgument(f"opset {version}; ONNX's operator sets begin with 1")
     if version is not None and version > newest:
         raise Unsupported(f"opset {version}; the onnx package that is installed knows opsets up to {newest}")
     return opsets
