@@ -11,9 +11,9 @@ are the same values in another order.
 
 Attributes are those of `CASES`, which the tests use too, and the worst of `DRAWS` random ones: errors depend
 on the mantissa of an attribute, so powers of two and round numbers alone show too little. The draws are
-compared over a `SPARSER`th of the values, and the worst one is measured over all of them. Around the worst float32 all
-neighbours are measured, too. The table's bounds
-("bound") are set by hand and not changed here; a measured value above its bound is an error.
+compared over a `SPARSER`th of the values, and the worst one is measured over all of them. Around the worst
+float32 all neighbours are measured, too. The table's bounds ("bound") are set by hand and not changed here; a
+measured value above its bound is an error.
 """
 
 from __future__ import annotations

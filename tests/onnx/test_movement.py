@@ -161,7 +161,7 @@ def test_pictures_of_old_models_are_cropped() -> None:
 @pytest.mark.parametrize("parts", [[2**40], [5], [-5], [-1, 7], [3, 3, 3]])
 def test_parts_that_are_not_the_whole_are_refused(parts: list[int]) -> None:
     model = one_node("Split", [np.ones(6, np.float32), np.array(parts)], len(parts), known=[1])
-    with pytest.raises(dml.Error, match=r"Split-.*parts"):
+    with pytest.raises(dml.Error, match=r"Split, node name: y0\): .*split|Split-.*parts"):
         dml_onnx.load(model)(np.ones(6, np.float32))
 
 

@@ -147,7 +147,6 @@ def test_what_is_stated_of_celu_holds_for_an_alpha_that_is_no_power_of_two() -> 
     assert found <= row["measured"] <= row["bound"]
 
 
-
 @every_activation
 @pytest.mark.parametrize("type", [F16, F32])
 def test_measured_accuracies_are_within_the_bounds(name: str, type: ScalarType) -> None:

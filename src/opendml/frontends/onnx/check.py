@@ -12,6 +12,7 @@ import onnx
 from opendml.errors import Error
 from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
 from opendml.frontends.onnx.evaluate import Evaluator
+from opendml.frontends.onnx.judge import require_possible
 from opendml.frontends.onnx.loops import is_loop
 from opendml.frontends.onnx.model import TensorInfo, tensor_info, traced
 from opendml.frontends.onnx.model_file import ModelLike, read_model
@@ -63,7 +64,8 @@ def check(model: ModelLike, sizes: Sizes = NO_SIZES) -> Findings:
         sizes: of symbolic dimensions; others are 1.
 
     Raises:
-        InvalidArgument: no such file, no ONNX model in it, or sizes that contradict it.
+        InvalidArgument: no such file, no ONNX model in it, sizes that contradict it, or a node that cannot
+            take the sizes and types of its inputs.
         Unsupported: an operator set that is newer than the `onnx` package.
     """
     read, name = read_model(model)
@@ -73,6 +75,7 @@ def check(model: ModelLike, sizes: Sizes = NO_SIZES) -> Findings:
     given = Sizes(assumed).of(given)
     initializers = {each.name for each in given.graph.initializer}
     inputs = tuple(_assumed(tensor_info(each)) for each in given.graph.input if each.name not in initializers)
+    require_possible(given)
     checker = traced(Checker, given, as_device(None))
     checker.survey({each.name: _held(each) for each in inputs}, _inferred(given))
     opset = next((each.version for each in given.opset_import if each.domain in ("", "ai.onnx")), 0)

@@ -19,7 +19,7 @@ def inferred_outputs(node: Node, values: Mapping[str, Value]) -> Mapping[str, on
     """Their types by name; nothing of those of a node that is not valid."""
     given = {name: value for name in node.inputs if name and (value := values.get(name)) is not None}
     try:
-        if not _is_safe(node):
+        if not is_safe(node):
             return {}
         types = {name: type_of(value.sizes, value.type) for name, value in given.items()}
         known = {
@@ -38,7 +38,7 @@ def inferred_outputs(node: Node, values: Mapping[str, Value]) -> Mapping[str, on
     return inferred
 
 
-def _is_safe(node: Node) -> bool:
+def is_safe(node: Node) -> bool:
     """Whether ONNX's inference comes to an end: it takes these attributes at their word, and runs for ever,
     or reads what is not its own."""
     match node.operator:

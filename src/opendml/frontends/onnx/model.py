@@ -12,6 +12,7 @@ import onnx
 
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.bodies import functions_of
+from opendml.frontends.onnx.judge import require_possible, require_runnable
 from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.node import nodes_of, opsets_of
 from opendml.frontends.onnx.segment import Compiled
@@ -54,10 +55,10 @@ class OnnxModel:
         self.outputs = tuple(tensor_info(each) for each in graph.output)
         self._names = tuple(tuple(each.name for each in some) for some in (self.inputs, self.outputs))
         self._declared = {each.name: tensor_info(each) for each in graph.input}
-        try:
+        with self._named():
+            require_runnable(model)
+            require_possible(model)
             self._tracer = traced(Tracer, model, device)
-        except InvalidArgument as error:
-            raise InvalidArgument(f"{name}: {error}") from error
 
     def __repr__(self) -> str:
         names = f"{', '.join(self.input_names)} -> {', '.join(self.output_names)}"
@@ -173,8 +174,10 @@ def load(model: ModelLike, device: str | Device | None = None, *, sizes: Sizes =
         sizes: of inputs and outputs where the model leaves them open, which its inputs must have then.
 
     Raises:
-        InvalidArgument: no such file, no ONNX model in it, or sizes that it does not have or contradicts.
-        Unsupported: an operator set that is newer than the `onnx` package.
+        InvalidArgument: no such file, no ONNX model in it, sizes that it does not have or contradicts, or a
+            node that cannot take the sizes and types of its inputs.
+        Unsupported: an operator set that is newer than the `onnx` package, or an operator that neither
+            DirectML nor the evaluator of `onnx` has.
     """
     read, name = read_model(model)
     sizes.require_used([read], name)

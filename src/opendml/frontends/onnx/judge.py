@@ -1,0 +1,167 @@
+"""Judges a whole model when it is loaded: operators that nothing runs, impossible sizes and types.
+
+ONNX Runtime refuses such models at load, too. The tracer would meet them only when it runs, for the first of
+them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+import onnx
+
+from opendml.errors import InvalidArgument, Unsupported
+from opendml.frontends.onnx.bodies import functions_of, schema_nodes
+from opendml.frontends.onnx.evaluate import Evaluator
+from opendml.frontends.onnx.inference import is_safe
+from opendml.frontends.onnx.loops import is_loop
+from opendml.frontends.onnx.node import Node, graphs_of, nodes_of, opsets_of
+from opendml.frontends.onnx.old_opsets import FIRST_MODERN_OPSET
+from opendml.frontends.onnx.registry import converter_of
+from opendml.frontends.onnx.suppression import is_suppression
+
+_MOST_STATED = 5
+"""Operators that one message names."""
+_MOST_BYTES = 1024
+"""Of a weight whose content inference may need, such as the sizes of a Reshape; of larger ones it gets the
+sizes alone."""
+_NOT_INFERRED = frozenset({"MeanVarianceNormalization"})
+"""Operators with the sizes and the type of their one input, whose own function body inference (onnx 1.23)
+refuses."""
+
+
+def require_runnable(model: onnx.ModelProto) -> None:
+    """Check that all operators of a model can be run somehow.
+
+    Raises:
+        Unsupported: operators that neither DirectML nor the evaluator of `onnx` has; the message names them.
+    """
+    functions, judged = functions_of(model), dict[tuple[str, str, int], str | None]()
+    for node in _all_nodes(model):
+        key = (node.domain, node.operator, node.version)
+        if (*key[:2], node.message.overload) not in functions and key not in judged:
+            judged[key] = _reason(node)
+    wrong = [reason for reason in judged.values() if reason is not None]
+    if wrong:
+        more = f", and {len(wrong) - _MOST_STATED} more" if len(wrong) > _MOST_STATED else ""
+        raise Unsupported("\n".join(wrong[:_MOST_STATED]) + more)
+
+
+def require_possible(model: onnx.ModelProto) -> None:
+    """Check the sizes and types of a model by the rules of ONNX, as far as they are known before it runs.
+
+    Raises:
+        InvalidArgument: a node that cannot take its inputs, or makes another type than the model declares.
+    """
+    if not all(map(_is_inferable, _all_nodes(model))):
+        return
+    try:
+        onnx.shape_inference.infer_shapes(_without_weights(model), check_type=True, strict_mode=True)
+    except onnx.shape_inference.InferenceError as error:
+        raise InvalidArgument(f"sizes and types do not fit: {str(error).strip()}") from error
+    except (RuntimeError, ValueError):
+        return  # a model of more than 2 GiB, which inference cannot take
+
+
+def _is_inferable(node: Node) -> bool:
+    """Whether ONNX's inference is right about a node, and comes to an end.
+
+    It knows old operators badly, and refuses dimensions under an ellipsis that broadcast.
+    """
+    is_old = not node.domain and node.version < FIRST_MODERN_OPSET
+    is_broadcast = node.operator == "Einsum" and "..." in str(node.attributes.get("equation"))
+    return is_safe(node) and not is_old and not is_broadcast
+
+
+def _reason(node: Node) -> str | None:
+    """Return why nothing runs an operator; None: something does."""
+    if not node.domain and node.version < FIRST_MODERN_OPSET:
+        node = replace(node, version=FIRST_MODERN_OPSET)  # what the tracer makes of it
+    if is_loop(node) or is_suppression(node) or (node.operator == "If" and not node.domain):
+        return None
+    if converter_of(node.domain, node.operator, node.version) is not None:
+        return None
+    if schema_nodes(node, [None] * len(node.inputs), "") is not None or _has_body(node):
+        return None
+    try:
+        Evaluator(node)
+    except Unsupported:
+        return f"{node}: neither opendml nor onnx's evaluator has such an operator"
+    return None
+
+
+def _has_body(node: Node) -> bool:
+    """Whether ONNX makes other nodes of an operator, depending on the types that it meets."""
+    try:
+        schema = onnx.defs.get_schema(node.operator, node.version, node.domain)
+    except (onnx.defs.SchemaError, TypeError):
+        return False
+    return bool(schema.has_context_dependent_function)
+
+
+def _all_nodes(model: onnx.ModelProto) -> Iterator[Node]:
+    """The nodes of a model, of its functions and of the graphs within nodes."""
+    opsets = opsets_of(model.opset_import)
+    yield from _with_inner(model.graph.node, opsets)
+    for function in model.functions:
+        yield from _with_inner(function.node, {**opsets, **opsets_of(function.opset_import)})
+
+
+def _with_inner(messages: Iterable[onnx.NodeProto], opsets: Mapping[str, int]) -> Iterator[Node]:
+    waiting = list(messages)
+    while waiting:
+        message = waiting.pop()
+        yield from nodes_of([message], opsets)
+        for graph in graphs_of(message):
+            waiting.extend(graph.node)
+
+
+def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model for inference: weights are inputs, and nothing is declared of tensors between nodes.
+
+    What a model declares of its outputs' sizes may be wrong; ONNX Runtime goes on then, and so does opendml.
+    """
+    graph = onnx.GraphProto(name="graph")
+    new = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, graph=graph)
+    new.functions.extend(model.functions)
+    graph = new.graph
+    graph.input.extend(model.graph.input)
+    declared = {each.name for each in graph.input}
+    tensors = {each.name: each for each in model.graph.initializer}
+    tensors.update((each.values.name, _dense(each)) for each in model.graph.sparse_initializer)
+    for node in model.graph.node:
+        weight = _large_constant(node)
+        if weight is not None:
+            tensors[node.output[0]] = weight
+            continue
+        copy = graph.node.add()
+        copy.CopyFrom(node)
+        copy.name = node.name or next(filter(None, node.output), node.op_type)  # errors say it
+        if node.op_type in _NOT_INFERRED and not node.domain:
+            copy.op_type = "Identity"
+            del copy.attribute[:]
+    for name, tensor in tensors.items():
+        if tensor.ByteSize() <= _MOST_BYTES and tensor.name == name:
+            graph.initializer.append(tensor)
+        elif name not in declared:
+            graph.input.append(onnx.helper.make_tensor_value_info(name, tensor.data_type, list(tensor.dims)))
+    for output in model.graph.output:
+        copy = graph.output.add()
+        copy.CopyFrom(output)
+        if copy.type.HasField("tensor_type"):
+            copy.type.tensor_type.ClearField("shape")
+    return new
+
+
+def _large_constant(node: onnx.NodeProto) -> onnx.TensorProto | None:
+    if node.op_type == "Constant" and not node.domain and len(node.output) == 1:
+        for attribute in node.attribute:
+            if attribute.name == "value" and attribute.t.ByteSize() > _MOST_BYTES:
+                return attribute.t
+    return None
+
+
+def _dense(tensor: onnx.SparseTensorProto) -> onnx.TensorProto:
+    """Return the sizes and the type of a sparse tensor as those of a dense one without content."""
+    return onnx.TensorProto(data_type=tensor.values.data_type, dims=tensor.dims)
